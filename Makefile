@@ -1,0 +1,56 @@
+# Everything a person needs is here: `make help` lists it.
+
+SHELL := /bin/bash
+BIN   := build/bin
+GO    := go
+
+BUF_VERSION  := v1.65.0
+LINT_VERSION := v2.15.0
+FUMPT_VERSION := v0.12.0
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race lint stress bench gen verify clean
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## all programs, into build/bin
+	$(GO) build -o $(BIN)/ ./cmd/... ./plugins/... ./examples/...
+
+run: build ## count the words of the Go source tree on a local cluster
+	@rm -rf build/run
+	$(BIN)/hamadryad local --launchers 4 --slots 2 --data build/run/cluster -- \
+		$(BIN)/wordcount --top 10 "$$($(GO) env GOROOT)/src" build/run/out
+
+test: build ## all tests (what CI runs)
+	$(GO) vet ./...
+	$(GO) test ./... -timeout 20m
+
+race: ## all tests under the race detector
+	$(GO) test -race ./... -timeout 40m
+
+lint: $(BIN)/golangci-lint ## static checks
+	$(BIN)/golangci-lint run ./...
+
+stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=100
+	$(GO) test -race -count=$(or $(COUNT),100) $(or $(PKG),./engine/core)
+
+bench: build ## benchmarks; rows go to build/bench.jsonl too
+	$(GO) run ./engine/bench
+
+gen: $(BIN)/buf ## generated code
+	$(BIN)/buf generate
+
+verify: gen ## regenerate, tidy, format; fails when that changes anything
+	$(GO) mod tidy
+	$(GO) tool gofumpt -l -w $$(git ls-files '*.go' | grep -v '\.pb\.go$$')
+	@git diff --exit-code || { echo "verify: the tree was not generated, tidied or formatted; commit the changes above"; exit 1; }
+
+clean: ## remove build/
+	rm -rf build
+
+$(BIN)/buf:
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
+
+$(BIN)/golangci-lint:
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)

@@ -1,0 +1,110 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Build runs a definition's builder and checks what it made as far as can be
+// seen without a cluster: names, ports, counts. The manager checks the rest.
+func Build(d Definition, args []string, p Planner) (*Graph, error) {
+	g := &Graph{planner: p}
+	if err := d.Build(g, args); err != nil {
+		return nil, fmt.Errorf("job %s: %w", d.Name, err)
+	}
+	g.check()
+	if err := errors.Join(g.errs...); err != nil {
+		return nil, fmt.Errorf("job %s: %w", d.Name, err)
+	}
+	return g, nil
+}
+
+// Planned returns the plans of all Files calls, for Recorded.
+func (g *Graph) Planned() [][]Task { return g.planned }
+
+// Stages returns the stages in order of their ids.
+func (g *Graph) Stages() []*Stage { return g.stages }
+
+// Connections returns the connections in the order they were made.
+func (g *Graph) Connections() []Connection { return g.connections }
+
+// Outputs returns the job's output folders.
+func (g *Graph) Outputs() []string { return g.outputs }
+
+// Properties returns the job's free properties.
+func (g *Graph) Properties() map[string]string { return g.properties }
+
+// StageSpec is what the engine reads of a stage.
+type StageSpec struct {
+	Name       string
+	ID         int
+	Nodes      int
+	Program    Program  // nil for a command
+	Command    *Command // nil for a program
+	Kind       string
+	Slots      int
+	Memory     int64
+	Shuffles   bool
+	OwnProcess bool
+	Tasks      []Task
+}
+
+// Spec returns what the engine reads of a stage.
+func (s *Stage) Spec() StageSpec {
+	return StageSpec{s.name, s.id, s.nodes, s.program, s.command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.tasks}
+}
+
+// check finds what is wrong with the graph as the author wrote it.
+func (g *Graph) check() {
+	used := map[string]bool{}
+	for _, c := range g.connections {
+		g.checkConnection(c)
+		used[portKey(c.From)] = true
+		used[portKey(c.To)] = true
+	}
+	for _, s := range g.stages {
+		for _, name := range s.ins {
+			if !used[portKey(Port{s, name, false})] {
+				g.errorf("input port %q of stage %q is connected to nothing: join it or do not name it", name, s.name)
+			}
+		}
+		for _, name := range s.outs {
+			if !used[portKey(Port{s, name, true})] {
+				g.errorf("output port %q of stage %q is connected to nothing: join it or do not name it", name, s.name)
+			}
+		}
+		if s.tasks != nil && len(s.tasks) != s.nodes {
+			g.errorf("stage %q has %d nodes and %d tasks to read: give each node one", s.name, s.nodes, len(s.tasks))
+		}
+	}
+}
+
+func (g *Graph) checkConnection(c Connection) {
+	if c.From.Stage == nil || c.To.Stage == nil || !c.From.out || c.To.out {
+		g.errorf("a connection goes from an Out port to an In port")
+		return
+	}
+	from, to := c.From.Stage, c.To.Stage
+	where := fmt.Sprintf("connection %s.%s to %s.%s", from.name, c.From.Name, to.name, c.To.Name)
+	switch {
+	case c.Channel.Kind < File || c.Channel.Kind > SHM:
+		g.errorf("%s has no channel kind: use job.File, job.TCP or job.SHM", where)
+	case c.Pattern == OneToOne && from.nodes != to.nodes:
+		g.errorf("%s is one-to-one but joins %d nodes to %d", where, from.nodes, to.nodes)
+	case c.Pattern == Merge && from.nodes < to.nodes:
+		g.errorf("%s merges %d nodes into %d: use Fork", where, from.nodes, to.nodes)
+	case c.Pattern == Fork && from.nodes > to.nodes:
+		g.errorf("%s forks %d nodes into %d: use Merge", where, from.nodes, to.nodes)
+	case c.Channel.SlowStart < 0 || c.Channel.SlowStart >= 1 || c.Channel.SlowStart != c.Channel.SlowStart:
+		g.errorf("%s has slow-start %v: use 0 to below 1", where, c.Channel.SlowStart)
+	case c.Channel.SlowStart > 0 && c.Channel.Kind != File:
+		g.errorf("%s has slow-start, which only file channels have", where)
+	}
+	for _, e := range c.Edges {
+		if e.From < 0 || e.From >= from.nodes || e.To < 0 || e.To >= to.nodes {
+			g.errorf("%s has an edge from node %d to node %d, which do not exist", where, e.From, e.To)
+		}
+	}
+}
+
+func portKey(p Port) string { return fmt.Sprint(p.Stage.id, p.out, p.Name) }

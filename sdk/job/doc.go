@@ -1,0 +1,21 @@
+// Package job is the DAG API: a job is a graph of nodes joined by channels.
+//
+// A builder makes stages (nodes cloned from one program), and joins their ports.
+// The same builder runs where the job is submitted and again in every worker, so
+// programs are ordinary closures; it must therefore do no I/O of its own and
+// build the same graph each time from the same arguments.
+//
+//	func build(g *job.Graph, args []string) error {
+//		tasks, err := g.Files(job.Files{Patterns: args[:1]})
+//		if err != nil {
+//			return err
+//		}
+//		out := g.Output(args[1])
+//		grep := g.Stage("grep", len(tasks), grepProgram).Read(tasks)
+//		count := g.Stage("count", 1, countProgram(out))
+//		g.AllToAll(grep.Out("hits"), count.In("hits"), job.Channel{Kind: job.File})
+//		return nil
+//	}
+//
+// There is no runtime in this package: the engine's worker implements Runtime.
+package job

@@ -1,0 +1,253 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Program is what a node runs. It returns when its work is done; the engine then
+// ends its output channels and commits its files. An error or a panic fails the
+// attempt. The context ends when the attempt is killed.
+type Program func(ctx context.Context, n *Node) error
+
+// Definition is a job that a program offers by name.
+type Definition struct {
+	Name string
+	Help string // one line: arguments and what it does
+	// Build makes the graph. It does no I/O but through g.Files.
+	Build func(g *Graph, args []string) error
+}
+
+// ChannelKind says how a channel carries its batches.
+type ChannelKind uint8
+
+// The kinds of channel.
+const (
+	File ChannelKind = iota + 1 // stored; survives its writer; read after it is complete
+	TCP                         // streamed between processes that run at the same time
+	SHM                         // handed over inside one process, not copied
+)
+
+// String returns the kind's name.
+func (k ChannelKind) String() string {
+	switch k {
+	case File:
+		return "file"
+	case TCP:
+		return "tcp"
+	case SHM:
+		return "shm"
+	}
+	return fmt.Sprintf("channel kind %d", uint8(k))
+}
+
+// Codec compresses the blocks of file and tcp channels.
+type Codec uint8
+
+// The codecs. The zero value is the site's default.
+const (
+	SiteCodec Codec = iota
+	NoCodec
+	LZ4
+	Zstd
+)
+
+// Channel describes the channels of one connection.
+type Channel struct {
+	Kind  ChannelKind
+	Codec Codec
+	// SlowStart, between 0 and 1, lets consumers start when that share of the
+	// producers has finished; 0 waits for all. Only for file channels.
+	SlowStart float64
+	// Store is a folder (URL) that keeps the files of a file channel; "" keeps
+	// them with the launchers that made them.
+	Store string
+}
+
+// Pattern says which nodes of two stages a connection joins.
+type Pattern uint8
+
+// The patterns. n and m are the numbers of nodes that write and read.
+const (
+	OneToOne Pattern = iota + 1 // i to i; n == m
+	AllToAll                    // every i to every j
+	Merge                       // n >= m: i to floor(i*m/n)
+	Fork                        // n <= m: j reads from floor(j*n/m)
+	Edges                       // as listed
+)
+
+// Edge joins node From of the writing stage to node To of the reading stage.
+type Edge struct{ From, To int }
+
+// Connection is one call of Connect and its friends.
+type Connection struct {
+	From, To Port
+	Pattern  Pattern
+	Channel  Channel
+	Edges    []Edge // for pattern Edges
+}
+
+// Port is a named input or output of every node of a stage.
+type Port struct {
+	Stage *Stage
+	Name  string
+	out   bool
+}
+
+// Graph collects the stages and connections of one job. Not safe for concurrent
+// use.
+type Graph struct {
+	stages      []*Stage
+	connections []Connection
+	outputs     []string
+	properties  map[string]string
+	planner     Planner
+	planned     [][]Task
+	errs        []error
+}
+
+// Stage is a set of nodes cloned from one program. Its methods return it, so
+// that they can be chained.
+type Stage struct {
+	name       string
+	id         int
+	nodes      int
+	program    Program
+	command    *Command
+	kind       scheduler.SlotKind
+	slots      int
+	memory     int64
+	shuffles   bool
+	ownProcess bool
+	tasks      []Task
+	ins, outs  []string
+}
+
+// Stage adds a stage: program cloned nodes times. Zero nodes is a stage that has
+// nothing to do.
+func (g *Graph) Stage(name string, nodes int, program Program) *Stage {
+	s := &Stage{name: name, id: len(g.stages), nodes: nodes, program: program, kind: scheduler.DefaultKind, slots: 1}
+	if program == nil {
+		g.errorf("stage %q has no program", name)
+	}
+	g.add(s)
+	return s
+}
+
+// CommandStage adds a stage whose nodes are external commands, with records on
+// standard input and standard output.
+func (g *Graph) CommandStage(name string, nodes int, c Command) *Stage {
+	s := &Stage{name: name, id: len(g.stages), nodes: nodes, command: &c, kind: scheduler.DefaultKind, slots: 1}
+	if len(c.Args) == 0 {
+		g.errorf("command stage %q names no command", name)
+	}
+	g.add(s)
+	return s
+}
+
+func (g *Graph) add(s *Stage) {
+	for _, other := range g.stages {
+		if other.name == s.name {
+			g.errorf("two stages are called %q", s.name)
+		}
+	}
+	if s.name == "" {
+		g.errorf("stage %d has no name", s.id)
+	}
+	if s.nodes < 0 || s.nodes > NodesMax {
+		g.errorf("stage %q has %d nodes: use 0 to %d", s.name, s.nodes, NodesMax)
+	}
+	g.stages = append(g.stages, s)
+}
+
+// NodesMax is the largest number of nodes of one stage.
+const NodesMax = 1_000_000
+
+// Kind sets the kind of slot that the stage's groups take. Nodes joined by shm
+// must be of one kind.
+func (s *Stage) Kind(kind scheduler.SlotKind) *Stage { s.kind = kind; return s }
+
+// Slots sets how many slots a group takes; 1 when not set.
+func (s *Stage) Slots(n int) *Stage { s.slots = n; return s }
+
+// Memory sets the bytes a node may use; the site's default when not set.
+func (s *Stage) Memory(bytes int64) *Stage { s.memory = bytes; return s }
+
+// Shuffles marks a stage that gathers all its input before it executes, as a
+// reduce does; policies are told of its two phases.
+func (s *Stage) Shuffles() *Stage { s.shuffles = true; return s }
+
+// OwnProcess keeps the stage's nodes from sharing a process with other nodes.
+func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
+
+// Read gives node i the stored input tasks[i]. There must be one for each node.
+func (s *Stage) Read(tasks []Task) *Stage { s.tasks = tasks; return s }
+
+// In names an input port. A port that is named and never connected is an error.
+func (s *Stage) In(name string) Port {
+	s.ins = appendNew(s.ins, name)
+	return Port{Stage: s, Name: name}
+}
+
+// Out names an output port. Connected several times, it forks: each connection
+// gets a copy of everything.
+func (s *Stage) Out(name string) Port {
+	s.outs = appendNew(s.outs, name)
+	return Port{Stage: s, Name: name, out: true}
+}
+
+// OneToOne joins node i to node i.
+func (g *Graph) OneToOne(from, to Port, c Channel) { g.connect(Connection{from, to, OneToOne, c, nil}) }
+
+// AllToAll joins every node of from to every node of to: Dryad's complete
+// bipartite join. Partition j of a writer goes to reader j.
+func (g *Graph) AllToAll(from, to Port, c Channel) { g.connect(Connection{from, to, AllToAll, c, nil}) }
+
+// Merge joins neighbouring writers to one reader each.
+func (g *Graph) Merge(from, to Port, c Channel) { g.connect(Connection{from, to, Merge, c, nil}) }
+
+// Fork joins each writer to several neighbouring readers.
+func (g *Graph) Fork(from, to Port, c Channel) { g.connect(Connection{from, to, Fork, c, nil}) }
+
+// Connect joins the nodes that edges list.
+func (g *Graph) Connect(from, to Port, c Channel, edges []Edge) {
+	g.connect(Connection{from, to, Edges, c, edges})
+}
+
+func (g *Graph) connect(c Connection) { g.connections = append(g.connections, c) }
+
+// Property sets one of the job's free properties, which policies are told.
+func (g *Graph) Property(name, value string) {
+	if g.properties == nil {
+		g.properties = map[string]string{}
+	}
+	g.properties[name] = value
+}
+
+// Folder is an output folder of the job, for Node.Create.
+type Folder struct{ index int }
+
+// Index is the folder's place in the job's list of outputs.
+func (f Folder) Index() int { return f.index }
+
+// Output declares a folder (URL or local path) that the job publishes, whole or
+// not at all. It must not exist.
+func (g *Graph) Output(url string) Folder {
+	g.outputs = append(g.outputs, url)
+	return Folder{len(g.outputs) - 1}
+}
+
+func (g *Graph) errorf(format string, args ...any) {
+	g.errs = append(g.errs, fmt.Errorf(format, args...))
+}
+
+func appendNew(names []string, name string) []string {
+	for _, n := range names {
+		if n == name {
+			return names
+		}
+	}
+	return append(names, name)
+}

@@ -1,0 +1,134 @@
+package scheduler
+
+import "time"
+
+// Decisions is a policy's answer to a round. The manager applies the lists in
+// the order of the fields, each list as listed.
+type Decisions struct {
+	Refuse  []Refuse
+	Admit   []Admit
+	Preempt []Preempt
+	Resume  []Resume
+	Launch  []Launch
+
+	// Answers to Requested events.
+	Answers []Answer
+	// Settings accepts or rejects a SettingChanged event.
+	Settings []SettingsVerdict
+	// Waiting says why jobs wait; sent when a job's reason changes.
+	Waiting []Waiting
+	// Notes the policy wants logged and delivered to it again on replay.
+	Notes []Note
+	// WakeAt asks for a round with TimePassed at that time even if nothing
+	// happens; zero asks for none and takes an earlier wish back.
+	WakeAt Time
+	// Checkpoint, when not nil, replaces the policy's checkpoint. Only from a
+	// policy with AbilityCheckpoint.
+	Checkpoint *Checkpoint
+}
+
+// Refuse turns a submission away before anything of it exists.
+type Refuse struct {
+	Job    JobID
+	Reason string // for the person who submitted
+}
+
+// Admit lets a submission in.
+type Admit struct{ Job JobID }
+
+// PreemptMode is how victims are taken off their slots.
+type PreemptMode uint8
+
+// The modes.
+const (
+	PreemptKill    PreemptMode = iota + 1 // at once
+	PreemptSoft                           // told first; killed after Grace
+	PreemptSuspend                        // stopped, to be resumed; frees slots, keeps memory
+)
+
+// String returns the mode's name.
+func (m PreemptMode) String() string {
+	return name(m, "unknown", "kill", "soft kill", "suspend")
+}
+
+// Preempt takes one set of victims for the good of a named job. The manager
+// accepts the set whole or refuses it: what is free, reserved for the job and
+// freed must fit the beneficiary. What it frees is reserved for the beneficiary
+// until its bundle starts, it loses its demand, or the site's reserveMax passes.
+// A victim in a bundle joined by tcp channels means the whole bundle.
+type Preempt struct {
+	Victims   []AttemptID
+	Mode      PreemptMode
+	Grace     time.Duration // for PreemptSoft; bounded by the site
+	For       JobID
+	Bundle    BundleID     // the bundle it is for, or 0 when any of the job's
+	Placement []LauncherID // where that bundle is to go, one for each group, or nil
+}
+
+// Resume lets a suspended attempt run again, with the rest of its bundle.
+type Resume struct{ Attempt AttemptID }
+
+// Launch starts a whole bundle: Launchers[i] runs its i-th group.
+type Launch struct {
+	Bundle    BundleID
+	Launchers []LauncherID
+}
+
+// Answer is the reply to a Requested event.
+type Answer struct {
+	Request     uint64
+	Status      int // an HTTP status
+	ContentType string
+	Body        []byte
+}
+
+// SettingsVerdict accepts a settings version, or rejects it with problems. A
+// rejected version changes nothing.
+type SettingsVerdict struct {
+	Version  uint64
+	Problems []Problem // empty: accepted
+}
+
+// WaitReason is why a job, or one of its bundles, waits.
+type WaitReason uint8
+
+// Reasons a policy can give.
+const (
+	WaitNone       WaitReason = iota // it does not wait (any more)
+	WaitTurn                         // others come first
+	WaitBelowShare                   // below its share, until slots free
+	WaitAtLimit                      // at a limit of its pool or user
+	WaitLocality                     // for a launcher near its input
+	WaitGang                         // its bundle does not fit as a whole
+	WaitExcluded                     // the launchers with room are excluded for it
+	WaitBudget                       // its budget is spent
+	WaitPreempting                   // slots are being taken back for it
+	WaitNoCapacity                   // no launcher has such slots or memory free
+	WaitAdmission                    // it has not been let in yet
+)
+
+// String returns the reason in words.
+func (r WaitReason) String() string {
+	return name(r, "does not wait", "waits its turn", "below its share", "at its limit",
+		"waiting for locality", "gang does not fit", "launchers excluded", "budget spent",
+		"preempting for it", "no free capacity", "waiting for admission")
+}
+
+// Waiting says why a job waits.
+type Waiting struct {
+	Job    JobID
+	Reason WaitReason
+	Detail string // numbers and names, for people
+}
+
+// Note is something to be logged, delivered in a round, and fed again on replay.
+type Note struct {
+	Name string
+	Body []byte
+}
+
+// Checkpoint is a policy's own memory in its own format, opaque to the manager.
+type Checkpoint struct {
+	Version uint32 // of the format; a policy that does not know it starts without
+	Data    []byte // bounded by Limits.CheckpointBytes
+}

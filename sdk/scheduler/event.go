@@ -1,0 +1,421 @@
+package scheduler
+
+import "time"
+
+// Event is one thing that happened, with the time at which it did. The concrete
+// types of this file are all there are. Events of a round are in order, and At
+// never decreases within a round or from one round to the next; the events of a
+// Snapshot keep their original times.
+type Event interface {
+	// When returns the event's time.
+	When() Time
+	isEvent()
+}
+
+// LauncherJoined: a launcher registered with its slots, memory and place. It
+// holds nothing yet: what it was found to run is told by the events that follow.
+type LauncherJoined struct {
+	At       Time
+	Launcher LauncherID
+	Name     string
+	Host     string // matched against Place.Host
+	Rack     string // "" when unknown
+	Slots    []SlotCount
+	Memory   int64 // bytes
+}
+
+// LauncherLost: the launcher is gone, and with it what it ran and stored. An
+// AttemptEnded event with outcome Lost follows for each of its attempts.
+type LauncherLost struct {
+	At       Time
+	Launcher LauncherID
+	Reason   string
+}
+
+// LauncherDraining: an administrator started (or ended) a drain. A draining
+// launcher has no offer; what runs there goes on.
+type LauncherDraining struct {
+	At       Time
+	Launcher LauncherID
+	Draining bool
+}
+
+// Job is what a policy learns of a job when it is submitted.
+type Job struct {
+	ID         JobID
+	Name       string
+	User       string
+	Pool       string // as asked for at submission or moved to since; may be ""
+	Priority   Priority
+	Submitted  Time
+	Properties []Property // free, in order of name
+	Stages     []Stage    // Stages[i].ID == i
+}
+
+// Property is one of a job's free properties.
+type Property struct{ Name, Value string }
+
+// Stage is one stage of a job as a policy sees it. A group counts for the
+// stage of its first node, so the counts of all stages add up to the job's
+// number of groups.
+type Stage struct {
+	ID       StageID
+	Name     string
+	Groups   int // how many groups; grows with StageGrown
+	Kind     SlotKind
+	Slots    int  // slots of Kind that each group takes
+	Shuffles bool // its attempts have a shuffle phase before they execute
+}
+
+// JobSubmitted: a job was admitted.
+type JobSubmitted struct {
+	At  Time
+	Job Job
+}
+
+// JobUpdated: pool, priority or properties of a job changed.
+type JobUpdated struct {
+	At         Time
+	Job        JobID
+	Pool       string
+	Priority   Priority
+	Properties []Property
+}
+
+// JobOutcome says how a job ended.
+type JobOutcome uint8
+
+// How a job can end.
+const (
+	JobSucceeded JobOutcome = iota + 1
+	JobFailed
+	JobKilled
+)
+
+// String returns the outcome's name.
+func (o JobOutcome) String() string {
+	return name(o, "unknown", "succeeded", "failed", "killed")
+}
+
+// JobFinished: nothing of the job runs, waits or will run any more.
+type JobFinished struct {
+	At      Time
+	Job     JobID
+	Outcome JobOutcome
+}
+
+// StageGrown: the stage has more groups than was said.
+type StageGrown struct {
+	At     Time
+	Job    JobID
+	Stage  StageID
+	Groups int // the new total
+}
+
+// Place is where part of a group's input lies.
+type Place struct {
+	Host  string
+	Rack  string // "" when unknown
+	Bytes int64
+}
+
+// PlacesMax is how many places a group lists at most: those that hold most.
+const PlacesMax = 8
+
+// Group is one node group of a bundle.
+type Group struct {
+	Stage      StageID
+	Kind       SlotKind
+	Slots      int
+	Memory     int64   // bytes
+	InputBytes int64   // all of its input, located or not
+	Places     []Place // at most PlacesMax, most bytes first, then by host
+}
+
+// BundleReady: all the bundle waits for is there; it may be launched. It is
+// sent again when the bundle, having run in vain, is to run once more.
+type BundleReady struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+	Groups []Group
+	Avoid  []LauncherID // launchers the manager will refuse for it, ascending
+}
+
+// BundleWithdrawn: a ready bundle is ready no more, because an input of it was
+// lost; BundleReady follows when the input is there again.
+type BundleWithdrawn struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+}
+
+// BundleWantedAgain: a finished bundle counts as unfinished again because its
+// output was lost while still needed. BundleReady follows when its own inputs
+// are complete.
+type BundleWantedAgain struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+}
+
+// BundleWantedTwice: a running bundle is a straggler and may be launched a
+// second time, on other launchers. The first to commit wins. The offer to do so
+// ends when either attempt ends.
+type BundleWantedTwice struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+	Groups []Group
+	Avoid  []LauncherID
+}
+
+// AttemptStarted: the attempt's worker runs it.
+type AttemptStarted struct {
+	At          Time
+	Attempt     AttemptID
+	Job         JobID
+	Bundle      BundleID
+	Group       int // index in the bundle's groups
+	Stage       StageID
+	Launcher    LauncherID
+	Speculative bool
+}
+
+// Phase is what an attempt is doing.
+type Phase uint8
+
+// The phases, in order. An attempt of a stage that does not shuffle starts in
+// PhaseExecute.
+const (
+	PhaseShuffle Phase = iota + 1
+	PhaseExecute
+)
+
+// String returns the phase's name.
+func (p Phase) String() string { return name(p, "unknown", "shuffle", "execute") }
+
+// AttemptPhase: the attempt entered a phase.
+type AttemptPhase struct {
+	At      Time
+	Attempt AttemptID
+	Phase   Phase
+}
+
+// Work is how much an attempt has done.
+type Work struct {
+	Running time.Duration         // net of suspension
+	Read    [LocalityLevels]int64 // bytes read, by locality
+	ToRead  int64                 // bytes to read in all
+	Written int64                 // bytes
+}
+
+// AttemptProgress: sent only to a policy with AbilityProgress, at the interval
+// it asked for.
+type AttemptProgress struct {
+	At       Time
+	Attempt  AttemptID
+	Progress float64 // 0 to 1
+	Work     Work
+}
+
+// AttemptOutcome says how an attempt ended. The order is that of progress:
+// Lost means try again, Failed means somebody should be told.
+type AttemptOutcome uint8
+
+// How an attempt can end.
+const (
+	Finished  AttemptOutcome = iota + 1 // it committed
+	Lost                                // its launcher, worker or a peer went away
+	Failed                              // the program said so, or broke
+	Preempted                           // taken back for another job; no failure
+	Killed                              // not needed any more (job killed, or its twin committed); no failure
+)
+
+// String returns the outcome's name.
+func (o AttemptOutcome) String() string {
+	return name(o, "unknown", "finished", "lost", "failed", "preempted", "killed")
+}
+
+// AttemptEnded: the attempt holds nothing any more.
+type AttemptEnded struct {
+	At      Time
+	Attempt AttemptID
+	Outcome AttemptOutcome
+	Work    Work
+	For     JobID  // the beneficiary, when Preempted
+	Reason  string // for people
+}
+
+// AttemptSuspended: the attempt is stopped; its slots are free, its memory is not.
+type AttemptSuspended struct {
+	At      Time
+	Attempt AttemptID
+}
+
+// AttemptResumed: the attempt runs again and holds its slots again.
+type AttemptResumed struct {
+	At      Time
+	Attempt AttemptID
+}
+
+// DecisionKind says which list of Decisions a decision stood in.
+type DecisionKind uint8
+
+// The kinds of decision that have an outcome, in the order they are applied.
+const (
+	DecisionRefuse DecisionKind = iota + 1
+	DecisionAdmit
+	DecisionPreempt
+	DecisionResume
+	DecisionLaunch
+)
+
+// String returns the kind's name.
+func (k DecisionKind) String() string {
+	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch")
+}
+
+// Outcome: what became of one decision of an earlier round. Every decision has
+// exactly one, at the head of the next round.
+type Outcome struct {
+	At       Time
+	Round    uint64
+	Kind     DecisionKind
+	Index    int // in the list of its kind
+	Accepted bool
+	Attempts []AttemptID // of an accepted launch, one for each group in order
+	Launch   Launch      // the decision itself when Kind is DecisionLaunch
+	Reason   RefusalReason
+	Detail   string // for people, when refused
+}
+
+// RefusalReason is why the manager refused a decision.
+type RefusalReason uint8
+
+// Why a decision can be refused.
+const (
+	NotRefused          RefusalReason = iota
+	UnknownID                         // job, bundle, attempt or launcher does not exist
+	NotReady                          // the bundle is not ready (any more)
+	NoCapacity                        // not that many free slots or that much memory
+	WrongShape                        // not one launcher for each group
+	LauncherUnavailable               // lost, draining or excluded for this bundle
+	NotRunning                        // the victim is not running
+	Protected                         // the victim was preempted a short while ago
+	NothingGained                     // what would be freed does not fit the beneficiary
+	NotSuspended                      // resume of what is not suspended
+	NotAsked                          // admission that was not asked for
+	LimitReached                      // a bound of the manager's was reached
+	Unsupported                       // the mode is not possible there, or not allowed by the site
+)
+
+// String returns the reason's name.
+func (r RefusalReason) String() string {
+	return name(r, "accepted", "unknown id", "not ready", "no capacity", "wrong shape",
+		"launcher unavailable", "not running", "protected", "nothing gained",
+		"not suspended", "not asked", "limit reached", "unsupported")
+}
+
+// SettingChanged: a new version of the settings is to be taken over. The answer
+// accepts or rejects it (Decisions.Settings); until then the old version stands.
+type SettingChanged struct {
+	At      Time
+	Version uint64
+	Config  Config
+}
+
+// AdmissionAsked: sent only to a policy with AbilityAdmission: may this job
+// come in? Answer with Decisions.Admit or Decisions.Refuse, within the time the
+// site allows. JobSubmitted follows an admission.
+type AdmissionAsked struct {
+	At  Time
+	Job Job
+}
+
+// Requested: somebody asked for one of the policy's own pages. Sent only to a
+// policy with AbilityPages.
+type Requested struct {
+	At        Time
+	Request   uint64
+	Principal Principal
+	Method    string // GET or POST
+	Path      string // below the policy's own root, starting with /
+	Body      []byte
+}
+
+// Principal is who asks: a name and the proof there is for it.
+type Principal struct {
+	Name  string
+	Proof string // "unproven" until access control comes
+}
+
+// Unproven is the Proof of a principal whose name nobody checked.
+const Unproven = "unproven"
+
+// Noted: a note that the plug-in's shell or the policy itself posted.
+type Noted struct {
+	At   Time
+	Note Note
+}
+
+// TimePassed: nothing happened but time; sent at a wake-up the policy asked for.
+type TimePassed struct{ At Time }
+
+// When returns the event's time.
+func (e LauncherJoined) When() Time    { return e.At }
+func (e LauncherLost) When() Time      { return e.At } // When returns the event's time.
+func (e LauncherDraining) When() Time  { return e.At } // When returns the event's time.
+func (e JobSubmitted) When() Time      { return e.At } // When returns the event's time.
+func (e JobUpdated) When() Time        { return e.At } // When returns the event's time.
+func (e JobFinished) When() Time       { return e.At } // When returns the event's time.
+func (e StageGrown) When() Time        { return e.At } // When returns the event's time.
+func (e BundleReady) When() Time       { return e.At } // When returns the event's time.
+func (e BundleWithdrawn) When() Time   { return e.At } // When returns the event's time.
+func (e BundleWantedAgain) When() Time { return e.At } // When returns the event's time.
+func (e BundleWantedTwice) When() Time { return e.At } // When returns the event's time.
+func (e AttemptStarted) When() Time    { return e.At } // When returns the event's time.
+func (e AttemptPhase) When() Time      { return e.At } // When returns the event's time.
+func (e AttemptProgress) When() Time   { return e.At } // When returns the event's time.
+func (e AttemptEnded) When() Time      { return e.At } // When returns the event's time.
+func (e AttemptSuspended) When() Time  { return e.At } // When returns the event's time.
+func (e AttemptResumed) When() Time    { return e.At } // When returns the event's time.
+func (e Outcome) When() Time           { return e.At } // When returns the event's time.
+func (e SettingChanged) When() Time    { return e.At } // When returns the event's time.
+func (e AdmissionAsked) When() Time    { return e.At } // When returns the event's time.
+func (e Requested) When() Time         { return e.At } // When returns the event's time.
+func (e Noted) When() Time             { return e.At } // When returns the event's time.
+func (e TimePassed) When() Time        { return e.At } // When returns the event's time.
+
+func (LauncherJoined) isEvent()    {}
+func (LauncherLost) isEvent()      {}
+func (LauncherDraining) isEvent()  {}
+func (JobSubmitted) isEvent()      {}
+func (JobUpdated) isEvent()        {}
+func (JobFinished) isEvent()       {}
+func (StageGrown) isEvent()        {}
+func (BundleReady) isEvent()       {}
+func (BundleWithdrawn) isEvent()   {}
+func (BundleWantedAgain) isEvent() {}
+func (BundleWantedTwice) isEvent() {}
+func (AttemptStarted) isEvent()    {}
+func (AttemptPhase) isEvent()      {}
+func (AttemptProgress) isEvent()   {}
+func (AttemptEnded) isEvent()      {}
+func (AttemptSuspended) isEvent()  {}
+func (AttemptResumed) isEvent()    {}
+func (Outcome) isEvent()           {}
+func (SettingChanged) isEvent()    {}
+func (AdmissionAsked) isEvent()    {}
+func (Requested) isEvent()         {}
+func (Noted) isEvent()             {}
+func (TimePassed) isEvent()        {}
+
+// name picks the name of an enumeration's value; the first stands for any
+// value that has none.
+func name[T ~uint8](v T, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return names[0]
+}

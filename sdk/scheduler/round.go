@@ -1,0 +1,39 @@
+package scheduler
+
+// Round is one exchange between manager and policy: what happened, and what
+// there is to give. One round is in flight at a time.
+type Round struct {
+	// Number counts up by one from the first round of a manager's life and goes
+	// on across restarts of the policy.
+	Number uint64
+	// Now is the manager's time at which the round was made.
+	Now Time
+	// Events in the order they happened. Outcomes of the previous round's
+	// decisions come first.
+	Events []Event
+	// Offers that changed since the last round, ascending by launcher; all of
+	// them in the first round after Start. An offer that is not listed stands as
+	// it was. They are the state after the round's events, net of every accepted
+	// decision.
+	Offers []Offer
+}
+
+// Offer is what one launcher has to give. A launcher that is lost, draining or
+// full offers nothing free.
+type Offer struct {
+	Launcher  LauncherID
+	Free      []SlotCount   // free and not reserved, in order of kind; kinds with none are left out
+	Memory    int64         // free and not reserved, bytes
+	Suspended int           // attempts suspended there
+	Held      int64         // memory those hold, bytes
+	Reserved  []Reservation // in order of job, then kind
+}
+
+// Reservation is free capacity kept for one job by a preemption made for it. A
+// launch of that job draws on it before it draws on what is free.
+type Reservation struct {
+	Job    JobID
+	Kind   SlotKind
+	Slots  int
+	Memory int64 // bytes; counted once, on the reservation's first kind
+}

@@ -1,0 +1,162 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// TaskScheduler is a policy. The SDK calls it from one goroutine, Start before
+// AssignTasks, nothing after Terminate. Check may be called on a value that was
+// never started. No method may block on anything outside the process.
+type TaskScheduler interface {
+	// Check validates a configuration without starting. The error is a Problems
+	// when places in the configuration can be named.
+	Check(Config) error
+	// Start begins with a configuration, the world as it is, and what surrounds
+	// the policy. An error means the policy does not start; a Problems names places.
+	Start(Config, Snapshot, Environment) (Description, error)
+	// AssignTasks takes one round and answers with decisions. An error is a fault
+	// of the policy: the manager restarts it from a new snapshot.
+	AssignTasks(Round) (Decisions, error)
+	// Explain says why a job waits. ErrUnknownJob when it is not known. It changes
+	// nothing.
+	Explain(JobID) (Explanation, error)
+	// Status shows pools, shares and queues. It changes nothing.
+	Status() (Status, error)
+	// Terminate ends the policy. The process exits after it.
+	Terminate()
+}
+
+// ErrUnknownJob is returned by Explain for a job the policy does not know.
+var ErrUnknownJob = errors.New("the policy does not know this job")
+
+// Config is a policy's settings: the part of the site's configuration below
+// policy.settings, as YAML text, and the files its settings name.
+type Config struct {
+	File string // name of the file the text came from, for messages
+	Line int    // line of File on which Text starts, 1 or more; 0 when unknown
+	Text []byte // YAML; empty means all defaults
+	// Files are the contents of files that the settings name. The manager reads
+	// and watches them; a policy never opens them itself.
+	Files []ConfigFile
+}
+
+// ConfigFile is a file named by the settings.
+type ConfigFile struct {
+	Name string
+	Data []byte
+}
+
+// Problem is one thing wrong with a configuration.
+type Problem struct {
+	File    string
+	Line    int // 0 when unknown
+	Message string
+}
+
+// Problems is an error that lists all that is wrong with a configuration.
+type Problems []Problem
+
+// Error lists the problems, one a line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, q := range p {
+		switch {
+		case q.File != "" && q.Line > 0:
+			lines[i] = fmt.Sprintf("%s:%d: %s", q.File, q.Line, q.Message)
+		case q.File != "":
+			lines[i] = q.File + ": " + q.Message
+		default:
+			lines[i] = q.Message
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Snapshot is the world at start: the same events that would have told it, with
+// their original times, for all live launchers and jobs, including the finished
+// attempts of live jobs with their durations. The first round lists all offers.
+type Snapshot struct {
+	Now    Time
+	Events []Event
+	// Checkpoint is what this policy last returned, or nil. When it is given, and
+	// the policy knows its version, Since says which Events came after it.
+	Checkpoint *Checkpoint
+	Since      int // index into Events; len(Events) when nothing came after
+}
+
+// Environment is what surrounds the policy.
+type Environment struct {
+	Heartbeat time.Duration // period of launchers' heartbeats
+	Seed      uint64        // for a policy that draws lots
+	Kinds     []SlotKind    // slot kinds the site declares, in order
+	Limits    Limits
+	Simulated bool // memory-only stores; nothing real may be charged
+	// Store is the folder of the store the site granted, "" when none. Only the
+	// plug-in's shell may use it.
+	Store string
+	// Trace is the file the site granted for a trace, "" when none.
+	Trace string
+}
+
+// Limits are the manager's bounds on a policy's answers.
+type Limits struct {
+	AnswerBytes     int           // of one encoded answer; default 4 MiB
+	CheckpointBytes int           // of one checkpoint; default 1 MiB
+	Decisions       int           // in one answer; default 1,000,000
+	GraceMax        time.Duration // of a soft kill; default 1 minute
+	RoundDeadline   time.Duration // for one answer; default 10 s
+}
+
+// Ability is an optional part of the contract that a policy declares.
+type Ability uint32
+
+// The abilities.
+const (
+	AbilityProgress   Ability = 1 << iota // wants AttemptProgress events
+	AbilityResume                         // resumes what it suspends; else the manager does
+	AbilityAdmission                      // admits and refuses submissions
+	AbilityPages                          // answers Requested events
+	AbilityCheckpoint                     // returns checkpoints
+)
+
+// Has reports whether all of b is declared.
+func (a Ability) Has(b Ability) bool { return a&b == b }
+
+// Description is what a policy says of itself at start.
+type Description struct {
+	Name          string
+	Version       string
+	Abilities     Ability
+	ProgressEvery time.Duration // with AbilityProgress; at least 100 ms
+}
+
+// Explanation is why a job waits.
+type Explanation struct {
+	Reason WaitReason
+	Detail string     // one sentence with the numbers
+	Place  int        // place in the queue, 1 is next; 0 when there is no queue
+	Facts  []Property // further numbers, in the order to show them
+}
+
+// Status is what the command line, web pages and metrics show of a policy.
+type Status struct {
+	Pools []PoolStatus // parents before children
+	Facts []Property
+}
+
+// PoolStatus is one share-holder of a policy.
+type PoolStatus struct {
+	Name      string
+	Parent    string
+	Kind      SlotKind
+	Weight    float64
+	MinShare  int
+	MaxShare  int // 0: none
+	FairShare float64
+	Demand    int
+	Running   int
+	Jobs      int
+}

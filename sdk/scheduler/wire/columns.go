@@ -1,0 +1,334 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// The column groups that several messages share. Each has an add that appends
+// one row and an iterator that gives the rows back in order.
+
+func (c *Ids) size() int { return len(c.GetId()) }
+
+// addIDs appends one row of ids.
+func addIDs[T ~uint64](c **Ids, ids []T) {
+	if *c == nil {
+		*c = &Ids{}
+	}
+	(*c).Rows = count((*c).Rows, len(ids))
+	for _, id := range ids {
+		(*c).Id = append((*c).Id, uint64(id))
+	}
+}
+
+// dropRows leaves the row counts out when no row has anything.
+func (c *Ids) dropRows() *Ids {
+	if c.size() == 0 {
+		return nil
+	}
+	return c
+}
+
+type idRows[T ~uint64] struct {
+	spans spans
+	ids   []uint64
+	mem   *arena[T]
+}
+
+func readIDs[T ~uint64](r *reader, where string, n int, c *Ids, mem *arena[T]) idRows[T] {
+	return idRows[T]{r.spans(where, n, c.GetRows(), c.size()), c.GetId(), mem}
+}
+
+func (c *idRows[T]) next() []T {
+	left := c.spans.rest(len(c.ids))
+	from, to := c.spans.next()
+	out := c.mem.take(to-from, left)
+	for i := range out {
+		out[i] = T(c.ids[from+i])
+	}
+	return out
+}
+
+func (c *SlotCounts) add(w *writer, slots []scheduler.SlotCount) {
+	c.Rows = count(c.Rows, len(slots))
+	for _, s := range slots {
+		c.Kind = append(c.Kind, w.str(s.Kind))
+		c.Count = append(c.Count, int64(s.Count))
+	}
+}
+
+type slotRows struct {
+	r     *reader
+	spans spans
+	c     *SlotCounts
+}
+
+func readSlots(r *reader, where string, n int, c *SlotCounts) slotRows {
+	return slotRows{r, r.spans(where, n, c.GetRows(), len(c.GetKind()), len(c.GetCount())), c}
+}
+
+func (c *slotRows) next() []scheduler.SlotCount {
+	left := c.spans.rest(len(c.c.GetKind()))
+	from, to := c.spans.next()
+	out := c.r.mem.slots.take(to-from, left)
+	for i := range out {
+		out[i] = scheduler.SlotCount{Kind: c.r.str(c.c.Kind[from+i]), Count: int(c.c.Count[from+i])}
+	}
+	return out
+}
+
+func (c *Properties) add(w *writer, list []scheduler.Property) {
+	c.Rows = count(c.Rows, len(list))
+	for _, p := range list {
+		c.Name = append(c.Name, w.str(p.Name))
+		c.Value = append(c.Value, w.str(p.Value))
+	}
+}
+
+type propertyRows struct {
+	r     *reader
+	spans spans
+	c     *Properties
+}
+
+func readProperties(r *reader, where string, n int, c *Properties) propertyRows {
+	return propertyRows{r, r.spans(where, n, c.GetRows(), len(c.GetName()), len(c.GetValue())), c}
+}
+
+func (c *propertyRows) next() []scheduler.Property {
+	from, to := c.spans.next()
+	if from == to {
+		return nil
+	}
+	out := make([]scheduler.Property, to-from)
+	for i := range out {
+		out[i] = scheduler.Property{Name: c.r.str(c.c.Name[from+i]), Value: c.r.str(c.c.Value[from+i])}
+	}
+	return out
+}
+
+func (c *Groups) add(w *writer, groups []scheduler.Group) {
+	c.Rows = count(c.Rows, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		c.Stage = append(c.Stage, uint32(g.Stage))
+		c.Kind = append(c.Kind, w.str(g.Kind))
+		c.Slots = append(c.Slots, int64(g.Slots))
+		c.Memory = append(c.Memory, g.Memory)
+		c.InputBytes = append(c.InputBytes, g.InputBytes)
+		c.Places.add(w, g.Places)
+	}
+}
+
+func (c *Places) add(w *writer, places []scheduler.Place) {
+	if len(places) > scheduler.PlacesMax {
+		w.fail("a group lists %d places; at most %d are allowed", len(places), scheduler.PlacesMax)
+	}
+	c.Rows = count(c.Rows, len(places))
+	for i := range places {
+		p := &places[i]
+		c.Host = append(c.Host, w.str(p.Host))
+		c.Rack = append(c.Rack, w.str(p.Rack))
+		c.Bytes = append(c.Bytes, p.Bytes)
+	}
+}
+
+type groupRows struct {
+	r      *reader
+	spans  spans
+	c      *Groups
+	places spans
+	p      *Places
+}
+
+func readGroups(r *reader, where string, n int, c *Groups) groupRows {
+	total := len(c.GetStage())
+	p := c.GetPlaces()
+	return groupRows{
+		r: r, c: c, p: p,
+		spans: r.spans(where, n, c.GetRows(), total, len(c.GetKind()), len(c.GetSlots()),
+			len(c.GetMemory()), len(c.GetInputBytes())),
+		places: r.spans(where+" places", total, p.GetRows(), len(p.GetHost()), len(p.GetRack()), len(p.GetBytes())),
+	}
+}
+
+func (c *groupRows) next() []scheduler.Group {
+	left := c.spans.rest(len(c.c.GetStage()))
+	from, to := c.spans.next()
+	out := c.r.mem.groups.take(to-from, left)
+	for i := range out {
+		g, j := &out[i], from+i
+		g.Stage = scheduler.StageID(c.c.Stage[j])
+		g.Kind = c.r.str(c.c.Kind[j])
+		g.Slots = int(c.c.Slots[j])
+		g.Memory = c.c.Memory[j]
+		g.InputBytes = c.c.InputBytes[j]
+		g.Places = c.nextPlaces()
+	}
+	return out
+}
+
+func (c *groupRows) nextPlaces() []scheduler.Place {
+	left := c.places.rest(len(c.p.GetHost()))
+	from, to := c.places.next()
+	if to-from > scheduler.PlacesMax {
+		c.r.fail("places", "a group lists %d where at most %d are allowed", to-from, scheduler.PlacesMax)
+		return nil
+	}
+	out := c.r.mem.places.take(to-from, left)
+	for i := range out {
+		j := from + i
+		out[i] = scheduler.Place{Host: c.r.str(c.p.Host[j]), Rack: c.r.str(c.p.Rack[j]), Bytes: c.p.Bytes[j]}
+	}
+	return out
+}
+
+func (c *Stages) add(w *writer, stages []scheduler.Stage) {
+	c.Rows = count(c.Rows, len(stages))
+	for i := range stages {
+		s := &stages[i]
+		if int(s.ID) != i {
+			w.fail("stage %d stands at place %d of its job's list; a stage's id is its place", s.ID, i)
+		}
+		c.Name = append(c.Name, w.str(s.Name))
+		c.Groups = append(c.Groups, int64(s.Groups))
+		c.Kind = append(c.Kind, w.str(s.Kind))
+		c.Slots = append(c.Slots, int64(s.Slots))
+		c.Shuffles = append(c.Shuffles, s.Shuffles)
+	}
+}
+
+type stageRows struct {
+	r     *reader
+	spans spans
+	c     *Stages
+}
+
+func readStages(r *reader, where string, n int, c *Stages) stageRows {
+	return stageRows{r, r.spans(where, n, c.GetRows(), len(c.GetName()), len(c.GetGroups()),
+		len(c.GetKind()), len(c.GetSlots()), len(c.GetShuffles())), c}
+}
+
+func (c *stageRows) next() []scheduler.Stage {
+	from, to := c.spans.next()
+	if from == to {
+		return nil
+	}
+	out := make([]scheduler.Stage, to-from)
+	for i := range out {
+		j := from + i
+		out[i] = scheduler.Stage{
+			ID: scheduler.StageID(i), Name: c.r.str(c.c.Name[j]), Groups: int(c.c.Groups[j]),
+			Kind: c.r.str(c.c.Kind[j]), Slots: int(c.c.Slots[j]), Shuffles: c.c.Shuffles[j],
+		}
+	}
+	return out
+}
+
+func (c *Jobs) add(w *writer, j *scheduler.Job) {
+	c.Id = append(c.Id, uint64(j.ID))
+	c.Name = append(c.Name, w.str(j.Name))
+	c.User = append(c.User, w.str(j.User))
+	c.Pool = append(c.Pool, w.str(j.Pool))
+	c.Priority = append(c.Priority, int32(j.Priority))
+	c.Submitted = append(c.Submitted, int64(j.Submitted))
+	c.Properties.add(w, j.Properties)
+	c.Stages.add(w, j.Stages)
+}
+
+func newJobs() *Jobs { return &Jobs{Properties: &Properties{}, Stages: &Stages{}} }
+
+type jobRows struct {
+	r          *reader
+	c          *Jobs
+	properties propertyRows
+	stages     stageRows
+	row        int
+}
+
+func readJobs(r *reader, where string, n int, c *Jobs) jobRows {
+	r.same(where, n, len(c.GetId()), len(c.GetName()), len(c.GetUser()), len(c.GetPool()),
+		len(c.GetPriority()), len(c.GetSubmitted()))
+	return jobRows{
+		r: r, c: c,
+		properties: readProperties(r, where+" properties", n, c.GetProperties()),
+		stages:     readStages(r, where+" stages", n, c.GetStages()),
+	}
+}
+
+func (c *jobRows) next() scheduler.Job {
+	i := c.row
+	c.row++
+	return scheduler.Job{
+		ID: scheduler.JobID(c.c.Id[i]), Name: c.r.str(c.c.Name[i]), User: c.r.str(c.c.User[i]),
+		Pool: c.r.str(c.c.Pool[i]), Priority: scheduler.Priority(c.c.Priority[i]),
+		Submitted:  scheduler.Time(c.c.Submitted[i]),
+		Properties: c.properties.next(), Stages: c.stages.next(),
+	}
+}
+
+// A level of locality that this list does not have would be lost on the wire.
+var _ = [1]struct{}{}[scheduler.LocalityLevels-3]
+
+func (c *Work) add(v *scheduler.Work) {
+	c.Running = append(c.Running, int64(v.Running))
+	c.ReadNodeLocal = append(c.ReadNodeLocal, v.Read[scheduler.NodeLocal])
+	c.ReadRackLocal = append(c.ReadRackLocal, v.Read[scheduler.RackLocal])
+	c.ReadRemote = append(c.ReadRemote, v.Read[scheduler.Remote])
+	c.ToRead = append(c.ToRead, v.ToRead)
+	c.Written = append(c.Written, v.Written)
+}
+
+func (c *Work) check(r *reader, where string, n int) {
+	r.same(where, n, len(c.GetRunning()), len(c.GetReadNodeLocal()), len(c.GetReadRackLocal()),
+		len(c.GetReadRemote()), len(c.GetToRead()), len(c.GetWritten()))
+}
+
+func (c *Work) row(i int) scheduler.Work {
+	return scheduler.Work{
+		Running: time.Duration(c.Running[i]),
+		Read:    [scheduler.LocalityLevels]int64{c.ReadNodeLocal[i], c.ReadRackLocal[i], c.ReadRemote[i]},
+		ToRead:  c.ToRead[i], Written: c.Written[i],
+	}
+}
+
+func (c *Problems) add(w *writer, list []scheduler.Problem) {
+	c.Rows = count(c.Rows, len(list))
+	for _, p := range list {
+		c.File = append(c.File, w.str(p.File))
+		c.Line = append(c.Line, int64(p.Line))
+		c.Message = append(c.Message, w.str(p.Message))
+	}
+}
+
+type problemRows struct {
+	r     *reader
+	spans spans
+	c     *Problems
+}
+
+func readProblems(r *reader, where string, n int, c *Problems) problemRows {
+	return problemRows{r, r.spans(where, n, c.GetRows(), len(c.GetFile()), len(c.GetLine()), len(c.GetMessage())), c}
+}
+
+func (c *problemRows) next() []scheduler.Problem {
+	from, to := c.spans.next()
+	if from == to {
+		return nil
+	}
+	out := make([]scheduler.Problem, to-from)
+	for i := range out {
+		j := from + i
+		out[i] = scheduler.Problem{File: c.r.str(c.c.File[j]), Line: int(c.c.Line[j]), Message: c.r.str(c.c.Message[j])}
+	}
+	return out
+}
+
+// data returns a byte string as values have it: nil when empty.
+func data(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}

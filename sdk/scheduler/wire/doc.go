@@ -1,0 +1,22 @@
+// Package wire turns the values of package scheduler into protobuf messages and
+// back: what manager and policy plug-ins exchange, and what the manager's event
+// log keeps of a policy's answers.
+//
+// A message holds columns: one packed list for each attribute, not one message
+// for each row, because a round can have tens of thousands of rows. Strings are
+// indices into a table that each message carries.
+//
+// New* functions make messages of values and Decode methods the reverse.
+// Encode* and Decode* functions do the same on bytes. Encoding is
+// deterministic. An empty list decodes as nil. Decoding checks everything that
+// the format promises (columns agree in length, indices are in range,
+// enumerations are known, times do not go back within a round) and reports a
+// bad message as an error that wraps ErrBadMessage; it never panics. It does not
+// check what only the manager can know, such as whether a job exists. Decoded
+// values share nothing with the bytes they came from, except that bodies and
+// other byte strings share the memory of a decoded message.
+//
+// The functions may be called from any goroutine; a value must not change
+// while it is encoded. The package does not import gRPC: the service is in
+// package rpc below it.
+package wire

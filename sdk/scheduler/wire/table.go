@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrBadMessage is wrapped by every error about a message that does not keep
+// the format.
+var ErrBadMessage = errors.New("bad policy message")
+
+// MessageBytesMax bounds one message. A round of a hundred thousand groups is a
+// tenth of it.
+const MessageBytesMax = 256 << 20
+
+// recentSize is the number of entries of a writer's direct-mapped cache; a
+// power of two.
+const recentSize = 1024
+
+// writer collects a message's strings. A string goes into the table once. Most
+// strings of a round are host, rack and slot kind names that repeat thousands
+// of times, so a small cache in front of the map pays for itself.
+type writer struct {
+	index  map[string]uint32
+	recent *[recentSize]recentString
+	out    Strings
+	err    error
+}
+
+type recentString struct {
+	s string
+	i uint32
+}
+
+// str returns the table's index of s.
+func (w *writer) str(s string) uint32 {
+	if s == "" {
+		return 0
+	}
+	if w.index == nil {
+		w.index = map[string]uint32{}
+		w.recent = new([recentSize]recentString)
+	}
+	r := &w.recent[spread(s)%recentSize]
+	if r.s == s {
+		return r.i
+	}
+	i, ok := w.index[s]
+	if !ok {
+		w.out.Text = append(w.out.Text, s...)
+		w.out.Length = append(w.out.Length, uint32(len(s)))
+		i = uint32(len(w.out.Length))
+		w.index[s] = i
+	}
+	*r = recentString{s, i}
+	return i
+}
+
+// spread is a cheap hash of a string's end, where names of machines differ.
+func spread(s string) uint32 {
+	if len(s) < 8 {
+		h := uint32(len(s))
+		for i := range len(s) {
+			h = h*31 + uint32(s[i])
+		}
+		return h
+	}
+	v := binary.LittleEndian.Uint64([]byte(s[len(s)-8:])) * 0x9e3779b97f4a7c15
+	return uint32(v >> 40)
+}
+
+// table returns the strings, or nil when there are none.
+func (w *writer) table() *Strings {
+	if len(w.out.Length) == 0 {
+		return nil
+	}
+	return &w.out
+}
+
+// fail keeps the first error.
+func (w *writer) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}
+
+// reader gives a message's strings back and collects the first thing found
+// wrong. Its methods stay harmless after an error, so that callers look once.
+type reader struct {
+	strings []string
+	err     error
+	mem     arenas
+}
+
+// newReader takes a message's table apart.
+func newReader(t *Strings) *reader {
+	r := &reader{}
+	text := t.GetText()
+	r.strings = make([]string, 1, len(t.GetLength())+1)
+	for _, n := range t.GetLength() {
+		if uint64(n) > uint64(len(text)) {
+			r.fail("strings", "a string of %d bytes where %d are left", n, len(text))
+			return r
+		}
+		// Each string is its own copy: a policy that keeps one name does not
+		// keep the round it came in.
+		r.strings = append(r.strings, string(text[:n]))
+		text = text[n:]
+	}
+	if len(text) != 0 {
+		r.fail("strings", "%d bytes belong to no string", len(text))
+	}
+	return r
+}
+
+// fail keeps the first error.
+func (r *reader) fail(where, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s: %s", ErrBadMessage, where, fmt.Sprintf(format, args...))
+	}
+}
+
+// str returns the string of an index.
+func (r *reader) str(i uint32) string {
+	if uint64(i) < uint64(len(r.strings)) {
+		return r.strings[i]
+	}
+	r.fail("strings", "index %d in a table of %d", i, len(r.strings))
+	return ""
+}
+
+// same checks that all columns of a message have n rows.
+func (r *reader) same(where string, n int, columns ...int) bool {
+	for _, c := range columns {
+		if c != n {
+			r.fail(where, "a column has %d rows where %d are needed", c, n)
+			return false
+		}
+	}
+	return true
+}
+
+// spans checks a rows column against the n rows around it and the columns it
+// cuts into pieces, and returns a cursor over them.
+func (r *reader) spans(where string, n int, rows []uint32, columns ...int) spans {
+	total := uint64(0)
+	for _, c := range rows {
+		total += uint64(c)
+	}
+	if len(rows) != 0 && len(rows) != n {
+		r.fail(where, "row counts for %d rows where there are %d", len(rows), n)
+		return spans{}
+	}
+	for _, c := range columns {
+		if uint64(c) != total {
+			r.fail(where, "a column has %d elements where the rows claim %d", c, total)
+			return spans{}
+		}
+	}
+	return spans{rows: rows}
+}
+
+// spans cuts flat columns into the pieces that belong to each row. The zero
+// value has nothing for any row.
+type spans struct {
+	rows []uint32
+	row  int
+	at   int
+}
+
+// next returns where the next row's elements lie.
+func (s *spans) next() (from, to int) {
+	if s.row >= len(s.rows) {
+		return s.at, s.at
+	}
+	from = s.at
+	s.at += int(s.rows[s.row])
+	s.row++
+	return from, s.at
+}
+
+// rest returns how many elements are not handed out yet.
+func (s *spans) rest(total int) int { return total - s.at }
+
+// count appends the number of elements of one row to a rows column.
+func count(rows []uint32, n int) []uint32 { return append(rows, uint32(n)) }
+
+// known checks an enumeration's value, which must be in [low, high].
+func known[T ~int32](r *reader, where string, v, low, high T) uint8 {
+	if v < low || v > high {
+		r.fail(where, "unknown value %d", v)
+		return 0
+	}
+	return uint8(v)
+}
+
+// checked is known for values on their way out.
+func checked[T ~uint8](w *writer, where string, v, low, high T) int32 {
+	if v < low || v > high {
+		w.fail("%s: unknown value %d", where, v)
+		return 0
+	}
+	return int32(v)
+}

@@ -1,0 +1,65 @@
+// Package storage is the small interface behind local files and HDFS. A Store
+// is found by the scheme of a URL; stores register themselves, as database/sql
+// drivers do. A path without a scheme is a local file.
+package storage
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Store reads and writes files. Paths are those of URLs of its scheme, whole
+// (with scheme and host). All methods honour the context and are safe for
+// concurrent use. Errors match fs.ErrNotExist, fs.ErrExist and fs.ErrPermission
+// where those fit.
+type Store interface {
+	// Open reads length bytes from offset; length < 0 means to the end. A file
+	// shorter than the range is io.ErrUnexpectedEOF from Read.
+	Open(ctx context.Context, path string, offset, length int64) (io.ReadCloser, error)
+	// Create makes a new file. It never replaces one that exists and makes no
+	// parent folders. Nothing is visible under path before Commit.
+	Create(ctx context.Context, path string) (File, error)
+	// Rename moves a file or a folder in one step, and never over one that exists.
+	Rename(ctx context.Context, from, to string) error
+	// List returns what matches a pattern (path.Match in each element), or, for a
+	// folder, the files below it except those whose name starts with . or _; in
+	// order of path. No match is fs.ErrNotExist.
+	List(ctx context.Context, pattern string) ([]Info, error)
+	// Stat describes one file or folder.
+	Stat(ctx context.Context, path string) (Info, error)
+	// Mkdir makes one folder; its parent must exist. An existing one is fs.ErrExist.
+	Mkdir(ctx context.Context, path string) error
+	// Delete removes a file, or a folder with all in it. What is not there is no error.
+	Delete(ctx context.Context, path string) error
+	// Locations tells where the bytes of a range lie, in order of offset. Nil when
+	// the store does not know.
+	Locations(ctx context.Context, path string, offset, length int64) ([]Block, error)
+}
+
+// File is a file being written. One goroutine at a time.
+type File interface {
+	io.Writer
+	// Commit makes the file visible and durable under its path; the File is done.
+	Commit() error
+	// Abort drops what was written. After Commit it does nothing.
+	Abort() error
+}
+
+// Info describes a file.
+type Info struct {
+	Path    string
+	Size    int64 // bytes
+	Folder  bool
+	Changed time.Time
+	// Version changes when the content does: a reader that planned on one version
+	// refuses another.
+	Version string
+}
+
+// Block is a range of a file and the hosts that hold it.
+type Block struct {
+	Offset, Length int64
+	Hosts          []string
+	Racks          []string // Racks[i] is the rack of Hosts[i]; "" when unknown
+}
