@@ -1,0 +1,307 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// storedAtOnce is how many stored sources Next reads at once. Streamed sources
+// are all read at once: each has a writer that may wait for its reader.
+const storedAtOnce = 4
+
+// mergeReady is how many merged batches wait for Next.
+const mergeReady = 4
+
+// SourceError says which of an input's sources failed.
+type SourceError struct {
+	From int // the producing node's index in its stage
+	Err  error
+}
+
+func (e *SourceError) Error() string { return fmt.Sprintf("input from node %d: %v", e.From, e.Err) }
+
+// Unwrap returns the source's own error.
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// Merge is an input port over sources that may come while it is read. Add, Done,
+// Fail and Close may be called from any goroutine; Next and NextSource from one
+// at a time, and only one of the two on a Merge.
+type Merge struct {
+	expected int
+	ctx      context.Context // ends what the pumps wait for; cancelled by Close and Fail
+	cancel   context.CancelFunc
+	out      chan *job.Batch // closed when every source ended and Done was called
+	wake     chan struct{}   // tells NextSource that something changed
+	pumps    sync.WaitGroup
+	records  atomic.Int64
+	bytes    atomic.Int64
+
+	mu      sync.Mutex
+	mode    mergeMode
+	all     []job.Source // everything added: Close closes it
+	waiting []job.Source // not handed out or pumped yet
+	stored  int          // pumps of stored sources that run
+	running int          // all pumps that run
+	done    bool
+	ended   bool // out is closed
+	err     error
+}
+
+type mergeMode uint8
+
+const (
+	modeOpen mergeMode = iota
+	modeBatches
+	modeSources
+)
+
+var _ job.Input = (*Merge)(nil)
+
+// NewMerge makes an input that expects that many sources.
+func NewMerge(sources int) *Merge {
+	m := &Merge{expected: sources, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m
+}
+
+// Sources returns the number of channels that come in: those expected, or those
+// added when they are more.
+func (m *Merge) Sources() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(m.expected, len(m.all))
+}
+
+// Counts returns what was read so far.
+func (m *Merge) Counts() Counts { return Counts{Records: m.records.Load(), Bytes: m.bytes.Load()} }
+
+// Add gives the input one more source, which it owns from then on. After Done or
+// Close the source is closed at once.
+func (m *Merge) Add(s job.Source) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.done || m.err != nil {
+		_ = s.Close()
+		return
+	}
+	m.all = append(m.all, s)
+	m.waiting = append(m.waiting, s)
+	m.advance()
+}
+
+// Done says that no more sources come.
+func (m *Merge) Done() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done = true
+	m.advance()
+}
+
+// Fail makes Next and NextSource return err: a source that is waited for will
+// never come. Sources that were handed out can be read on.
+func (m *Merge) Fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failLocked(err)
+}
+
+// Close gives up what is unread and closes every source. It waits for the
+// goroutines that read them.
+func (m *Merge) Close() error {
+	m.Fail(fmt.Errorf("input: %w", ErrClosed))
+	m.mu.Lock()
+	all := m.all
+	m.all = nil
+	m.mu.Unlock()
+	var errs []error
+	for _, s := range all {
+		errs = append(errs, s.Close())
+	}
+	m.pumps.Wait()
+	return errors.Join(errs...)
+}
+
+// Next returns the next batch of any source, in order of arrival.
+func (m *Merge) Next(ctx context.Context) (*job.Batch, error) {
+	if err := m.use(modeBatches); err != nil {
+		return nil, err
+	}
+	select {
+	case b, ok := <-m.out:
+		return m.taken(b, ok)
+	case <-m.ctx.Done():
+		return nil, m.failure()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (m *Merge) taken(b *job.Batch, ok bool) (*job.Batch, error) {
+	if !ok {
+		return nil, io.EOF
+	}
+	m.count(b)
+	return b, nil
+}
+
+// NextSource returns the next source that can be read.
+func (m *Merge) NextSource(ctx context.Context) (job.Source, error) {
+	if err := m.use(modeSources); err != nil {
+		return nil, err
+	}
+	for {
+		m.mu.Lock()
+		switch {
+		case m.err != nil:
+			defer m.mu.Unlock()
+			return nil, m.err
+		case len(m.waiting) > 0:
+			s := m.waiting[0]
+			m.waiting = m.waiting[1:]
+			m.mu.Unlock()
+			return &counted{Source: s, merge: m}, nil
+		case m.done:
+			m.mu.Unlock()
+			return nil, io.EOF
+		}
+		m.mu.Unlock()
+		select {
+		case <-m.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// use fixes how the input is read.
+func (m *Merge) use(mode mergeMode) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mode == modeOpen {
+		m.mode = mode
+		m.advance()
+	}
+	if m.mode != mode {
+		return errors.New("input: use either Next or NextSource on an input, not both")
+	}
+	return nil
+}
+
+// advance starts what can be read now, and ends the merged stream after the last
+// source. The caller holds mu.
+func (m *Merge) advance() {
+	switch m.mode {
+	case modeSources:
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	case modeBatches:
+		later := m.waiting[:0]
+		for _, s := range m.waiting {
+			stored := IsStored(s)
+			if stored && m.stored == storedAtOnce {
+				later = append(later, s)
+				continue
+			}
+			if stored {
+				m.stored++
+			}
+			m.running++
+			m.pumps.Add(1)
+			go m.pump(s, stored)
+		}
+		m.waiting = later
+		if m.done && m.running == 0 && len(m.waiting) == 0 && m.err == nil && !m.ended {
+			m.ended = true
+			close(m.out)
+		}
+	}
+}
+
+// pump moves one source's batches into out.
+func (m *Merge) pump(s job.Source, stored bool) {
+	defer m.pumps.Done()
+	err := m.copyFrom(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running--
+	if stored {
+		m.stored--
+	}
+	if err != nil {
+		m.failLocked(&SourceError{From: s.From(), Err: err})
+		return
+	}
+	m.advance()
+}
+
+func (m *Merge) copyFrom(s job.Source) error {
+	for {
+		b, err := s.Next(m.ctx)
+		if err == io.EOF {
+			return s.Close()
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case m.out <- b:
+		case <-m.ctx.Done():
+			return m.ctx.Err()
+		}
+	}
+}
+
+func (m *Merge) count(b *job.Batch) {
+	m.records.Add(int64(b.Len()))
+	m.bytes.Add(int64(len(b.Data)))
+}
+
+func (m *Merge) failure() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// failLocked records the first failure and stops everything. The caller holds mu.
+func (m *Merge) failLocked(err error) {
+	if m.err == nil {
+		m.err = err
+		m.cancel()
+		m.advance()
+	}
+}
+
+// counted adds what is read of a source to its input's counts, and the source's
+// number to its errors.
+type counted struct {
+	job.Source
+	merge *Merge
+}
+
+func (c *counted) Next(ctx context.Context) (*job.Batch, error) {
+	b, err := c.Source.Next(ctx)
+	switch {
+	case err == nil:
+		c.merge.count(b)
+	case err != io.EOF && ctx.Err() == nil:
+		err = &SourceError{From: c.From(), Err: err}
+	}
+	return b, err
+}
+
+func (c *counted) Stored() bool { return IsStored(c.Source) }
+
+// IsStored reports whether a source reads a stored channel, so that it never has
+// to wait for a running producer and nothing waits for its reader.
+func IsStored(s job.Source) bool {
+	k, ok := s.(interface{ Stored() bool })
+	return ok && k.Stored()
+}
