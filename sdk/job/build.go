@@ -28,7 +28,7 @@ func (g *Graph) Stages() []*Stage { return g.stages }
 // Connections returns the connections in the order they were made.
 func (g *Graph) Connections() []Connection { return g.connections }
 
-// Outputs returns the job's output folders.
+// Outputs returns the job's output folders as the Planner made them, for Recorded.
 func (g *Graph) Outputs() []string { return g.outputs }
 
 // Properties returns the job's free properties.

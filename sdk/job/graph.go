@@ -233,9 +233,19 @@ type Folder struct{ index int }
 func (f Folder) Index() int { return f.index }
 
 // Output declares a folder (URL or local path) that the job publishes, whole or
-// not at all. It must not exist.
+// not at all. It must not exist, and its parent must. A relative path is taken
+// from where the job is submitted.
 func (g *Graph) Output(url string) Folder {
-	g.outputs = append(g.outputs, url)
+	folder, err := g.planner.Folder(url)
+	if err != nil {
+		g.errorf("output folder %q: %w", url, err)
+	}
+	for _, other := range g.outputs {
+		if other == folder {
+			g.errorf("two outputs go to %q: give each a folder of its own", url)
+		}
+	}
+	g.outputs = append(g.outputs, folder)
 	return Folder{len(g.outputs) - 1}
 }
 

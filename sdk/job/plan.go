@@ -42,27 +42,45 @@ type Files struct {
 // SplitBytesDefault is the size of a task's input when nothing is said.
 const SplitBytesDefault = 64 << 20
 
-// Planner lists files and plans splits. The submitter's does I/O; a worker's
-// repeats what was recorded.
+// Planner does the I/O that a builder may cause. The submitter's lists files and
+// plans splits; a worker's repeats what was recorded.
 type Planner interface {
+	// Plan plans the tasks of one Files call.
 	Plan(f Files) ([]Task, error)
+	// Folder turns an output folder, as the author named it, into one that means
+	// the same in every process: a path becomes absolute.
+	Folder(url string) (string, error)
 }
 
-// Recorded is a Planner that repeats plans in the order they were made.
-func Recorded(plans [][]Task) Planner { return &recorded{plans: plans} }
+// Recorded is a Planner that repeats plans and output folders in the order in
+// which they were made.
+func Recorded(plans [][]Task, folders []string) Planner {
+	return &recorded{plans: plans, folders: folders}
+}
 
 type recorded struct {
-	plans [][]Task
-	next  int
+	plans    [][]Task
+	folders  []string
+	nextPlan int
+	nextDir  int
 }
 
 // Plan implements Planner.
 func (r *recorded) Plan(Files) ([]Task, error) {
-	if r.next >= len(r.plans) {
-		return nil, fmt.Errorf("the builder asks for input %d, and only %d were planned: it builds another graph the second time", r.next+1, len(r.plans))
+	if r.nextPlan >= len(r.plans) {
+		return nil, fmt.Errorf("the builder asks for input %d, and only %d were planned: it builds another graph the second time", r.nextPlan+1, len(r.plans))
 	}
-	r.next++
-	return r.plans[r.next-1], nil
+	r.nextPlan++
+	return r.plans[r.nextPlan-1], nil
+}
+
+// Folder implements Planner.
+func (r *recorded) Folder(string) (string, error) {
+	if r.nextDir >= len(r.folders) {
+		return "", fmt.Errorf("the builder asks for output folder %d, and only %d were recorded: it builds another graph the second time", r.nextDir+1, len(r.folders))
+	}
+	r.nextDir++
+	return r.folders[r.nextDir-1], nil
 }
 
 // Files plans the tasks for stored input. It is the only I/O a builder may cause.

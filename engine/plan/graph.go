@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// PlacesMax is how many places of a node's input the manager is told: those that
+// hold most of it.
+const PlacesMax = 8
+
+// Build runs a definition's builder on what its plan recorded and returns the
+// graph. It fails if the builder asks for other inputs or outputs than the first
+// time; whether the stages are the same, the caller finds by Fingerprint.
+func Build(defs []job.Definition, p *Plan) (*job.Graph, error) {
+	i := slices.IndexFunc(defs, func(d job.Definition) bool { return d.Name == p.Name })
+	if i < 0 {
+		return nil, fmt.Errorf("this program has no job %q: it is not the one that was submitted", p.Name)
+	}
+	g, err := job.Build(defs[i], p.Args, job.Recorded(p.Inputs, p.Folders))
+	if err != nil {
+		return nil, err
+	}
+	if len(g.Planned()) != len(p.Inputs) || len(g.Outputs()) != len(p.Folders) {
+		return nil, fmt.Errorf("job %s: the builder asked for %d inputs and %d output folders, and the first time for %d and %d: it builds another graph the second time",
+			p.Name, len(g.Planned()), len(g.Outputs()), len(p.Inputs), len(p.Folders))
+	}
+	return g, nil
+}
+
+// Graph makes the messages of a graph.
+func Graph(g *job.Graph) (*wire.Graph, error) {
+	w := &wire.Graph{}
+	for _, s := range g.Stages() {
+		stage, err := wireStage(s.Spec())
+		if err != nil {
+			return nil, err
+		}
+		w.Stages = append(w.Stages, stage)
+	}
+	for _, c := range g.Connections() {
+		edges := make([]*wire.Edge, len(c.Edges))
+		for i, e := range c.Edges {
+			edges[i] = &wire.Edge{From: uint32(e.From), To: uint32(e.To)}
+		}
+		w.Connections = append(w.Connections, &wire.Connection{
+			FromStage: uint32(c.From.Stage.Spec().ID), FromPort: c.From.Name,
+			ToStage: uint32(c.To.Stage.Spec().ID), ToPort: c.To.Name,
+			// The numbers of job's patterns, kinds and codecs are those of the messages.
+			Pattern: wire.Pattern(c.Pattern), Kind: wire.ChannelKind(c.Channel.Kind), Codec: wire.Codec(c.Channel.Codec),
+			SlowStart: c.Channel.SlowStart, Edges: edges, Store: c.Channel.Store,
+		})
+	}
+	return w, nil
+}
+
+func wireStage(s job.StageSpec) (*wire.Stage, error) {
+	if s.Slots < 0 || s.Slots > math.MaxUint16 {
+		return nil, fmt.Errorf("stage %q takes %d slots: use 1 to %d", s.Name, s.Slots, math.MaxUint16)
+	}
+	if s.Memory < 0 {
+		return nil, fmt.Errorf("stage %q has %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
+	}
+	w := &wire.Stage{
+		Name: s.Name, Nodes: uint32(s.Nodes), Kind: string(s.Kind), Slots: uint32(s.Slots),
+		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess,
+	}
+	if s.Command != nil {
+		w.Command = s.Command.Args[0]
+	}
+	for _, task := range s.Tasks {
+		w.Inputs = append(w.Inputs, &wire.NodeInput{Bytes: task.Bytes(), Places: places(task)})
+	}
+	return w, nil
+}
+
+// places sums a task's bytes by host and keeps the hosts that hold most, in order
+// of bytes, then name.
+func places(task job.Task) []*wire.Place {
+	var sums []*wire.Place
+	byHost := map[string]*wire.Place{}
+	for _, s := range task {
+		for _, p := range s.Places {
+			sum := byHost[p.Host]
+			if sum == nil {
+				sum = &wire.Place{Host: p.Host, Rack: p.Rack}
+				byHost[p.Host] = sum
+				sums = append(sums, sum)
+			}
+			sum.Bytes += p.Bytes
+		}
+	}
+	slices.SortFunc(sums, func(a, b *wire.Place) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
+	})
+	return sums[:min(len(sums), PlacesMax)]
+}
+
+// Fingerprint is a digest of a graph's structure: stages, their demands, and
+// connections; how much each node reads, and not where that lies.
+func Fingerprint(g *wire.Graph) []byte {
+	d := digest{sha256.New()}
+	d.number(len(g.Stages))
+	for _, s := range g.Stages {
+		d.text(s.Name)
+		d.text(s.Kind)
+		d.text(s.Command)
+		d.number(s.Nodes, s.Slots, s.Memory, s.Shuffles, s.OwnProcess, len(s.Inputs))
+		for _, in := range s.Inputs {
+			d.number(in.Bytes)
+		}
+	}
+	d.number(len(g.Connections))
+	for _, c := range g.Connections {
+		d.text(c.FromPort)
+		d.text(c.ToPort)
+		d.text(c.Store)
+		d.number(c.FromStage, c.ToStage, int32(c.Pattern), int32(c.Kind), int32(c.Codec), c.SlowStart, len(c.Edges))
+		for _, e := range c.Edges {
+			d.number(e.From, e.To)
+		}
+	}
+	return d.Sum(nil)
+}
+
+// digest hashes values so that no two lists of values give the same bytes: each
+// number takes eight bytes, each text is led by its length.
+type digest struct{ hash.Hash }
+
+func (d digest) number(values ...any) {
+	var buf [8]byte
+	for _, v := range values {
+		var n uint64
+		switch v := v.(type) {
+		case int:
+			n = uint64(v)
+		case int32:
+			n = uint64(v)
+		case int64:
+			n = uint64(v)
+		case uint32:
+			n = uint64(v)
+		case float64:
+			n = math.Float64bits(v)
+		case bool:
+			if v {
+				n = 1
+			}
+		default:
+			panic(fmt.Sprintf("plan: no digest of a %T", v))
+		}
+		binary.LittleEndian.PutUint64(buf[:], n)
+		d.Write(buf[:])
+	}
+}
+
+func (d digest) text(s string) {
+	d.number(len(s))
+	d.Write([]byte(s))
+}

@@ -1,0 +1,179 @@
+// Package plan carries a job's graph from the submitter to its workers.
+//
+// Two things travel. The graph itself goes to the manager as messages (Graph),
+// with the size and the places of each node's stored input, for scheduling. The
+// plan goes to the workers as a blob (Encode, Decode): which builder to run, with
+// which arguments, and what its Files and Output calls returned at submission. A
+// worker builds the graph again from it (Build) and compares the Fingerprint.
+//
+// All functions are pure and safe for concurrent use.
+package plan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Plan is what a worker needs to build its job's graph again.
+type Plan struct {
+	Name    string       // of the definition
+	Args    []string     // of the builder
+	Inputs  [][]job.Task // what each Files call returned, in order
+	Folders []string     // what each Output call was resolved to, in order
+}
+
+// BytesMax is the largest plan before compression: 1 GiB. A split takes 50 to
+// 100 bytes, so that is ten million splits.
+const BytesMax = 1 << 30
+
+// ErrDamaged is matched by Decode's errors for a blob that is no whole plan.
+var ErrDamaged = errors.New("plan is damaged")
+
+// A blob is a header of magic, version and the checksum of what follows, then the
+// message in one zstd frame.
+const (
+	magic      = "HPLN"
+	version    = 1
+	headerSize = len(magic) + 1 + 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Encode writes a plan as a blob. Equal plans give equal bytes.
+func Encode(p *Plan) ([]byte, error) {
+	message, err := proto.MarshalOptions{Deterministic: true}.Marshal(toBlob(p))
+	if err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
+	}
+	if len(message) > BytesMax {
+		return nil, fmt.Errorf("the plan takes %d bytes, more than %d: use larger splits (job.Files.SplitBytes)", len(message), BytesMax)
+	}
+	compress, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
+	}
+	defer compress.Close()
+	blob := make([]byte, headerSize, headerSize+len(message)/4)
+	blob = compress.EncodeAll(message, blob)
+	copy(blob, magic)
+	blob[len(magic)] = version
+	binary.LittleEndian.PutUint32(blob[len(magic)+1:], crc32.Checksum(blob[headerSize:], castagnoli))
+	return blob, nil
+}
+
+// Decode reads a blob that Encode wrote.
+func Decode(blob []byte) (*Plan, error) {
+	if len(blob) < headerSize || string(blob[:len(magic)]) != magic {
+		return nil, fmt.Errorf("%w: it does not begin as a plan does", ErrDamaged)
+	}
+	if v := blob[len(magic)]; v != version {
+		return nil, fmt.Errorf("plan has version %d and this program reads version %d: build the program and the engine from the same release", v, version)
+	}
+	if binary.LittleEndian.Uint32(blob[len(magic)+1:]) != crc32.Checksum(blob[headerSize:], castagnoli) {
+		return nil, fmt.Errorf("%w: wrong checksum", ErrDamaged)
+	}
+	expand, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(BytesMax))
+	if err != nil {
+		return nil, fmt.Errorf("decode plan: %w", err)
+	}
+	defer expand.Close()
+	message, err := expand.DecodeAll(blob[headerSize:], nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	var b Blob
+	if err := proto.Unmarshal(message, &b); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fromBlob(&b)
+}
+
+// table numbers strings in order of their first use.
+type table struct {
+	index map[string]uint32
+	names []string
+}
+
+func (t *table) add(name string) uint32 {
+	if i, ok := t.index[name]; ok {
+		return i
+	}
+	if t.index == nil {
+		t.index = map[string]uint32{}
+	}
+	i := uint32(len(t.names))
+	t.index[name] = i
+	t.names = append(t.names, name)
+	return i
+}
+
+func toBlob(p *Plan) *Blob {
+	var hosts, racks, folders table
+	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders}
+	for _, tasks := range p.Inputs {
+		input := &Input{Tasks: make([]*Task, len(tasks))}
+		for i, task := range tasks {
+			t := &Task{Splits: make([]*Split, len(task))}
+			for j, s := range task {
+				cut := strings.LastIndexByte(s.Path, '/') + 1
+				split := &Split{
+					Folder: folders.add(s.Path[:cut]), File: s.Path[cut:],
+					Offset: s.Offset, Length: s.Length, Size: s.Size, Version: s.Version,
+				}
+				for _, place := range s.Places {
+					split.Places = append(split.Places, &SplitPlace{Host: hosts.add(place.Host), Rack: racks.add(place.Rack), Bytes: place.Bytes})
+				}
+				t.Splits[j] = split
+			}
+			input.Tasks[i] = t
+		}
+		b.Inputs = append(b.Inputs, input)
+	}
+	b.Hosts, b.Racks, b.FolderNames = hosts.names, racks.names, folders.names
+	return b
+}
+
+func fromBlob(b *Blob) (*Plan, error) {
+	p := &Plan{Name: b.Name, Args: b.Args, Folders: b.Folders, Inputs: make([][]job.Task, len(b.Inputs))}
+	for i, input := range b.Inputs {
+		tasks := make([]job.Task, len(input.Tasks))
+		for j, t := range input.Tasks {
+			task := make(job.Task, len(t.Splits))
+			for k, s := range t.Splits {
+				split, err := fromSplit(b, s)
+				if err != nil {
+					return nil, err
+				}
+				task[k] = split
+			}
+			tasks[j] = task
+		}
+		p.Inputs[i] = tasks
+	}
+	return p, nil
+}
+
+func fromSplit(b *Blob, s *Split) (job.Split, error) {
+	if int(s.Folder) >= len(b.FolderNames) {
+		return job.Split{}, fmt.Errorf("%w: split of %q names folder %d of %d", ErrDamaged, s.File, s.Folder, len(b.FolderNames))
+	}
+	split := job.Split{
+		Path:   b.FolderNames[s.Folder] + s.File,
+		Offset: s.Offset, Length: s.Length, Size: s.Size, Version: s.Version,
+	}
+	for _, place := range s.Places {
+		if int(place.Host) >= len(b.Hosts) || int(place.Rack) >= len(b.Racks) {
+			return job.Split{}, fmt.Errorf("%w: split of %q names an unknown place", ErrDamaged, split.Path)
+		}
+		split.Places = append(split.Places, job.Place{Host: b.Hosts[place.Host], Rack: b.Racks[place.Rack], Bytes: place.Bytes})
+	}
+	return split, nil
+}
