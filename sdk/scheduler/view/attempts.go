@@ -1,0 +1,213 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (v *View) outcome(e scheduler.Outcome) error {
+	if !e.Accepted {
+		return nil
+	}
+	switch e.Kind {
+	case scheduler.DecisionLaunch:
+		return v.launched(e)
+	case scheduler.DecisionPreempt:
+		for _, id := range e.Preempt.Victims {
+			a := v.attempts[id]
+			if a == nil {
+				continue // ended in the meantime
+			}
+			for _, peer := range a.Bundle.attempts {
+				if peer.Speculative == a.Speculative {
+					peer.Leaving = e.Preempt.For
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// launched turns a ready bundle, or one wanted twice, into assigned attempts.
+func (v *View) launched(e scheduler.Outcome) error {
+	b := v.bundles[e.Launch.Bundle]
+	if b == nil {
+		return fmt.Errorf("launch of bundle %d, which is not known", e.Launch.Bundle)
+	}
+	if !b.Launchable() {
+		return fmt.Errorf("launch of bundle %d of %s, which is %s", b.ID, b.Job.ID(), b.State)
+	}
+	if len(e.Attempts) != len(b.Groups) || len(e.Launch.Launchers) != len(b.Groups) {
+		return fmt.Errorf("launch of bundle %d of %s has %d attempts on %d launchers for %d groups",
+			b.ID, b.Job.ID(), len(e.Attempts), len(e.Launch.Launchers), len(b.Groups))
+	}
+	for i, id := range e.Attempts {
+		if v.attempts[id] != nil {
+			return fmt.Errorf("attempt %d exists already", id)
+		}
+		if l := e.Launch.Launchers[i]; v.launchers[l] == nil && !v.starting {
+			return fmt.Errorf("launch of bundle %d of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
+		}
+	}
+	twin := b.State == Launched
+	b.Job.unindex(b)
+	b.Twice = false
+	if !twin {
+		b.move(Launched)
+	}
+	for i, id := range e.Attempts {
+		v.assign(&Attempt{
+			ID: id, Bundle: b, Group: i, Need: &b.Groups[i], Launcher: e.Launch.Launchers[i],
+			Speculative: twin, AssignedAt: e.At, Since: e.At, turn: b.turn,
+		})
+	}
+	return nil
+}
+
+func (v *View) assign(a *Attempt) {
+	j := a.Job()
+	v.attempts[a.ID] = a
+	j.attempts = insert(j.attempts, a, attemptID)
+	a.Bundle.attempts = append(a.Bundle.attempts, a)
+	if l := v.launchers[a.Launcher]; l != nil {
+		l.attempts = insert(l.attempts, a, attemptID)
+	}
+	j.hold(a.Need.Kind, a.Need.Slots)
+}
+
+func (v *View) attempt(id scheduler.AttemptID) (*Attempt, error) {
+	if a := v.attempts[id]; a != nil {
+		return a, nil
+	}
+	return nil, fmt.Errorf("attempt %d is not live", id)
+}
+
+func (v *View) started(e scheduler.AttemptStarted) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.State != Assigned {
+		return fmt.Errorf("attempt %d started while it is %s", a.ID, a.State)
+	}
+	if a.Bundle.ID != e.Bundle || a.Job().ID() != e.Job || a.Group != e.Group || a.Launcher != e.Launcher {
+		return fmt.Errorf("attempt %d started as group %d of bundle %d of %s on launcher %d, but was launched as group %d of bundle %d of %s on launcher %d",
+			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
+	}
+	a.State, a.Since, a.PhaseSince, a.Phase = Running, e.At, e.At, scheduler.PhaseExecute
+	if a.Job().Info.Stages[a.Need.Stage].Shuffles {
+		a.Phase = scheduler.PhaseShuffle
+	}
+	return nil
+}
+
+func (v *View) phase(e scheduler.AttemptPhase) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.State == Assigned {
+		return fmt.Errorf("attempt %d enters phase %s before it started", a.ID, e.Phase)
+	}
+	a.Phase, a.PhaseSince = e.Phase, e.At
+	return nil
+}
+
+func (v *View) progress(e scheduler.AttemptProgress) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	a.Progress, a.Work = e.Progress, e.Work
+	return nil
+}
+
+func (v *View) suspended(e scheduler.AttemptSuspended) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.State != Running {
+		return fmt.Errorf("attempt %d is suspended while it is %s", a.ID, a.State)
+	}
+	a.ran = a.Ran(e.At)
+	a.State, a.Since, a.Leaving = Suspended, e.At, 0
+	a.Job().hold(a.Need.Kind, -a.Need.Slots)
+	return nil
+}
+
+func (v *View) resumed(e scheduler.AttemptResumed) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.State != Suspended {
+		return fmt.Errorf("attempt %d is resumed while it is %s", a.ID, a.State)
+	}
+	a.State, a.Since = Running, e.At
+	a.Job().hold(a.Need.Kind, a.Need.Slots)
+	return nil
+}
+
+func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
+	a, err := v.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	a.ran = a.Ran(e.At)
+	if a.State != Suspended {
+		a.Job().hold(a.Need.Kind, -a.Need.Slots)
+	}
+	v.drop(a)
+	v.ended = append(v.ended, Ended{a, e})
+	b := a.Bundle
+	if b.Twice {
+		b.Job.unindex(b)
+		b.Twice = false
+	}
+	if a.turn != b.turn || b.State != Launched {
+		return nil // of an earlier readiness, or the twin of one that has finished
+	}
+	if e.Outcome == scheduler.Finished {
+		b.finish(a.Group)
+	}
+	switch {
+	case b.left == 0:
+		b.move(Finished)
+		b.Groups, b.Avoid, b.done = nil, nil, nil
+	case !slices.ContainsFunc(b.attempts, func(x *Attempt) bool { return x.turn == b.turn }):
+		b.move(Waiting)
+	}
+	return nil
+}
+
+// finish notes that a group finished. Twins of one group count once.
+func (b *Bundle) finish(group int) {
+	if b.done == nil {
+		b.done = make([]bool, len(b.Groups))
+	}
+	if !b.done[group] {
+		b.done[group] = true
+		b.left--
+	}
+}
+
+func (v *View) drop(a *Attempt) {
+	delete(v.attempts, a.ID)
+	j := a.Job()
+	j.attempts = remove(j.attempts, a.ID, attemptID)
+	a.Bundle.attempts = slices.DeleteFunc(a.Bundle.attempts, func(x *Attempt) bool { return x == a })
+	l := v.launchers[a.Launcher]
+	if l == nil {
+		l = v.gone[a.Launcher]
+	}
+	if l == nil {
+		return
+	}
+	l.attempts = remove(l.attempts, a.ID, attemptID)
+	if len(l.attempts) == 0 {
+		delete(v.gone, l.ID)
+	}
+}

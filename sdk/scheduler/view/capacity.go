@@ -1,0 +1,245 @@
+package view
+
+import (
+	"math/bits"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// capacity finds launchers with room without asking each: for every kind, the
+// launchers with n free slots are a set of bits, so that "the launcher with most
+// free slots", also within one rack, is a few words' work.
+type capacity struct {
+	numbers  map[scheduler.SlotKind]int
+	kinds    []kindRoom
+	reserved map[scheduler.JobID][]*Launcher
+	hosts    map[string][]*Launcher
+	racks    map[string]bitset
+	journal  []change
+	// stale says that launchers came or went, and the sets are of the old ones.
+	stale bool
+}
+
+// kindRoom is what is free of one kind.
+type kindRoom struct {
+	total  int      // free and not reserved, on all launchers
+	by     []bitset // by[n]: launchers with n free slots; by[0] is not kept
+	count  []int    // how many each set holds
+	missed bool     // a group of slotsMin and memoryMin found no room
+	// Groups that need at least that much need not look again.
+	slotsMin  int
+	memoryMin int64
+}
+
+// change undoes one Take or Give.
+type change struct {
+	launcher *Launcher
+	kind     int
+	free     int
+	memory   int64
+	reserved []scheduler.Reservation
+}
+
+type bitset []uint64
+
+func (s bitset) set(i int)   { s[i/64] |= 1 << (i % 64) }
+func (s bitset) clear(i int) { s[i/64] &^= 1 << (i % 64) }
+
+// kind returns a kind's number. Numbers depend on the order in which kinds were
+// first heard of and never reach an answer.
+func (c *capacity) kind(k scheduler.SlotKind) int {
+	n, ok := c.numbers[k]
+	if !ok {
+		if c.numbers == nil {
+			c.numbers = map[scheduler.SlotKind]int{}
+		}
+		n = len(c.kinds)
+		c.numbers[k] = n
+		c.kinds = append(c.kinds, kindRoom{})
+	}
+	return n
+}
+
+func (c *capacity) forgetMisses() {
+	for i := range c.kinds {
+		c.kinds[i].missed = false
+	}
+}
+
+// setFree is the only place where a launcher's free slots change.
+func (v *View) setFree(l *Launcher, kind, n int) {
+	for len(l.free) <= kind {
+		l.free = append(l.free, 0)
+	}
+	k := &v.capacity.kinds[kind]
+	old := l.free[kind]
+	k.total += n - old
+	l.free[kind] = n
+	if v.capacity.stale || old == n {
+		return
+	}
+	if old > 0 {
+		k.by[old].clear(l.index)
+		k.count[old]--
+	}
+	k.add(l.index, n, len(v.list))
+}
+
+func (k *kindRoom) add(index, n, launchers int) {
+	if n <= 0 {
+		return
+	}
+	for len(k.by) <= n {
+		k.by = append(k.by, make(bitset, (launchers+63)/64))
+		k.count = append(k.count, 0)
+	}
+	k.by[n].set(index)
+	k.count[n]++
+}
+
+// fresh rebuilds the sets after launchers came or went.
+func (v *View) fresh() *capacity {
+	c := &v.capacity
+	if !c.stale {
+		return c
+	}
+	c.stale = false
+	c.hosts, c.racks = map[string][]*Launcher{}, map[string]bitset{}
+	for i := range c.kinds {
+		c.kinds[i].by, c.kinds[i].count = nil, nil
+	}
+	words := (len(v.list) + 63) / 64
+	for i, l := range v.list {
+		l.index = i
+		c.hosts[l.Host] = append(c.hosts[l.Host], l)
+		if l.Rack != "" {
+			if c.racks[l.Rack] == nil {
+				c.racks[l.Rack] = make(bitset, words)
+			}
+			c.racks[l.Rack].set(i)
+		}
+		for k, n := range l.free {
+			c.kinds[k].add(i, n, len(v.list))
+		}
+	}
+	return c
+}
+
+// FreeSlots returns how many slots of a kind are free and not reserved on all
+// launchers, less what is taken tentatively.
+func (v *View) FreeSlots(kind scheduler.SlotKind) int {
+	if n, ok := v.capacity.numbers[kind]; ok {
+		return v.capacity.kinds[n].total
+	}
+	return 0
+}
+
+// Reserved returns whether anything is reserved for a job.
+func (v *View) Reserved(job scheduler.JobID) bool { return len(v.capacity.reserved[job]) > 0 }
+
+// Room returns the free slots of a kind and the free memory that a job can draw
+// on at a launcher: what is reserved for it included, what is taken not.
+func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
+	memory = l.memory
+	if k, ok := v.capacity.numbers[kind]; ok && k < len(l.free) {
+		slots = l.free[k]
+	}
+	for _, r := range l.reserved {
+		if r.Job == job {
+			memory += r.Memory
+			if r.Kind == kind {
+				slots += r.Slots
+			}
+		}
+	}
+	return slots, memory
+}
+
+// Take takes what a group of a job needs at a launcher, from what is reserved
+// for the job first, and returns false when there is not that much.
+func (v *View) Take(l *Launcher, job scheduler.JobID, g *scheduler.Group) bool {
+	slots, memory := v.Room(l, job, g.Kind)
+	if slots < g.Slots || memory < g.Memory {
+		return false
+	}
+	v.take(l, job, g)
+	return true
+}
+
+func (v *View) take(l *Launcher, job scheduler.JobID, g *scheduler.Group) {
+	kind := v.note(l, g.Kind)
+	slots, memory := g.Slots, g.Memory
+	if len(l.reserved) > 0 {
+		kept := append([]scheduler.Reservation(nil), l.reserved...)
+		for i := range kept {
+			r := &kept[i]
+			if r.Job != job {
+				continue
+			}
+			m := min(memory, r.Memory)
+			r.Memory, memory = r.Memory-m, memory-m
+			if r.Kind == g.Kind {
+				s := min(slots, r.Slots)
+				r.Slots, slots = r.Slots-s, slots-s
+			}
+		}
+		l.reserved = kept
+	}
+	l.memory -= memory
+	v.setFree(l, kind, l.free[kind]-slots)
+}
+
+// Give adds slots and memory to what is tentatively free at a launcher: what a
+// preemption would set free.
+func (v *View) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
+	k := v.note(l, kind)
+	l.memory += memory
+	v.setFree(l, k, l.free[k]+slots)
+	v.capacity.forgetMisses()
+}
+
+// note writes a launcher's state to the journal and returns the kind's number.
+func (v *View) note(l *Launcher, kind scheduler.SlotKind) int {
+	k := v.capacity.kind(kind)
+	for len(l.free) <= k {
+		l.free = append(l.free, 0)
+	}
+	v.capacity.journal = append(v.capacity.journal, change{l, k, l.free[k], l.memory, l.reserved})
+	return k
+}
+
+// Mark returns a point to which Undo can go back.
+func (v *View) Mark() int { return len(v.capacity.journal) }
+
+// Undo takes back every Take, Give and Fit since the mark.
+func (v *View) Undo(mark int) {
+	j := v.capacity.journal
+	for i := len(j) - 1; i >= mark; i-- {
+		c := j[i]
+		c.launcher.memory, c.launcher.reserved = c.memory, c.reserved
+		v.setFree(c.launcher, c.kind, c.free)
+	}
+	if len(j) > mark {
+		v.capacity.forgetMisses()
+	}
+	clear(j[mark:])
+	v.capacity.journal = j[:mark]
+}
+
+func (v *View) undoAll() { v.Undo(0) }
+
+// first returns the first launcher of a set, within another when that is given,
+// for which ok says yes.
+func (v *View) first(s, within bitset, ok func(*Launcher) bool) *Launcher {
+	for w, word := range s {
+		if within != nil {
+			word &= within[w]
+		}
+		for ; word != 0; word &= word - 1 {
+			if l := v.list[w*64+bits.TrailingZeros64(word)]; ok(l) {
+				return l
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+// Package view mirrors the manager's world from the events and offers that a
+// policy receives: jobs with the counts of their stages, bundles that may be
+// launched, live attempts, launchers with what they have free or reserved.
+//
+// A policy starts a View with its Snapshot, applies every Round, and decides:
+//
+//	err := v.Apply(round)
+//	for b := range v.Ready() {
+//		if where, ok := v.Fit(b); ok {
+//			d.Launch = append(d.Launch, v.Launch(b, where))
+//		}
+//	}
+//
+// # Rules of the mirror
+//
+// The manager keeps to these; a round that breaks one is an error.
+//
+//   - A bundle is unknown until its first BundleReady. It then is Ready, and
+//     leaves ready when the Outcome of a launch says accepted: its attempts are
+//     Assigned from then on. BundleWithdrawn takes it out of ready.
+//   - AttemptStarted moves an attempt to Running, AttemptSuspended to Suspended,
+//     AttemptResumed back. A suspended attempt holds memory and no slots.
+//     AttemptEnded removes the attempt, whatever its state.
+//   - A bundle is Finished when each of its groups has an attempt that ended
+//     Finished since the bundle was last ready. When its attempts are all gone
+//     and it is not Finished it is Waiting; BundleReady (or JobFinished) follows.
+//   - BundleWantedAgain turns Finished to Waiting.
+//   - BundleWantedTwice makes a Launched bundle launchable a second time, with
+//     its own Avoid, until it is launched or an attempt of it ends. The twins'
+//     groups count once.
+//   - LauncherLost removes the launcher and what it offers; AttemptEnded with
+//     outcome Lost follows for each of its attempts before it joins again.
+//   - JobFinished comes when the job has no live attempt, and removes it.
+//   - In a Snapshot the same holds, and a finished attempt may name a launcher
+//     that is gone. A live attempt may not.
+//   - An accepted preemption marks its victims Leaving until they are ended or
+//     suspended.
+//
+// # What a decision costs
+//
+// While it decides, a policy takes capacity tentatively with Take, Give and Fit,
+// so that the launches of one round do not collide. The next Apply forgets it
+// all: what was accepted is in the offers of that round.
+//
+// Applying a round costs in proportion to what it lists. Iteration is in order
+// of id everywhere, so equal histories give equal decisions. A View belongs to
+// one goroutine; what it returns is valid until the next Apply and must not be
+// changed.
+package view

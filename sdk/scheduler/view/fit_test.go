@@ -1,0 +1,177 @@
+package view
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// cluster is two racks of two launchers with two default slots and 10 bytes each;
+// launcher 4 has one more slot of kind "gpu".
+func cluster(t *testing.T) *View {
+	t.Helper()
+	v := &View{}
+	if err := v.Start(scheduler.Snapshot{}); err != nil {
+		t.Fatal(err)
+	}
+	r := scheduler.Round{Number: 1}
+	for i := 1; i <= 4; i++ {
+		slots := []scheduler.SlotCount{{Kind: "default", Count: 2}}
+		if i == 4 {
+			slots = append(slots, scheduler.SlotCount{Kind: "gpu", Count: 1})
+		}
+		id := scheduler.LauncherID(i)
+		r.Events = append(r.Events, scheduler.LauncherJoined{
+			Launcher: id, Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", (i+1)/2), Slots: slots, Memory: 10,
+		})
+		r.Offers = append(r.Offers, scheduler.Offer{Launcher: id, Free: slots, Memory: 10})
+	}
+	r.Events = append(r.Events, scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "default", Slots: 1}}}})
+	apply(t, v, r)
+	return v
+}
+
+func apply(t *testing.T, v *View, r scheduler.Round) {
+	t.Helper()
+	if err := v.Apply(r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func group(memory int64, places ...scheduler.Place) scheduler.Group {
+	return scheduler.Group{Kind: "default", Slots: 1, Memory: memory, Places: places}
+}
+
+func ready(t *testing.T, v *View, id scheduler.BundleID, groups ...scheduler.Group) *Bundle {
+	t.Helper()
+	apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{
+		scheduler.BundleReady{Job: 1, Bundle: id, Groups: groups},
+	}})
+	return v.Bundle(id)
+}
+
+func wantFit(t *testing.T, v *View, b *Bundle, want ...scheduler.LauncherID) {
+	t.Helper()
+	got, ok := v.Fit(b)
+	if !reflect.DeepEqual(got, want) || ok != (want != nil) {
+		t.Errorf("bundle %d: Fit = %v, %t, want %v", b.ID, got, ok, want)
+	}
+}
+
+func TestFitPrefersNear(t *testing.T) {
+	v := cluster(t)
+	wantFit(t, v, ready(t, v, 1, group(1, scheduler.Place{Host: "h3", Rack: "r2"})), 3)
+	b := ready(t, v, 2, group(9, scheduler.Place{Host: "h3", Rack: "r2"}))
+	wantFit(t, v, b, 3)
+	wantFit(t, v, b, 4) // memory is short on 3: next in its rack
+	wantFit(t, v, b, 1) // then anywhere
+	b.Avoid = []scheduler.LauncherID{2}
+	wantFit(t, v, b)
+}
+
+func TestFitSpreadsAndFillsUp(t *testing.T) {
+	v := cluster(t)
+	b := ready(t, v, 1, group(1))
+	for _, want := range []scheduler.LauncherID{1, 2, 3, 4, 1, 2, 3, 4} {
+		wantFit(t, v, b, want)
+	}
+	wantFit(t, v, b)
+}
+
+func TestFitGangIsAllOrNothing(t *testing.T) {
+	v := cluster(t)
+	gpu := scheduler.Group{Kind: "gpu", Slots: 1, Memory: 8}
+	wantFit(t, v, ready(t, v, 1, group(9), gpu, group(9)), 1, 4, 2)
+	b := ready(t, v, 2, group(1), gpu, gpu)
+	before := v.FreeSlots("default")
+	wantFit(t, v, b)
+	if v.FreeSlots("default") != before {
+		t.Errorf("a gang that does not fit left %d free slots of %d", v.FreeSlots("default"), before)
+	}
+	// Spreading would leave no launcher with 6 bytes for the last; the second,
+	// tight try packs two on one.
+	wide := make([]scheduler.Group, 8)
+	for i := range wide {
+		wide[i] = group(5)
+	}
+	if _, ok := v.Fit(ready(t, v, 3, wide...)); !ok {
+		t.Error("eight groups of 5 bytes do not fit four launchers of 10")
+	}
+}
+
+func TestReservationIsForItsJobOnly(t *testing.T) {
+	v := cluster(t)
+	offers := []scheduler.Offer{{Launcher: 1, Reserved: []scheduler.Reservation{{Job: 1, Kind: "default", Slots: 1, Memory: 5}}}}
+	for id := scheduler.LauncherID(2); id <= 4; id++ {
+		offers = append(offers, scheduler.Offer{Launcher: id})
+	}
+	apply(t, v, scheduler.Round{Number: 2, Offers: offers, Events: []scheduler.Event{
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 2, Stages: []scheduler.Stage{{Groups: 1}}}},
+		scheduler.BundleReady{Job: 2, Bundle: 9, Groups: []scheduler.Group{group(1)}},
+		scheduler.BundleReady{Job: 1, Bundle: 8, Groups: []scheduler.Group{group(5)}},
+	}})
+	wantFit(t, v, v.Bundle(9))
+	wantFit(t, v, v.Bundle(8), 1)
+	wantFit(t, v, v.Bundle(8))
+}
+
+func TestUndoRestoresAndGiveAdds(t *testing.T) {
+	v := cluster(t)
+	b := ready(t, v, 1, group(10))
+	mark := v.Mark()
+	for range 4 {
+		if _, ok := v.Fit(b); !ok {
+			t.Fatal("no room on an empty cluster")
+		}
+	}
+	wantFit(t, v, b)
+	v.Give(v.Launcher(3), "default", 1, 10)
+	wantFit(t, v, b, 3)
+	if !v.FitEver(b) {
+		t.Error("FitEver looks at what is taken")
+	}
+	v.Undo(mark)
+	wantFit(t, v, b, 1)
+}
+
+func TestBundleLeavesReadyAndComesBack(t *testing.T) {
+	v := cluster(t)
+	ready(t, v, 1, group(1, scheduler.Place{Host: "h1"}))
+	apply(t, v, scheduler.Round{Number: 3, Events: []scheduler.Event{
+		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{7}, Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1}}},
+	}})
+	for range v.ReadyAt(v.Job(1), "h1") {
+		t.Error("a launched bundle is still ready")
+	}
+	apply(t, v, scheduler.Round{Number: 4, Events: []scheduler.Event{
+		scheduler.AttemptEnded{Attempt: 7, Outcome: scheduler.Lost},
+		scheduler.BundleReady{Job: 1, Bundle: 1, Groups: []scheduler.Group{group(1, scheduler.Place{Host: "h2"})}},
+	}})
+	at := map[string]int{}
+	for _, h := range []string{"h1", "h2"} {
+		for range v.ReadyAt(v.Job(1), h) {
+			at[h]++
+		}
+	}
+	if at["h1"] != 0 || at["h2"] != 1 {
+		t.Errorf("ready again with input on h2, but found at %v", at)
+	}
+}
+
+func TestInconsistentEventNamesItself(t *testing.T) {
+	v := cluster(t)
+	before := v.Dump()
+	err := v.Apply(scheduler.Round{Number: 2, Events: []scheduler.Event{
+		scheduler.AttemptStarted{Attempt: 5, Job: 1},
+		scheduler.LauncherLost{Launcher: 1},
+	}})
+	if err == nil || !strings.Contains(err.Error(), "round 2, event 0 (scheduler.AttemptStarted): attempt 5") {
+		t.Errorf("error %v does not name the event", err)
+	}
+	if after := v.Dump(); after != before {
+		t.Errorf("the view changed:\n%s", after)
+	}
+}

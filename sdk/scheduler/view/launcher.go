@@ -1,0 +1,136 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Launcher is a launcher that is there, draining or not.
+type Launcher struct {
+	ID       scheduler.LauncherID
+	Name     string
+	Host     string
+	Rack     string
+	Slots    []scheduler.SlotCount // in order of kind
+	Memory   int64                 // bytes, in all
+	Draining bool
+	// Offer is the last one; what is taken tentatively is not off it.
+	Offer scheduler.Offer
+
+	attempts []*Attempt
+	index    int                     // place in View.list
+	free     []int                   // by kind's number, tentatively
+	memory   int64                   // free, tentatively
+	reserved []scheduler.Reservation // tentatively; replaced, never changed in place
+}
+
+// Attempts returns the live attempts on the launcher in order of id.
+func (l *Launcher) Attempts() []*Attempt { return l.attempts }
+
+// Total returns how many slots of a kind the launcher has, taken or not.
+func (l *Launcher) Total(kind scheduler.SlotKind) int { return countOf(l.Slots, kind) }
+
+func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
+	for _, c := range counts {
+		if c.Kind == kind {
+			return c.Count
+		}
+	}
+	return 0
+}
+
+// Launchers returns the launchers in order of id.
+func (v *View) Launchers() []*Launcher { return v.list }
+
+// Launcher returns a launcher, or nil.
+func (v *View) Launcher(id scheduler.LauncherID) *Launcher { return v.launchers[id] }
+
+func (v *View) joined(e scheduler.LauncherJoined) error {
+	if v.launchers[e.Launcher] != nil {
+		return fmt.Errorf("launcher %d (%s) is there already", e.Launcher, e.Name)
+	}
+	if old := v.gone[e.Launcher]; old != nil {
+		return fmt.Errorf("launcher %d (%s) joins before attempt %d of its earlier life ended", e.Launcher, e.Name, old.attempts[0].ID)
+	}
+	for _, s := range e.Slots {
+		if s.Count < 0 {
+			return fmt.Errorf("launcher %d has %d slots of kind %s", e.Launcher, s.Count, s.Kind)
+		}
+	}
+	l := &Launcher{
+		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory,
+		Offer: scheduler.Offer{Launcher: e.Launcher},
+	}
+	slices.SortFunc(l.Slots, byKind)
+	v.launchers[l.ID] = l
+	v.list = insert(v.list, l, launcherID)
+	v.capacity.stale = true
+	return nil
+}
+
+func (v *View) lost(e scheduler.LauncherLost) error {
+	l := v.launchers[e.Launcher]
+	if l == nil {
+		return fmt.Errorf("launcher %d is lost and was not there", e.Launcher)
+	}
+	v.setOffer(l, &scheduler.Offer{Launcher: l.ID})
+	delete(v.launchers, l.ID)
+	v.list = remove(v.list, l.ID, launcherID)
+	if len(l.attempts) > 0 {
+		v.gone[l.ID] = l
+	}
+	v.capacity.stale = true
+	return nil
+}
+
+func (v *View) draining(e scheduler.LauncherDraining) error {
+	l := v.launchers[e.Launcher]
+	if l == nil {
+		return fmt.Errorf("launcher %d drains and is not there", e.Launcher)
+	}
+	l.Draining = e.Draining
+	return nil
+}
+
+func (v *View) offer(o *scheduler.Offer) error {
+	l := v.launchers[o.Launcher]
+	if l == nil {
+		if len(o.Free) == 0 && len(o.Reserved) == 0 {
+			return nil // the empty offer of a launcher that was lost
+		}
+		return fmt.Errorf("launcher %d offers slots and is not there", o.Launcher)
+	}
+	for _, f := range o.Free {
+		if f.Count < 0 || f.Count > l.Total(f.Kind) {
+			return fmt.Errorf("launcher %d offers %d slots of kind %s and has %d", o.Launcher, f.Count, f.Kind, l.Total(f.Kind))
+		}
+	}
+	v.setOffer(l, o)
+	return nil
+}
+
+func (v *View) setOffer(l *Launcher, o *scheduler.Offer) {
+	c := &v.capacity
+	for _, r := range l.Offer.Reserved {
+		c.reserved[r.Job] = remove(c.reserved[r.Job], l.ID, launcherID)
+		if len(c.reserved[r.Job]) == 0 {
+			delete(c.reserved, r.Job)
+		}
+	}
+	l.Offer, l.memory, l.reserved = *o, o.Memory, o.Reserved
+	for _, r := range o.Reserved {
+		if c.reserved == nil {
+			c.reserved = map[scheduler.JobID][]*Launcher{}
+		}
+		c.reserved[r.Job] = insert(remove(c.reserved[r.Job], l.ID, launcherID), l, launcherID)
+	}
+	for k := range l.free {
+		v.setFree(l, k, 0)
+	}
+	for _, f := range o.Free {
+		v.setFree(l, c.kind(f.Kind), f.Count)
+	}
+	c.forgetMisses()
+}

@@ -1,0 +1,82 @@
+package view
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// compactMin is the number of dead entries below which a list is left alone.
+const compactMin = 32
+
+// list holds launchable bundles in order of id. Removal leaves a dead entry, so
+// that taking thousands out of a long list costs no copying; the list is
+// compacted when most of it is dead.
+type list struct {
+	entries []entry
+	dead    int
+	head    int // entries before it are dead
+}
+
+type entry struct {
+	id     scheduler.BundleID
+	bundle *Bundle // nil when dead
+}
+
+func (l *list) len() int { return len(l.entries) - l.dead }
+
+func (l *list) find(id scheduler.BundleID) (int, bool) {
+	return slices.BinarySearchFunc(l.entries, id, func(e entry, id scheduler.BundleID) int { return cmp.Compare(e.id, id) })
+}
+
+func (l *list) add(b *Bundle) {
+	if n := len(l.entries); n == 0 || l.entries[n-1].id < b.ID {
+		l.entries = append(l.entries, entry{b.ID, b})
+		return
+	}
+	i, found := l.find(b.ID)
+	switch {
+	case !found:
+		l.entries = slices.Insert(l.entries, i, entry{b.ID, b})
+	case l.entries[i].bundle == nil:
+		l.entries[i].bundle = b
+		l.dead--
+	}
+	l.head = min(l.head, i)
+}
+
+func (l *list) remove(id scheduler.BundleID) {
+	i, found := l.find(id)
+	if !found || l.entries[i].bundle == nil {
+		return
+	}
+	l.entries[i].bundle = nil
+	l.dead++
+	for l.head < len(l.entries) && l.entries[l.head].bundle == nil {
+		l.head++
+	}
+	if l.dead > compactMin && l.dead > len(l.entries)/2 {
+		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.bundle == nil })
+		l.dead, l.head = 0, 0
+	}
+}
+
+// noTurn is a turn in which nothing was given away.
+const noTurn = math.MaxUint64
+
+// all walks the bundles not given away in a turn.
+func (l *list) all(turn uint64) iter.Seq[*Bundle] {
+	return func(yield func(*Bundle) bool) {
+		if l == nil {
+			return
+		}
+		for _, e := range l.entries[l.head:] {
+			if e.bundle != nil && e.bundle.given != turn && !yield(e.bundle) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// View is the mirror. The zero View is empty and ready for Start or Apply.
+type View struct {
+	now   scheduler.Time
+	round uint64
+	// turn counts Apply and Start. It is not the round's number, because a policy
+	// may start at any round and marks of an earlier life must not fit.
+	turn uint64
+
+	jobs      map[scheduler.JobID]*Job
+	jobList   []*Job
+	bundles   map[scheduler.BundleID]*Bundle
+	attempts  map[scheduler.AttemptID]*Attempt
+	launchers map[scheduler.LauncherID]*Launcher
+	list      []*Launcher
+	gone      map[scheduler.LauncherID]*Launcher // lost, attempts still to end
+	ended     []Ended
+	starting  bool // in Start: finished attempts may name a launcher that is gone
+
+	capacity capacity
+}
+
+// Start forgets everything and takes over a snapshot. The first round brings the
+// offers.
+func (v *View) Start(s scheduler.Snapshot) error {
+	*v = View{
+		turn: v.turn + 1, now: s.Now, starting: true,
+		jobs:      map[scheduler.JobID]*Job{},
+		bundles:   map[scheduler.BundleID]*Bundle{},
+		attempts:  map[scheduler.AttemptID]*Attempt{},
+		launchers: map[scheduler.LauncherID]*Launcher{},
+		gone:      map[scheduler.LauncherID]*Launcher{},
+	}
+	for i, e := range s.Events {
+		if err := v.event(e); err != nil {
+			return fmt.Errorf("snapshot, event %d (%T): %w", i, e, err)
+		}
+	}
+	v.starting = false
+	for _, j := range v.jobList {
+		for _, a := range j.attempts {
+			if v.launchers[a.Launcher] == nil {
+				return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
+			}
+			// The launcher may have been told after the attempt.
+			l := v.launchers[a.Launcher]
+			l.attempts = insert(remove(l.attempts, a.ID, attemptID), a, attemptID)
+		}
+	}
+	return nil
+}
+
+// Apply takes over a round and forgets what was tentative. The error of an
+// inconsistent event names it; what stood before it has been applied, and
+// nothing of it or after it.
+func (v *View) Apply(r scheduler.Round) error {
+	if v.jobs == nil {
+		if err := v.Start(scheduler.Snapshot{}); err != nil {
+			return err
+		}
+	}
+	v.undoAll()
+	if r.Now < v.now {
+		return fmt.Errorf("round %d: time went back from %d to %d", r.Number, v.now, r.Now)
+	}
+	v.now, v.round = r.Now, r.Number
+	v.turn++
+	v.ended = v.ended[:0]
+	for i, e := range r.Events {
+		if err := v.event(e); err != nil {
+			return fmt.Errorf("round %d, event %d (%T): %w", r.Number, i, e, err)
+		}
+	}
+	for i := range r.Offers {
+		if err := v.offer(&r.Offers[i]); err != nil {
+			return fmt.Errorf("round %d, offer %d: %w", r.Number, i, err)
+		}
+	}
+	return nil
+}
+
+// Now returns the time of the last round, or of the snapshot.
+func (v *View) Now() scheduler.Time { return v.now }
+
+// Round returns the number of the last round; 0 before the first.
+func (v *View) Round() uint64 { return v.round }
+
+func byKind(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) }
+
+// insert puts x into a slice ordered by id; the usual place is the end.
+func insert[T any, K cmp.Ordered](s []T, x T, id func(T) K) []T {
+	i := len(s)
+	if i > 0 && id(s[i-1]) > id(x) {
+		i, _ = slices.BinarySearchFunc(s, id(x), func(y T, k K) int { return cmp.Compare(id(y), k) })
+	}
+	return slices.Insert(s, i, x)
+}
+
+func remove[T any, K cmp.Ordered](s []T, k K, id func(T) K) []T {
+	i, found := slices.BinarySearchFunc(s, k, func(y T, k K) int { return cmp.Compare(id(y), k) })
+	if !found {
+		return s
+	}
+	return slices.Delete(s, i, i+1)
+}
+
+func attemptID(a *Attempt) scheduler.AttemptID    { return a.ID }
+func launcherID(l *Launcher) scheduler.LauncherID { return l.ID }

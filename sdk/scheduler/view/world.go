@@ -1,0 +1,97 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// World is the mirrored state as plain values, for comparison: the manager
+// builds one from its own state and holds it against a view's after a round.
+// Every list is in order of id.
+type World struct {
+	Launchers []WorldLauncher
+	Jobs      []WorldJob
+}
+
+// WorldLauncher is a launcher that is there.
+type WorldLauncher struct {
+	ID       scheduler.LauncherID
+	Draining bool
+	Slots    []scheduler.SlotCount // in order of kind
+	Memory   int64
+	Offer    scheduler.Offer
+}
+
+// WorldJob is a live job.
+type WorldJob struct {
+	ID       scheduler.JobID
+	Pool     string
+	Priority scheduler.Priority
+	Stages   []Counts
+	Ready    []scheduler.BundleID // Ready
+	Twice    []scheduler.BundleID // launched, and wanted twice
+	Attempts []WorldAttempt
+}
+
+// WorldAttempt is a live attempt.
+type WorldAttempt struct {
+	ID          scheduler.AttemptID
+	Bundle      scheduler.BundleID
+	Group       int
+	Launcher    scheduler.LauncherID
+	Speculative bool
+	State       AttemptState
+}
+
+// World returns the state as values of its own, offers as they were last told.
+func (v *View) World() World {
+	var w World
+	for _, l := range v.list {
+		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, slices.Clone(l.Slots), l.Memory, l.Offer})
+	}
+	for _, j := range v.jobList {
+		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
+		for b := range j.ready.all(noTurn) {
+			if b.Twice {
+				wj.Twice = append(wj.Twice, b.ID)
+			} else {
+				wj.Ready = append(wj.Ready, b.ID)
+			}
+		}
+		for _, a := range j.attempts {
+			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State})
+		}
+		w.Jobs = append(w.Jobs, wj)
+	}
+	return w
+}
+
+// Dump returns the world as text, equal for equal worlds.
+func (v *View) Dump() string { return v.World().String() }
+
+// String returns the world as text, one launcher, job or attempt a line.
+func (w World) String() string {
+	var s strings.Builder
+	for _, l := range w.Launchers {
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d draining %t free %v memory %d suspended %d held %d reserved %v\n",
+			l.ID, l.Slots, l.Memory, l.Draining, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Reserved)
+	}
+	for _, j := range w.Jobs {
+		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)
+		for _, c := range j.Stages {
+			fmt.Fprintf(&s, " %d/%d/%d", c.Waiting, c.Running, c.Finished)
+		}
+		fmt.Fprintf(&s, " ready %v twice %v\n", j.Ready, j.Twice)
+		for _, a := range j.Attempts {
+			twin := ""
+			if a.Speculative {
+				twin = " speculative"
+			}
+			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s\n", a.ID, a.Group, a.Bundle, a.Launcher, a.State, twin)
+		}
+	}
+	return s.String()
+}
