@@ -12,19 +12,21 @@
 // walks the ready bundles and the offers:
 //
 //	func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
-//		p.view.Apply(r)
 //		var d scheduler.Decisions
-//		for _, b := range p.view.Ready() {
+//		if err := p.view.Apply(r); err != nil {
+//			return d, err
+//		}
+//		for b := range p.view.Ready() {
 //			if where, ok := p.view.Fit(b); ok {
-//				d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.ID, Launchers: where})
+//				d.Launch = append(d.Launch, p.view.Launch(b, where))
 //			}
 //		}
 //		return d, nil
 //	}
 //
 // The manager checks every decision against its own state, which moved on while
-// the policy thought, and answers each with exactly one Outcome at the head of
-// the next round. A decision without an outcome never happened.
+// the policy thought, and answers each with exactly one Outcome in the next
+// round. A decision without an outcome never happened.
 //
 // The package imports only the standard library. Values of it are plain data:
 // they are not safe for concurrent mutation, and the SDK calls a policy from

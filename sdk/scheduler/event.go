@@ -277,7 +277,8 @@ func (k DecisionKind) String() string {
 }
 
 // Outcome: what became of one decision of an earlier round. Every decision has
-// exactly one, at the head of the next round.
+// exactly one, in the next round, at the place where it was decided: what
+// happened while the policy thought stands before it.
 type Outcome struct {
 	At       Time
 	Round    uint64
@@ -286,6 +287,7 @@ type Outcome struct {
 	Accepted bool
 	Attempts []AttemptID // of an accepted launch, one for each group in order
 	Launch   Launch      // the decision itself when Kind is DecisionLaunch
+	Preempt  Preempt     // the decision itself when Kind is DecisionPreempt
 	Reason   RefusalReason
 	Detail   string // for people, when refused
 }
