@@ -12,9 +12,9 @@
 // the format promises (columns agree in length, indices are in range,
 // enumerations are known, times do not go back within a round) and reports a
 // bad message as an error that wraps ErrBadMessage; it never panics. It does not
-// check what only the manager can know, such as whether a job exists. Decoded
-// values share nothing with the bytes they came from, except that bodies and
-// other byte strings share the memory of a decoded message.
+// check what only the manager can know, such as whether a job exists. What
+// Decode* functions return shares nothing with the bytes; what Decode methods
+// return shares its byte strings with the message.
 //
 // The functions may be called from any goroutine; a value must not change
 // while it is encoded. The package does not import gRPC: the service is in

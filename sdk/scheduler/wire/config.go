@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Each New function below makes a message of one value, and the message's
+// Decode is the reverse; its errors wrap ErrBadMessage.
+
+// NewConfig makes a message of a configuration.
+func NewConfig(c scheduler.Config) (*Config, error) {
+	w := &writer{}
+	m := &Config{File: w.str(c.File), Line: int64(c.Line), Text: c.Text}
+	for _, f := range c.Files {
+		m.FileName, m.FileData = append(m.FileName, w.str(f.Name)), append(m.FileData, f.Data)
+	}
+	m.Strings = w.table()
+	return encoded("configuration", m, w.err)
+}
+
+// Decode returns the configuration.
+func (m *Config) Decode() (scheduler.Config, error) {
+	r := newReader(m.GetStrings())
+	c := scheduler.Config{File: r.str(m.GetFile()), Line: int(m.GetLine()), Text: data(m.GetText())}
+	r.same("configuration files", len(m.GetFileName()), len(m.GetFileData()))
+	c.Files = list(r, len(m.GetFileName()), func(i int) scheduler.ConfigFile {
+		return scheduler.ConfigFile{Name: r.str(m.FileName[i]), Data: data(m.FileData[i])}
+	})
+	return decoded(r, c)
+}
+
+// decoded returns a value, or the first thing that was wrong with its message.
+func decoded[V any](r *reader, v V) (V, error) {
+	if r.err != nil {
+		var none V
+		return none, r.err
+	}
+	return v, nil
+}
+
+// NewEnvironment makes a message of an environment.
+func NewEnvironment(e scheduler.Environment) (*Environment, error) {
+	w := &writer{}
+	m := &Environment{
+		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Store: w.str(e.Store), Trace: w.str(e.Trace),
+		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
+		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
+	}
+	for _, k := range e.Kinds {
+		m.Kind = append(m.Kind, w.str(k))
+	}
+	m.Strings = w.table()
+	return encoded("environment", m, w.err)
+}
+
+// Decode returns the environment.
+func (m *Environment) Decode() (scheduler.Environment, error) {
+	r := newReader(m.GetStrings())
+	e := scheduler.Environment{
+		Heartbeat: time.Duration(m.GetHeartbeat()), Seed: m.GetSeed(), Simulated: m.GetSimulated(),
+		Store: r.str(m.GetStore()), Trace: r.str(m.GetTrace()),
+		Kinds: list(r, len(m.GetKind()), func(i int) scheduler.SlotKind { return r.str(m.Kind[i]) }),
+		Limits: scheduler.Limits{
+			AnswerBytes: int(m.GetAnswerBytes()), CheckpointBytes: int(m.GetCheckpointBytes()), Decisions: int(m.GetDecisions()),
+			GraceMax: time.Duration(m.GetGraceMax()), RoundDeadline: time.Duration(m.GetRoundDeadline()),
+		},
+	}
+	return decoded(r, e)
+}
+
+// abilitiesKnown has the bit of every ability.
+const abilitiesKnown = scheduler.AbilityProgress | scheduler.AbilityResume | scheduler.AbilityAdmission |
+	scheduler.AbilityPages | scheduler.AbilityCheckpoint
+
+// NewDescription makes a message of a description.
+func NewDescription(d scheduler.Description) (*Description, error) {
+	w := &writer{}
+	m := &Description{Name: w.str(d.Name), Version: w.str(d.Version), Abilities: uint32(d.Abilities), ProgressEvery: int64(d.ProgressEvery)}
+	if unknown := d.Abilities &^ abilitiesKnown; unknown != 0 {
+		w.fail("unknown abilities %#x", uint32(unknown))
+	}
+	m.Strings = w.table()
+	return encoded("description", m, w.err)
+}
+
+// Decode returns the description.
+func (m *Description) Decode() (scheduler.Description, error) {
+	r := newReader(m.GetStrings())
+	d := scheduler.Description{
+		Name: r.str(m.GetName()), Version: r.str(m.GetVersion()),
+		Abilities: scheduler.Ability(m.GetAbilities()), ProgressEvery: time.Duration(m.GetProgressEvery()),
+	}
+	if unknown := d.Abilities &^ abilitiesKnown; unknown != 0 {
+		r.fail("description", "abilities %#x are not known to this version; use a policy built for it", uint32(unknown))
+	}
+	return decoded(r, d)
+}
+
+// NewProblemList makes a message of problems.
+func NewProblemList(p scheduler.Problems) (*ProblemList, error) {
+	w := &writer{}
+	m := &ProblemList{Problems: &Problems{}}
+	m.Problems.add(w, p)
+	m.Strings = w.table()
+	return encoded("problems", m, w.err)
+}
+
+// Decode returns the problems, nil when there are none.
+func (m *ProblemList) Decode() (scheduler.Problems, error) {
+	r := newReader(m.GetStrings())
+	rows := readProblems(r, "problems", 1, m.GetProblems())
+	if r.err != nil {
+		return nil, r.err
+	}
+	p := scheduler.Problems(rows.next())
+	return decoded(r, p)
+}
+
+// NewNote makes a message of a note.
+func NewNote(n scheduler.Note) (*Note, error) {
+	w := &writer{}
+	m := &Note{Name: w.str(n.Name), Body: n.Body}
+	m.Strings = w.table()
+	return encoded(fmt.Sprintf("note %q", n.Name), m, w.err)
+}
+
+// Decode returns the note.
+func (m *Note) Decode() (scheduler.Note, error) {
+	r := newReader(m.GetStrings())
+	return decoded(r, scheduler.Note{Name: r.str(m.GetName()), Body: data(m.GetBody())})
+}
+
+// NewPrincipal makes a message of a principal.
+func NewPrincipal(p scheduler.Principal) (*Principal, error) {
+	w := &writer{}
+	m := &Principal{Name: w.str(p.Name), Proof: w.str(p.Proof)}
+	m.Strings = w.table()
+	return encoded("principal", m, w.err)
+}
+
+// Decode returns the principal.
+func (m *Principal) Decode() (scheduler.Principal, error) {
+	r := newReader(m.GetStrings())
+	return decoded(r, scheduler.Principal{Name: r.str(m.GetName()), Proof: r.str(m.GetProof())})
+}

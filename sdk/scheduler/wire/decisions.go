@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// EncodeDecisions returns a policy's answer as bytes. The errors are those of
+// NewDecisions.
+func EncodeDecisions(d *scheduler.Decisions) ([]byte, error) { return marshal(NewDecisions(d)) }
+
+// DecodeDecisions is the reverse of EncodeDecisions. The errors wrap ErrBadMessage.
+func DecodeDecisions(b []byte) (scheduler.Decisions, error) {
+	return unmarshal(b, &Decisions{}, (*Decisions).Decode)
+}
+
+// NewDecisions makes a message of a policy's answer. An error names a value
+// that package scheduler does not know.
+func NewDecisions(d *scheduler.Decisions) (*Decisions, error) {
+	w := &writer{}
+	m := &Decisions{WakeAt: int64(d.WakeAt), Checkpoint: newCheckpoint(d.Checkpoint)}
+	m.addApplied(w, d)
+	m.addTold(w, d)
+	m.Strings = w.table()
+	return encoded("decisions", m, w.err)
+}
+
+func newCheckpoint(c *scheduler.Checkpoint) *Checkpoint {
+	if c == nil {
+		return nil
+	}
+	return &Checkpoint{Version: c.Version, Data: c.Data}
+}
+
+func (m *Checkpoint) value() *scheduler.Checkpoint {
+	if m == nil {
+		return nil
+	}
+	return &scheduler.Checkpoint{Version: m.Version, Data: data(m.Data)}
+}
+
+// addApplied appends the lists that have outcomes.
+func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
+	for _, v := range d.Refuse {
+		c := get(&m.Refuse, empty)
+		c.Job, c.Reason = append(c.Job, uint64(v.Job)), append(c.Reason, w.str(v.Reason))
+	}
+	for _, v := range d.Admit {
+		c := get(&m.Admit, empty)
+		c.Job = append(c.Job, uint64(v.Job))
+	}
+	for _, v := range d.Preempt {
+		c := get(&m.Preempt, empty)
+		addIDs(&c.Victims, v.Victims)
+		c.Mode = append(c.Mode, PreemptMode(checked(w, "preempt mode", v.Mode, scheduler.PreemptKill, scheduler.PreemptSuspend)))
+		c.Grace, c.Beneficiary = append(c.Grace, int64(v.Grace)), append(c.Beneficiary, uint64(v.For))
+		c.Bundle = append(c.Bundle, uint64(v.Bundle))
+		addIDs(&c.Placement, v.Placement)
+	}
+	for _, v := range d.Resume {
+		c := get(&m.Resume, empty)
+		c.Attempt = append(c.Attempt, uint64(v.Attempt))
+	}
+	for _, v := range d.Launch {
+		c := get(&m.Launch, empty)
+		c.Bundle = append(c.Bundle, uint64(v.Bundle))
+		addIDs(&c.Launchers, v.Launchers)
+	}
+}
+
+// addTold appends the lists that are only taken note of.
+func (m *Decisions) addTold(w *writer, d *scheduler.Decisions) {
+	for _, v := range d.Answers {
+		c := get(&m.Answers, empty)
+		c.Request, c.Status = append(c.Request, v.Request), append(c.Status, int64(v.Status))
+		c.ContentType, c.Body = append(c.ContentType, w.str(v.ContentType)), append(c.Body, v.Body)
+	}
+	for _, v := range d.Settings {
+		c := get(&m.Settings, func() *SettingsVerdict { return &SettingsVerdict{Problems: &Problems{}} })
+		c.Version = append(c.Version, v.Version)
+		c.Problems.add(w, v.Problems)
+	}
+	for _, v := range d.Waiting {
+		c := get(&m.Waiting, empty)
+		c.Job, c.Detail = append(c.Job, uint64(v.Job)), append(c.Detail, w.str(v.Detail))
+		c.Reason = append(c.Reason, WaitReason(checked(w, "wait reason", v.Reason, scheduler.WaitNone, scheduler.WaitAdmission)))
+	}
+	for i := range d.Notes {
+		get(&m.Notes, empty).add(w, &d.Notes[i])
+	}
+}
+
+// Decode returns the decisions of a message. The errors wrap ErrBadMessage.
+func (m *Decisions) Decode() (scheduler.Decisions, error) {
+	r := newReader(m.GetStrings())
+	d := scheduler.Decisions{
+		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(), Preempt: m.GetPreempt().values(r),
+		Resume: m.GetResume().values(), Launch: m.GetLaunch().values(r),
+		Answers: m.GetAnswers().values(r), Settings: m.GetSettings().values(r),
+		Waiting: m.GetWaiting().values(r), Notes: m.GetNotes().values(r),
+		WakeAt: scheduler.Time(m.GetWakeAt()), Checkpoint: m.GetCheckpoint().value(),
+	}
+	if r.err != nil {
+		return scheduler.Decisions{}, r.err
+	}
+	return d, nil
+}
+
+// list makes n values; nil for none, or when something was wrong before.
+func list[T any](r *reader, n int, value func(i int) T) []T {
+	if n == 0 || r.err != nil {
+		return nil
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = value(i)
+	}
+	return out
+}
+
+func (m *Refuse) values(r *reader) []scheduler.Refuse {
+	r.same("refuse", len(m.GetJob()), len(m.GetReason()))
+	return list(r, len(m.GetJob()), func(i int) scheduler.Refuse {
+		return scheduler.Refuse{Job: scheduler.JobID(m.Job[i]), Reason: r.str(m.Reason[i])}
+	})
+}
+
+func (m *Admit) values() []scheduler.Admit {
+	return list(&reader{}, len(m.GetJob()), func(i int) scheduler.Admit { return scheduler.Admit{Job: scheduler.JobID(m.Job[i])} })
+}
+
+func (m *Preempt) values(r *reader) []scheduler.Preempt {
+	n := len(m.GetMode())
+	r.same("preempt", n, len(m.GetGrace()), len(m.GetBeneficiary()), len(m.GetBundle()))
+	victims := readIDs(r, "preempt victims", n, m.GetVictims(), &r.mem.attempts)
+	placement := readIDs(r, "preempt placement", n, m.GetPlacement(), &r.mem.launchers)
+	return list(r, n, func(i int) scheduler.Preempt {
+		return scheduler.Preempt{
+			Victims: victims.next(), Grace: time.Duration(m.Grace[i]), For: scheduler.JobID(m.Beneficiary[i]),
+			Mode:   scheduler.PreemptMode(known(r, "preempt mode", m.Mode[i], PreemptMode_PREEMPT_MODE_KILL, PreemptMode_PREEMPT_MODE_SUSPEND)),
+			Bundle: scheduler.BundleID(m.Bundle[i]), Placement: placement.next(),
+		}
+	})
+}
+
+func (m *Resume) values() []scheduler.Resume {
+	return list(&reader{}, len(m.GetAttempt()), func(i int) scheduler.Resume {
+		return scheduler.Resume{Attempt: scheduler.AttemptID(m.Attempt[i])}
+	})
+}
+
+func (m *Launch) values(r *reader) []scheduler.Launch {
+	n := len(m.GetBundle())
+	launchers := readIDs(r, "launch", n, m.GetLaunchers(), &r.mem.launchers)
+	return list(r, n, func(i int) scheduler.Launch {
+		return scheduler.Launch{Bundle: scheduler.BundleID(m.Bundle[i]), Launchers: launchers.next()}
+	})
+}
+
+func (m *Answer) values(r *reader) []scheduler.Answer {
+	n := len(m.GetRequest())
+	r.same("answers", n, len(m.GetStatus()), len(m.GetContentType()), len(m.GetBody()))
+	return list(r, n, func(i int) scheduler.Answer {
+		return scheduler.Answer{Request: m.Request[i], Status: int(m.Status[i]), ContentType: r.str(m.ContentType[i]), Body: data(m.Body[i])}
+	})
+}
+
+func (m *SettingsVerdict) values(r *reader) []scheduler.SettingsVerdict {
+	n := len(m.GetVersion())
+	problems := readProblems(r, "settings", n, m.GetProblems())
+	return list(r, n, func(i int) scheduler.SettingsVerdict {
+		return scheduler.SettingsVerdict{Version: m.Version[i], Problems: problems.next()}
+	})
+}
+
+func (m *Waiting) values(r *reader) []scheduler.Waiting {
+	n := len(m.GetJob())
+	r.same("waiting", n, len(m.GetReason()), len(m.GetDetail()))
+	return list(r, n, func(i int) scheduler.Waiting {
+		return scheduler.Waiting{
+			Job: scheduler.JobID(m.Job[i]), Detail: r.str(m.Detail[i]),
+			Reason: scheduler.WaitReason(known(r, "wait reason", m.Reason[i], WaitReason_WAIT_REASON_UNSPECIFIED, WaitReason_WAIT_REASON_ADMISSION)),
+		}
+	})
+}
+
+func (m *Notes) values(r *reader) []scheduler.Note {
+	n := len(m.GetName())
+	r.same("notes", n, len(m.GetBody()))
+	return list(r, n, func(i int) scheduler.Note { return m.row(r, i) })
+}

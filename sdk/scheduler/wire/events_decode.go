@@ -1,0 +1,262 @@
+package wire
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler"
+
+// Decode returns the events of a batch.
+func (m *EventBatch) Decode() ([]scheduler.Event, error) {
+	r := newReader(m.GetStrings())
+	events := readEvents(r, m.GetEvents())
+	if r.err != nil {
+		return nil, r.err
+	}
+	return events, nil
+}
+
+// eventKinds is the number of kinds, the unknown one included.
+const eventKinds = int(EventKind_EVENT_KIND_TIME_PASSED) + 1
+
+// eventRows hands out the rows of each kind's columns in order.
+type eventRows struct {
+	r    *reader
+	m    *Events
+	row  [eventKinds]int // the next row of each kind
+	jobs struct {
+		submitted, asked jobRows
+	}
+	updated     propertyRows
+	joined      slotRows
+	ready       offeredRows
+	wantedTwice offeredRows
+	outcomeIDs  struct {
+		attempts  idRows[scheduler.AttemptID]
+		launchers idRows[scheduler.LauncherID]
+	}
+}
+
+type offeredRows struct {
+	groups groupRows
+	avoid  idRows[scheduler.LauncherID]
+}
+
+// readEvents turns columns into events. With an error in r the events mean nothing.
+func readEvents(r *reader, m *Events) []scheduler.Event {
+	total := len(m.GetKind())
+	if !r.same("events", total, len(m.GetAt())) || r.err != nil {
+		return nil
+	}
+	var n [eventKinds]int
+	for _, k := range m.GetKind() {
+		if k <= 0 || int(k) >= eventKinds {
+			r.fail("events", "unknown kind %d", k)
+			return nil
+		}
+		n[k]++
+	}
+	rows := &eventRows{r: r, m: m}
+	rows.checkWorld(&n)
+	rows.checkWork(&n)
+	rows.checkAnswers(&n)
+	if r.err != nil || total == 0 {
+		return nil
+	}
+	events := make([]scheduler.Event, total)
+	at := scheduler.Time(0)
+	for i, k := range m.Kind {
+		at += scheduler.Time(m.At[i])
+		if events[i] = rows.world(k, at); events[i] == nil {
+			if events[i] = rows.work(k, at); events[i] == nil {
+				events[i] = rows.answers(k, at)
+			}
+		}
+	}
+	return events
+}
+
+func readOffered(r *reader, where string, n int, c *BundleOffered) offeredRows {
+	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))
+	return offeredRows{
+		groups: readGroups(r, where+" groups", n, c.GetGroups()),
+		avoid:  readIDs(r, where+" avoid", n, c.GetAvoid(), &r.mem.launchers),
+	}
+}
+
+func (c *BundleNamed) check(r *reader, where string, n int) {
+	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))
+}
+
+func (e *eventRows) checkWorld(n *[eventKinds]int) {
+	r, m := e.r, e.m
+	c := m.GetLauncherJoined()
+	k := n[EventKind_EVENT_KIND_LAUNCHER_JOINED]
+	r.same("launcher joined", k, len(c.GetLauncher()), len(c.GetName()), len(c.GetHost()), len(c.GetRack()), len(c.GetMemory()))
+	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
+	r.same("launcher lost", n[EventKind_EVENT_KIND_LAUNCHER_LOST], len(m.GetLauncherLost().GetLauncher()), len(m.GetLauncherLost().GetReason()))
+	r.same("launcher draining", n[EventKind_EVENT_KIND_LAUNCHER_DRAINING], len(m.GetLauncherDraining().GetLauncher()), len(m.GetLauncherDraining().GetDraining()))
+	e.jobs.submitted = readJobs(r, "job submitted", n[EventKind_EVENT_KIND_JOB_SUBMITTED], m.GetJobSubmitted())
+	e.jobs.asked = readJobs(r, "admission asked", n[EventKind_EVENT_KIND_ADMISSION_ASKED], m.GetAdmissionAsked())
+	u := m.GetJobUpdated()
+	k = n[EventKind_EVENT_KIND_JOB_UPDATED]
+	r.same("job updated", k, len(u.GetJob()), len(u.GetPool()), len(u.GetPriority()))
+	e.updated = readProperties(r, "job updated properties", k, u.GetProperties())
+	r.same("job finished", n[EventKind_EVENT_KIND_JOB_FINISHED], len(m.GetJobFinished().GetJob()), len(m.GetJobFinished().GetOutcome()))
+	g := m.GetStageGrown()
+	r.same("stage grown", n[EventKind_EVENT_KIND_STAGE_GROWN], len(g.GetJob()), len(g.GetStage()), len(g.GetGroups()))
+	e.ready = readOffered(r, "bundle ready", n[EventKind_EVENT_KIND_BUNDLE_READY], m.GetBundleReady())
+	e.wantedTwice = readOffered(r, "bundle wanted twice", n[EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE], m.GetBundleWantedTwice())
+	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
+	m.GetBundleWantedAgain().check(r, "bundle wanted again", n[EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN])
+}
+
+func (e *eventRows) checkWork(n *[eventKinds]int) {
+	r, m := e.r, e.m
+	s := m.GetAttemptStarted()
+	r.same("attempt started", n[EventKind_EVENT_KIND_ATTEMPT_STARTED], len(s.GetAttempt()), len(s.GetJob()), len(s.GetBundle()),
+		len(s.GetGroup()), len(s.GetStage()), len(s.GetLauncher()), len(s.GetSpeculative()))
+	r.same("attempt phase", n[EventKind_EVENT_KIND_ATTEMPT_PHASE], len(m.GetAttemptPhase().GetAttempt()), len(m.GetAttemptPhase().GetPhase()))
+	p := m.GetAttemptProgress()
+	k := n[EventKind_EVENT_KIND_ATTEMPT_PROGRESS]
+	r.same("attempt progress", k, len(p.GetAttempt()), len(p.GetProgress()))
+	p.GetWork().check(r, "attempt progress work", k)
+	d := m.GetAttemptEnded()
+	k = n[EventKind_EVENT_KIND_ATTEMPT_ENDED]
+	r.same("attempt ended", k, len(d.GetAttempt()), len(d.GetOutcome()), len(d.GetBeneficiary()), len(d.GetReason()))
+	d.GetWork().check(r, "attempt ended work", k)
+	r.same("attempt suspended", n[EventKind_EVENT_KIND_ATTEMPT_SUSPENDED], len(m.GetAttemptSuspended().GetAttempt()))
+	r.same("attempt resumed", n[EventKind_EVENT_KIND_ATTEMPT_RESUMED], len(m.GetAttemptResumed().GetAttempt()))
+}
+
+func (e *eventRows) checkAnswers(n *[eventKinds]int) {
+	r, m := e.r, e.m
+	o := m.GetOutcome()
+	k := n[EventKind_EVENT_KIND_OUTCOME]
+	r.same("outcome", k, len(o.GetRound()), len(o.GetKind()), len(o.GetIndex()), len(o.GetAccepted()),
+		len(o.GetLaunchBundle()), len(o.GetReason()), len(o.GetDetail()))
+	e.outcomeIDs.attempts = readIDs(r, "outcome attempts", k, o.GetAttempts(), &r.mem.attempts)
+	e.outcomeIDs.launchers = readIDs(r, "outcome launchers", k, o.GetLaunchLaunchers(), &r.mem.launchers)
+	r.same("setting changed", n[EventKind_EVENT_KIND_SETTING_CHANGED], len(m.GetSettingChanged().GetVersion()), len(m.GetSettingChanged().GetConfig()))
+	q := m.GetRequested()
+	r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(q.GetRequest()), len(q.GetPrincipalName()), len(q.GetPrincipalProof()),
+		len(q.GetMethod()), len(q.GetPath()), len(q.GetBody()))
+	r.same("noted", n[EventKind_EVENT_KIND_NOTED], len(m.GetNoted().GetName()), len(m.GetNoted().GetBody()))
+}
+
+// world returns the next event of a kind that is about launchers, jobs or
+// bundles, and nil for other kinds.
+func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
+	r, m, i := e.r, e.m, e.row[k]
+	switch k {
+	case EventKind_EVENT_KIND_BUNDLE_READY:
+		c := m.BundleReady
+		e.row[k]++
+		return scheduler.BundleReady{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.ready.groups.next(), Avoid: e.ready.avoid.next()}
+	case EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE:
+		c := m.BundleWantedTwice
+		e.row[k]++
+		return scheduler.BundleWantedTwice{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.wantedTwice.groups.next(), Avoid: e.wantedTwice.avoid.next()}
+	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:
+		e.row[k]++
+		return scheduler.BundleWithdrawn{At: at, Job: scheduler.JobID(m.BundleWithdrawn.Job[i]), Bundle: scheduler.BundleID(m.BundleWithdrawn.Bundle[i])}
+	case EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN:
+		e.row[k]++
+		return scheduler.BundleWantedAgain{At: at, Job: scheduler.JobID(m.BundleWantedAgain.Job[i]), Bundle: scheduler.BundleID(m.BundleWantedAgain.Bundle[i])}
+	case EventKind_EVENT_KIND_JOB_SUBMITTED:
+		return scheduler.JobSubmitted{At: at, Job: e.jobs.submitted.next()}
+	case EventKind_EVENT_KIND_ADMISSION_ASKED:
+		return scheduler.AdmissionAsked{At: at, Job: e.jobs.asked.next()}
+	case EventKind_EVENT_KIND_JOB_UPDATED:
+		c := m.JobUpdated
+		e.row[k]++
+		return scheduler.JobUpdated{At: at, Job: scheduler.JobID(c.Job[i]), Pool: r.str(c.Pool[i]), Priority: scheduler.Priority(c.Priority[i]), Properties: e.updated.next()}
+	case EventKind_EVENT_KIND_JOB_FINISHED:
+		c := m.JobFinished
+		e.row[k]++
+		return scheduler.JobFinished{At: at, Job: scheduler.JobID(c.Job[i]), Outcome: scheduler.JobOutcome(known(r, "job outcome", c.Outcome[i], JobOutcome_JOB_OUTCOME_SUCCEEDED, JobOutcome_JOB_OUTCOME_KILLED))}
+	case EventKind_EVENT_KIND_STAGE_GROWN:
+		c := m.StageGrown
+		e.row[k]++
+		return scheduler.StageGrown{At: at, Job: scheduler.JobID(c.Job[i]), Stage: scheduler.StageID(c.Stage[i]), Groups: int(c.Groups[i])}
+	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
+		c := m.LauncherJoined
+		e.row[k]++
+		return scheduler.LauncherJoined{At: at, Launcher: scheduler.LauncherID(c.Launcher[i]), Name: r.str(c.Name[i]), Host: r.str(c.Host[i]), Rack: r.str(c.Rack[i]), Slots: e.joined.next(), Memory: c.Memory[i]}
+	case EventKind_EVENT_KIND_LAUNCHER_LOST:
+		e.row[k]++
+		return scheduler.LauncherLost{At: at, Launcher: scheduler.LauncherID(m.LauncherLost.Launcher[i]), Reason: r.str(m.LauncherLost.Reason[i])}
+	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
+		e.row[k]++
+		return scheduler.LauncherDraining{At: at, Launcher: scheduler.LauncherID(m.LauncherDraining.Launcher[i]), Draining: m.LauncherDraining.Draining[i]}
+	}
+	return nil
+}
+
+// work returns the next event of a kind that is about attempts, nil for others.
+func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
+	r, m, i := e.r, e.m, e.row[k]
+	switch k {
+	case EventKind_EVENT_KIND_ATTEMPT_STARTED:
+		c := m.AttemptStarted
+		e.row[k]++
+		return scheduler.AttemptStarted{
+			At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]),
+			Group: int(c.Group[i]), Stage: scheduler.StageID(c.Stage[i]), Launcher: scheduler.LauncherID(c.Launcher[i]), Speculative: c.Speculative[i],
+		}
+	case EventKind_EVENT_KIND_ATTEMPT_PHASE:
+		c := m.AttemptPhase
+		e.row[k]++
+		return scheduler.AttemptPhase{At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), Phase: scheduler.Phase(known(r, "phase", c.Phase[i], Phase_PHASE_SHUFFLE, Phase_PHASE_EXECUTE))}
+	case EventKind_EVENT_KIND_ATTEMPT_PROGRESS:
+		c := m.AttemptProgress
+		e.row[k]++
+		return scheduler.AttemptProgress{At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), Progress: c.Progress[i], Work: c.Work.row(i)}
+	case EventKind_EVENT_KIND_ATTEMPT_ENDED:
+		c := m.AttemptEnded
+		e.row[k]++
+		return scheduler.AttemptEnded{
+			At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), Work: c.Work.row(i), For: scheduler.JobID(c.Beneficiary[i]), Reason: r.str(c.Reason[i]),
+			Outcome: scheduler.AttemptOutcome(known(r, "attempt outcome", c.Outcome[i], AttemptOutcome_ATTEMPT_OUTCOME_FINISHED, AttemptOutcome_ATTEMPT_OUTCOME_KILLED)),
+		}
+	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
+		e.row[k]++
+		return scheduler.AttemptSuspended{At: at, Attempt: scheduler.AttemptID(m.AttemptSuspended.Attempt[i])}
+	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
+		e.row[k]++
+		return scheduler.AttemptResumed{At: at, Attempt: scheduler.AttemptID(m.AttemptResumed.Attempt[i])}
+	}
+	return nil
+}
+
+// answers returns the next event of a kind that belongs to the exchange itself.
+func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
+	r, m, i := e.r, e.m, e.row[k]
+	e.row[k]++
+	switch k {
+	case EventKind_EVENT_KIND_OUTCOME:
+		c := m.Outcome
+		return scheduler.Outcome{
+			At: at, Round: c.Round[i], Index: int(c.Index[i]), Accepted: c.Accepted[i], Detail: r.str(c.Detail[i]),
+			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_LAUNCH)),
+			Attempts: e.outcomeIDs.attempts.next(),
+			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: e.outcomeIDs.launchers.next()},
+			Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_UNSUPPORTED)),
+		}
+	case EventKind_EVENT_KIND_SETTING_CHANGED:
+		config, err := m.SettingChanged.Config[i].Decode()
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		return scheduler.SettingChanged{At: at, Version: m.SettingChanged.Version[i], Config: config}
+	case EventKind_EVENT_KIND_REQUESTED:
+		c := m.Requested
+		return scheduler.Requested{
+			At: at, Request: c.Request[i], Principal: scheduler.Principal{Name: r.str(c.PrincipalName[i]), Proof: r.str(c.PrincipalProof[i])},
+			Method: r.str(c.Method[i]), Path: r.str(c.Path[i]), Body: data(c.Body[i]),
+		}
+	case EventKind_EVENT_KIND_NOTED:
+		return scheduler.Noted{At: at, Note: m.Noted.row(r, i)}
+	}
+	return scheduler.TimePassed{At: at}
+}
+
+func (c *Notes) row(r *reader, i int) scheduler.Note {
+	return scheduler.Note{Name: r.str(c.Name[i]), Body: data(c.Body[i])}
+}

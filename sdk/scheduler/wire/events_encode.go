@@ -1,0 +1,266 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// NewEventBatch makes a message of events by themselves.
+func NewEventBatch(events []scheduler.Event) (*EventBatch, error) {
+	w := &writer{}
+	m := &EventBatch{Events: newEvents(w, events)}
+	m.Strings = w.table()
+	return m, w.err
+}
+
+// newEvents lays events out as columns.
+func newEvents(w *writer, events []scheduler.Event) *Events {
+	if len(events) == 0 {
+		return nil
+	}
+	m := &Events{Kind: make([]EventKind, len(events)), At: make([]int64, len(events))}
+	m.reserve(events)
+	before := scheduler.Time(0)
+	for i, e := range events {
+		if e == nil {
+			w.fail("event %d is nil", i)
+			return m
+		}
+		at := e.When()
+		m.At[i] = int64(at - before)
+		before = at
+		if m.Kind[i] = m.addWorld(w, e); m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
+			m.Kind[i] = m.addWork(w, e)
+		}
+		if m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
+			m.Kind[i] = m.addAnswers(w, e)
+		}
+		if m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
+			w.fail("event %d is a %T, which is not a type of package scheduler", i, e)
+		}
+	}
+	m.trim()
+	return m
+}
+
+// reserve makes the columns of ready bundles, the longest of a large round, in
+// one go.
+func (m *Events) reserve(events []scheduler.Event) {
+	bundles, groups, places := 0, 0, 0
+	for _, e := range events {
+		if b, ok := e.(scheduler.BundleReady); ok {
+			bundles++
+			groups += len(b.Groups)
+			for i := range b.Groups {
+				places += len(b.Groups[i].Places)
+			}
+		}
+	}
+	if bundles == 0 {
+		return
+	}
+	m.BundleReady = newOffered()
+	b, g, p := m.BundleReady, m.BundleReady.Groups, m.BundleReady.Groups.Places
+	b.Job, b.Bundle = make([]uint64, 0, bundles), make([]uint64, 0, bundles)
+	b.Avoid.Rows, g.Rows = make([]uint32, 0, bundles), make([]uint32, 0, bundles)
+	g.Stage, g.Kind, p.Rows = make([]uint32, 0, groups), make([]uint32, 0, groups), make([]uint32, 0, groups)
+	g.Slots, g.Memory, g.InputBytes = make([]int64, 0, groups), make([]int64, 0, groups), make([]int64, 0, groups)
+	p.Host, p.Rack, p.Bytes = make([]uint32, 0, places), make([]uint32, 0, places), make([]int64, 0, places)
+}
+
+// trim leaves out row counts that say only zero.
+func (m *Events) trim() {
+	for _, b := range []*BundleOffered{m.BundleReady, m.BundleWantedTwice} {
+		if b != nil {
+			b.Avoid = b.Avoid.dropRows()
+		}
+	}
+	if m.Outcome != nil {
+		m.Outcome.Attempts = m.Outcome.Attempts.dropRows()
+		m.Outcome.LaunchLaunchers = m.Outcome.LaunchLaunchers.dropRows()
+	}
+}
+
+func newOffered() *BundleOffered {
+	return &BundleOffered{Groups: &Groups{Places: &Places{}}, Avoid: &Ids{}}
+}
+
+// get returns *p, made by create when it is not there yet.
+func get[T any](p **T, create func() *T) *T {
+	if *p == nil {
+		*p = create()
+	}
+	return *p
+}
+
+// empty makes a message without anything in it.
+func empty[T any]() *T { return new(T) }
+
+// addWorld appends an event about launchers, jobs or bundles.
+func (m *Events) addWorld(w *writer, e scheduler.Event) EventKind {
+	switch e := e.(type) {
+	case scheduler.BundleReady:
+		get(&m.BundleReady, newOffered).add(w, e.Job, e.Bundle, e.Groups, e.Avoid)
+		return EventKind_EVENT_KIND_BUNDLE_READY
+	case scheduler.BundleWantedTwice:
+		get(&m.BundleWantedTwice, newOffered).add(w, e.Job, e.Bundle, e.Groups, e.Avoid)
+		return EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE
+	case scheduler.BundleWithdrawn:
+		get(&m.BundleWithdrawn, empty).add(e.Job, e.Bundle)
+		return EventKind_EVENT_KIND_BUNDLE_WITHDRAWN
+	case scheduler.BundleWantedAgain:
+		get(&m.BundleWantedAgain, empty).add(e.Job, e.Bundle)
+		return EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN
+	case scheduler.JobSubmitted:
+		get(&m.JobSubmitted, newJobs).add(w, &e.Job)
+		return EventKind_EVENT_KIND_JOB_SUBMITTED
+	case scheduler.AdmissionAsked:
+		get(&m.AdmissionAsked, newJobs).add(w, &e.Job)
+		return EventKind_EVENT_KIND_ADMISSION_ASKED
+	case scheduler.JobUpdated:
+		get(&m.JobUpdated, func() *JobUpdated { return &JobUpdated{Properties: &Properties{}} }).add(w, &e)
+		return EventKind_EVENT_KIND_JOB_UPDATED
+	case scheduler.JobFinished:
+		c := get(&m.JobFinished, empty)
+		c.Job = append(c.Job, uint64(e.Job))
+		c.Outcome = append(c.Outcome, JobOutcome(checked(w, "job outcome", e.Outcome, scheduler.JobSucceeded, scheduler.JobKilled)))
+		return EventKind_EVENT_KIND_JOB_FINISHED
+	case scheduler.StageGrown:
+		c := get(&m.StageGrown, empty)
+		c.Job, c.Stage = append(c.Job, uint64(e.Job)), append(c.Stage, uint32(e.Stage))
+		c.Groups = append(c.Groups, int64(e.Groups))
+		return EventKind_EVENT_KIND_STAGE_GROWN
+	case scheduler.LauncherJoined:
+		get(&m.LauncherJoined, func() *LauncherJoined { return &LauncherJoined{Slots: &SlotCounts{}} }).add(w, &e)
+		return EventKind_EVENT_KIND_LAUNCHER_JOINED
+	case scheduler.LauncherLost:
+		c := get(&m.LauncherLost, empty)
+		c.Launcher, c.Reason = append(c.Launcher, uint64(e.Launcher)), append(c.Reason, w.str(e.Reason))
+		return EventKind_EVENT_KIND_LAUNCHER_LOST
+	case scheduler.LauncherDraining:
+		c := get(&m.LauncherDraining, empty)
+		c.Launcher, c.Draining = append(c.Launcher, uint64(e.Launcher)), append(c.Draining, e.Draining)
+		return EventKind_EVENT_KIND_LAUNCHER_DRAINING
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+// addWork appends an event about attempts.
+func (m *Events) addWork(w *writer, e scheduler.Event) EventKind {
+	switch e := e.(type) {
+	case scheduler.AttemptStarted:
+		get(&m.AttemptStarted, empty).add(&e)
+		return EventKind_EVENT_KIND_ATTEMPT_STARTED
+	case scheduler.AttemptPhase:
+		c := get(&m.AttemptPhase, empty)
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		c.Phase = append(c.Phase, Phase(checked(w, "phase", e.Phase, scheduler.PhaseShuffle, scheduler.PhaseExecute)))
+		return EventKind_EVENT_KIND_ATTEMPT_PHASE
+	case scheduler.AttemptProgress:
+		c := get(&m.AttemptProgress, func() *AttemptProgress { return &AttemptProgress{Work: &Work{}} })
+		c.Attempt, c.Progress = append(c.Attempt, uint64(e.Attempt)), append(c.Progress, e.Progress)
+		c.Work.add(&e.Work)
+		return EventKind_EVENT_KIND_ATTEMPT_PROGRESS
+	case scheduler.AttemptEnded:
+		c := get(&m.AttemptEnded, func() *AttemptEnded { return &AttemptEnded{Work: &Work{}} })
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		c.Outcome = append(c.Outcome, AttemptOutcome(checked(w, "attempt outcome", e.Outcome, scheduler.Finished, scheduler.Killed)))
+		c.Work.add(&e.Work)
+		c.Beneficiary, c.Reason = append(c.Beneficiary, uint64(e.For)), append(c.Reason, w.str(e.Reason))
+		return EventKind_EVENT_KIND_ATTEMPT_ENDED
+	case scheduler.AttemptSuspended:
+		c := get(&m.AttemptSuspended, empty)
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		return EventKind_EVENT_KIND_ATTEMPT_SUSPENDED
+	case scheduler.AttemptResumed:
+		c := get(&m.AttemptResumed, empty)
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		return EventKind_EVENT_KIND_ATTEMPT_RESUMED
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+// addAnswers appends an event that belongs to the exchange itself.
+func (m *Events) addAnswers(w *writer, e scheduler.Event) EventKind {
+	switch e := e.(type) {
+	case scheduler.Outcome:
+		get(&m.Outcome, func() *Outcome { return &Outcome{Attempts: &Ids{}, LaunchLaunchers: &Ids{}} }).add(w, &e)
+		return EventKind_EVENT_KIND_OUTCOME
+	case scheduler.SettingChanged:
+		c := get(&m.SettingChanged, empty)
+		config, err := NewConfig(e.Config)
+		if err != nil {
+			w.fail("%w", err)
+		}
+		c.Version, c.Config = append(c.Version, e.Version), append(c.Config, config)
+		return EventKind_EVENT_KIND_SETTING_CHANGED
+	case scheduler.Requested:
+		c := get(&m.Requested, empty)
+		c.Request = append(c.Request, e.Request)
+		c.PrincipalName = append(c.PrincipalName, w.str(e.Principal.Name))
+		c.PrincipalProof = append(c.PrincipalProof, w.str(e.Principal.Proof))
+		c.Method, c.Path = append(c.Method, w.str(e.Method)), append(c.Path, w.str(e.Path))
+		c.Body = append(c.Body, e.Body)
+		return EventKind_EVENT_KIND_REQUESTED
+	case scheduler.Noted:
+		get(&m.Noted, empty).add(w, &e.Note)
+		return EventKind_EVENT_KIND_NOTED
+	case scheduler.TimePassed:
+		return EventKind_EVENT_KIND_TIME_PASSED
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func (c *BundleOffered) add(w *writer, job scheduler.JobID, bundle scheduler.BundleID, groups []scheduler.Group, avoid []scheduler.LauncherID) {
+	c.Job, c.Bundle = append(c.Job, uint64(job)), append(c.Bundle, uint64(bundle))
+	c.Groups.add(w, groups)
+	addIDs(&c.Avoid, avoid)
+}
+
+func (c *BundleNamed) add(job scheduler.JobID, bundle scheduler.BundleID) {
+	c.Job, c.Bundle = append(c.Job, uint64(job)), append(c.Bundle, uint64(bundle))
+}
+
+func (c *JobUpdated) add(w *writer, e *scheduler.JobUpdated) {
+	c.Job, c.Pool = append(c.Job, uint64(e.Job)), append(c.Pool, w.str(e.Pool))
+	c.Priority = append(c.Priority, int32(e.Priority))
+	c.Properties.add(w, e.Properties)
+}
+
+func (c *LauncherJoined) add(w *writer, e *scheduler.LauncherJoined) {
+	c.Launcher = append(c.Launcher, uint64(e.Launcher))
+	c.Name, c.Host, c.Rack = append(c.Name, w.str(e.Name)), append(c.Host, w.str(e.Host)), append(c.Rack, w.str(e.Rack))
+	c.Slots.add(w, e.Slots)
+	c.Memory = append(c.Memory, e.Memory)
+}
+
+func (c *AttemptStarted) add(e *scheduler.AttemptStarted) {
+	c.Attempt, c.Job, c.Bundle = append(c.Attempt, uint64(e.Attempt)), append(c.Job, uint64(e.Job)), append(c.Bundle, uint64(e.Bundle))
+	c.Group, c.Stage = append(c.Group, int64(e.Group)), append(c.Stage, uint32(e.Stage))
+	c.Launcher, c.Speculative = append(c.Launcher, uint64(e.Launcher)), append(c.Speculative, e.Speculative)
+}
+
+func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
+	c.Round = append(c.Round, e.Round)
+	c.Kind = append(c.Kind, DecisionKind(checked(w, "decision kind", e.Kind, scheduler.DecisionRefuse, scheduler.DecisionLaunch)))
+	c.Index, c.Accepted = append(c.Index, int64(e.Index)), append(c.Accepted, e.Accepted)
+	addIDs(&c.Attempts, e.Attempts)
+	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))
+	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
+	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Unsupported)))
+	c.Detail = append(c.Detail, w.str(e.Detail))
+}
+
+func (c *Notes) add(w *writer, n *scheduler.Note) {
+	c.Name, c.Body = append(c.Name, w.str(n.Name)), append(c.Body, n.Body)
+}
+
+// encoded names what could not be encoded.
+func encoded[M any](what string, m M, err error) (M, error) {
+	if err != nil {
+		var none M
+		return none, fmt.Errorf("encode %s: %w", what, err)
+	}
+	return m, nil
+}

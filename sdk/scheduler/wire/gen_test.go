@@ -1,0 +1,261 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"pgregory.net/rapid"
+)
+
+// Generators for every type of the contract. Strings include what is not UTF-8.
+
+func text(t *rapid.T) string {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{"", "default", "map", "node-17", "rack-2", "bad \xff\xfe text"}),
+		rapid.String(),
+	).Draw(t, "text")
+}
+
+func number(t *rapid.T) int { return rapid.Int().Draw(t, "number") }
+func size(t *rapid.T) int64 { return rapid.Int64().Draw(t, "size") }
+func flag(t *rapid.T) bool  { return rapid.Bool().Draw(t, "flag") }
+func bits(t *rapid.T) []byte {
+	return rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(t, "bytes")
+}
+func real(t *rapid.T) float64           { return rapid.Float64().Draw(t, "real") }
+func span(t *rapid.T) time.Duration     { return time.Duration(size(t)) }
+func instant(t *rapid.T) scheduler.Time { return scheduler.Time(size(t)) }
+
+func id[T ~uint64](t *rapid.T) T {
+	return T(rapid.OneOf(rapid.Uint64Range(0, 20), rapid.Uint64()).Draw(t, "id"))
+}
+
+func between[T ~uint8](t *rapid.T, low, high T) T {
+	return T(rapid.Uint8Range(uint8(low), uint8(high)).Draw(t, "enum"))
+}
+
+func many[V any](t *rapid.T, highest int, one func(*rapid.T) V) []V {
+	n := rapid.IntRange(0, highest).Draw(t, "n")
+	var out []V
+	for range n {
+		out = append(out, one(t))
+	}
+	return out
+}
+
+func slot(t *rapid.T) scheduler.SlotCount {
+	return scheduler.SlotCount{Kind: text(t), Count: number(t)}
+}
+
+func property(t *rapid.T) scheduler.Property {
+	return scheduler.Property{Name: text(t), Value: text(t)}
+}
+
+func place(t *rapid.T) scheduler.Place {
+	return scheduler.Place{Host: text(t), Rack: text(t), Bytes: size(t)}
+}
+
+func group(t *rapid.T) scheduler.Group {
+	return scheduler.Group{
+		Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Kind: text(t), Slots: number(t), Memory: size(t),
+		InputBytes: size(t), Places: many(t, scheduler.PlacesMax, place),
+	}
+}
+
+func job(t *rapid.T) scheduler.Job {
+	j := scheduler.Job{
+		ID: id[scheduler.JobID](t), Name: text(t), User: text(t), Pool: text(t),
+		Priority: scheduler.Priority(rapid.Int32().Draw(t, "priority")), Submitted: instant(t), Properties: many(t, 3, property),
+	}
+	j.Stages = many(t, 3, func(t *rapid.T) scheduler.Stage {
+		return scheduler.Stage{Name: text(t), Groups: number(t), Kind: text(t), Slots: number(t), Shuffles: flag(t)}
+	})
+	for i := range j.Stages {
+		j.Stages[i].ID = scheduler.StageID(i)
+	}
+	return j
+}
+
+func work(t *rapid.T) scheduler.Work {
+	return scheduler.Work{
+		Running: span(t), Read: [scheduler.LocalityLevels]int64{size(t), size(t), size(t)}, ToRead: size(t), Written: size(t),
+	}
+}
+
+func problem(t *rapid.T) scheduler.Problem {
+	return scheduler.Problem{File: text(t), Line: number(t), Message: text(t)}
+}
+
+func note(t *rapid.T) scheduler.Note { return scheduler.Note{Name: text(t), Body: bits(t)} }
+
+func launch(t *rapid.T) scheduler.Launch {
+	return scheduler.Launch{Bundle: id[scheduler.BundleID](t), Launchers: many(t, 4, id[scheduler.LauncherID])}
+}
+
+func principal(t *rapid.T) scheduler.Principal {
+	return scheduler.Principal{Name: text(t), Proof: text(t)}
+}
+
+func config(t *rapid.T) scheduler.Config {
+	return scheduler.Config{
+		File: text(t), Line: number(t), Text: bits(t),
+		Files: many(t, 2, func(t *rapid.T) scheduler.ConfigFile { return scheduler.ConfigFile{Name: text(t), Data: bits(t)} }),
+	}
+}
+
+// event draws an event of any kind at the given time.
+func event(t *rapid.T, at scheduler.Time) scheduler.Event {
+	jobID, bundle, attempt, launcher := id[scheduler.JobID](t), id[scheduler.BundleID](t), id[scheduler.AttemptID](t), id[scheduler.LauncherID](t)
+	avoid := func() []scheduler.LauncherID { return many(t, 3, id[scheduler.LauncherID]) }
+	stage := scheduler.StageID(rapid.Uint32().Draw(t, "stage"))
+	switch k := rapid.IntRange(1, eventKinds-1).Draw(t, "kind"); EventKind(k) {
+	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
+		return scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t)}
+	case EventKind_EVENT_KIND_LAUNCHER_LOST:
+		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
+	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
+		return scheduler.LauncherDraining{At: at, Launcher: launcher, Draining: flag(t)}
+	case EventKind_EVENT_KIND_JOB_SUBMITTED:
+		return scheduler.JobSubmitted{At: at, Job: job(t)}
+	case EventKind_EVENT_KIND_JOB_UPDATED:
+		return scheduler.JobUpdated{At: at, Job: jobID, Pool: text(t), Priority: scheduler.High, Properties: many(t, 3, property)}
+	case EventKind_EVENT_KIND_JOB_FINISHED:
+		return scheduler.JobFinished{At: at, Job: jobID, Outcome: between(t, scheduler.JobSucceeded, scheduler.JobKilled)}
+	case EventKind_EVENT_KIND_STAGE_GROWN:
+		return scheduler.StageGrown{At: at, Job: jobID, Stage: stage, Groups: number(t)}
+	case EventKind_EVENT_KIND_BUNDLE_READY:
+		return scheduler.BundleReady{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
+	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:
+		return scheduler.BundleWithdrawn{At: at, Job: jobID, Bundle: bundle}
+	case EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN:
+		return scheduler.BundleWantedAgain{At: at, Job: jobID, Bundle: bundle}
+	case EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE:
+		return scheduler.BundleWantedTwice{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
+	case EventKind_EVENT_KIND_ATTEMPT_STARTED:
+		return scheduler.AttemptStarted{At: at, Attempt: attempt, Job: jobID, Bundle: bundle, Group: number(t), Stage: stage, Launcher: launcher, Speculative: flag(t)}
+	case EventKind_EVENT_KIND_ATTEMPT_PHASE:
+		return scheduler.AttemptPhase{At: at, Attempt: attempt, Phase: between(t, scheduler.PhaseShuffle, scheduler.PhaseExecute)}
+	case EventKind_EVENT_KIND_ATTEMPT_PROGRESS:
+		return scheduler.AttemptProgress{At: at, Attempt: attempt, Progress: real(t), Work: work(t)}
+	case EventKind_EVENT_KIND_ATTEMPT_ENDED:
+		return scheduler.AttemptEnded{At: at, Attempt: attempt, Outcome: between(t, scheduler.Finished, scheduler.Killed), Work: work(t), For: jobID, Reason: text(t)}
+	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
+		return scheduler.AttemptSuspended{At: at, Attempt: attempt}
+	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
+		return scheduler.AttemptResumed{At: at, Attempt: attempt}
+	case EventKind_EVENT_KIND_OUTCOME:
+		return scheduler.Outcome{
+			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionLaunch), Index: number(t), Accepted: flag(t),
+			Attempts: many(t, 3, id[scheduler.AttemptID]), Launch: launch(t), Reason: between(t, scheduler.NotRefused, scheduler.Unsupported), Detail: text(t),
+		}
+	case EventKind_EVENT_KIND_SETTING_CHANGED:
+		return scheduler.SettingChanged{At: at, Version: uint64(jobID), Config: config(t)}
+	case EventKind_EVENT_KIND_ADMISSION_ASKED:
+		return scheduler.AdmissionAsked{At: at, Job: job(t)}
+	case EventKind_EVENT_KIND_REQUESTED:
+		return scheduler.Requested{At: at, Request: uint64(jobID), Principal: principal(t), Method: text(t), Path: text(t), Body: bits(t)}
+	case EventKind_EVENT_KIND_NOTED:
+		return scheduler.Noted{At: at, Note: note(t)}
+	case EventKind_EVENT_KIND_TIME_PASSED:
+		return scheduler.TimePassed{At: at}
+	default:
+		panic(fmt.Sprintf("no generator for event kind %d", k))
+	}
+}
+
+// anyEvents draws events at any times.
+func anyEvents(t *rapid.T) []scheduler.Event {
+	return many(t, 12, func(t *rapid.T) scheduler.Event { return event(t, instant(t)) })
+}
+
+func round(t *rapid.T) scheduler.Round {
+	r := scheduler.Round{Number: id[uint64](t), Now: instant(t)}
+	times := many(t, 12, instant)
+	slices.Sort(times)
+	for _, at := range times {
+		r.Events = append(r.Events, event(t, at))
+	}
+	launchers := rapid.SliceOfNDistinct(rapid.Uint64(), 0, 4, rapid.ID).Draw(t, "launchers")
+	slices.Sort(launchers)
+	for _, l := range launchers {
+		r.Offers = append(r.Offers, scheduler.Offer{
+			Launcher: scheduler.LauncherID(l), Free: many(t, 3, slot), Memory: size(t), Suspended: number(t), Held: size(t),
+			Reserved: many(t, 2, func(t *rapid.T) scheduler.Reservation {
+				return scheduler.Reservation{Job: id[scheduler.JobID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
+			}),
+		})
+	}
+	return r
+}
+
+func checkpoint(t *rapid.T) *scheduler.Checkpoint {
+	if flag(t) {
+		return nil
+	}
+	return &scheduler.Checkpoint{Version: rapid.Uint32().Draw(t, "version"), Data: bits(t)}
+}
+
+func snapshot(t *rapid.T) scheduler.Snapshot {
+	s := scheduler.Snapshot{Now: instant(t), Events: anyEvents(t), Checkpoint: checkpoint(t)}
+	s.Since = rapid.IntRange(0, len(s.Events)).Draw(t, "since")
+	return s
+}
+
+func decisions(t *rapid.T) scheduler.Decisions {
+	return scheduler.Decisions{
+		Refuse: many(t, 3, func(t *rapid.T) scheduler.Refuse {
+			return scheduler.Refuse{Job: id[scheduler.JobID](t), Reason: text(t)}
+		}),
+		Admit: many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t)} }),
+		Preempt: many(t, 3, func(t *rapid.T) scheduler.Preempt {
+			return scheduler.Preempt{
+				Victims: many(t, 3, id[scheduler.AttemptID]), Mode: between(t, scheduler.PreemptKill, scheduler.PreemptSuspend), Grace: span(t),
+				For: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Placement: many(t, 3, id[scheduler.LauncherID]),
+			}
+		}),
+		Resume: many(t, 3, func(t *rapid.T) scheduler.Resume { return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)} }),
+		Launch: many(t, 3, launch),
+		Answers: many(t, 3, func(t *rapid.T) scheduler.Answer {
+			return scheduler.Answer{Request: id[uint64](t), Status: number(t), ContentType: text(t), Body: bits(t)}
+		}),
+		Settings: many(t, 3, func(t *rapid.T) scheduler.SettingsVerdict {
+			return scheduler.SettingsVerdict{Version: id[uint64](t), Problems: many(t, 2, problem)}
+		}),
+		Waiting: many(t, 3, func(t *rapid.T) scheduler.Waiting {
+			return scheduler.Waiting{Job: id[scheduler.JobID](t), Reason: between(t, scheduler.WaitNone, scheduler.WaitAdmission), Detail: text(t)}
+		}),
+		Notes: many(t, 3, note), WakeAt: instant(t), Checkpoint: checkpoint(t),
+	}
+}
+
+func environment(t *rapid.T) scheduler.Environment {
+	return scheduler.Environment{
+		Heartbeat: span(t), Seed: id[uint64](t), Kinds: many(t, 3, text), Simulated: flag(t), Store: text(t), Trace: text(t),
+		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t)},
+	}
+}
+
+func description(t *rapid.T) scheduler.Description {
+	return scheduler.Description{
+		Name: text(t), Version: text(t), ProgressEvery: span(t),
+		Abilities: scheduler.Ability(rapid.Uint32Range(0, uint32(abilitiesKnown)).Draw(t, "abilities")),
+	}
+}
+
+func explanation(t *rapid.T) scheduler.Explanation {
+	return scheduler.Explanation{
+		Reason: between(t, scheduler.WaitNone, scheduler.WaitAdmission), Detail: text(t), Place: number(t), Facts: many(t, 3, property),
+	}
+}
+
+func status(t *rapid.T) scheduler.Status {
+	pool := func(t *rapid.T) scheduler.PoolStatus {
+		return scheduler.PoolStatus{
+			Name: text(t), Parent: text(t), Kind: text(t), Weight: real(t), MinShare: number(t), MaxShare: number(t),
+			FairShare: real(t), Demand: number(t), Running: number(t), Jobs: number(t),
+		}
+	}
+	return scheduler.Status{Pools: many(t, 3, pool), Facts: many(t, 3, property)}
+}

@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/proto"
+)
+
+// EncodeRound returns a round's message as bytes. The errors are those of NewRound.
+func EncodeRound(round *scheduler.Round) ([]byte, error) { return marshal(NewRound(round)) }
+
+// DecodeRound is the reverse of EncodeRound. The errors wrap ErrBadMessage.
+func DecodeRound(b []byte) (scheduler.Round, error) { return unmarshal(b, &Round{}, (*Round).Decode) }
+
+// EncodeEvents returns a batch of events as bytes. The errors are those of
+// NewEventBatch: an event or value that package scheduler does not know.
+func EncodeEvents(events []scheduler.Event) ([]byte, error) { return marshal(NewEventBatch(events)) }
+
+// DecodeEvents is the reverse of EncodeEvents. The errors wrap ErrBadMessage.
+func DecodeEvents(b []byte) ([]scheduler.Event, error) {
+	return unmarshal(b, &EventBatch{}, (*EventBatch).Decode)
+}
+
+// NewRound makes a message of a round. An error says which part breaks the
+// contract: an unknown event or value, times that go back, offers out of order.
+func NewRound(round *scheduler.Round) (*Round, error) {
+	w := &writer{}
+	m := &Round{Number: round.Number, Now: int64(round.Now), Events: newEvents(w, round.Events), Offers: newOffers(w, round.Offers)}
+	m.Strings = w.table()
+	if w.err == nil {
+		w.err = ordered(round)
+	}
+	return encoded(fmt.Sprintf("round %d", round.Number), m, w.err)
+}
+
+// Decode returns the round of a message. The errors wrap ErrBadMessage.
+func (m *Round) Decode() (scheduler.Round, error) {
+	r := newReader(m.GetStrings())
+	round := scheduler.Round{
+		Number: m.GetNumber(), Now: scheduler.Time(m.GetNow()),
+		Events: readEvents(r, m.GetEvents()), Offers: readOffers(r, m.GetOffers()),
+	}
+	if r.err != nil {
+		return scheduler.Round{}, r.err
+	}
+	if err := ordered(&round); err != nil {
+		return scheduler.Round{}, fmt.Errorf("%w: round %d: %w", ErrBadMessage, round.Number, err)
+	}
+	return round, nil
+}
+
+// ordered checks the order that a round promises.
+func ordered(round *scheduler.Round) error {
+	for i := 1; i < len(round.Events); i++ {
+		if round.Events[i].When() < round.Events[i-1].When() {
+			return fmt.Errorf("event %d is earlier than event %d before it", i, i-1)
+		}
+	}
+	for i := 1; i < len(round.Offers); i++ {
+		if round.Offers[i].Launcher <= round.Offers[i-1].Launcher {
+			return fmt.Errorf("offer %d (launcher %d) is not above launcher %d before it", i, round.Offers[i].Launcher, round.Offers[i-1].Launcher)
+		}
+	}
+	return nil
+}
+
+func newOffers(w *writer, offers []scheduler.Offer) *Offers {
+	if len(offers) == 0 {
+		return nil
+	}
+	n := len(offers)
+	m := &Offers{
+		Launcher: make([]uint64, n), Memory: make([]int64, n), Suspended: make([]int64, n), Held: make([]int64, n),
+		Free: &SlotCounts{}, Reserved: &Reservations{},
+	}
+	for i := range offers {
+		o := &offers[i]
+		m.Launcher[i], m.Memory[i] = uint64(o.Launcher), o.Memory
+		m.Suspended[i], m.Held[i] = int64(o.Suspended), o.Held
+		m.Free.add(w, o.Free)
+		m.Reserved.add(w, o.Reserved)
+	}
+	if len(m.Reserved.Job) == 0 {
+		m.Reserved = nil
+	}
+	return m
+}
+
+func (c *Reservations) add(w *writer, list []scheduler.Reservation) {
+	c.Rows = count(c.Rows, len(list))
+	for _, v := range list {
+		c.Job, c.Kind = append(c.Job, uint64(v.Job)), append(c.Kind, w.str(v.Kind))
+		c.Slots, c.Memory = append(c.Slots, int64(v.Slots)), append(c.Memory, v.Memory)
+	}
+}
+
+func readOffers(r *reader, m *Offers) []scheduler.Offer {
+	n := len(m.GetLauncher())
+	r.same("offers", n, len(m.GetMemory()), len(m.GetSuspended()), len(m.GetHeld()))
+	free := readSlots(r, "offers free", n, m.GetFree())
+	c := m.GetReserved()
+	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()))
+	if r.err != nil || n == 0 {
+		return nil
+	}
+	out := make([]scheduler.Offer, n)
+	for i := range out {
+		out[i] = scheduler.Offer{
+			Launcher: scheduler.LauncherID(m.Launcher[i]), Free: free.next(), Memory: m.Memory[i],
+			Suspended: int(m.Suspended[i]), Held: m.Held[i],
+		}
+		from, to := reserved.next()
+		for j := from; j < to; j++ {
+			out[i].Reserved = append(out[i].Reserved, scheduler.Reservation{
+				Job: scheduler.JobID(c.Job[j]), Kind: r.str(c.Kind[j]), Slots: int(c.Slots[j]), Memory: c.Memory[j],
+			})
+		}
+	}
+	return out
+}
+
+// marshal encodes a message that was made without error.
+func marshal(m proto.Message, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err == nil && len(b) > MessageBytesMax {
+		err = fmt.Errorf("a message of %d bytes; at most %d are allowed", len(b), MessageBytesMax)
+	}
+	return b, err
+}
+
+// unmarshal decodes bytes into m and m into a value.
+func unmarshal[M proto.Message, V any](b []byte, m M, value func(M) (V, error)) (V, error) {
+	var none V
+	if len(b) > MessageBytesMax {
+		return none, fmt.Errorf("%w: %d bytes; at most %d are allowed", ErrBadMessage, len(b), MessageBytesMax)
+	}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return none, fmt.Errorf("%w: %w", ErrBadMessage, err)
+	}
+	return value(m)
+}
