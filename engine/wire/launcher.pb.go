@@ -2144,6 +2144,7 @@ type Work struct {
 	ToRead        int64                  `protobuf:"varint,3,opt,name=to_read,json=toRead,proto3" json:"to_read,omitempty"`
 	Written       int64                  `protobuf:"varint,4,opt,name=written,proto3" json:"written,omitempty"`
 	PeakMemory    int64                  `protobuf:"varint,5,opt,name=peak_memory,json=peakMemory,proto3" json:"peak_memory,omitempty"`
+	ChannelBytes  []int64                `protobuf:"varint,6,rep,packed,name=channel_bytes,json=channelBytes,proto3" json:"channel_bytes,omitempty"` // written, by channel kind: file, tcp, shm
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2211,6 +2212,13 @@ func (x *Work) GetPeakMemory() int64 {
 		return x.PeakMemory
 	}
 	return 0
+}
+
+func (x *Work) GetChannelBytes() []int64 {
+	if x != nil {
+		return x.ChannelBytes
+	}
+	return nil
 }
 
 type AttemptEnded struct {
@@ -2781,7 +2789,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x0fAttemptProgress\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x1a\n" +
 	"\bprogress\x18\x02 \x01(\x01R\bprogress\x12-\n" +
-	"\x04work\x18\x03 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\"\x8d\x01\n" +
+	"\x04work\x18\x03 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\"\xb2\x01\n" +
 	"\x04Work\x12\x1d\n" +
 	"\n" +
 	"running_ns\x18\x01 \x01(\x03R\trunningNs\x12\x12\n" +
@@ -2789,7 +2797,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\ato_read\x18\x03 \x01(\x03R\x06toRead\x12\x18\n" +
 	"\awritten\x18\x04 \x01(\x03R\awritten\x12\x1f\n" +
 	"\vpeak_memory\x18\x05 \x01(\x03R\n" +
-	"peakMemory\"\xea\x02\n" +
+	"peakMemory\x12#\n" +
+	"\rchannel_bytes\x18\x06 \x03(\x03R\fchannelBytes\"\xea\x02\n" +
 	"\fAttemptEnded\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12*\n" +
 	"\x03end\x18\x02 \x01(\x0e2\x18.hamadryad.engine.v1.EndR\x03end\x126\n" +
