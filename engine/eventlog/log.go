@@ -1,0 +1,208 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Defaults of Options.
+const (
+	SegmentBytesDefault = 64 << 20
+	KeepSegmentsDefault = 16
+	KeepBytesDefault    = 4 << 30
+)
+
+// Options say where a log is and how it is kept.
+type Options struct {
+	Folder       string
+	SegmentBytes int64 // Full reports true from here on; 0: SegmentBytesDefault
+	KeepSegments int   // files kept, the current one included, at least 2; 0: KeepSegmentsDefault
+	KeepBytes    int64 // all files together, but the newest two are always kept; 0: KeepBytesDefault
+	// NoSync leaves it to the operating system when records reach the disk. They
+	// survive the end of the process, but not that of the machine.
+	NoSync bool
+	Log    *slog.Logger // nil: slog.Default
+	// Now stamps headers; nil: time.Now.
+	Now func() time.Time
+	// OnDurable is called, in order, when all records up to seq are durable. It is
+	// called on the writing goroutine and must not block.
+	OnDurable func(seq uint64, bytes int, took time.Duration)
+	// OnStall is called with the reason when the disk is full, and with nil when
+	// there is room again.
+	OnStall func(error)
+	// OnFail is called once when the log can't go on. Append fails from then on.
+	OnFail func(error)
+
+	file func(path string) (file, error) // creates a file; tests break it
+}
+
+// Log is an open event log. Append and Rotate are called by one goroutine; Close
+// and the callbacks may run beside it.
+type Log struct {
+	o         Options
+	lock      *os.File
+	recovered *Segment
+	header    Header
+	w         *writer
+}
+
+// Open takes the folder for itself and reads its newest file; nothing is changed
+// before Begin. The error is a DamageError when that file is damaged.
+func Open(o Options) (*Log, error) {
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = SegmentBytesDefault
+	}
+	if o.KeepSegments <= 0 {
+		o.KeepSegments = KeepSegmentsDefault
+	}
+	if o.KeepBytes <= 0 {
+		o.KeepBytes = KeepBytesDefault
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.file == nil {
+		o.file = createFile
+	}
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("event log: %w", err)
+	}
+	l := &Log{o: o}
+	if err := l.takeLock(); err != nil {
+		return nil, err
+	}
+	if err := l.readNewest(); err != nil {
+		l.lock.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// takeLock holds the folder for this process; the kernel lets go when it ends.
+func (l *Log) takeLock() error {
+	path := filepath.Join(l.o.Folder, "lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("event log: folder %s is in use by another manager: stop that one, or give this one another data folder", l.o.Folder)
+		}
+		return fmt.Errorf("event log: lock %s: %w", path, err)
+	}
+	l.lock = f
+	return nil
+}
+
+func (l *Log) readNewest() error {
+	files, err := Files(l.o.Folder)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	l.recovered, err = ReadSegment(files[len(files)-1])
+	return err
+}
+
+// Recovered is the newest file as it was found, nil when the log is new.
+func (l *Log) Recovered() *Segment { return l.recovered }
+
+// Begin cuts off a torn tail, opens a new file with the checkpoint, which must be
+// that of a core restored from Recovered, and starts the writer.
+func (l *Log) Begin(h Header, checkpoint []byte) error {
+	next := uint64(1)
+	if s := l.recovered; s != nil {
+		next = s.Next()
+		if err := l.closeRecovered(s); err != nil {
+			return err
+		}
+		l.recovered = nil
+	}
+	if err := l.sweep(); err != nil {
+		return err
+	}
+	l.header = h
+	w, err := newWriter(l, next, checkpoint)
+	if err != nil {
+		return err
+	}
+	l.w = w
+	return nil
+}
+
+// closeRecovered ends the newest file with an end mark in place of a torn tail.
+func (l *Log) closeRecovered(s *Segment) error {
+	if s.Closed {
+		return nil
+	}
+	if s.Torn > 0 {
+		l.o.Log.Warn("event log: cut off a record that was being written when the manager ended; nobody was told of it",
+			"file", s.Path, "offset", s.end, "bytes", s.Torn)
+	}
+	f, err := os.OpenFile(s.Path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	defer f.Close()
+	last := s.Next() - 1
+	end := appendFrame(nil, s.salt, frame{kind: kindEnd, number: s.Next(), synced: last})
+	err = f.Truncate(s.end)
+	if err == nil {
+		_, err = f.WriteAt(end, s.end)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("event log: closing %s: %w", s.Path, err)
+	}
+	return nil
+}
+
+// sweep removes files that never got their name.
+func (l *Log) sweep() error {
+	left, err := filepath.Glob(filepath.Join(l.o.Folder, "*.new"))
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	for _, path := range left {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("event log: %w", err)
+		}
+	}
+	return nil
+}
+
+// Append takes a record and returns its number at once; OnDurable tells when it
+// is on disk. It blocks while pendingBytesMax bytes wait to be written. The record
+// is copied. An error means that the log has ended.
+func (l *Log) Append(record []byte) (uint64, error) { return l.w.append(record) }
+
+// Full reports whether the current file has reached its size: time to Rotate.
+func (l *Log) Full() bool { return l.w.size() >= l.o.SegmentBytes }
+
+// Rotate lets the next record go into a new file that opens with the checkpoint.
+// It returns at once. The checkpoint must not be changed afterwards.
+func (l *Log) Rotate(checkpoint []byte) error { return l.w.rotate(checkpoint) }
+
+// Close writes what was appended, ends the file and gives the folder free. While
+// the disk is full it does not wait: what was not durable is then lost, and the
+// error says so.
+func (l *Log) Close() error {
+	var err error
+	if l.w != nil {
+		err = l.w.close()
+	}
+	l.lock.Close()
+	return err
+}

@@ -1,0 +1,420 @@
+package eventlog
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// pendingBytesMax is how much may wait to be written before Append blocks: the
+	// memory that a stalled disk can cost.
+	pendingBytesMax = 32 << 20
+	// preallocateBytes is how far ahead of the data space is claimed. Records then
+	// change no length, so a sync writes data only, and a full disk shows before
+	// a record is half written.
+	preallocateBytes = 8 << 20
+	// stallRetry is the time between tries while the disk is full.
+	stallRetry = time.Second
+)
+
+// file is what a writer needs of a file.
+type file interface {
+	WriteAt(b []byte, off int64) (int, error)
+	Allocate(off, n int64) error // claims space
+	Sync() error                 // data, and the length when it changed
+	Truncate(n int64) error
+	Close() error
+}
+
+var errEnded = errors.New("event log: it is closed")
+
+// item is a run of encoded records, or a rotation.
+type item struct {
+	data    []byte
+	last    uint64 // number of the last record in data
+	opening []byte // of a new file, when this is a rotation
+	first   uint64 // of the new file
+}
+
+// writer owns the current file. Fields above mu belong to the writing goroutine.
+type writer struct {
+	l         *Log
+	f         file
+	path      string
+	at        int64 // where the next byte goes
+	allocated int64
+	last      uint64 // number of the last record written
+	fileSalt  salt   // of the file being written
+
+	mu      sync.Mutex
+	changed sync.Cond // something to write, room, or the end
+	queue   []item
+	spare   []byte // a used buffer
+	pending int    // bytes in queue and in hand
+	next    uint64 // number of the next record
+	synced  uint64 // newest record known to be on disk
+	bytes   int64  // of the file that Append writes to, once all is written
+	salt    salt   // of that file
+	err     error  // why the log ended
+	closing bool
+	done    chan struct{}
+	stop    chan struct{} // closed by close: a stalled writer gives up
+}
+
+func newWriter(l *Log, first uint64, checkpoint []byte) (*writer, error) {
+	w := &writer{l: l, next: first, last: first - 1, synced: first - 1, done: make(chan struct{}), stop: make(chan struct{})}
+	w.changed.L = &w.mu
+	opening, s, err := w.opening(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	w.salt, w.bytes = s, int64(len(opening))
+	if err := w.create(opening, first); err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+// opening encodes the start of a new file.
+func (w *writer) opening(checkpoint []byte) ([]byte, salt, error) {
+	var s salt
+	if len(checkpoint) > CheckpointBytesMax {
+		return nil, s, fmt.Errorf("event log: a checkpoint of %d bytes is over the bound of %d", len(checkpoint), CheckpointBytesMax)
+	}
+	rand.Read(s[:])
+	h := w.l.header
+	h.Created = w.l.o.Now().UnixNano()
+	head, err := json.Marshal(h)
+	if err != nil {
+		return nil, s, err
+	}
+	b := make([]byte, 0, fileStart+2*frameHeader+len(head)+len(checkpoint))
+	b = append(append(b, fileMagic...), s[:]...)
+	b = appendFrame(b, s, frame{kind: kindHeader, number: w.next, payload: head})
+	b = appendFrame(b, s, frame{kind: kindCheckpoint, number: w.next, payload: checkpoint})
+	return b, s, nil
+}
+
+// create writes a new file and gives it its name when it is on disk.
+func (w *writer) create(opening []byte, first uint64) error {
+	path := filepath.Join(w.l.o.Folder, fmt.Sprintf("events-%016d.log", first))
+	f, err := w.l.o.file(path + ".new")
+	if err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	_, err = f.WriteAt(opening, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err == nil {
+		err = syncFolder(w.l.o.Folder)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(path + ".new")
+		return fmt.Errorf("event log: creating %s: %w", path, err)
+	}
+	w.f, w.path, w.at, w.allocated = f, path, int64(len(opening)), int64(len(opening))
+	copy(w.fileSalt[:], opening[8:])
+	w.prune()
+	return nil
+}
+
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func (w *writer) append(record []byte) (uint64, error) {
+	if len(record) > RecordBytesMax {
+		return 0, fmt.Errorf("event log: a record of %d bytes is over the bound of %d", len(record), RecordBytesMax)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.pending >= pendingBytesMax && w.err == nil && !w.closing {
+		w.changed.Wait()
+	}
+	if err := w.ended(); err != nil {
+		return 0, err
+	}
+	if n := len(w.queue); n == 0 || w.queue[n-1].opening != nil {
+		w.queue = append(w.queue, item{data: w.spare[:0]})
+		w.spare = nil
+	}
+	it := &w.queue[len(w.queue)-1]
+	before := len(it.data)
+	it.data = appendFrame(it.data, w.salt, frame{kind: kindRecord, number: w.next, synced: w.synced, payload: record})
+	it.last = w.next
+	w.next++
+	w.pending += len(it.data) - before
+	w.bytes += int64(len(it.data) - before)
+	w.changed.Broadcast()
+	return it.last, nil
+}
+
+func (w *writer) ended() error {
+	if w.err == nil && w.closing {
+		return errEnded
+	}
+	return w.err
+}
+
+func (w *writer) size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bytes
+}
+
+func (w *writer) rotate(checkpoint []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.ended(); err != nil {
+		return err
+	}
+	opening, s, err := w.opening(checkpoint)
+	if err != nil {
+		return err
+	}
+	w.queue = append(w.queue, item{opening: opening, first: w.next})
+	w.salt, w.bytes = s, int64(len(opening))
+	w.changed.Broadcast()
+	return nil
+}
+
+func (w *writer) close() error {
+	w.mu.Lock()
+	first := !w.closing
+	w.closing = true
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	if first {
+		close(w.stop)
+	}
+	<-w.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// run writes items in order until the log is closed or fails.
+func (w *writer) run() {
+	defer close(w.done)
+	for {
+		it, ok := w.take()
+		if !ok {
+			break
+		}
+		if err := w.patiently(func() error { return w.do(it) }); err != nil {
+			w.fail(err)
+			w.drop()
+			return
+		}
+		w.finish(it)
+	}
+	if err := w.endFile(); err != nil {
+		w.fail(err)
+		w.drop()
+	}
+}
+
+// drop leaves the file as it is: the next start cuts off what is torn.
+func (w *writer) drop() {
+	if w.f != nil {
+		w.f.Close()
+	}
+}
+
+// take waits for the next item; false when the log is closed and all is written.
+func (w *writer) take() (item, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.closing {
+		w.changed.Wait()
+	}
+	if len(w.queue) == 0 {
+		return item{}, false
+	}
+	it := w.queue[0]
+	w.queue = w.queue[1:]
+	return it, true
+}
+
+func (w *writer) do(it item) error {
+	if it.opening != nil {
+		return w.begin(it)
+	}
+	start := time.Now()
+	if err := w.write(it.data); err != nil {
+		return err
+	}
+	if !w.l.o.NoSync {
+		if err := w.f.Sync(); err != nil {
+			return syncError{err}
+		}
+	}
+	w.at += int64(len(it.data))
+	w.last = it.last
+	if !w.l.o.NoSync {
+		w.mu.Lock()
+		w.synced = it.last
+		w.mu.Unlock()
+	}
+	if w.l.o.OnDurable != nil {
+		w.l.o.OnDurable(it.last, len(it.data), time.Since(start))
+	}
+	return nil
+}
+
+// write puts data at the end of the file. It may be repeated after an error.
+func (w *writer) write(data []byte) error {
+	if end := w.at + int64(len(data)); end > w.allocated {
+		n := max(preallocateBytes, int64(len(data)))
+		if err := w.f.Allocate(w.at, n); err != nil {
+			return err
+		}
+		w.allocated = w.at + n
+	}
+	_, err := w.f.WriteAt(data, w.at)
+	return err
+}
+
+// begin ends the current file and begins another.
+func (w *writer) begin(it item) error {
+	if w.f != nil {
+		if err := w.endFile(); err != nil {
+			return err
+		}
+	}
+	return w.create(it.opening, it.first)
+}
+
+// endFile closes the current file with an end mark, in all syncing modes: files
+// are few, and only the last one may have a torn tail.
+func (w *writer) endFile() error {
+	if w.l.o.NoSync { // the end mark says that all before it is on disk
+		if err := w.f.Sync(); err != nil {
+			return syncError{err}
+		}
+	}
+	end := appendFrame(nil, w.fileSalt, frame{kind: kindEnd, number: w.last + 1, synced: w.last})
+	if err := w.write(end); err != nil {
+		return err
+	}
+	if err := w.f.Truncate(w.at + int64(len(end))); err != nil {
+		return err
+	}
+	if err := w.f.Sync(); err != nil {
+		return syncError{err}
+	}
+	err := w.f.Close()
+	w.f = nil
+	return err
+}
+
+func (w *writer) finish(it item) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending -= len(it.data)
+	if cap(it.data) <= 1<<20 {
+		w.spare = it.data
+	}
+	w.changed.Broadcast()
+}
+
+func (w *writer) fail(err error) {
+	w.mu.Lock()
+	w.err = fmt.Errorf("event log: %s: %w", w.path, err)
+	err = w.err
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	if w.l.o.OnFail != nil {
+		w.l.o.OnFail(err)
+	}
+}
+
+// syncError is never tried again: the kernel may have dropped the pages.
+type syncError struct{ error }
+
+func (e syncError) Unwrap() error { return e.error }
+
+// patiently repeats do while the disk is full.
+func (w *writer) patiently(do func() error) error {
+	stalled := false
+	for {
+		err := do()
+		var s syncError
+		full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+		if err == nil || !full || errors.As(err, &s) {
+			if stalled && w.l.o.OnStall != nil {
+				w.l.o.OnStall(nil)
+			}
+			return err
+		}
+		if !stalled && w.l.o.OnStall != nil {
+			w.l.o.OnStall(fmt.Errorf("the disk under %s is full: free space there; nothing is lost, work goes on when there is room: %w", w.l.o.Folder, err))
+		}
+		stalled = true
+		select {
+		case <-w.stop:
+			return fmt.Errorf("given up while the disk was full: %w", err)
+		case <-time.After(stallRetry):
+		}
+	}
+}
+
+// prune removes the oldest files beyond what is to be kept. The newest two stay:
+// the one being written, and the one before it as history.
+func (w *writer) prune() {
+	files, err := Files(w.l.o.Folder)
+	if err != nil {
+		return
+	}
+	var total int64
+	for i := len(files) - 1; i >= 0; i-- {
+		info, err := os.Stat(files[i])
+		if err != nil {
+			continue
+		}
+		total += info.Size()
+		kept := len(files) - i
+		if kept > 2 && (kept > w.l.o.KeepSegments || total > w.l.o.KeepBytes) {
+			if err := os.Remove(files[i]); err != nil {
+				w.l.o.Log.Warn("event log: an old file could not be removed", "file", files[i], "error", err)
+			}
+		}
+	}
+}
+
+// diskFile is a file of the operating system.
+type diskFile struct{ *os.File }
+
+func createFile(path string) (file, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	return diskFile{f}, err
+}
+
+func (f diskFile) Allocate(off, n int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, off, n)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return nil // this filesystem can't; writing will tell
+	}
+	return err
+}
+
+func (f diskFile) Sync() error { return unix.Fdatasync(int(f.Fd())) }
