@@ -347,7 +347,7 @@ func (b *brittle) crash(rnd *rand.Rand) []byte {
 			}
 		}
 	}
-	return b.image
+	return bytes.Clone(b.image)
 }
 
 // After a crash at any moment, with any part of the unsynced bytes on disk, what
