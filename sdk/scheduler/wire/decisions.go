@@ -50,13 +50,8 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 		c := get(&m.Admit, empty)
 		c.Job = append(c.Job, uint64(v.Job))
 	}
-	for _, v := range d.Preempt {
-		c := get(&m.Preempt, empty)
-		addIDs(&c.Victims, v.Victims)
-		c.Mode = append(c.Mode, PreemptMode(checked(w, "preempt mode", v.Mode, scheduler.PreemptKill, scheduler.PreemptSuspend)))
-		c.Grace, c.Beneficiary = append(c.Grace, int64(v.Grace)), append(c.Beneficiary, uint64(v.For))
-		c.Bundle = append(c.Bundle, uint64(v.Bundle))
-		addIDs(&c.Placement, v.Placement)
+	for i := range d.Preempt {
+		get(&m.Preempt, empty).add(w, &d.Preempt[i])
 	}
 	for _, v := range d.Resume {
 		c := get(&m.Resume, empty)
@@ -67,6 +62,14 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
 		addIDs(&c.Launchers, v.Launchers)
 	}
+}
+
+func (c *Preempt) add(w *writer, v *scheduler.Preempt) {
+	addIDs(&c.Victims, v.Victims)
+	c.Mode = append(c.Mode, PreemptMode(checked(w, "preempt mode", v.Mode, scheduler.PreemptKill, scheduler.PreemptSuspend)))
+	c.Grace, c.Beneficiary = append(c.Grace, int64(v.Grace)), append(c.Beneficiary, uint64(v.For))
+	c.Bundle = append(c.Bundle, uint64(v.Bundle))
+	addIDs(&c.Placement, v.Placement)
 }
 
 // addTold appends the lists that are only taken note of.

@@ -31,6 +31,7 @@ type eventRows struct {
 		attempts  idRows[scheduler.AttemptID]
 		launchers idRows[scheduler.LauncherID]
 	}
+	preempted []scheduler.Preempt // one for each outcome of a preemption, in order
 }
 
 type offeredRows struct {
@@ -133,6 +134,14 @@ func (e *eventRows) checkAnswers(n *[eventKinds]int) {
 		len(o.GetLaunchBundle()), len(o.GetReason()), len(o.GetDetail()))
 	e.outcomeIDs.attempts = readIDs(r, "outcome attempts", k, o.GetAttempts(), &r.mem.attempts)
 	e.outcomeIDs.launchers = readIDs(r, "outcome launchers", k, o.GetLaunchLaunchers(), &r.mem.launchers)
+	preempts := 0
+	for _, kind := range o.GetKind() {
+		if kind == DecisionKind_DECISION_KIND_PREEMPT {
+			preempts++
+		}
+	}
+	r.same("outcome preempt", preempts, len(o.GetPreempt().GetMode()))
+	e.preempted = o.GetPreempt().values(r)
 	r.same("setting changed", n[EventKind_EVENT_KIND_SETTING_CHANGED], len(m.GetSettingChanged().GetVersion()), len(m.GetSettingChanged().GetConfig()))
 	q := m.GetRequested()
 	r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(q.GetRequest()), len(q.GetPrincipalName()), len(q.GetPrincipalProof()),
@@ -232,8 +241,13 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 	switch k {
 	case EventKind_EVENT_KIND_OUTCOME:
 		c := m.Outcome
+		preempt := scheduler.Preempt{}
+		if c.Kind[i] == DecisionKind_DECISION_KIND_PREEMPT {
+			preempt, e.preempted = e.preempted[0], e.preempted[1:]
+		}
 		return scheduler.Outcome{
-			At: at, Round: c.Round[i], Index: int(c.Index[i]), Accepted: c.Accepted[i], Detail: r.str(c.Detail[i]),
+			Preempt: preempt,
+			At:      at, Round: c.Round[i], Index: int(c.Index[i]), Accepted: c.Accepted[i], Detail: r.str(c.Detail[i]),
 			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_LAUNCH)),
 			Attempts: e.outcomeIDs.attempts.next(),
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: e.outcomeIDs.launchers.next()},

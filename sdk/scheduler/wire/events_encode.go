@@ -19,13 +19,13 @@ func newEvents(w *writer, events []scheduler.Event) *Events {
 	if len(events) == 0 {
 		return nil
 	}
-	m := &Events{Kind: make([]EventKind, len(events)), At: make([]int64, len(events))}
+	m := &eventWriter{Events: &Events{Kind: make([]EventKind, len(events)), At: make([]int64, len(events))}}
 	m.reserve(events)
 	before := scheduler.Time(0)
 	for i, e := range events {
 		if e == nil {
 			w.fail("event %d is nil", i)
-			return m
+			return m.Events
 		}
 		at := e.When()
 		m.At[i] = int64(at - before)
@@ -41,12 +41,18 @@ func newEvents(w *writer, events []scheduler.Event) *Events {
 		}
 	}
 	m.trim()
-	return m
+	return m.Events
+}
+
+// eventWriter fills the columns of events.
+type eventWriter struct {
+	*Events
+	ready, wantedTwice *groupWriter
 }
 
 // reserve makes the columns of ready bundles, the longest of a large round, in
 // one go.
-func (m *Events) reserve(events []scheduler.Event) {
+func (m *eventWriter) reserve(events []scheduler.Event) {
 	bundles, groups, places := 0, 0, 0
 	for _, e := range events {
 		if b, ok := e.(scheduler.BundleReady); ok {
@@ -60,17 +66,16 @@ func (m *Events) reserve(events []scheduler.Event) {
 	if bundles == 0 {
 		return
 	}
-	m.BundleReady = newOffered()
+	m.offered(&m.BundleReady, &m.ready)
 	b, g, p := m.BundleReady, m.BundleReady.Groups, m.BundleReady.Groups.Places
 	b.Job, b.Bundle = make([]uint64, 0, bundles), make([]uint64, 0, bundles)
 	b.Avoid.Rows, g.Rows = make([]uint32, 0, bundles), make([]uint32, 0, bundles)
-	g.Stage, g.Kind, p.Rows = make([]uint32, 0, groups), make([]uint32, 0, groups), make([]uint32, 0, groups)
-	g.Slots, g.Memory, g.InputBytes = make([]int64, 0, groups), make([]int64, 0, groups), make([]int64, 0, groups)
-	p.Host, p.Rack, p.Bytes = make([]uint32, 0, places), make([]uint32, 0, places), make([]int64, 0, places)
+	g.Shape, g.InputBytes, p.Rows = make([]uint32, 0, groups), make([]int64, 0, groups), make([]uint32, 0, groups)
+	p.Node, p.Bytes = make([]uint32, 0, places), make([]int64, 0, places)
 }
 
 // trim leaves out row counts that say only zero.
-func (m *Events) trim() {
+func (m *eventWriter) trim() {
 	for _, b := range []*BundleOffered{m.BundleReady, m.BundleWantedTwice} {
 		if b != nil {
 			b.Avoid = b.Avoid.dropRows()
@@ -82,8 +87,14 @@ func (m *Events) trim() {
 	}
 }
 
-func newOffered() *BundleOffered {
-	return &BundleOffered{Groups: &Groups{Places: &Places{}}, Avoid: &Ids{}}
+// offered returns the columns of bundles that may be launched, made when they
+// are not there yet together with what fills their groups.
+func (m *eventWriter) offered(c **BundleOffered, g **groupWriter) (*BundleOffered, *groupWriter) {
+	if *c == nil {
+		*c = &BundleOffered{Groups: &Groups{Places: &Places{}}, Avoid: &Ids{}}
+		*g = newGroupWriter((*c).Groups)
+	}
+	return *c, *g
 }
 
 // get returns *p, made by create when it is not there yet.
@@ -98,13 +109,17 @@ func get[T any](p **T, create func() *T) *T {
 func empty[T any]() *T { return new(T) }
 
 // addWorld appends an event about launchers, jobs or bundles.
-func (m *Events) addWorld(w *writer, e scheduler.Event) EventKind {
+func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.BundleReady:
-		get(&m.BundleReady, newOffered).add(w, e.Job, e.Bundle, e.Groups, e.Avoid)
+		c, g := m.offered(&m.BundleReady, &m.ready)
+		c.add(e.Job, e.Bundle, e.Avoid)
+		g.add(w, e.Groups)
 		return EventKind_EVENT_KIND_BUNDLE_READY
 	case scheduler.BundleWantedTwice:
-		get(&m.BundleWantedTwice, newOffered).add(w, e.Job, e.Bundle, e.Groups, e.Avoid)
+		c, g := m.offered(&m.BundleWantedTwice, &m.wantedTwice)
+		c.add(e.Job, e.Bundle, e.Avoid)
+		g.add(w, e.Groups)
 		return EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE
 	case scheduler.BundleWithdrawn:
 		get(&m.BundleWithdrawn, empty).add(e.Job, e.Bundle)
@@ -147,7 +162,7 @@ func (m *Events) addWorld(w *writer, e scheduler.Event) EventKind {
 }
 
 // addWork appends an event about attempts.
-func (m *Events) addWork(w *writer, e scheduler.Event) EventKind {
+func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.AttemptStarted:
 		get(&m.AttemptStarted, empty).add(&e)
@@ -182,7 +197,7 @@ func (m *Events) addWork(w *writer, e scheduler.Event) EventKind {
 }
 
 // addAnswers appends an event that belongs to the exchange itself.
-func (m *Events) addAnswers(w *writer, e scheduler.Event) EventKind {
+func (m *eventWriter) addAnswers(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.Outcome:
 		get(&m.Outcome, func() *Outcome { return &Outcome{Attempts: &Ids{}, LaunchLaunchers: &Ids{}} }).add(w, &e)
@@ -212,9 +227,8 @@ func (m *Events) addAnswers(w *writer, e scheduler.Event) EventKind {
 	return EventKind_EVENT_KIND_UNSPECIFIED
 }
 
-func (c *BundleOffered) add(w *writer, job scheduler.JobID, bundle scheduler.BundleID, groups []scheduler.Group, avoid []scheduler.LauncherID) {
+func (c *BundleOffered) add(job scheduler.JobID, bundle scheduler.BundleID, avoid []scheduler.LauncherID) {
 	c.Job, c.Bundle = append(c.Job, uint64(job)), append(c.Bundle, uint64(bundle))
-	c.Groups.add(w, groups)
 	addIDs(&c.Avoid, avoid)
 }
 
@@ -250,6 +264,9 @@ func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
 	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Unsupported)))
 	c.Detail = append(c.Detail, w.str(e.Detail))
+	if e.Kind == scheduler.DecisionPreempt {
+		get(&c.Preempt, empty).add(w, &e.Preempt)
+	}
 }
 
 func (c *Notes) add(w *writer, n *scheduler.Note) {

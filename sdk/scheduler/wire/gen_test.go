@@ -94,6 +94,13 @@ func launch(t *rapid.T) scheduler.Launch {
 	return scheduler.Launch{Bundle: id[scheduler.BundleID](t), Launchers: many(t, 4, id[scheduler.LauncherID])}
 }
 
+func preempt(t *rapid.T) scheduler.Preempt {
+	return scheduler.Preempt{
+		Victims: many(t, 3, id[scheduler.AttemptID]), Mode: between(t, scheduler.PreemptKill, scheduler.PreemptSuspend), Grace: span(t),
+		For: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Placement: many(t, 3, id[scheduler.LauncherID]),
+	}
+}
+
 func principal(t *rapid.T) scheduler.Principal {
 	return scheduler.Principal{Name: text(t), Proof: text(t)}
 }
@@ -146,8 +153,12 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
 		return scheduler.AttemptResumed{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_OUTCOME:
+		kind, preempted := between(t, scheduler.DecisionRefuse, scheduler.DecisionLaunch), scheduler.Preempt{}
+		if kind == scheduler.DecisionPreempt {
+			preempted = preempt(t)
+		}
 		return scheduler.Outcome{
-			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionLaunch), Index: number(t), Accepted: flag(t),
+			At: at, Round: uint64(jobID), Kind: kind, Index: number(t), Accepted: flag(t), Preempt: preempted,
 			Attempts: many(t, 3, id[scheduler.AttemptID]), Launch: launch(t), Reason: between(t, scheduler.NotRefused, scheduler.Unsupported), Detail: text(t),
 		}
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
@@ -208,15 +219,10 @@ func decisions(t *rapid.T) scheduler.Decisions {
 		Refuse: many(t, 3, func(t *rapid.T) scheduler.Refuse {
 			return scheduler.Refuse{Job: id[scheduler.JobID](t), Reason: text(t)}
 		}),
-		Admit: many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t)} }),
-		Preempt: many(t, 3, func(t *rapid.T) scheduler.Preempt {
-			return scheduler.Preempt{
-				Victims: many(t, 3, id[scheduler.AttemptID]), Mode: between(t, scheduler.PreemptKill, scheduler.PreemptSuspend), Grace: span(t),
-				For: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Placement: many(t, 3, id[scheduler.LauncherID]),
-			}
-		}),
-		Resume: many(t, 3, func(t *rapid.T) scheduler.Resume { return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)} }),
-		Launch: many(t, 3, launch),
+		Admit:   many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t)} }),
+		Preempt: many(t, 3, preempt),
+		Resume:  many(t, 3, func(t *rapid.T) scheduler.Resume { return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)} }),
+		Launch:  many(t, 3, launch),
 		Answers: many(t, 3, func(t *rapid.T) scheduler.Answer {
 			return scheduler.Answer{Request: id[uint64](t), Status: number(t), ContentType: text(t), Body: bits(t)}
 		}),

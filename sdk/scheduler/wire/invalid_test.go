@@ -50,11 +50,15 @@ func TestBadRoundsAreRefused(t *testing.T) {
 		"long column":         {func(m *Round) { m.Offers.Held = append(m.Offers.Held, 1) }, "offers"},
 		"row counts":          {func(m *Round) { m.Events.Outcome.Attempts.Rows[0] = 1 << 31 }, "outcome attempts"},
 		"rows missing":        {func(m *Round) { m.Events.LauncherJoined.Slots.Rows = nil }, "launcher joined slots"},
-		"column missing":      {func(m *Round) { m.Events.BundleReady.Groups.Memory = nil }, "bundle ready groups"},
+		"column missing":      {func(m *Round) { m.Events.BundleReady.Groups.InputBytes = nil }, "bundle ready groups"},
+		"group shape":         {func(m *Round) { m.Events.BundleReady.Groups.Shape[0] = 1 }, "shape 1 of 1"},
+		"shape column":        {func(m *Round) { m.Events.BundleReady.Groups.ShapeSlots = nil }, "bundle ready groups shapes"},
+		"place's node":        {func(m *Round) { m.Events.BundleReady.Groups.Places.Node[0] = 5 }, "node 5 of 1"},
+		"preemption missing":  {func(m *Round) { m.Events.Outcome.Kind[0] = DecisionKind_DECISION_KIND_PREEMPT }, "outcome preempt"},
 		"too many places": {func(m *Round) {
 			p := m.Events.BundleReady.Groups.Places
 			p.Rows[0] = 9
-			p.Host, p.Rack, p.Bytes = make([]uint32, 9), make([]uint32, 9), make([]int64, 9)
+			p.Node, p.Bytes = make([]uint32, 9), make([]int64, 9)
 		}, "at most 8"},
 		"offers out of order": {func(m *Round) { m.Offers.Launcher[1] = 1 }, "offer 1"},
 		"bad config":          {func(m *Round) { m.Events.SettingChanged.Config[0].FileName = []uint32{0} }, "configuration files"},

@@ -792,12 +792,15 @@ func (x *Properties) GetValue() []uint32 {
 	return nil
 }
 
+// Places name a host and its rack once and refer to them: the same few machines
+// hold the inputs of thousands of groups.
 type Places struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"` // at most 8 each
-	Host          []uint32               `protobuf:"varint,2,rep,packed,name=host,proto3" json:"host,omitempty"`
-	Rack          []uint32               `protobuf:"varint,3,rep,packed,name=rack,proto3" json:"rack,omitempty"`
-	Bytes         []int64                `protobuf:"varint,4,rep,packed,name=bytes,proto3" json:"bytes,omitempty"`
+	Node          []uint32               `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"` // index into host and rack
+	Bytes         []int64                `protobuf:"varint,3,rep,packed,name=bytes,proto3" json:"bytes,omitempty"`
+	Host          []uint32               `protobuf:"varint,4,rep,packed,name=host,proto3" json:"host,omitempty"`
+	Rack          []uint32               `protobuf:"varint,5,rep,packed,name=rack,proto3" json:"rack,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,6 +842,20 @@ func (x *Places) GetRows() []uint32 {
 	return nil
 }
 
+func (x *Places) GetNode() []uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *Places) GetBytes() []int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
 func (x *Places) GetHost() []uint32 {
 	if x != nil {
 		return x.Host
@@ -853,22 +870,18 @@ func (x *Places) GetRack() []uint32 {
 	return nil
 }
 
-func (x *Places) GetBytes() []int64 {
-	if x != nil {
-		return x.Bytes
-	}
-	return nil
-}
-
+// Groups name what the groups of a stage have in common, their shape, once and
+// refer to it.
 type Groups struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
-	Stage         []uint32               `protobuf:"varint,2,rep,packed,name=stage,proto3" json:"stage,omitempty"`
-	Kind          []uint32               `protobuf:"varint,3,rep,packed,name=kind,proto3" json:"kind,omitempty"`
-	Slots         []int64                `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	Memory        []int64                `protobuf:"varint,5,rep,packed,name=memory,proto3" json:"memory,omitempty"`
-	InputBytes    []int64                `protobuf:"varint,6,rep,packed,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
-	Places        *Places                `protobuf:"bytes,7,opt,name=places,proto3" json:"places,omitempty"`
+	Shape         []uint32               `protobuf:"varint,2,rep,packed,name=shape,proto3" json:"shape,omitempty"` // index into the shape columns
+	InputBytes    []int64                `protobuf:"varint,3,rep,packed,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
+	Places        *Places                `protobuf:"bytes,4,opt,name=places,proto3" json:"places,omitempty"`
+	ShapeStage    []uint32               `protobuf:"varint,5,rep,packed,name=shape_stage,json=shapeStage,proto3" json:"shape_stage,omitempty"`
+	ShapeKind     []uint32               `protobuf:"varint,6,rep,packed,name=shape_kind,json=shapeKind,proto3" json:"shape_kind,omitempty"`
+	ShapeSlots    []int64                `protobuf:"varint,7,rep,packed,name=shape_slots,json=shapeSlots,proto3" json:"shape_slots,omitempty"`
+	ShapeMemory   []int64                `protobuf:"varint,8,rep,packed,name=shape_memory,json=shapeMemory,proto3" json:"shape_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -910,30 +923,9 @@ func (x *Groups) GetRows() []uint32 {
 	return nil
 }
 
-func (x *Groups) GetStage() []uint32 {
+func (x *Groups) GetShape() []uint32 {
 	if x != nil {
-		return x.Stage
-	}
-	return nil
-}
-
-func (x *Groups) GetKind() []uint32 {
-	if x != nil {
-		return x.Kind
-	}
-	return nil
-}
-
-func (x *Groups) GetSlots() []int64 {
-	if x != nil {
-		return x.Slots
-	}
-	return nil
-}
-
-func (x *Groups) GetMemory() []int64 {
-	if x != nil {
-		return x.Memory
+		return x.Shape
 	}
 	return nil
 }
@@ -948,6 +940,34 @@ func (x *Groups) GetInputBytes() []int64 {
 func (x *Groups) GetPlaces() *Places {
 	if x != nil {
 		return x.Places
+	}
+	return nil
+}
+
+func (x *Groups) GetShapeStage() []uint32 {
+	if x != nil {
+		return x.ShapeStage
+	}
+	return nil
+}
+
+func (x *Groups) GetShapeKind() []uint32 {
+	if x != nil {
+		return x.ShapeKind
+	}
+	return nil
+}
+
+func (x *Groups) GetShapeSlots() []int64 {
+	if x != nil {
+		return x.ShapeSlots
+	}
+	return nil
+}
+
+func (x *Groups) GetShapeMemory() []int64 {
+	if x != nil {
+		return x.ShapeMemory
 	}
 	return nil
 }
@@ -2217,6 +2237,7 @@ type Outcome struct {
 	LaunchLaunchers *Ids                   `protobuf:"bytes,7,opt,name=launch_launchers,json=launchLaunchers,proto3" json:"launch_launchers,omitempty"`
 	Reason          []RefusalReason        `protobuf:"varint,8,rep,packed,name=reason,proto3,enum=hamadryad.scheduler.v1.RefusalReason" json:"reason,omitempty"`
 	Detail          []uint32               `protobuf:"varint,9,rep,packed,name=detail,proto3" json:"detail,omitempty"`
+	Preempt         *Preempt               `protobuf:"bytes,10,opt,name=preempt,proto3" json:"preempt,omitempty"` // one row for each outcome of a preemption
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2310,6 +2331,13 @@ func (x *Outcome) GetReason() []RefusalReason {
 func (x *Outcome) GetDetail() []uint32 {
 	if x != nil {
 		return x.Detail
+	}
+	return nil
+}
+
+func (x *Outcome) GetPreempt() *Preempt {
+	if x != nil {
+		return x.Preempt
 	}
 	return nil
 }
@@ -4389,21 +4417,26 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"Properties\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x14\n" +
-	"\x05value\x18\x03 \x03(\rR\x05value\"Z\n" +
+	"\x05value\x18\x03 \x03(\rR\x05value\"n\n" +
 	"\x06Places\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
-	"\x04host\x18\x02 \x03(\rR\x04host\x12\x12\n" +
-	"\x04rack\x18\x03 \x03(\rR\x04rack\x12\x14\n" +
-	"\x05bytes\x18\x04 \x03(\x03R\x05bytes\"\xcd\x01\n" +
+	"\x04node\x18\x02 \x03(\rR\x04node\x12\x14\n" +
+	"\x05bytes\x18\x03 \x03(\x03R\x05bytes\x12\x12\n" +
+	"\x04host\x18\x04 \x03(\rR\x04host\x12\x12\n" +
+	"\x04rack\x18\x05 \x03(\rR\x04rack\"\x8f\x02\n" +
 	"\x06Groups\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x14\n" +
-	"\x05stage\x18\x02 \x03(\rR\x05stage\x12\x12\n" +
-	"\x04kind\x18\x03 \x03(\rR\x04kind\x12\x14\n" +
-	"\x05slots\x18\x04 \x03(\x03R\x05slots\x12\x16\n" +
-	"\x06memory\x18\x05 \x03(\x03R\x06memory\x12\x1f\n" +
-	"\vinput_bytes\x18\x06 \x03(\x03R\n" +
+	"\x05shape\x18\x02 \x03(\rR\x05shape\x12\x1f\n" +
+	"\vinput_bytes\x18\x03 \x03(\x03R\n" +
 	"inputBytes\x126\n" +
-	"\x06places\x18\a \x01(\v2\x1e.hamadryad.scheduler.v1.PlacesR\x06places\"\x8e\x01\n" +
+	"\x06places\x18\x04 \x01(\v2\x1e.hamadryad.scheduler.v1.PlacesR\x06places\x12\x1f\n" +
+	"\vshape_stage\x18\x05 \x03(\rR\n" +
+	"shapeStage\x12\x1d\n" +
+	"\n" +
+	"shape_kind\x18\x06 \x03(\rR\tshapeKind\x12\x1f\n" +
+	"\vshape_slots\x18\a \x03(\x03R\n" +
+	"shapeSlots\x12!\n" +
+	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\"\x8e\x01\n" +
 	"\x06Stages\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x16\n" +
@@ -4501,7 +4534,7 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\vbeneficiary\x18\x04 \x03(\x04R\vbeneficiary\x12\x16\n" +
 	"\x06reason\x18\x05 \x03(\rR\x06reason\"(\n" +
 	"\fAttemptNamed\x12\x18\n" +
-	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\x88\x03\n" +
+	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xc3\x03\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05round\x18\x01 \x03(\x04R\x05round\x128\n" +
 	"\x04kind\x18\x02 \x03(\x0e2$.hamadryad.scheduler.v1.DecisionKindR\x04kind\x12\x14\n" +
@@ -4511,7 +4544,9 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\rlaunch_bundle\x18\x06 \x03(\x04R\flaunchBundle\x12F\n" +
 	"\x10launch_launchers\x18\a \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x0flaunchLaunchers\x12=\n" +
 	"\x06reason\x18\b \x03(\x0e2%.hamadryad.scheduler.v1.RefusalReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\t \x03(\rR\x06detail\"b\n" +
+	"\x06detail\x18\t \x03(\rR\x06detail\x129\n" +
+	"\apreempt\x18\n" +
+	" \x01(\v2\x1f.hamadryad.scheduler.v1.PreemptR\apreempt\"b\n" +
 	"\x0eSettingChanged\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x126\n" +
 	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\xb5\x01\n" +
@@ -4868,75 +4903,76 @@ var file_sdk_scheduler_wire_scheduler_proto_depIdxs = []int32{
 	9,  // 13: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
 	9,  // 14: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	5,  // 15: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	51, // 16: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,  // 17: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	20, // 18: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	21, // 19: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	22, // 20: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	15, // 21: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	23, // 22: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	24, // 23: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	25, // 24: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	26, // 25: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	27, // 26: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	27, // 27: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
-	26, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
-	28, // 29: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	29, // 30: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	30, // 31: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	31, // 32: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	32, // 33: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	32, // 34: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	33, // 35: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	34, // 36: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	15, // 37: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	35, // 38: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	18, // 39: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	8,  // 40: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 41: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	10, // 42: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	39, // 43: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	8,  // 44: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 45: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	38, // 46: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	8,  // 47: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 48: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	19, // 49: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 50: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,  // 51: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	9,  // 52: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 53: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	17, // 54: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,  // 55: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	8,  // 56: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	42, // 57: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	43, // 58: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	44, // 59: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	45, // 60: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	46, // 61: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	47, // 62: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	48, // 63: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	49, // 64: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	18, // 65: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	19, // 66: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	8,  // 67: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 68: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 69: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 70: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,  // 71: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11, // 72: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 73: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	55, // 74: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	11, // 75: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 76: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	17, // 77: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,  // 78: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 79: hamadryad.scheduler.v1.Principal.strings:type_name -> hamadryad.scheduler.v1.Strings
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	44, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	51, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	0,  // 18: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	20, // 19: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	21, // 20: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	22, // 21: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	15, // 22: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	23, // 23: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	24, // 24: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	25, // 25: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	26, // 26: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	27, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	27, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
+	26, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
+	28, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	29, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	30, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	31, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	32, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	32, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	33, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	34, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	15, // 38: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	35, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	18, // 40: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	8,  // 41: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	36, // 42: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	10, // 43: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	39, // 44: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	8,  // 45: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	36, // 46: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	38, // 47: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	8,  // 48: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	36, // 49: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	19, // 50: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,  // 51: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,  // 52: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	9,  // 53: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	9,  // 54: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	17, // 55: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,  // 56: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	8,  // 57: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	42, // 58: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	43, // 59: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	44, // 60: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	45, // 61: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	46, // 62: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	47, // 63: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	48, // 64: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	49, // 65: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	18, // 66: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	19, // 67: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	8,  // 68: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 69: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 70: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 71: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,  // 72: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11, // 73: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 74: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	55, // 75: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	11, // 76: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 77: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	17, // 78: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,  // 79: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 80: hamadryad.scheduler.v1.Principal.strings:type_name -> hamadryad.scheduler.v1.Strings
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_wire_scheduler_proto_init() }

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 )
 
 // ErrBadMessage is wrapped by every error about a message that does not keep
@@ -14,9 +14,9 @@ var ErrBadMessage = errors.New("bad policy message")
 // tenth of it.
 const MessageBytesMax = 256 << 20
 
-// recentSize is the number of entries of a writer's direct-mapped cache; a
-// power of two.
-const recentSize = 1024
+// recentSize is the number of entries of the direct-mapped caches in front of
+// tables; a power of two.
+const recentSize = 2048
 
 // writer collects a message's strings. A string goes into the table once. Most
 // strings of a round are host, rack and slot kind names that repeat thousands
@@ -27,6 +27,12 @@ type writer struct {
 	out    Strings
 	err    error
 }
+
+// recentSeed only places strings in the cache; no output depends on it.
+var recentSeed = maphash.MakeSeed()
+
+// recentSlot returns the place of a string in a cache.
+func recentSlot(s string) uint64 { return maphash.String(recentSeed, s) % recentSize }
 
 type recentString struct {
 	s string
@@ -42,7 +48,7 @@ func (w *writer) str(s string) uint32 {
 		w.index = map[string]uint32{}
 		w.recent = new([recentSize]recentString)
 	}
-	r := &w.recent[spread(s)%recentSize]
+	r := &w.recent[recentSlot(s)]
 	if r.s == s {
 		return r.i
 	}
@@ -55,19 +61,6 @@ func (w *writer) str(s string) uint32 {
 	}
 	*r = recentString{s, i}
 	return i
-}
-
-// spread is a cheap hash of a string's end, where names of machines differ.
-func spread(s string) uint32 {
-	if len(s) < 8 {
-		h := uint32(len(s))
-		for i := range len(s) {
-			h = h*31 + uint32(s[i])
-		}
-		return h
-	}
-	v := binary.LittleEndian.Uint64([]byte(s[len(s)-8:])) * 0x9e3779b97f4a7c15
-	return uint32(v >> 40)
 }
 
 // table returns the strings, or nil when there are none.

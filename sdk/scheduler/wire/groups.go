@@ -1,0 +1,162 @@
+package wire
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler"
+
+// Groups and their places are most of a large round. What repeats is written
+// once: the shape that a stage's groups share, and each host with its rack.
+
+// shape is what the groups of a stage usually have in common.
+type shape struct {
+	stage  scheduler.StageID
+	kind   scheduler.SlotKind
+	slots  int
+	memory int64
+}
+
+// node is a place without its size.
+type node struct{ host, rack string }
+
+// groupWriter appends groups to one set of columns.
+type groupWriter struct {
+	c      *Groups
+	shapes map[shape]uint32
+	nodes  map[node]uint32
+	recent *[recentSize]recentNode
+	// lastShape is the shape of the group before, which most often comes again.
+	lastShape      shape
+	lastShapeIndex uint32
+}
+
+type recentNode struct {
+	node
+	i uint32
+	// set tells an entry from the zero value, which is a possible node.
+	set bool
+}
+
+func newGroupWriter(c *Groups) *groupWriter {
+	return &groupWriter{c: c, shapes: map[shape]uint32{}, nodes: map[node]uint32{}, recent: new([recentSize]recentNode)}
+}
+
+// add appends one row of groups.
+func (g *groupWriter) add(w *writer, groups []scheduler.Group) {
+	c := g.c
+	c.Rows = count(c.Rows, len(groups))
+	for i := range groups {
+		v := &groups[i]
+		c.Shape = append(c.Shape, g.shape(w, shape{v.Stage, v.Kind, v.Slots, v.Memory}))
+		c.InputBytes = append(c.InputBytes, v.InputBytes)
+		if len(v.Places) > scheduler.PlacesMax {
+			w.fail("a group lists %d places; at most %d are allowed", len(v.Places), scheduler.PlacesMax)
+		}
+		p := c.Places
+		p.Rows = count(p.Rows, len(v.Places))
+		for j := range v.Places {
+			p.Node = append(p.Node, g.node(w, v.Places[j].Host, v.Places[j].Rack))
+			p.Bytes = append(p.Bytes, v.Places[j].Bytes)
+		}
+	}
+}
+
+// shape returns the index of a shape.
+func (g *groupWriter) shape(w *writer, s shape) uint32 {
+	c := g.c
+	if s == g.lastShape && len(c.ShapeStage) > 0 {
+		return g.lastShapeIndex
+	}
+	i, ok := g.shapes[s]
+	if !ok {
+		i = uint32(len(c.ShapeStage))
+		c.ShapeStage, c.ShapeKind = append(c.ShapeStage, uint32(s.stage)), append(c.ShapeKind, w.str(s.kind))
+		c.ShapeSlots, c.ShapeMemory = append(c.ShapeSlots, int64(s.slots)), append(c.ShapeMemory, s.memory)
+		g.shapes[s] = i
+	}
+	g.lastShape, g.lastShapeIndex = s, i
+	return i
+}
+
+// node returns the index of a host with its rack.
+func (g *groupWriter) node(w *writer, host, rack string) uint32 {
+	r := &g.recent[recentSlot(host)]
+	if r.set && r.host == host && r.rack == rack {
+		return r.i
+	}
+	n := node{host, rack}
+	i, ok := g.nodes[n]
+	if !ok {
+		p := g.c.Places
+		i = uint32(len(p.Host))
+		p.Host, p.Rack = append(p.Host, w.str(host)), append(p.Rack, w.str(rack))
+		g.nodes[n] = i
+	}
+	*r = recentNode{n, i, true}
+	return i
+}
+
+// groupRows gives the groups of each row back.
+type groupRows struct {
+	r      *reader
+	spans  spans
+	c      *Groups
+	shapes []scheduler.Group
+	places spans
+	p      *Places
+	nodes  []scheduler.Place
+}
+
+func readGroups(r *reader, where string, n int, c *Groups) groupRows {
+	total, p := len(c.GetShape()), c.GetPlaces()
+	rows := groupRows{
+		r: r, c: c, p: p,
+		spans:  r.spans(where, n, c.GetRows(), total, len(c.GetInputBytes())),
+		places: r.spans(where+" places", total, p.GetRows(), len(p.GetNode()), len(p.GetBytes())),
+	}
+	r.same(where+" shapes", len(c.GetShapeStage()), len(c.GetShapeKind()), len(c.GetShapeSlots()), len(c.GetShapeMemory()))
+	r.same(where+" nodes", len(p.GetHost()), len(p.GetRack()))
+	rows.shapes = list(r, len(c.GetShapeStage()), func(i int) scheduler.Group {
+		return scheduler.Group{
+			Stage: scheduler.StageID(c.ShapeStage[i]), Kind: r.str(c.ShapeKind[i]), Slots: int(c.ShapeSlots[i]), Memory: c.ShapeMemory[i],
+		}
+	})
+	rows.nodes = list(r, len(p.GetHost()), func(i int) scheduler.Place {
+		return scheduler.Place{Host: r.str(p.Host[i]), Rack: r.str(p.Rack[i])}
+	})
+	return rows
+}
+
+func (c *groupRows) next() []scheduler.Group {
+	left := c.spans.rest(len(c.c.GetShape()))
+	from, to := c.spans.next()
+	out := c.r.mem.groups.take(to-from, left)
+	for i := range out {
+		k := c.c.Shape[from+i]
+		if uint64(k) >= uint64(len(c.shapes)) {
+			c.r.fail("groups", "shape %d of %d", k, len(c.shapes))
+			return nil
+		}
+		out[i] = c.shapes[k]
+		out[i].InputBytes = c.c.InputBytes[from+i]
+		out[i].Places = c.nextPlaces()
+	}
+	return out
+}
+
+func (c *groupRows) nextPlaces() []scheduler.Place {
+	left := c.places.rest(len(c.p.GetNode()))
+	from, to := c.places.next()
+	if to-from > scheduler.PlacesMax {
+		c.r.fail("places", "a group lists %d where at most %d are allowed", to-from, scheduler.PlacesMax)
+		return nil
+	}
+	out := c.r.mem.places.take(to-from, left)
+	for i := range out {
+		k := c.p.Node[from+i]
+		if uint64(k) >= uint64(len(c.nodes)) {
+			c.r.fail("places", "node %d of %d", k, len(c.nodes))
+			return nil
+		}
+		out[i] = c.nodes[k]
+		out[i].Bytes = c.p.Bytes[from+i]
+	}
+	return out
+}
