@@ -1,6 +1,11 @@
 // Package storage is the small interface behind local files and HDFS. A Store
 // is found by the scheme of a URL; stores register themselves, as database/sql
-// drivers do. A path without a scheme is a local file.
+// drivers do. A path without a scheme is a local file, and so is a file:// URL.
+//
+//	store, err := storage.For("out/part-0")
+//	file, err := store.Create(ctx, "out/part-0")
+//	_, err = file.Write(data)
+//	err = file.Commit()
 package storage
 
 import (
@@ -22,9 +27,10 @@ type Store interface {
 	Create(ctx context.Context, path string) (File, error)
 	// Rename moves a file or a folder in one step, and never over one that exists.
 	Rename(ctx context.Context, from, to string) error
-	// List returns what matches a pattern (path.Match in each element), or, for a
-	// folder, the files below it except those whose name starts with . or _; in
-	// order of path. No match is fs.ErrNotExist.
+	// List returns the files that match a pattern (path.Match in each element) and
+	// all files below the folders that match it, in order of path. Names that start
+	// with . or _ are left out unless the pattern spells that first character. A
+	// path that exists as it is written is no pattern. No match is fs.ErrNotExist.
 	List(ctx context.Context, pattern string) ([]Info, error)
 	// Stat describes one file or folder.
 	Stat(ctx context.Context, path string) (Info, error)

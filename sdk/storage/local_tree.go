@@ -1,0 +1,242 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Stat implements Store. It follows symbolic links.
+func (Local) Stat(ctx context.Context, path string) (Info, error) {
+	if err := ctx.Err(); err != nil {
+		return Info{}, err
+	}
+	info, err := os.Stat(localPath(path))
+	if err != nil {
+		return Info{}, err
+	}
+	return describe(path, info), nil
+}
+
+// describe makes an Info. The version of a local file is its size, its time of
+// change in nanoseconds and its inode: a rewrite changes one of them, a
+// replacement the last.
+func describe(path string, info fs.FileInfo) Info {
+	var inode uint64
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = st.Ino
+	}
+	return Info{
+		Path: path, Size: info.Size(), Folder: info.IsDir(), Changed: info.ModTime(),
+		Version: fmt.Sprintf("%x-%x-%x", info.Size(), info.ModTime().UnixNano(), inode),
+	}
+}
+
+// Mkdir implements Store.
+func (l Local) Mkdir(ctx context.Context, path string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name := localPath(path)
+	if err := os.Mkdir(name, 0o777); err != nil {
+		return explain(err)
+	}
+	if l.NoSync {
+		return nil
+	}
+	return syncFolder(filepath.Dir(filepath.Clean(name)))
+}
+
+// Delete implements Store. A cancelled context stops it between the entries of
+// the folder.
+func (Local) Delete(ctx context.Context, path string) error {
+	name := filepath.Clean(localPath(path))
+	if name == "/" || name == "." {
+		return &fs.PathError{Op: "delete", Path: path, Err: errors.New("that is no folder of a job")}
+	}
+	if info, err := os.Lstat(name); err == nil && info.IsDir() {
+		entries, err := os.ReadDir(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := os.RemoveAll(filepath.Join(name, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return os.RemoveAll(name)
+}
+
+// List implements Store. Links to files are followed; links to folders are
+// followed only where the pattern itself names them, since they may form a ring.
+// Devices, sockets and pipes hold no data and are left out.
+func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
+	name := localPath(pattern)
+	if name == "" {
+		return nil, &fs.PathError{Op: "list", Path: pattern, Err: errors.New("the pattern is empty")}
+	}
+	var roots []string
+	if _, err := os.Stat(name); err == nil {
+		roots = []string{filepath.Clean(name)}
+	} else if roots, err = matches(ctx, name, err); err != nil {
+		return nil, err
+	}
+	prefix := pattern[:len(pattern)-len(name)] // file:// or nothing
+	var found []Info
+	for _, root := range roots {
+		files, err := below(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			f.Path = prefix + f.Path
+			found = append(found, f)
+		}
+	}
+	slices.SortFunc(found, func(a, b Info) int { return cmp.Compare(a.Path, b.Path) })
+	return found, nil
+}
+
+// matches returns the paths that a pattern matches; missing is the error when it
+// has no special characters, or matches nothing.
+func matches(ctx context.Context, pattern string, missing error) ([]string, error) {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return nil, missing
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, &fs.PathError{Op: "list", Path: pattern, Err: err}
+	}
+	at := []string{""}
+	if strings.HasPrefix(pattern, "/") {
+		at = []string{"/"}
+	}
+	for element := range strings.SplitSeq(pattern, "/") {
+		if element == "" {
+			continue
+		}
+		var next []string
+		for _, folder := range at {
+			names, err := matchNames(ctx, folder, element)
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, names...)
+		}
+		at = next
+	}
+	if len(at) == 0 {
+		return nil, &fs.PathError{Op: "list", Path: pattern, Err: fs.ErrNotExist}
+	}
+	return at, nil
+}
+
+// matchNames returns the entries of a folder that one element of a pattern matches.
+func matchNames(ctx context.Context, folder, element string) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !strings.ContainsAny(element, `*?[\`) {
+		p := filepath.Join(folder, element)
+		if _, err := os.Stat(p); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return nil, nil
+		}
+		return []string{p}, nil // any other error is reported when it is read
+	}
+	entries, err := os.ReadDir(cmp.Or(folder, "."))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		name := e.Name()
+		if hidden(name) && element[0] != name[0] {
+			continue
+		}
+		ok, err := path.Match(element, name)
+		if err != nil {
+			return nil, &fs.PathError{Op: "list", Path: element, Err: err}
+		}
+		if ok {
+			found = append(found, filepath.Join(folder, name))
+		}
+	}
+	return found, nil
+}
+
+func hidden(name string) bool { return name[0] == '.' || name[0] == '_' }
+
+// below returns a file itself, or all visible files below a folder.
+func below(ctx context.Context, root string) ([]Info, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, linkError(root, err)
+	}
+	if !info.IsDir() {
+		if !info.Mode().IsRegular() {
+			return nil, &fs.PathError{Op: "list", Path: root, Err: fmt.Errorf("it is no regular file (%s)", info.Mode().Type())}
+		}
+		return []Info{describe(root, info)}, nil
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, err
+	}
+	var found []Info
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if hidden(e.Name()) {
+			continue
+		}
+		files, err := belowEntry(ctx, filepath.Join(root, e.Name()), e)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, files...)
+	}
+	return found, nil
+}
+
+func belowEntry(ctx context.Context, name string, e fs.DirEntry) ([]Info, error) {
+	if e.IsDir() {
+		return below(ctx, name)
+	}
+	if !e.Type().IsRegular() && e.Type() != fs.ModeSymlink {
+		return nil, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, linkError(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	return []Info{describe(name, info)}, nil
+}
+
+// linkError names the case of a symbolic link that leads nowhere.
+func linkError(name string, err error) error {
+	if target, linkErr := os.Readlink(name); linkErr == nil {
+		return fmt.Errorf("%w: it is a symbolic link to %s: remove it or name the files to read", err, target)
+	}
+	return err
+}
