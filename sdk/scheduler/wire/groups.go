@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler"
+import (
+	"hash/maphash"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
 
 // Groups and their places are most of a large round. What repeats is written
 // once: the shape that a stage's groups share, and each host with its rack.
@@ -20,22 +24,14 @@ type node struct{ host, rack string }
 type groupWriter struct {
 	c      *Groups
 	shapes map[shape]uint32
-	nodes  map[node]uint32
-	recent *[recentSize]recentNode
+	nodes  numbers[node]
 	// lastShape is the shape of the group before, which most often comes again.
 	lastShape      shape
 	lastShapeIndex uint32
 }
 
-type recentNode struct {
-	node
-	i uint32
-	// set tells an entry from the zero value, which is a possible node.
-	set bool
-}
-
 func newGroupWriter(c *Groups) *groupWriter {
-	return &groupWriter{c: c, shapes: map[shape]uint32{}, nodes: map[node]uint32{}, recent: new([recentSize]recentNode)}
+	return &groupWriter{c: c, shapes: map[shape]uint32{}}
 }
 
 // add appends one row of groups.
@@ -77,19 +73,11 @@ func (g *groupWriter) shape(w *writer, s shape) uint32 {
 
 // node returns the index of a host with its rack.
 func (g *groupWriter) node(w *writer, host, rack string) uint32 {
-	r := &g.recent[recentSlot(host)]
-	if r.set && r.host == host && r.rack == rack {
-		return r.i
-	}
-	n := node{host, rack}
-	i, ok := g.nodes[n]
-	if !ok {
+	i, fresh := g.nodes.number(maphash.String(hashSeed, host), node{host, rack})
+	if fresh {
 		p := g.c.Places
-		i = uint32(len(p.Host))
 		p.Host, p.Rack = append(p.Host, w.str(host)), append(p.Rack, w.str(rack))
-		g.nodes[n] = i
 	}
-	*r = recentNode{n, i, true}
 	return i
 }
 

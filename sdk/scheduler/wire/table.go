@@ -14,29 +14,58 @@ var ErrBadMessage = errors.New("bad policy message")
 // tenth of it.
 const MessageBytesMax = 256 << 20
 
-// recentSize is the number of entries of the direct-mapped caches in front of
-// tables; a power of two.
-const recentSize = 2048
+// hashSeed only places keys in tables; no output depends on it.
+var hashSeed = maphash.MakeSeed()
 
-// writer collects a message's strings. A string goes into the table once. Most
-// strings of a round are host, rack and slot kind names that repeat thousands
-// of times, so a small cache in front of the map pays for itself.
-type writer struct {
-	index  map[string]uint32
-	recent *[recentSize]recentString
-	out    Strings
-	err    error
+// numbers gives each distinct key the next number from 0. It is an open table
+// of its own because a large round asks tens of thousands of times for the same
+// few names, most of what encoding costs.
+type numbers[K comparable] struct {
+	keys   []K
+	hashes []uint64 // of keys
+	slots  []uint32 // number+1 of the key there, 0 when free; a power of two, at most half full
 }
 
-// recentSeed only places strings in the cache; no output depends on it.
-var recentSeed = maphash.MakeSeed()
+// numbersFirst is a table's first size.
+const numbersFirst = 16
 
-// recentSlot returns the place of a string in a cache.
-func recentSlot(s string) uint64 { return maphash.String(recentSeed, s) % recentSize }
+// number returns the key's number and whether it is new, given the hash of a
+// part of the key.
+func (n *numbers[K]) number(hash uint64, k K) (uint32, bool) {
+	if 2*len(n.keys) >= len(n.slots) {
+		n.grow()
+	}
+	mask := uint64(len(n.slots) - 1)
+	at := hash & mask
+	for n.slots[at] != 0 {
+		if i := n.slots[at] - 1; n.hashes[i] == hash && n.keys[i] == k {
+			return i, false
+		}
+		at = (at + 1) & mask
+	}
+	n.keys, n.hashes = append(n.keys, k), append(n.hashes, hash)
+	n.slots[at] = uint32(len(n.keys))
+	return uint32(len(n.keys) - 1), true
+}
 
-type recentString struct {
-	s string
-	i uint32
+// grow doubles the table.
+func (n *numbers[K]) grow() {
+	n.slots = make([]uint32, max(numbersFirst, 2*len(n.slots)))
+	mask := uint64(len(n.slots) - 1)
+	for i, hash := range n.hashes {
+		at := hash & mask
+		for n.slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		n.slots[at] = uint32(i + 1)
+	}
+}
+
+// writer collects a message's strings; each goes into the table once.
+type writer struct {
+	seen numbers[string]
+	out  Strings
+	err  error
 }
 
 // str returns the table's index of s.
@@ -44,23 +73,12 @@ func (w *writer) str(s string) uint32 {
 	if s == "" {
 		return 0
 	}
-	if w.index == nil {
-		w.index = map[string]uint32{}
-		w.recent = new([recentSize]recentString)
-	}
-	r := &w.recent[recentSlot(s)]
-	if r.s == s {
-		return r.i
-	}
-	i, ok := w.index[s]
-	if !ok {
+	i, fresh := w.seen.number(maphash.String(hashSeed, s), s)
+	if fresh {
 		w.out.Text = append(w.out.Text, s...)
 		w.out.Length = append(w.out.Length, uint32(len(s)))
-		i = uint32(len(w.out.Length))
-		w.index[s] = i
 	}
-	*r = recentString{s, i}
-	return i
+	return i + 1
 }
 
 // table returns the strings, or nil when there are none.
