@@ -31,6 +31,20 @@ func (v *View) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return v.fitGang(b, order, v.tightest)
 }
 
+// FitNear is Fit for a single-group bundle, limited to launchers that are at
+// least as near to its input as level.
+func (v *View) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	if len(b.Groups) != 1 {
+		return nil, false
+	}
+	l := v.pickNear(b, &b.Groups[0], level)
+	if l == nil {
+		return nil, false
+	}
+	v.take(l, b.Job.ID(), &b.Groups[0])
+	return []scheduler.LauncherID{l.ID}, true
+}
+
 // FitOn is Fit for a single-group bundle on one launcher.
 func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) != 1 || b.avoids(l) || !v.Take(l, b.Job.ID(), &b.Groups[0]) {
@@ -89,6 +103,10 @@ func (b *Bundle) avoids(l *Launcher) bool {
 
 // pick chooses the launcher for a group as Fit says.
 func (v *View) pick(b *Bundle, g *scheduler.Group) *Launcher {
+	return v.pickNear(b, g, scheduler.Remote)
+}
+
+func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality) *Launcher {
 	c := v.fresh()
 	kind := &c.kinds[c.kind(g.Kind)]
 	reserved := c.reserved[b.Job.ID()]
@@ -106,12 +124,18 @@ func (v *View) pick(b *Bundle, g *scheduler.Group) *Launcher {
 			}
 		}
 	}
+	if level == scheduler.NodeLocal {
+		return nil
+	}
 	for _, p := range g.Places {
 		if rack := c.racks[p.Rack]; rack != nil {
 			if l := v.roomiest(kind, rack, g.Slots, ok); l != nil {
 				return l
 			}
 		}
+	}
+	if level == scheduler.RackLocal {
+		return nil
 	}
 	for _, l := range reserved {
 		if ok(l) {

@@ -1,0 +1,87 @@
+package fifo
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// describe says what a bundle needs and what there is of it.
+func describe(v *view.View, b *view.Bundle) string {
+	var parts []string
+	for _, n := range needs(b) {
+		parts = append(parts, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.FreeSlots(n.Kind)))
+	}
+	var memory int64
+	for _, g := range b.Groups {
+		memory += g.Memory
+	}
+	text := fmt.Sprintf("bundle %d needs %s", b.ID, strings.Join(parts, " and "))
+	if memory > 0 {
+		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)
+	}
+	if len(b.Groups) > 1 {
+		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
+	}
+	if n := len(b.Avoid); n > 0 {
+		text += fmt.Sprintf("; %d launchers are excluded for it", n)
+	}
+	return text
+}
+
+// Explain says why a job waits and where it stands in the queue. It is as of the
+// last round.
+func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
+	j := p.view.Job(id)
+	if j == nil {
+		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
+	}
+	x := scheduler.Explanation{Reason: p.reasons[id]}
+	for i, q := range p.queue {
+		if q == j {
+			x.Place = i + 1
+		}
+	}
+	waiting := 0
+	var first *view.Bundle
+	for b := range p.view.ReadyOf(j) {
+		if waiting++; first == nil {
+			first = b
+		}
+	}
+	x.Detail = fmt.Sprintf("number %d of %d in the queue (priority %s), %d bundles ready, %d attempts live",
+		x.Place, len(p.queue), j.Info.Priority, waiting, len(j.Attempts()))
+	if first != nil {
+		x.Detail += "; " + describe(&p.view, first)
+		if !p.view.FitEver(first) {
+			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
+		}
+	}
+	x.Facts = []scheduler.Property{
+		{Name: "queue", Value: strconv.Itoa(len(p.queue))},
+		{Name: "ready", Value: strconv.Itoa(waiting)},
+		{Name: "live", Value: strconv.Itoa(len(j.Attempts()))},
+	}
+	return x, nil
+}
+
+// Status shows the one pool there is.
+func (p *Policy) Status() (scheduler.Status, error) {
+	pool := scheduler.PoolStatus{Name: "fifo", Weight: 1, Jobs: len(p.queue)}
+	for _, j := range p.queue {
+		for i, s := range j.Info.Stages {
+			pool.Demand += s.Slots * (j.Counts[i].Waiting + j.Counts[i].Running)
+		}
+		for _, h := range j.HeldSlots() {
+			pool.Running += h.Count
+		}
+	}
+	pool.FairShare = float64(pool.Demand)
+	return scheduler.Status{
+		Pools: []scheduler.PoolStatus{pool},
+		Facts: []scheduler.Property{{Name: "collect-after", Value: p.options.CollectAfter.String()}},
+	}, nil
+}

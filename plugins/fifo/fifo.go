@@ -1,0 +1,84 @@
+package fifo
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Policy is the FIFO policy. The zero value is ready for Check and Start.
+type Policy struct {
+	options options
+	view    view.View
+	queue   []*view.Job // live jobs, in order
+	// reasons is why each waiting job waits, as last told to the manager.
+	reasons map[scheduler.JobID]scheduler.WaitReason
+}
+
+var _ scheduler.TaskScheduler = (*Policy)(nil)
+
+// New returns a FIFO policy.
+func New() scheduler.TaskScheduler { return &Policy{} }
+
+// Check validates settings.
+func (p *Policy) Check(c scheduler.Config) error {
+	_, err := parse(c)
+	return err
+}
+
+// Start takes over settings and world.
+func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
+	o, err := parse(c)
+	if err != nil {
+		return scheduler.Description{}, err
+	}
+	if err := p.view.Start(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	p.options, p.reasons = o, map[scheduler.JobID]scheduler.WaitReason{}
+	p.queue = slices.SortedFunc(slices.Values(p.view.Jobs()), before)
+	return scheduler.Description{Name: "fifo", Version: "1"}, nil
+}
+
+// AssignTasks decides one round.
+func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var d scheduler.Decisions
+	if err := p.view.Apply(r); err != nil {
+		return d, err
+	}
+	p.requeue(r.Events)
+	for _, e := range r.Events {
+		if s, ok := e.(scheduler.SettingChanged); ok {
+			d.Settings = append(d.Settings, p.change(s))
+		}
+	}
+	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter}
+	for _, j := range p.queue {
+		a.job(j)
+		if told := p.reasons[j.ID()]; told != a.reason {
+			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: a.reason, Detail: a.detail()})
+			p.reasons[j.ID()] = a.reason
+		}
+	}
+	d.Launch = a.launches
+	return d, nil
+}
+
+// change takes over a new version of the settings, or says what is wrong with it.
+func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
+	o, err := parse(s.Config)
+	if err == nil {
+		p.options = o
+		return scheduler.SettingsVerdict{Version: s.Version}
+	}
+	var problems scheduler.Problems
+	if !errors.As(err, &problems) {
+		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
+	}
+	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+}
+
+// Terminate ends the policy; it holds nothing that needs an end.
+func (p *Policy) Terminate() {}

@@ -1,0 +1,79 @@
+// Package settings reads a policy's settings: YAML into a struct, with every
+// unknown key and wrong value named by file and line.
+//
+//	s := defaults
+//	err := settings.Decode(config, &s)
+//
+// The struct's fields carry yaml tags; time.Duration is written like 30s.
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+var (
+	atLine  = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type .*$`)
+)
+
+// Decode reads config.Text into a pointer to a struct that holds the defaults.
+// Empty text changes nothing. The error is a scheduler.Problems, and the struct
+// may then be partly filled.
+func Decode(config scheduler.Config, into any) error {
+	d := yaml.NewDecoder(bytes.NewReader(config.Text))
+	d.KnownFields(true)
+	err := d.Decode(into)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return scheduler.Problems{problem(config, err.Error())}
+	}
+	var all scheduler.Problems
+	for _, m := range wrong.Errors {
+		all = append(all, problem(config, m))
+	}
+	return all
+}
+
+// At returns a problem with the key of that name at the top of the settings, on
+// the line where it stands.
+func At(config scheduler.Config, key, message string) scheduler.Problem {
+	line := 0
+	var doc yaml.Node
+	if yaml.Unmarshal(config.Text, &doc) == nil && len(doc.Content) == 1 {
+		keys := doc.Content[0].Content
+		for i := 0; i+1 < len(keys); i += 2 {
+			if keys[i].Value == key {
+				line = lineOf(config, keys[i].Line)
+			}
+		}
+	}
+	return scheduler.Problem{File: config.File, Line: line, Message: key + ": " + message}
+}
+
+func problem(config scheduler.Config, message string) scheduler.Problem {
+	p := scheduler.Problem{File: config.File, Message: message}
+	if m := atLine.FindStringSubmatch(message); m != nil {
+		n, err := strconv.Atoi(m[1])
+		if err == nil {
+			p.Line = lineOf(config, n)
+		}
+		p.Message = m[2]
+	}
+	if m := unknown.FindStringSubmatch(p.Message); m != nil {
+		p.Message = "unknown setting " + strconv.Quote(m[1]) + ": correct its name or remove it"
+	}
+	return p
+}
+
+func lineOf(config scheduler.Config, line int) int { return max(config.Line, 1) + line - 1 }

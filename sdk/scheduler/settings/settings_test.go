@@ -1,0 +1,45 @@
+package settings
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+type sample struct {
+	Wait time.Duration `yaml:"wait"`
+	Max  int           `yaml:"max"`
+}
+
+func TestDecodeNamesLines(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want scheduler.Problems
+	}{
+		{"", nil},
+		{"# nothing\n", nil},
+		{"wait: 3s\nmax: 2\n", nil},
+		{"wait: 3s\nmux: 2\n", scheduler.Problems{{File: "site.yaml", Line: 12, Message: `unknown setting "mux": correct its name or remove it`}}},
+		{"max: many\n", scheduler.Problems{{File: "site.yaml", Line: 11, Message: "cannot unmarshal !!str `many` into int"}}},
+	} {
+		err := Decode(scheduler.Config{File: "site.yaml", Line: 11, Text: []byte(c.text)}, &sample{})
+		var got scheduler.Problems
+		errors.As(err, &got)
+		if !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%q: got %v, want %v", c.text, err, c.want)
+		}
+	}
+	if err := Decode(scheduler.Config{Text: []byte("a: [")}, &sample{}); err == nil {
+		t.Error("broken YAML is accepted")
+	}
+}
+
+func TestAtFindsTheKey(t *testing.T) {
+	p := At(scheduler.Config{File: "f", Line: 5, Text: []byte("wait: 1s\nmax: -2\n")}, "max", "must not be negative")
+	if want := (scheduler.Problem{File: "f", Line: 6, Message: "max: must not be negative"}); p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+}
