@@ -2,6 +2,7 @@ package fifo
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -112,23 +113,31 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		var racks []string
 		for l := range a.view.WithRoom(kind) {
-			a.fitAll(a.view.ReadyAt(j, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitOn(l, b) }, kind)
+			a.fitAll(a.view.ReadyAt(j, l.Host), kind,
+				func() bool { slots, _ := a.view.Room(l, j.ID(), kind); return slots > 0 },
+				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitOn(l, b) })
 			if n := len(racks); l.Rack != "" && (n == 0 || racks[n-1] != l.Rack) {
 				racks = append(racks, l.Rack)
 			}
 		}
 		slices.Sort(racks)
 		for _, rack := range slices.Compact(racks) {
-			a.fitAll(a.view.ReadyIn(j, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-				return a.view.FitNear(b, scheduler.RackLocal)
-			}, kind)
+			a.fitAll(a.view.ReadyIn(j, rack), kind,
+				func() bool { return a.view.FreeSlots(kind) > 0 || a.view.Reserved(j.ID()) },
+				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitNear(b, scheduler.RackLocal) })
 		}
 	}
 }
 
-func (a *assignment) fitAll(bundles func(func(*view.Bundle) bool), fit func(*view.Bundle) ([]scheduler.LauncherID, bool), kind scheduler.SlotKind) {
+// fitAll launches those of the bundles that fit, while there is room at all.
+func (a *assignment) fitAll(bundles iter.Seq[*view.Bundle], kind scheduler.SlotKind,
+	room func() bool, fit func(*view.Bundle) ([]scheduler.LauncherID, bool),
+) {
 	misses := 0
 	for b := range bundles {
+		if !room() {
+			return
+		}
 		if b.Groups[0].Kind == kind {
 			if where, ok := fit(b); ok {
 				a.launches = append(a.launches, a.view.Launch(b, where))

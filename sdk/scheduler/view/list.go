@@ -12,6 +12,9 @@ import (
 // compactMin is the number of dead entries below which a list is left alone.
 const compactMin = 32
 
+// entriesMin is what a list has room for at first.
+const entriesMin = 8
+
 // list holds launchable bundles in order of id. Removal leaves a dead entry, so
 // that taking thousands out of a long list costs no copying; the list is
 // compacted when most of it is dead.
@@ -33,6 +36,9 @@ func (l *list) find(id scheduler.BundleID) (int, bool) {
 }
 
 func (l *list) add(b *Bundle) {
+	if l.entries == nil {
+		l.entries = make([]entry, 0, entriesMin)
+	}
 	if n := len(l.entries); n == 0 || l.entries[n-1].id < b.ID {
 		l.entries = append(l.entries, entry{b.ID, b})
 		return
