@@ -6,8 +6,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// keepBytesMax is the largest batch whose memory is kept for the next one.
-const keepBytesMax = 4 * job.BatchBytes
+// keepBytesMax is the largest batch, by capacity, whose memory is kept for the
+// next one. Those who budget for full batches count on it.
+const keepBytesMax = 2 * job.BatchBytes
 
 var batches = sync.Pool{New: func() any { return new(job.Batch) }}
 
@@ -18,7 +19,7 @@ func GetBatch() *job.Batch { return batches.Get().(*job.Batch) }
 // PutBatch gives back a batch that nobody refers to any more: one that was
 // written out, never one that was handed on.
 func PutBatch(b *job.Batch) {
-	if cap(b.Data) > keepBytesMax || 4*cap(b.Ends) > keepBytesMax {
+	if cap(b.Data)+recordCost*cap(b.Ends) > keepBytesMax {
 		return
 	}
 	b.Reset()

@@ -23,6 +23,7 @@ type Output struct {
 	open    []*job.Batch // open[i] is being filled for writers[i]; nil when empty
 	held    int64        // bytes of data in open
 	budget  int64
+	pooled  bool // all partitions' full batches fit the budget: take whole ones from the pool
 	counts  Counts
 	err     error // why nothing more can be written; nil while open
 }
@@ -38,7 +39,21 @@ func NewOutput(writers []Writer, budget int64) *Output {
 	if budget <= 0 {
 		budget = OutputBudget
 	}
-	return &Output{writers: writers, open: make([]*job.Batch, len(writers)), budget: budget}
+	return &Output{
+		writers: writers, open: make([]*job.Batch, len(writers)), budget: budget,
+		pooled: int64(len(writers))*2*job.BatchBytes <= budget,
+	}
+}
+
+// fresh returns an empty batch. With many partitions it starts without memory and
+// grows, since most batches are passed on long before they are full.
+func (o *Output) fresh(partition int) *job.Batch {
+	b := &job.Batch{}
+	if o.pooled {
+		b = GetBatch()
+	}
+	o.open[partition] = b
+	return b
 }
 
 // Partitions returns the number of writers.
@@ -55,15 +70,13 @@ func (o *Output) Write(ctx context.Context, partition int, record []byte) error 
 	}
 	b := o.open[partition]
 	if b == nil {
-		b = GetBatch()
-		o.open[partition] = b
+		b = o.fresh(partition)
 	}
 	if n := len(b.Data); n > 0 && n+len(record) > job.BatchBytes {
 		if err := o.flush(ctx, partition); err != nil {
 			return err
 		}
-		b = GetBatch()
-		o.open[partition] = b
+		b = o.fresh(partition)
 	}
 	b.Append(record)
 	o.counts.Records++

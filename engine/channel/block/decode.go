@@ -1,0 +1,108 @@
+package block
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// zstdDecoders never write beyond the memory that is handed to them.
+var zstdDecoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(rawBytesMax), zstd.IgnoreChecksum(true))
+	if err != nil {
+		panic(err) // only wrong options fail
+	}
+	return d
+}}
+
+// Decode turns a block's payload into its batch. A payload that is not compressed
+// becomes the batch's memory: the caller must not use it again.
+func Decode(h Header, payload []byte) (*job.Batch, error) {
+	if uint64(len(payload)) != uint64(h.Stored) {
+		return nil, damaged("payload of %d bytes, want %d", len(payload), h.Stored)
+	}
+	if got := crc32.Checksum(payload, castagnoli); got != h.sum {
+		return nil, damaged("payload has checksum %08x, want %08x", got, h.sum)
+	}
+	raw, err := expand(h, payload)
+	if err != nil {
+		return nil, err
+	}
+	lengths := raw[:h.lengthsBytes()]
+	b := &job.Batch{Data: raw[len(lengths):len(raw):len(raw)]}
+	if b.Ends, err = ends(h, lengths); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// expand undoes the compression.
+func expand(h Header, payload []byte) ([]byte, error) {
+	if h.Codec == None {
+		return payload, nil
+	}
+	raw := make([]byte, h.Raw)
+	switch h.Codec {
+	case LZ4:
+		n, err := lz4.UncompressBlock(payload, raw)
+		if err != nil || n != len(raw) {
+			return nil, damaged("lz4 payload gives %d of %d bytes (%v)", n, len(raw), err)
+		}
+	case ZSTD:
+		d := zstdDecoders.Get().(*zstd.Decoder)
+		defer zstdDecoders.Put(d)
+		out, err := d.DecodeAll(payload, raw[:0])
+		if err != nil || len(out) != len(raw) {
+			return nil, damaged("zstd payload gives %d of %d bytes (%v)", len(out), len(raw), err)
+		}
+		raw = out
+	}
+	return raw, nil
+}
+
+// ends adds up the lengths and demands that they fill the data exactly.
+func ends(h Header, lengths []byte) ([]uint32, error) {
+	out := make([]uint32, h.Records)
+	le := binary.LittleEndian
+	at := uint64(0)
+	switch h.width {
+	case 0:
+		n := uint64(le.Uint32(lengths))
+		if n == 0 || n*uint64(h.Records) != uint64(h.Data) {
+			return nil, damaged("%d records of %d bytes do not make %d", h.Records, n, h.Data)
+		}
+		for i := range out {
+			at += n
+			out[i] = uint32(at)
+		}
+	case 1:
+		for i := range out {
+			at += uint64(lengths[i])
+			out[i] = uint32(at)
+		}
+	case 2:
+		for i := range out {
+			at += uint64(le.Uint16(lengths[2*i:]))
+			out[i] = uint32(at)
+		}
+	default:
+		for i := range out {
+			n := le.Uint32(lengths[4*i:])
+			if n > job.RecordBytesMax {
+				return nil, damaged("record %d of %d bytes, at most %d", i, n, job.RecordBytesMax)
+			}
+			at += uint64(n)
+			out[i] = uint32(at)
+		}
+	}
+	if at != uint64(h.Data) || uint64(out[0]) > job.RecordBytesMax {
+		return nil, damaged("record lengths add up to %d, want %d", at, h.Data)
+	}
+	return out, nil
+}

@@ -1,0 +1,166 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// File is an open stored channel file. Safe for concurrent use.
+type File struct {
+	path  string
+	kind  error // what a failed read means: a local disk is damaged, a storage is unreachable
+	size  int64
+	foot  footer
+	open  func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+	close func() error
+}
+
+// Open opens a local file. One that is not there is channel.ErrLost; one that is
+// no whole channel file is channel.ErrDamaged.
+func Open(path string) (*File, error) {
+	l, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("channel file %s: %w", path, err)
+	}
+	info, err := l.Stat()
+	if err != nil {
+		return nil, errors.Join(damaged(path, "%v", err), l.Close())
+	}
+	f := &File{path: path, kind: channel.ErrDamaged, size: info.Size(), close: l.Close}
+	f.open = func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(l, offset, length)), nil
+	}
+	if err := f.load(context.Background()); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return f, nil
+}
+
+// OpenStore opens a file on the job's storage.
+func OpenStore(ctx context.Context, s storage.Store, path string) (*File, error) {
+	info, err := s.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("channel file %s: %w", path, err)
+	}
+	f := &File{path: path, kind: channel.ErrUnreachable, size: info.Size, close: func() error { return nil }}
+	f.open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		return s.Open(ctx, path, offset, length)
+	}
+	return f, f.load(ctx)
+}
+
+// load checks header and footer.
+func (f *File) load(ctx context.Context) error {
+	if f.size < headerBytes+entryBytes+footerBytes {
+		return damaged(f.path, "%d bytes are too few for a channel file: it was cut short, or is something else", f.size)
+	}
+	head, err := f.read(ctx, 0, headerBytes)
+	if err != nil {
+		return err
+	}
+	if err := checkHeader(f.path, head); err != nil {
+		return err
+	}
+	foot, err := f.read(ctx, f.size-footerBytes, footerBytes)
+	if err != nil {
+		return err
+	}
+	f.foot, err = parseFooter(f.path, foot, f.size)
+	return err
+}
+
+// read returns a small range that lies inside the file.
+func (f *File) read(ctx context.Context, offset, length int64) ([]byte, error) {
+	r, err := f.open(ctx, offset, length)
+	if err != nil {
+		return nil, f.failed(ctx, err)
+	}
+	defer r.Close()
+	b := make([]byte, length)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, f.failed(ctx, err)
+	}
+	return b, nil
+}
+
+// failed says what a failed read means: bytes of a local disk that cannot be read
+// are damage, the end of the caller's patience is not.
+func (f *File) failed(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, channel.ErrDamaged):
+		return fmt.Errorf("channel file %s: %w", f.path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: channel file %s: %w", channel.ErrLost, f.path, err)
+	case errors.Is(err, fs.ErrClosed):
+		return fmt.Errorf("channel file %s: %w", f.path, channel.ErrClosed)
+	}
+	kind := f.kind
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		kind = channel.ErrDamaged
+	}
+	return fmt.Errorf("%w: channel file %s cannot be read: %w", kind, f.path, err)
+}
+
+// Partitions returns their number.
+func (f *File) Partitions() int { return f.foot.partitions }
+
+// Records returns their number over all partitions.
+func (f *File) Records() int64 { return f.foot.records }
+
+// Close closes the file; sources that still read it fail.
+func (f *File) Close() error { return f.close() }
+
+// Run is a range of the file that holds whole blocks of one partition.
+type Run struct{ Offset, Length int64 }
+
+// Layout is where one partition lies: its blocks are the bytes of its runs, one
+// after the other.
+type Layout struct {
+	Bytes   int64 // of all runs
+	Records int64
+	Runs    []Run
+}
+
+// Layout looks a partition up and checks its part of the index.
+func (f *File) Layout(ctx context.Context, partition int) (Layout, error) {
+	if partition < 0 || partition >= f.foot.partitions {
+		return Layout{}, fmt.Errorf("channel file %s: partition %d does not exist: it has %d", f.path, partition, f.foot.partitions)
+	}
+	line, err := f.read(ctx, f.foot.tableAt+int64(partition)*entryBytes, entryBytes)
+	if err != nil {
+		return Layout{}, err
+	}
+	e := parseEntry(line)
+	if room := f.foot.tableAt - f.foot.dataEnd; e.runsAt < f.foot.dataEnd || e.runsAt > f.foot.tableAt ||
+		int64(e.runs)*runBytes > min(room, f.foot.tableAt-e.runsAt) {
+		return Layout{}, damaged(f.path, "the list of runs of partition %d lies outside the index", partition)
+	}
+	list, err := f.read(ctx, e.runsAt, int64(e.runs)*runBytes)
+	if err != nil {
+		return Layout{}, err
+	}
+	runs, err := parseRuns(f.foot, partition, line, list)
+	if err != nil {
+		return Layout{}, damaged(f.path, "%v", err)
+	}
+	l := Layout{Bytes: e.bytes, Records: e.records, Runs: make([]Run, len(runs))}
+	for i, r := range runs {
+		l.Runs[i] = Run{r.offset, r.length}
+	}
+	return l, nil
+}

@@ -1,0 +1,151 @@
+package file
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// readAhead gathers the reads of small blocks; larger payloads pass it by.
+const readAhead = 32 << 10
+
+// Source reads one partition; from is what the source's From returns. Nothing is
+// read before the first Next. Closing the source does not close the File.
+func (f *File) Source(partition, from int) job.Source {
+	return &source{file: f, partition: partition, from: from}
+}
+
+type source struct {
+	file      *File
+	partition int
+	from      int
+	bytes     atomic.Int64 // stored size plus one; 0 until it is known
+	closed    atomic.Bool
+
+	mu      sync.Mutex    // held by Next; Close takes it only when Next does not run
+	blocks  *block.Reader // nil before the first Next
+	runs    runReader
+	records int64 // read so far
+	layout  Layout
+	err     error // sticky
+}
+
+func (s *source) From() int    { return s.from }
+func (s *source) Bytes() int64 { return s.bytes.Load() - 1 }
+
+// Stored tells channel.Merge that nobody waits for this source's reader.
+func (s *source) Stored() bool { return true }
+
+// Close makes further reads fail. A Next that runs now ends by itself and then
+// closes what it read.
+func (s *source) Close() error {
+	s.closed.Store(true)
+	s.sweep()
+	return nil
+}
+
+// sweep closes the open range of a closed source, unless Next runs, which sweeps
+// after itself.
+func (s *source) sweep() {
+	if s.closed.Load() && s.mu.TryLock() {
+		s.runs.end()
+		s.mu.Unlock()
+	}
+}
+
+func (s *source) Next(ctx context.Context) (*job.Batch, error) {
+	defer s.sweep()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.closed.Load() {
+		return nil, fmt.Errorf("channel file %s: %w", s.file.path, channel.ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b, err := s.next(ctx)
+	if err != nil {
+		s.runs.end()
+		s.err = err
+		return nil, err
+	}
+	s.records += int64(b.Len())
+	return b, nil
+}
+
+func (s *source) next(ctx context.Context) (*job.Batch, error) {
+	s.runs.ctx = ctx
+	if s.blocks == nil {
+		l, err := s.file.Layout(ctx, s.partition)
+		if err != nil {
+			return nil, err
+		}
+		s.bytes.Store(l.Bytes + 1)
+		s.layout = l
+		s.runs.file, s.runs.left = s.file, slices.Clone(l.Runs)
+		s.blocks = block.NewReader(bufio.NewReaderSize(&s.runs, readAhead))
+	}
+	b, err := s.blocks.Next()
+	switch {
+	case err == nil:
+		return b, nil
+	case err != io.EOF:
+		return nil, fmt.Errorf("partition %d, %w", s.partition, s.file.failed(ctx, err))
+	case s.blocks.Offset() != s.layout.Bytes || s.records != s.layout.Records:
+		return nil, damaged(s.file.path, "partition %d ends after %d bytes and %d records, want %d and %d",
+			s.partition, s.blocks.Offset(), s.records, s.layout.Bytes, s.layout.Records)
+	}
+	return nil, io.EOF
+}
+
+// runReader reads the runs of a partition end to end.
+type runReader struct {
+	file *File
+	ctx  context.Context // of the Next that reads now
+	left []Run
+	now  io.ReadCloser
+	rest int64 // unread bytes of now
+}
+
+func (r *runReader) Read(b []byte) (int, error) {
+	for r.rest == 0 {
+		r.end()
+		if len(r.left) == 0 {
+			return 0, io.EOF
+		}
+		next := r.left[0]
+		now, err := r.file.open(r.ctx, next.Offset, next.Length)
+		if err != nil {
+			return 0, err
+		}
+		r.left, r.now, r.rest = r.left[1:], now, next.Length
+	}
+	n, err := r.now.Read(b[:min(int64(len(b)), r.rest)])
+	r.rest -= int64(n)
+	if err == io.EOF {
+		err = nil
+		if r.rest > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return n, err
+}
+
+// end closes the range that is open.
+func (r *runReader) end() {
+	if r.now != nil {
+		_ = r.now.Close()
+		r.now = nil
+	}
+}

@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+)
+
+// smallAnswer is the size up to which an answer goes out in one write; larger
+// ones are handed from file to socket by the kernel.
+const smallAnswer = 64 << 10
+
+// answer gives what one connection asks for. It keeps the last partition open,
+// since the next request is most often for its next window.
+type answer struct {
+	server *Server
+	conn   net.Conn
+	buf    []byte
+
+	key       Key
+	path      string
+	partition uint32
+	raw       *os.File // nil when nothing is open
+	layout    file.Layout
+}
+
+func (a *answer) close() {
+	if a.raw != nil {
+		_ = a.raw.Close() // it was only read
+		a.raw = nil
+	}
+}
+
+// give answers one request. An error ends the connection.
+func (a *answer) give(r request) error {
+	stored, ok := a.server.Lookup(r.Key)
+	if !ok {
+		return a.refuse(r, codeLost, "this store has no "+r.Key.String())
+	}
+	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
+		return a.refuse(r, codeRefused, "wrong token for "+r.Key.String())
+	}
+	if err := a.open(r, stored.Path); err != nil {
+		return a.refuse(r, codeOf(err), err.Error())
+	}
+	if r.offset > uint64(a.layout.Bytes) {
+		return a.refuse(r, codeRefused, fmt.Sprintf("offset %d is beyond the partition's %d bytes", r.offset, a.layout.Bytes))
+	}
+	n := min(uint64(r.limit), uint64(a.layout.Bytes)-r.offset)
+	h := have{bytes: uint64(a.layout.Bytes), records: uint64(a.layout.Records), n: n}
+	ranges := cutRuns(a.layout.Runs, int64(r.offset), int64(n))
+	a.buf = wire.Append(a.buf[:0], msgHave, h.body())
+	if n <= smallAnswer {
+		return a.giveSmall(h, ranges)
+	}
+	return a.giveLarge(h, ranges)
+}
+
+func codeOf(err error) uint32 {
+	switch {
+	case errors.Is(err, channel.ErrLost):
+		return codeLost
+	case errors.Is(err, channel.ErrDamaged):
+		return codeDamaged
+	}
+	return codeRefused
+}
+
+// refuse says no and why, to the peer and in the log.
+func (a *answer) refuse(r request, code uint32, text string) error {
+	a.server.log().Warn("store refuses a request", "peer", a.conn.RemoteAddr().String(),
+		"job", r.Job.String(), "attempt", uint64(r.Attempt), "channel", r.Channel, "partition", r.partition, "reason", text)
+	a.buf = wire.Append(a.buf[:0], msgNo, noBody(code, text))
+	_, err := a.conn.Write(a.buf)
+	return err
+}
+
+// open makes the asked partition the current one.
+func (a *answer) open(r request, path string) error {
+	if a.raw != nil && a.key == r.Key && a.path == path && a.partition == r.partition {
+		return nil
+	}
+	a.close()
+	f, err := file.Open(path)
+	if err != nil {
+		return err
+	}
+	l, err := f.Layout(context.Background(), int(r.partition))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	raw, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", channel.ErrLost, err)
+	}
+	a.key, a.path, a.partition, a.raw, a.layout = r.Key, path, r.partition, raw, l
+	return nil
+}
+
+// cutRuns returns the ranges of the file that hold n bytes of the runs from offset.
+func cutRuns(runs []file.Run, offset, n int64) []file.Run {
+	var out []file.Run
+	for _, r := range runs {
+		if offset >= r.Length {
+			offset -= r.Length
+			continue
+		}
+		take := min(r.Length-offset, n)
+		if take == 0 {
+			break
+		}
+		out = append(out, file.Run{Offset: r.Offset + offset, Length: take})
+		offset, n = 0, n-take
+	}
+	return out
+}
+
+// giveSmall sends head, data and end in one write.
+func (a *answer) giveSmall(h have, ranges []file.Run) error {
+	for _, r := range ranges {
+		at := len(a.buf)
+		a.buf = slices.Grow(a.buf, int(r.Length))[:at+int(r.Length)]
+		if _, err := a.raw.ReadAt(a.buf[at:], r.Offset); err != nil {
+			a.buf = wire.Append(a.buf[:0], msgNo, noBody(codeDamaged, fmt.Sprintf("%s cannot be read: %v", a.path, err)))
+			_, err := a.conn.Write(a.buf)
+			return err
+		}
+	}
+	a.buf = wire.Append(a.buf, msgEnd, wire.Body{}.U64(h.n))
+	a.server.sent.Add(int64(h.n))
+	_, err := a.conn.Write(a.buf)
+	return err
+}
+
+// giveLarge lets the kernel move the data. When the disk fails in the middle the
+// promised bytes are filled up with zeros and a no takes the place of the end, so
+// that the reader learns that the file is damaged and not that the peer is gone.
+func (a *answer) giveLarge(h have, ranges []file.Run) error {
+	if _, err := a.conn.Write(a.buf); err != nil {
+		return err
+	}
+	left := int64(h.n)
+	for _, r := range ranges {
+		if _, err := a.raw.Seek(r.Offset, io.SeekStart); err != nil {
+			return a.fill(left, err)
+		}
+		n, err := io.Copy(a.conn, io.LimitReader(a.raw, r.Length))
+		left -= n
+		a.server.sent.Add(n)
+		var broken *net.OpError
+		if errors.As(err, &broken) && !errors.Is(err, syscall.EIO) {
+			return err // the peer, not the disk
+		}
+		if err == nil && n < r.Length {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return a.fill(left, err)
+		}
+	}
+	a.buf = wire.Append(a.buf[:0], msgEnd, wire.Body{}.U64(h.n))
+	_, err := a.conn.Write(a.buf)
+	return err
+}
+
+func (a *answer) fill(left int64, cause error) error {
+	zeros := make([]byte, min(left, smallAnswer))
+	for left > 0 {
+		n, err := a.conn.Write(zeros[:min(left, int64(len(zeros)))])
+		if err != nil {
+			return err
+		}
+		left -= int64(n)
+	}
+	text := fmt.Sprintf("%s cannot be read: %v", a.path, cause)
+	a.server.log().Error("store cannot read a stored channel", "file", a.path, "error", cause)
+	a.buf = wire.Append(a.buf[:0], msgNo, noBody(codeDamaged, text))
+	_, err := a.conn.Write(a.buf)
+	return err
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+)
+
+// link is one connection to a store.
+type link struct {
+	conn net.Conn
+	addr string
+	in   *wire.Reader
+	out  []byte
+}
+
+// newLink wraps a connection; the hello goes out with the first request.
+func newLink(c net.Conn, addr string) *link {
+	return &link{
+		conn: c, addr: addr, in: wire.NewReader(c),
+		out: wire.Append(nil, msgHello, wire.Body{}.Text(protocol).U32(version)),
+	}
+}
+
+func (l *link) close() { _ = l.conn.Close() }
+
+// ask makes one request and appends the answer's bytes to into. It stops early
+// when ctx ends; the link is of no more use after any error but a no.
+func (l *link) ask(ctx context.Context, r request, into []byte) (have, []byte, error) {
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	h, data, err := l.exchange(ctx, r, into)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return h, data, err
+}
+
+func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []byte, error) {
+	l.out = wire.Append(l.out, msgWant, r.body())
+	if err := l.patience(ctx); err != nil {
+		return have{}, nil, err
+	}
+	_, err := l.conn.Write(l.out)
+	l.out = l.out[:0]
+	if err != nil {
+		return have{}, nil, err
+	}
+	kind, p, err := l.in.Next()
+	if err != nil {
+		return have{}, nil, err
+	}
+	if kind == msgNo {
+		return have{}, nil, parseNo(p)
+	}
+	if kind != msgHave {
+		return have{}, nil, fmt.Errorf("%w: answer of kind %d", wire.ErrGarbled, kind)
+	}
+	h, err := parseHave(p)
+	if err != nil {
+		return have{}, nil, err
+	}
+	if h.n > uint64(r.limit) || r.offset > h.bytes || h.n > h.bytes-r.offset {
+		return have{}, nil, fmt.Errorf("%w: %d bytes sent where %d were asked for", wire.ErrGarbled, h.n, r.limit)
+	}
+	data, err := l.body(ctx, into, int(h.n))
+	if err != nil {
+		return have{}, nil, err
+	}
+	return h, data, l.end(h)
+}
+
+// body reads n bytes; the store may not fall silent in the middle.
+func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
+	if cap(into) < n {
+		into = make([]byte, 0, n)
+	}
+	data := into[:n]
+	for got := 0; got < n; {
+		if err := l.patience(ctx); err != nil {
+			return nil, err
+		}
+		m, err := l.conn.Read(data[got:])
+		got += m
+		if err != nil && got < n {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// end reads what closes an answer.
+func (l *link) end(h have) error {
+	kind, p, err := l.in.Next()
+	switch {
+	case err != nil:
+		return err
+	case kind == msgNo:
+		return parseNo(p)
+	case kind != msgEnd:
+		return fmt.Errorf("%w: answer ends with kind %d", wire.ErrGarbled, kind)
+	}
+	n := p.U64()
+	if err := p.End(); err != nil {
+		return err
+	}
+	if n != h.n {
+		return fmt.Errorf("%w: answer of %d bytes says it has %d", wire.ErrGarbled, h.n, n)
+	}
+	return nil
+}
+
+// patience gives the store silenceMax from now. The check after it keeps it from
+// undoing the deadline that the end of ctx has set.
+func (l *link) patience(ctx context.Context) error {
+	if err := l.conn.SetDeadline(time.Now().Add(silenceMax)); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// fetch gets one window, over a new connection if need be, several times if the
+// store cannot be reached.
+func (f *Fetcher) fetch(ctx context.Context, addr string, r request, into []byte) (have, []byte, error) {
+	select {
+	case f.slots <- struct{}{}:
+	case <-ctx.Done():
+		return have{}, nil, ctx.Err()
+	}
+	defer func() { <-f.slots }()
+	var last error
+	for try := 0; try < triesMax; {
+		h, data, fresh, err := f.once(ctx, addr, r, into)
+		switch {
+		case err == nil:
+			return h, data, nil
+		case ctx.Err() != nil:
+			return have{}, nil, ctx.Err()
+		case final(err):
+			return have{}, nil, fmt.Errorf("%v from %s: %w", r.Key, addr, err)
+		}
+		last = err
+		if !fresh {
+			continue // the connection had gone stale; the pool of such is bounded
+		}
+		if try++; try < triesMax {
+			pause(ctx, retryPause<<(try-1))
+		}
+	}
+	return have{}, nil, fmt.Errorf("%w: %v from %s, tried %d times: %w", channel.ErrUnreachable, r.Key, addr, triesMax, last)
+}
+
+// once makes one request; fresh tells whether its connection was a new one.
+func (f *Fetcher) once(ctx context.Context, addr string, r request, into []byte) (h have, data []byte, fresh bool, err error) {
+	l, used, err := f.link(ctx, addr)
+	if err != nil {
+		return have{}, nil, true, err
+	}
+	h, data, err = l.ask(ctx, r, into)
+	if err == nil || (final(err) && ctx.Err() == nil) {
+		f.keep(l)
+	} else {
+		l.close()
+	}
+	return h, data, !used, err
+}
+
+// final reports whether the store itself answered with an error.
+func final(err error) bool {
+	return errors.Is(err, channel.ErrLost) || errors.Is(err, channel.ErrDamaged) || errors.Is(err, channel.ErrRefused)
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// local reads a file on this machine.
+type local struct {
+	want Want
+	job.Source
+	file *file.File
+	err  error
+	gone atomic.Bool
+	busy chan struct{} // holds one token while nobody uses file
+}
+
+func newLocal(w Want) *local {
+	l := &local{want: w, busy: make(chan struct{}, 1)}
+	l.busy <- struct{}{}
+	return l
+}
+
+func (l *local) From() int    { return l.want.From }
+func (l *local) Bytes() int64 { return l.want.Bytes }
+func (l *local) Stored() bool { return true }
+
+func (l *local) Next(ctx context.Context) (*job.Batch, error) {
+	<-l.busy
+	b, err := l.next(ctx)
+	if err != nil && ctx.Err() == nil {
+		l.err = err
+		l.drop()
+	}
+	l.busy <- struct{}{}
+	l.sweep()
+	return b, err
+}
+
+func (l *local) next(ctx context.Context) (*job.Batch, error) {
+	if l.gone.Load() {
+		return nil, fmt.Errorf("%v: %w", l.want.Key, channel.ErrClosed)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	if l.file == nil {
+		f, err := file.Open(l.want.Path)
+		if err != nil {
+			return nil, err
+		}
+		l.file, l.Source = f, f.Source(l.want.Partition, l.want.From)
+	}
+	return l.Source.Next(ctx)
+}
+
+// drop closes the file; the caller holds the token.
+func (l *local) drop() {
+	if l.file != nil {
+		_ = l.file.Close() // it was only read
+		l.file = nil
+	}
+}
+
+// Close closes the file now, or when the Next that runs is done.
+func (l *local) Close() error {
+	l.gone.Store(true)
+	l.sweep()
+	return nil
+}
+
+func (l *local) sweep() {
+	if !l.gone.Load() {
+		return
+	}
+	select {
+	case <-l.busy:
+		l.drop()
+		l.busy <- struct{}{}
+	default:
+	}
+}
+

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+)
+
+const (
+	// connsMax is how many connections a store serves at once; more wait to be accepted.
+	connsMax = 1024
+	// helloMax is how long a new connection may take to say who it is.
+	helloMax = 5 * time.Second
+	// idleMax is how long a connection may wait for its next request.
+	idleMax = 2 * time.Minute
+	// requestMax is how long one request or one answer of at most windowMax bytes
+	// may take on the wire: the other side takes it into memory at once.
+	requestMax = time.Minute
+	// acceptPause is the wait after a failed accept (out of descriptors, say).
+	acceptPause = 50 * time.Millisecond
+)
+
+// Stored is where a file lies on this machine, and the token its readers show.
+type Stored struct{ Path, Token string }
+
+// Server serves the files that Lookup finds.
+type Server struct {
+	// Lookup finds a file. It is called from many goroutines, for every request.
+	Lookup func(Key) (Stored, bool)
+	// Log gets a line for each refused connection and request; nil means
+	// slog.Default().
+	Log *slog.Logger
+
+	sent  atomic.Int64
+	hello time.Duration // helloMax, or a test's own
+}
+
+// Sent returns the bytes of stored data sent so far.
+func (s *Server) Sent() int64 { return s.sent.Load() }
+
+func (s *Server) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.Default()
+}
+
+// Serve accepts connections until ctx ends or l fails; it closes l and every
+// connection and waits for their goroutines. It returns nil after ctx ended.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	defer cancel() // before Wait: ends the connections
+	slots := make(chan struct{}, connsMax)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		c, err := l.Accept()
+		if err != nil {
+			<-slots
+			if ctx.Err() != nil {
+				return nil
+			}
+			if !temporary(err) {
+				return err
+			}
+			s.log().Warn("store cannot accept a connection", "error", err)
+			pause(ctx, acceptPause)
+			continue
+		}
+		conns.Go(func() {
+			defer func() { <-slots }()
+			s.serveConn(ctx, c)
+		})
+	}
+}
+
+// temporary reports whether a listener may still work after err.
+func temporary(err error) bool {
+	return !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Server) serveConn(ctx context.Context, c net.Conn) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	defer c.Close()
+	err := s.converse(c)
+	if err != nil && err != io.EOF && ctx.Err() == nil {
+		s.log().Warn("store ends a connection", "peer", c.RemoteAddr().String(), "error", err)
+	}
+}
+
+// converse answers requests until the peer leaves or misbehaves.
+func (s *Server) converse(c net.Conn) error {
+	hello := s.hello
+	if hello == 0 {
+		hello = helloMax
+	}
+	if err := c.SetDeadline(time.Now().Add(hello)); err != nil {
+		return err
+	}
+	in := wire.NewReader(c)
+	kind, p, err := in.Next()
+	if err != nil {
+		return err
+	}
+	if kind != msgHello {
+		return wire.ErrGarbled
+	}
+	if err := parseHello(p); err != nil {
+		return err
+	}
+	a := answer{server: s, conn: c}
+	defer a.close()
+	for {
+		if err := c.SetReadDeadline(time.Now().Add(idleMax)); err != nil {
+			return err
+		}
+		kind, p, err := in.Next()
+		if errors.Is(err, io.EOF) || isTimeout(err) {
+			return io.EOF // an idle or finished peer is nothing to report
+		}
+		if err != nil {
+			return err
+		}
+		if kind != msgWant {
+			return wire.ErrGarbled
+		}
+		r, err := parseRequest(p)
+		if err != nil {
+			return err
+		}
+		if err := c.SetWriteDeadline(time.Now().Add(requestMax)); err != nil {
+			return err
+		}
+		if err := a.give(r); err != nil {
+			return err
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
