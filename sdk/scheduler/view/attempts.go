@@ -21,7 +21,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 				continue // ended in the meantime
 			}
 			for _, peer := range a.Bundle.attempts {
-				if peer.Speculative == a.Speculative {
+				if peer.run == a.run {
 					peer.Leaving = e.Preempt.For
 				}
 			}
@@ -57,10 +57,11 @@ func (v *View) launched(e scheduler.Outcome) error {
 	if !twin {
 		b.move(Launched)
 	}
+	r := &run{left: len(b.Groups)}
 	for i, id := range e.Attempts {
 		v.assign(&Attempt{
 			ID: id, Bundle: b, Group: i, Need: &b.Groups[i], Launcher: e.Launch.Launchers[i],
-			Speculative: twin, AssignedAt: e.At, Since: e.At, turn: b.turn,
+			Speculative: twin, AssignedAt: e.At, Since: e.At, run: r, turn: b.turn,
 		})
 	}
 	return nil
@@ -171,27 +172,16 @@ func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
 		return nil // of an earlier readiness, or the twin of one that has finished
 	}
 	if e.Outcome == scheduler.Finished {
-		b.finish(a.Group)
+		a.run.left--
 	}
 	switch {
-	case b.left == 0:
+	case a.run.left == 0:
 		b.move(Finished)
-		b.Groups, b.Avoid, b.done = nil, nil, nil
+		b.Groups, b.Avoid = nil, nil
 	case !slices.ContainsFunc(b.attempts, func(x *Attempt) bool { return x.turn == b.turn }):
 		b.move(Waiting)
 	}
 	return nil
-}
-
-// finish notes that a group finished. Twins of one group count once.
-func (b *Bundle) finish(group int) {
-	if b.done == nil {
-		b.done = make([]bool, len(b.Groups))
-	}
-	if !b.done[group] {
-		b.done[group] = true
-		b.left--
-	}
 }
 
 func (v *View) drop(a *Attempt) {

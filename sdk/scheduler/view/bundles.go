@@ -31,7 +31,6 @@ func (v *View) ready(e scheduler.BundleReady) error {
 		return fmt.Errorf("bundle %d of %s is ready again while it is %s", e.Bundle, e.Job, b.State)
 	}
 	b.State, b.Groups, b.Avoid, b.Since = Ready, e.Groups, e.Avoid, e.At
-	b.done, b.left = nil, len(b.Groups)
 	b.turn++
 	j.index(b)
 	return nil

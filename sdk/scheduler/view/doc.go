@@ -21,9 +21,9 @@
 //   - AttemptStarted moves an attempt to Running, AttemptSuspended to Suspended,
 //     AttemptResumed back. A suspended attempt holds memory and no slots.
 //     AttemptEnded removes the attempt, whatever its state.
-//   - A bundle is Finished when each of its groups has an attempt that ended
-//     Finished since the bundle was last ready. When its attempts are all gone
-//     and it is not Finished it is Waiting; BundleReady (or JobFinished) follows.
+//   - A bundle is Finished when all attempts of one launch of it ended Finished:
+//     twins are not mixed. When its attempts are all gone and it is not Finished
+//     it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleWantedAgain turns Finished to Waiting.
 //   - BundleWantedTwice makes a Launched bundle launchable a second time, with
 //     its own Avoid, until it is launched or an attempt of it ends. The twins'

@@ -100,8 +100,6 @@ type Bundle struct {
 	Twice bool
 
 	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
-	done     []bool              // groups that finished since it was last ready
-	left     int                 // groups not done
 	attempts []*Attempt          // live, of this and earlier readiness
 	turn     int                 // counts BundleReady events
 	given    uint64              // the turn in which the policy launched it
@@ -145,9 +143,13 @@ type Attempt struct {
 	// slots, 0 when none does.
 	Leaving scheduler.JobID
 
-	turn int
+	run  *run
+	turn int           // the bundle's, when it was launched
 	ran  time.Duration // up to Since, net of suspension
 }
+
+// run is one accepted launch of a bundle.
+type run struct{ left int } // groups that have not finished
 
 // Job returns the attempt's job.
 func (a *Attempt) Job() *Job { return a.Bundle.Job }
