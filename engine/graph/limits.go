@@ -1,0 +1,24 @@
+package graph
+
+// Limits bound what a graph may ask for.
+type Limits struct {
+	Stages       int   // stages of one job
+	Nodes        int   // nodes of all stages
+	Connections  int   // connections of one job
+	Edges        int   // edges listed by connections of pattern edges, in all
+	GroupNodes   int   // nodes of one group
+	BundleGroups int   // groups of one bundle
+	Slots        int   // slots of one group
+	Memory       int64 // bytes of one node
+	NameBytes    int   // of a stage's, port's or kind's name
+	Places       int   // listed for one node's input
+}
+
+// DefaultLimits returns the bounds of a site that sets none.
+func DefaultLimits() Limits {
+	return Limits{
+		Stages: 1000, Nodes: 1_000_000, Connections: 10_000, Edges: 4_000_000,
+		GroupNodes: 10_000, BundleGroups: 1000, Slots: 1024, Memory: 1 << 46,
+		NameBytes: 256, Places: 64,
+	}
+}

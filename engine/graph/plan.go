@@ -1,0 +1,152 @@
+package graph
+
+import (
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Plan is an expanded graph. Nodes are numbered over all stages, in order of
+// stage, then index; groups in order of their first node; bundles in order of
+// their first group.
+type Plan struct {
+	Graph   *wire.Graph // as given; defaults are not filled in
+	Groups  []Group
+	Bundles []Bundle
+
+	offset  []int32 // number of each stage's first node, and the number of nodes
+	groupOf []int32 // by node
+	edges   []edgeLists
+}
+
+// Group is one node group.
+type Group struct {
+	Nodes  []int32 // numbers, ascending
+	Stage  int     // of its first node
+	Bundle int
+	Kind   string
+	Slots  int
+	Memory int64 // bytes
+	// Inputs counts the pairs of a node and a file connection it reads from:
+	// what the group waits for.
+	Inputs int
+}
+
+// Bundle is one bundle: groups that start together.
+type Bundle struct {
+	Groups []int32
+	TCP    bool // some of its nodes are joined by tcp channels
+}
+
+// Node names a node by stage and index.
+type Node struct{ Stage, Index int }
+
+// Range is the numbers from Low up to and without High.
+type Range struct{ Low, High int }
+
+// Nodes returns the number of nodes of all stages.
+func (p *Plan) Nodes() int { return len(p.groupOf) }
+
+// Node returns the stage and index of a node's number.
+func (p *Plan) Node(number int32) Node {
+	low, high := 0, len(p.offset)-1
+	for high-low > 1 {
+		if mid := (low + high) / 2; p.offset[mid] <= number {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return Node{low, int(number - p.offset[low])}
+}
+
+// Number returns a node's number.
+func (p *Plan) Number(n Node) int32 { return p.offset[n.Stage] + int32(n.Index) }
+
+// GroupOf returns the group of a node.
+func (p *Plan) GroupOf(number int32) int { return int(p.groupOf[number]) }
+
+// StageNodes returns how many nodes a stage has.
+func (p *Plan) StageNodes(stage int) int { return int(p.offset[stage+1] - p.offset[stage]) }
+
+// Connection returns a connection's message.
+func (p *Plan) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
+
+// Sizes returns the node counts of a connection's writing and reading stages.
+func (p *Plan) Sizes(c int) (writers, readers int) {
+	m := p.Graph.Connections[c]
+	return p.StageNodes(int(m.FromStage)), p.StageNodes(int(m.ToStage))
+}
+
+// Writers returns the indexes of the nodes that node `to` of the reading stage
+// reads from, ascending: a range, or a list when the connection lists edges.
+func (p *Plan) Writers(c, to int) (Range, []int32) {
+	n, m := p.Sizes(c)
+	switch p.Graph.Connections[c].Pattern {
+	case wire.Pattern_PATTERN_ONE_TO_ONE:
+		return Range{to, to + 1}, nil
+	case wire.Pattern_PATTERN_ALL_TO_ALL:
+		return Range{0, n}, nil
+	case wire.Pattern_PATTERN_MERGE: // i goes to floor(i*m/n)
+		return preimage(to, n, m), nil
+	case wire.Pattern_PATTERN_FORK: // j reads from floor(j*n/m)
+		i := int(int64(to) * int64(n) / int64(m))
+		return Range{i, i + 1}, nil
+	}
+	return Range{}, p.edges[c].into.of(to)
+}
+
+// Readers returns the indexes of the nodes that read what node `from` of the
+// writing stage writes, ascending. The i-th of them reads partition i.
+func (p *Plan) Readers(c, from int) (Range, []int32) {
+	n, m := p.Sizes(c)
+	switch p.Graph.Connections[c].Pattern {
+	case wire.Pattern_PATTERN_ONE_TO_ONE:
+		return Range{from, from + 1}, nil
+	case wire.Pattern_PATTERN_ALL_TO_ALL:
+		return Range{0, m}, nil
+	case wire.Pattern_PATTERN_MERGE:
+		j := int(int64(from) * int64(m) / int64(n))
+		return Range{j, j + 1}, nil
+	case wire.Pattern_PATTERN_FORK:
+		return preimage(from, m, n), nil
+	}
+	return Range{}, p.edges[c].out.of(from)
+}
+
+// Partitions returns how many partitions a writer's output has.
+func (p *Plan) Partitions(c, from int) int {
+	r, list := p.Readers(c, from)
+	return r.High - r.Low + len(list)
+}
+
+// FanIn returns how many writers a reader has.
+func (p *Plan) FanIn(c, to int) int {
+	r, list := p.Writers(c, to)
+	return r.High - r.Low + len(list)
+}
+
+// preimage returns the x below n with floor(x*m/n) == y.
+func preimage(y, n, m int) Range {
+	up := func(k int) int { return int((int64(k)*int64(n) + int64(m) - 1) / int64(m)) }
+	return Range{up(y), up(y + 1)}
+}
+
+// Each calls f for every index of a range or list.
+func Each(r Range, list []int32, f func(i int)) {
+	for i := r.Low; i < r.High; i++ {
+		f(i)
+	}
+	for _, i := range list {
+		f(int(i))
+	}
+}
+
+// edgeLists are a connection's listed edges from both ends.
+type edgeLists struct{ out, into adjacency }
+
+// adjacency lists for each node those at the other end, ascending.
+type adjacency struct {
+	start []int32
+	ends  []int32
+}
+
+func (a adjacency) of(i int) []int32 { return a.ends[a.start[i]:a.start[i+1]] }
