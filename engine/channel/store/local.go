@@ -85,4 +85,3 @@ func (l *local) sweep() {
 	default:
 	}
 }
-

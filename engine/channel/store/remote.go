@@ -78,6 +78,9 @@ func (s *remote) Next(ctx context.Context) (*job.Batch, error) {
 	}
 	if err == nil {
 		s.records += int64(b.Len())
+		if s.closed.Load() {
+			s.leave() // Close may have come before read took its share
+		}
 		return b, nil
 	}
 	if s.closed.Load() {

@@ -1,0 +1,119 @@
+package tcp
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+)
+
+// readBytes gathers small messages; blocks pass it by.
+const readBytes = 32 << 10
+
+// peer is one end of a connection after the handshake: it writes whole messages,
+// beats, and notices silence.
+type peer struct {
+	conn net.Conn
+	raw  *bufio.Reader // blocks are read from here
+	in   *wire.Reader
+
+	write sync.Mutex // held while a message is written
+	sent  atomic.Bool
+	heard atomic.Bool
+
+	mu      sync.Mutex
+	timers  [2]*time.Timer
+	stopped bool
+}
+
+func newPeer(c net.Conn) *peer {
+	p := &peer{conn: c}
+	p.raw = bufio.NewReaderSize(hearing{p}, readBytes)
+	p.in = wire.NewReader(p.raw)
+	return p
+}
+
+// hearing notes that something came.
+type hearing struct{ p *peer }
+
+func (h hearing) Read(b []byte) (int, error) {
+	n, err := h.p.conn.Read(b)
+	if n > 0 {
+		h.p.heard.Store(true)
+	}
+	return n, err
+}
+
+// watch beats each tick and calls silent once after SilentTicks without a sign of
+// the other end. The two have timers of their own, since a beat may block.
+func (p *peer) watch(tick time.Duration, silent func()) {
+	quiet := 0
+	p.every(0, tick, func() bool {
+		if p.heard.Swap(false) {
+			quiet = 0
+		} else if quiet++; quiet >= SilentTicks {
+			silent()
+			return false
+		}
+		return true
+	})
+	beat := wire.Append(nil, msgBeat, nil)
+	p.every(1, tick, func() bool {
+		if !p.sent.Swap(false) {
+			return p.send(context.Background(), beat) == nil
+		}
+		return true
+	})
+}
+
+// every calls f each tick until it returns false or the peer is closed.
+func (p *peer) every(i int, tick time.Duration, f func() bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	p.timers[i] = time.AfterFunc(tick, func() {
+		if f() {
+			p.every(i, tick, f)
+		}
+	})
+}
+
+// send writes one message. When ctx ends in the middle the connection is of no
+// more use, and the write fails.
+func (p *peer) send(ctx context.Context, message []byte) error {
+	p.write.Lock()
+	defer p.write.Unlock()
+	return p.sendLocked(ctx, message)
+}
+
+func (p *peer) sendLocked(ctx context.Context, message []byte) error {
+	p.sent.Store(true)
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() { _ = p.conn.SetWriteDeadline(time.Unix(1, 0)) })
+		defer stop()
+	}
+	_, err := p.conn.Write(message)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// close ends the connection and everything that waits for it.
+func (p *peer) close() {
+	p.mu.Lock()
+	p.stopped = true
+	for _, t := range p.timers {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	p.mu.Unlock()
+	_ = p.conn.Close()
+}

@@ -1,0 +1,134 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	protocol = "hamadryad-stream"
+	version  = 1
+
+	msgHello  byte = 0x21
+	msgAccept byte = 0x22
+	msgNo     byte = 0x23
+	msgBlock  byte = 0x24
+	msgCredit byte = 0x25
+	msgBeat   byte = 0x26
+	msgEnd    byte = 0x27
+	msgDone   byte = 0x28
+	msgGone   byte = 0x29
+	msgAbort  byte = 0x2a
+)
+
+const (
+	// WindowDefault is the most that one channel holds in the reader's memory.
+	WindowDefault = 1 << 20
+	// windowLeast is the window of a reader with very many channels: two batches.
+	windowLeast = 2 * job.BatchBytes
+	// BudgetDefault is the memory that all windows of a Listener share.
+	BudgetDefault = 64 << 20
+	// TickDefault is the period of heartbeats and of the look at a peer's silence.
+	TickDefault = time.Second
+	// SilentTicks is how many ticks in a row a peer may send nothing.
+	SilentTicks = 20
+	// RendezvousMax is how long a writer's connection waits for its reader.
+	RendezvousMax = 30 * time.Second
+	// helloMax is how long a new connection may take to say who it is.
+	helloMax = 5 * time.Second
+	// lingerMax is how long an end that is finished waits for the other to hang up.
+	lingerMax = 5 * time.Second
+	// handshakesMax is how many connections may be between accept and rendezvous.
+	handshakesMax = 4096
+	// NameMax is the longest channel name and the longest token, in bytes.
+	NameMax = wire.TextMax
+)
+
+// Key names one streamed channel of one try at running a bundle.
+type Key struct {
+	Job     scheduler.JobID
+	Bundle  scheduler.BundleID
+	Try     uint32 // which try at running the bundle
+	Channel string // the edge, as the engine names it; at most NameMax bytes
+	From    int    // index of the writing node in its stage
+	To      int    // index of the reading node in its stage
+}
+
+// String is the form for logs and errors.
+func (k Key) String() string {
+	return fmt.Sprintf("tcp channel %q from node %d to node %d (bundle %d, try %d, %v)", k.Channel, k.From, k.To, k.Bundle, k.Try, k.Job)
+}
+
+// Options of a Listener and of Dial. The zero value is ready to use.
+type Options struct {
+	// Codec compresses batches on the wire; the writer's counts.
+	Codec block.Codec
+	// Window is the most that one channel holds in the reader's memory, in bytes;
+	// the reader's counts; 0 means WindowDefault.
+	Window int64
+	// Budget is what all windows of a Listener share, in bytes: with many channels
+	// each gets less than Window, at least 128 KiB; 0 means BudgetDefault.
+	Budget int64
+	// Tick is the period of heartbeats; 0 means TickDefault. A peer that is silent
+	// for SilentTicks of them is lost.
+	Tick time.Duration
+	// Log gets a line for each refused connection; nil means slog.Default().
+	Log *slog.Logger
+	// Dial opens the connection; nil means TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Hello is how long a new connection may take to say who it is; 0 means 5 s.
+	Hello time.Duration
+}
+
+func (o Options) filled() Options {
+	if o.Window <= 0 {
+		o.Window = WindowDefault
+	}
+	if o.Budget <= 0 {
+		o.Budget = BudgetDefault
+	}
+	if o.Tick <= 0 {
+		o.Tick = TickDefault
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Hello <= 0 {
+		o.Hello = helloMax
+	}
+	if o.Dial == nil {
+		o.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: helloMax}).DialContext(ctx, "tcp", addr)
+		}
+	}
+	return o
+}
+
+func helloBody(k Key, token string) wire.Body {
+	return wire.Body{}.Text(protocol).U32(version).U64(uint64(k.Job)).U64(uint64(k.Bundle)).U32(k.Try).
+		Text(k.Channel).U32(uint32(k.From)).U32(uint32(k.To)).Text(token)
+}
+
+func parseHello(p *wire.Parser) (k Key, token string, err error) {
+	name, v := p.Text(), p.U32()
+	k = Key{Job: scheduler.JobID(p.U64()), Bundle: scheduler.BundleID(p.U64()), Try: p.U32(), Channel: p.Text()}
+	k.From, k.To, token = int(p.U32()), int(p.U32()), p.Text()
+	if err := p.End(); err != nil {
+		return k, "", err
+	}
+	if name != protocol || v != version {
+		return k, "", fmt.Errorf("%w: protocol %q version %d, want %q version %d", wire.ErrGarbled, name, v, protocol, version)
+	}
+	return k, token, nil
+}
+
+// cost is what a batch takes in memory.
+func cost(b *job.Batch) int64 { return int64(len(b.Data) + 4*len(b.Ends)) }

@@ -1,0 +1,252 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// reader is the reading end of a streamed channel, from Expect on.
+type reader struct {
+	key    Key
+	token  string
+	window int64
+	wake   chan struct{}
+
+	mu       sync.Mutex
+	peer     *peer // nil until its writer came
+	queue    []*job.Batch
+	held     int64 // cost of the batches that came and were not credited
+	credit   int64 // cost of the batches that were taken and not credited yet
+	records  int64 // came
+	ended    bool  // the writer's end came
+	finished bool  // the connection is over, well or not
+	closed   bool  // the node wants no more
+	err      error // why the channel is broken
+}
+
+var _ job.Source = (*reader)(nil)
+
+func (r *reader) From() int    { return r.key.From }
+func (r *reader) Bytes() int64 { return -1 }
+
+// Next returns the next batch. An error comes at once, also before batches that
+// came earlier: the bundle starts again anyway.
+func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
+	for {
+		r.mu.Lock()
+		b, credit, err := r.takeLocked()
+		p := r.peer
+		r.mu.Unlock()
+		if credit > 0 {
+			// A failure shows where the socket is read.
+			_ = p.send(ctx, wire.Append(nil, msgCredit, wire.Body{}.U64(uint64(credit))))
+		}
+		if b != nil || err != nil {
+			return b, err
+		}
+		select {
+		case <-r.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// takeLocked returns the next batch and what to credit, an error, or nothing.
+func (r *reader) takeLocked() (*job.Batch, int64, error) {
+	switch {
+	case r.closed:
+		return nil, 0, fmt.Errorf("%v: %w", r.key, channel.ErrClosed)
+	case r.err != nil:
+		return nil, 0, r.err
+	case len(r.queue) == 0 && r.ended:
+		return nil, 0, io.EOF
+	case len(r.queue) == 0:
+		return nil, 0, nil
+	}
+	b := r.queue[0]
+	r.queue[0] = nil
+	r.queue = r.queue[1:]
+	r.credit += cost(b)
+	// Many small credits cost more than they help; but the last batch's must go
+	// out, since the writer may wait for an empty window.
+	if r.ended || (r.credit < r.window/4 && len(r.queue) > 0) {
+		return b, 0, nil
+	}
+	credit := r.credit
+	r.credit = 0
+	r.held -= credit
+	return b, credit, nil
+}
+
+// Close tells the writer that no more is wanted.
+func (r *reader) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed, r.queue = true, nil
+	p := r.peer
+	say := p != nil && !r.ended && r.err == nil
+	r.mu.Unlock()
+	r.signal()
+	if say {
+		r.sayGone(p)
+	}
+	return nil
+}
+
+// sayGone ends the stream from this end; the writer answers with its end.
+func (r *reader) sayGone(p *peer) {
+	if p.send(context.Background(), wire.Append(nil, msgGone, nil)) != nil {
+		p.close()
+		return
+	}
+	_ = p.conn.SetReadDeadline(time.Now().Add(lingerMax)) // fails only on a closed connection
+}
+
+func (r *reader) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// attach takes over the writer's connection and reads it to its end.
+func (r *reader) attach(p *peer, o Options) {
+	p.watch(o.Tick, func() { r.fail(lost(r.key, "its writer was silent for %v", SilentTicks*o.Tick)) })
+	r.mu.Lock()
+	r.peer = p
+	closed, broken := r.closed, r.err != nil
+	r.mu.Unlock()
+	if broken { // the listener was closed before the connection got here
+		p.close()
+		return
+	}
+	if closed {
+		r.sayGone(p)
+	}
+	err := r.listen(p)
+	p.close()
+	r.mu.Lock()
+	r.finished = true
+	if r.err == nil && !r.ended {
+		r.err = err
+	}
+	r.mu.Unlock()
+	r.signal()
+}
+
+// listen returns why the connection is over.
+func (r *reader) listen(p *peer) error {
+	blocks := block.NewReader(p.raw)
+	for {
+		kind, body, err := p.in.Next()
+		if err == io.EOF {
+			return lost(r.key, "its writer hung up before the end")
+		}
+		if err == nil {
+			err = r.hear(p, kind, body, blocks)
+		}
+		if err != nil {
+			return lost(r.key, "%w", err)
+		}
+	}
+}
+
+func (r *reader) hear(p *peer, kind byte, body *wire.Parser, blocks *block.Reader) error {
+	switch kind {
+	case msgBeat:
+		return body.End()
+	case msgBlock:
+		n := int64(body.U64())
+		if err := body.End(); err != nil {
+			return err
+		}
+		return r.block(n, blocks)
+	case msgEnd:
+		return r.end(p, int64(body.U64()))
+	case msgAbort:
+		return fmt.Errorf("its writer failed: %s", body.Text())
+	}
+	return fmt.Errorf("%w: kind %d from a writer", wire.ErrGarbled, kind)
+}
+
+// block reads one batch into the queue.
+func (r *reader) block(n int64, blocks *block.Reader) error {
+	r.mu.Lock()
+	over := n <= 0 || (r.held > 0 && r.held+n > r.window && !r.closed)
+	late := r.ended && !r.closed
+	r.mu.Unlock()
+	if late {
+		return fmt.Errorf("%w: a batch after the end", wire.ErrGarbled)
+	}
+	if over {
+		return fmt.Errorf("%w: a batch of %d bytes goes beyond the window of %d", wire.ErrGarbled, n, r.window)
+	}
+	b, err := blocks.Next()
+	if err != nil {
+		return err
+	}
+	if cost(b) != n {
+		return fmt.Errorf("%w: a batch of %d bytes was announced as %d", wire.ErrGarbled, cost(b), n)
+	}
+	r.mu.Lock()
+	r.records += int64(b.Len())
+	r.held += n
+	if !r.closed {
+		r.queue = append(r.queue, b)
+	}
+	r.mu.Unlock()
+	r.signal()
+	return nil
+}
+
+// end checks that nothing is missing and answers. After gone the count is not
+// looked at.
+func (r *reader) end(p *peer, records int64) error {
+	r.mu.Lock()
+	if !r.closed && records != r.records {
+		defer r.mu.Unlock()
+		return fmt.Errorf("%w: its end counts %d records where %d came", wire.ErrGarbled, records, r.records)
+	}
+	again := r.ended
+	r.ended = true
+	r.mu.Unlock()
+	r.signal()
+	if again {
+		return nil // the node closed its end while the writer's answer to gone was under way
+	}
+	_ = p.conn.SetReadDeadline(time.Now().Add(lingerMax)) // fails only on a closed connection
+	return p.send(context.Background(), wire.Append(nil, msgDone, nil))
+}
+
+// fail breaks the channel from outside its reading goroutine.
+func (r *reader) fail(err error) {
+	r.mu.Lock()
+	if r.err == nil && !r.ended {
+		r.err = err
+	}
+	p := r.peer
+	r.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
+	r.signal()
+}
+
+// draining reports whether a connection still has to be told that its reader left.
+func (r *reader) draining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.peer != nil && !r.finished && (r.closed || r.ended)
+}

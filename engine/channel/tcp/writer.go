@@ -1,0 +1,283 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// bufferKeepMax is the largest message buffer that is kept between batches.
+const bufferKeepMax = 1 << 20
+
+// writer is the writing end of a streamed channel.
+type writer struct {
+	key     Key
+	peer    *peer
+	window  int64
+	enc     *block.Encoder
+	buf     []byte
+	records int64 // sent
+	wake    chan struct{}
+	over    chan struct{} // closed when the reading goroutine ended
+
+	mu     sync.Mutex
+	flight int64 // cost of the batches that the reader has not taken
+	gone   bool  // the reader wants no more
+	done   bool  // the reader has it all
+	err    error // why the channel is broken or closed
+}
+
+var _ channel.Writer = (*writer)(nil)
+
+// Dial connects the writing end. It waits until the reader expects the channel,
+// for at most RendezvousMax. The error matches channel.ErrRefused (wrong token,
+// or connected already), or channel.ErrPeerLost.
+func Dial(ctx context.Context, addr string, k Key, token string, o Options) (channel.Writer, error) {
+	o = o.filled()
+	if len(k.Channel) > NameMax || len(token) > NameMax {
+		return nil, fmt.Errorf("%v: name or token is longer than %d bytes", k, NameMax)
+	}
+	c, err := o.Dial(ctx, addr)
+	if err != nil {
+		return nil, lost(k, "cannot reach %s: %w", addr, err)
+	}
+	p := newPeer(c)
+	window, err := shake(ctx, p, k, token)
+	if err != nil {
+		p.close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, fmt.Errorf("%v at %s: %w", k, addr, err)
+	}
+	w := &writer{
+		key: k, peer: p, window: window, enc: block.NewEncoder(o.Codec),
+		wake: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	go w.listen()
+	p.watch(o.Tick, func() { w.fail(lost(k, "its reader was silent for %v", SilentTicks*o.Tick)) })
+	return w, nil
+}
+
+func lost(k Key, format string, args ...any) error {
+	return fmt.Errorf("%w: %v: %w", channel.ErrPeerLost, k, fmt.Errorf(format, args...))
+}
+
+// shake says hello and returns the reader's window.
+func shake(ctx context.Context, p *peer, k Key, token string) (int64, error) {
+	stop := context.AfterFunc(ctx, func() { _ = p.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := p.conn.SetDeadline(time.Now().Add(RendezvousMax + helloMax)); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	if err := p.send(ctx, wire.Append(nil, msgHello, helloBody(k, token))); err != nil {
+		return 0, fmt.Errorf("%w: %w", channel.ErrPeerLost, err)
+	}
+	kind, body, err := p.in.Next()
+	if err != nil {
+		return 0, fmt.Errorf("%w: no answer: %w", channel.ErrPeerLost, err)
+	}
+	switch kind {
+	case msgAccept:
+		window := int64(body.U64())
+		if err := body.End(); err != nil {
+			return 0, fmt.Errorf("%w: %w", channel.ErrPeerLost, err)
+		}
+		return window, p.conn.SetDeadline(time.Time{})
+	case msgNo:
+		return 0, fmt.Errorf("%w: %s", channel.ErrRefused, body.Text())
+	}
+	return 0, fmt.Errorf("%w: answer of kind %d", channel.ErrPeerLost, kind)
+}
+
+// WriteBatch sends the batch when the window has room for it.
+func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	buf := wire.Append(w.buf[:0], msgBlock, wire.Body{}.U64(uint64(cost(b))))
+	buf, err := w.enc.Append(buf, b)
+	if err != nil {
+		return fmt.Errorf("%v: %w", w.key, err)
+	}
+	if w.buf = buf; cap(buf) > bufferKeepMax {
+		w.buf = nil
+	}
+	if send, err := w.admit(ctx, cost(b)); err != nil || !send {
+		return err
+	}
+	w.records += int64(b.Len())
+	channel.PutBatch(b)
+	return w.send(ctx, buf)
+}
+
+// send writes a message; a failure breaks the channel, unless the reader has gone.
+func (w *writer) send(ctx context.Context, message []byte) error {
+	err := w.peer.send(ctx, message)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		err = lost(w.key, "%w", err)
+	}
+	w.fail(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone || w.done {
+		return nil
+	}
+	return w.err
+}
+
+// admit waits for room. False means that the reader wants nothing more.
+func (w *writer) admit(ctx context.Context, n int64) (bool, error) {
+	for {
+		w.mu.Lock()
+		switch {
+		case w.gone:
+			w.mu.Unlock()
+			return false, nil
+		case w.err != nil:
+			defer w.mu.Unlock()
+			return false, w.err
+		case w.flight == 0 || w.flight+n <= w.window:
+			w.flight += n
+			w.mu.Unlock()
+			return true, nil
+		}
+		w.mu.Unlock()
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// Close sends the end and waits until the reader has all of it in its memory.
+func (w *writer) Close(ctx context.Context) error {
+	w.mu.Lock()
+	gone, err := w.gone, w.err
+	w.mu.Unlock()
+	if err != nil && !gone {
+		return err
+	}
+	if !gone {
+		if err := w.send(ctx, wire.Append(nil, msgEnd, wire.Body{}.U64(uint64(w.records)))); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-w.over:
+	case <-ctx.Done():
+		w.Abort(ctx.Err())
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.done && !w.gone {
+		return w.err
+	}
+	w.err = fmt.Errorf("%v: %w", w.key, channel.ErrClosed)
+	return nil
+}
+
+// Abort tells the reader why, if that can be done at once, and hangs up.
+func (w *writer) Abort(cause error) {
+	w.mu.Lock()
+	finished := w.done || w.gone || w.err != nil
+	w.mu.Unlock()
+	if !finished && w.peer.write.TryLock() {
+		_ = w.peer.conn.SetWriteDeadline(time.Now().Add(time.Second)) // it is a courtesy: hanging up says enough
+		_ = w.peer.sendLocked(context.Background(), wire.Append(nil, msgAbort, wire.Body{}.Text(cause.Error())))
+		w.peer.write.Unlock()
+	}
+	w.fail(fmt.Errorf("%v: %w: aborted: %w", w.key, channel.ErrClosed, cause))
+	<-w.over
+}
+
+// fail breaks the channel for the first reason given.
+func (w *writer) fail(err error) {
+	w.mu.Lock()
+	if w.err == nil && !w.done {
+		w.err = err
+	}
+	w.mu.Unlock()
+	w.peer.close()
+	w.signal()
+}
+
+func (w *writer) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// listen takes what the reader sends until the channel is over.
+func (w *writer) listen() {
+	defer close(w.over)
+	defer w.signal()
+	defer w.peer.close()
+	for {
+		kind, body, err := w.peer.in.Next()
+		if err == nil {
+			err = w.hear(kind, body)
+		}
+		if errors.Is(err, errOver) {
+			return
+		}
+		if err != nil {
+			w.mu.Lock()
+			if w.err == nil && !w.gone {
+				w.err = lost(w.key, "%w", err)
+			}
+			w.mu.Unlock()
+			return
+		}
+	}
+}
+
+// errOver ends listen after a good end.
+var errOver = errors.New("over")
+
+func (w *writer) hear(kind byte, body *wire.Parser) error {
+	switch kind {
+	case msgBeat:
+		return body.End()
+	case msgCredit:
+		n := int64(body.U64())
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if n < 0 || n > w.flight {
+			return fmt.Errorf("%w: credit of %d for %d in flight", wire.ErrGarbled, n, w.flight)
+		}
+		w.flight -= n
+		w.signal()
+		return body.End()
+	case msgDone:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.done = true
+		return errOver
+	case msgGone:
+		w.mu.Lock()
+		w.gone = true
+		w.mu.Unlock()
+		w.signal()
+		// The reader waits for an end so that it can hang up; the node may be busy
+		// and not come back for long, so the end goes out from here.
+		return w.peer.send(context.Background(), wire.Append(nil, msgEnd, wire.Body{}.U64(0)))
+	}
+	return fmt.Errorf("%w: kind %d from a reader", wire.ErrGarbled, kind)
+}
