@@ -1,0 +1,141 @@
+package config
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Config is a whole configuration. Zero durations and sizes never occur in a
+// loaded one unless their comment says so.
+type Config struct {
+	Manager  Manager  `koanf:"manager"`
+	Launcher Launcher `koanf:"launcher"`
+	Policy   Policy   `koanf:"policy"`
+	Log      Log      `koanf:"log"`
+	// Core are the bounds of the manager's core by the names of core.Settings;
+	// what is left out has its default.
+	Core map[string]any `koanf:"core"`
+
+	// File is where it was read from, "" when there was no file.
+	File string `koanf:"-"`
+	// Watched are all files that it was made from, File included.
+	Watched []string `koanf:"-"`
+
+	places places
+}
+
+// Manager are the manager's settings.
+type Manager struct {
+	Listen   string   `koanf:"listen" validate:"address"` // gRPC
+	HTTP     string   `koanf:"http" validate:"address"`   // metrics
+	Data     string   `koanf:"data" validate:"required"`  // folder
+	EventLog EventLog `koanf:"eventLog"`
+	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
+	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
+	// nothing for Lease ends its workers; one that was not heard of for
+	// LauncherLostAfter is taken for lost.
+	Heartbeat         time.Duration `koanf:"heartbeat" validate:"min=50ms,max=1m"`
+	Lease             time.Duration `koanf:"lease" validate:"gtfield=Heartbeat"`
+	LauncherLostAfter time.Duration `koanf:"launcherLostAfter" validate:"gtfield=Lease"`
+	SlotKinds         []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: those that launchers bring
+	Seed              uint64        `koanf:"seed"`                               // for policies that draw lots
+}
+
+// EventLog are the settings of the manager's event log.
+type EventLog struct {
+	Sync     bool `koanf:"sync"` // wait for the disk; without, a crash of the machine can lose the last moments
+	FileSize Size `koanf:"fileSize" validate:"min=65536"`
+	Keep     int  `koanf:"keep" validate:"min=2,max=100000"` // files
+	KeepSize Size `koanf:"keepSize" validate:"min=65536"`
+}
+
+// Launcher are a launcher's settings.
+type Launcher struct {
+	Manager string        `koanf:"manager" validate:"address"`
+	Name    string        `koanf:"name"` // "": the host's name
+	Host    string        `koanf:"host"` // "": the machine's
+	Rack    string        `koanf:"rack"`
+	Slots   Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
+	Memory  Size          `koanf:"memory"`                                                       // 0: most of the machine's
+	Data    string        `koanf:"data" validate:"required"`
+	Cache   string        `koanf:"cache"` // folder of programs; "": below Data
+	Listen  string        `koanf:"listen" validate:"address"`
+	HTTP    string        `koanf:"http" validate:"address"`
+	Store   Size          `koanf:"programs" validate:"min=1048576"` // bound of the cached programs
+	Logs    Size          `koanf:"logs" validate:"min=65536"`       // bound of all attempts' logs
+	LogSize Size          `koanf:"attemptLog" validate:"min=4096"`  // bound of one attempt's log
+	Idle    time.Duration `koanf:"workerIdle" validate:"min=1ms"`   // a warm worker without work ends
+}
+
+// Policy says which policy decides, and how it is kept running.
+type Policy struct {
+	Name     string `koanf:"name" validate:"required_without=Path"` // fifo is the program hamadryad-policy-fifo
+	Path     string `koanf:"path"`                                  // of the plug-in; "": found by name
+	Folder   string `koanf:"folder"`                                // where plug-ins are; "": beside hamadryad
+	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"`
+	// Files are handed to the policy with its settings, and watched. Relative
+	// names are below the configuration file's folder.
+	Files          []string      `koanf:"files"`
+	StartTimeout   time.Duration `koanf:"startTimeout" validate:"min=1s"`
+	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`
+	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
+	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`
+	Store          string        `koanf:"store"` // folder granted to the plug-in; "": none
+	Trace          string        `koanf:"trace"` // trace file granted to it; "": none
+
+	// Config is what the policy gets: the text below policy.settings, and Files.
+	Config scheduler.Config `koanf:"-"`
+}
+
+// Log are the settings of what the processes say of themselves.
+type Log struct {
+	Level  string `koanf:"level" validate:"oneof=debug info warn error"`
+	Format string `koanf:"format" validate:"oneof=text json"`
+}
+
+// defaults are in the form of the file.
+func defaults() map[string]any {
+	return map[string]any{
+		"manager.listen":            "127.0.0.1:7070",
+		"manager.http":              "127.0.0.1:7071",
+		"manager.data":              "hamadryad-data/manager",
+		"manager.eventLog.sync":     true,
+		"manager.eventLog.fileSize": "64MiB",
+		"manager.eventLog.keep":     16,
+		"manager.eventLog.keepSize": "4GiB",
+		"manager.programs":          "16GiB",
+		"manager.heartbeat":         "500ms",
+		"manager.lease":             "10s",
+		"manager.launcherLostAfter": "20s",
+		"manager.slotKinds":         []string{},
+		"manager.seed":              1,
+		"launcher.manager":          "127.0.0.1:7070",
+		"launcher.name":             "",
+		"launcher.host":             "",
+		"launcher.rack":             "",
+		"launcher.slots":            map[string]any{},
+		"launcher.memory":           0,
+		"launcher.data":             "hamadryad-data/launcher",
+		"launcher.cache":            "",
+		"launcher.listen":           "127.0.0.1:0",
+		"launcher.http":             "127.0.0.1:0",
+		"launcher.programs":         "16GiB",
+		"launcher.logs":             "1GiB",
+		"launcher.attemptLog":       "8MiB",
+		"launcher.workerIdle":       "30s",
+		"policy.name":               "fifo",
+		"policy.path":               "",
+		"policy.folder":             "",
+		"policy.checksum":           "",
+		"policy.files":              []string{},
+		"policy.startTimeout":       "30s",
+		"policy.roundDeadline":      "10s",
+		"policy.failuresMax":        5,
+		"policy.failuresWindow":     "1m",
+		"policy.store":              "",
+		"policy.trace":              "",
+		"log.level":                 "info",
+		"log.format":                "text",
+	}
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, err := Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Manager.Listen != "127.0.0.1:7070" || c.Manager.Lease != 10*time.Second || c.Manager.EventLog.FileSize != 64<<20 ||
+		!c.Manager.EventLog.Sync || c.Policy.Name != "fifo" || len(c.Launcher.Slots) != 0 {
+		t.Fatalf("%+v", c)
+	}
+}
+
+func TestEachSourceOverridesTheOneBefore(t *testing.T) {
+	file := write(t, "h.yaml", "manager:\n  listen: 127.0.0.1:1\n  http: 127.0.0.1:2\n  data: /file\nlauncher:\n  slots: {map: 3}\n")
+	c, err := Load(Sources{
+		File:    file,
+		Environ: []string{"HAMADRYAD_MANAGER_HTTP=127.0.0.1:3", "HAMADRYAD_MANAGER_DATA=/env", "HAMADRYAD_MANAGER=elsewhere:1", "HOME=/x", "HAMADRYAD_MANAGER_EVENTLOG_SYNC=false"},
+		Flags:   map[string]string{"manager.data": "/flag"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Manager
+	if m.Listen != "127.0.0.1:1" || m.HTTP != "127.0.0.1:3" || m.Data != "/flag" || m.EventLog.Sync || len(c.Launcher.Slots) != 1 || c.Launcher.Slots["map"] != 3 {
+		t.Fatalf("%+v", c)
+	}
+}
+
+func TestMistakesNamePlaceAndRemedy(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"unknown key", "manager:\n  data: /x\n  lisen: 1\n", `h.yaml:3: there is no manager.lisen; did you mean manager.listen?`},
+		{"unknown section", "manger:\n  data: /x\n", `h.yaml:1: there is no manger; did you mean manager?`},
+		{"key of a section set twice", "manager:\n  data: /x\n  data: /y\n", `h.yaml`},
+		{"no mapping", "- a\n", `h.yaml:1: a configuration is made of sections`},
+		{"no YAML", "manager:\n\tdata: x\n", `h.yaml: line 2`},
+		{"a section as a value", "manager: 3\n", `h.yaml:1: manager is a section`},
+		{"a value as a section", "manager:\n  data: {a: 1}\n", `h.yaml:2: manager.data is a single value`},
+		{"duration without unit", "manager:\n\n  lease: 30\n", `h.yaml:3: manager.lease: 30 is no duration`},
+		{"size", "launcher:\n  memory: lots\n", `h.yaml:2: launcher.memory: "lots" is no size`},
+		{"negative size", "launcher:\n  memory: -4\n", `h.yaml:2: launcher.memory: "-4" is no size`},
+		{"address", "manager:\n  listen: nowhere\n", `h.yaml:2: manager.listen is "nowhere": an address is HOST:PORT`},
+		{"lease longer than lost", "manager:\n  lease: 1h\n", `manager.launcherLostAfter is 20s: it must be more than lease`},
+		{"fraction", "policy:\n  failuresMax: 1.5\n", `h.yaml:2: policy.failuresMax: 1.5 is no whole number`},
+		{"checksum", "policy:\n  checksum: abc\n", `h.yaml:2: policy.checksum is "abc": it is a SHA-256`},
+		{"missing file of the policy", "policy:\n  files: [pools.xml]\n", `h.yaml:2: policy.files: there is no file`},
+		{"level", "log:\n  level: loud\n", `h.yaml:2: log.level is "loud": it is one of debug, info, warn, error`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Load(Sources{File: write(t, "h.yaml", test.text)})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestUnknownVariable(t *testing.T) {
+	_, err := Load(Sources{Environ: []string{"HAMADRYAD_MANAGER_LISTN=x"}})
+	if err == nil || !strings.Contains(err.Error(), "HAMADRYAD_MANAGER_LISTN: there is no such setting; did you mean HAMADRYAD_MANAGER_LISTEN?") {
+		t.Fatal(err)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	if _, err := Load(Sources{File: "/nowhere/h.yaml"}); err == nil || !strings.Contains(err.Error(), "there is no file /nowhere/h.yaml") {
+		t.Fatal(err)
+	}
+}
+
+// A policy names lines in its own messages: the text must start on the line given.
+func TestPolicySettingsKeepTheirLines(t *testing.T) {
+	text := "policy:\n  name: fair\n  settings:\n    # about pools\n    pools:\n      - a\n\n      - b\n# at the margin\n    odd: 1\n  files: []\nmanager: {}\n"
+	c, err := Load(Sources{File: write(t, "h.yaml", text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "pools:\n  - a\n\n  - b\n# at the margin\nodd: 1\n"
+	if got := c.Policy.Config; string(got.Text) != want || got.Line != 5 || !strings.HasSuffix(got.File, "h.yaml") {
+		t.Fatalf("line %d\n%s", got.Line, got.Text)
+	}
+	c, err = Load(Sources{File: write(t, "h.yaml", "policy:\n  settings: {a: 1}\n")})
+	if err != nil || strings.TrimSpace(string(c.Policy.Config.Text)) != "{a: 1}" || c.Policy.Config.Line != 2 {
+		t.Fatalf("%+v %v", c, err)
+	}
+}
+
+func TestPolicyFilesAreReadAndWatched(t *testing.T) {
+	file := write(t, "h.yaml", "policy:\n  path: /opt/hamadryad-policy-mine\n  files: [pools.xml]\n")
+	pools := filepath.Join(filepath.Dir(file), "pools.xml")
+	os.WriteFile(pools, []byte("<a/>"), 0o600)
+	c, err := Load(Sources{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Policy.Config.Files; len(f) != 1 || f[0].Name != "pools.xml" || string(f[0].Data) != "<a/>" || c.Policy.Name != "mine" {
+		t.Fatalf("%+v", c.Policy)
+	}
+	if len(c.Watched) != 2 || c.Watched[1] != pools {
+		t.Fatalf("watched %v", c.Watched)
+	}
+}
+
+func TestCoreSection(t *testing.T) {
+	type bounds struct {
+		AttemptsMax int           `json:"attemptsMax"`
+		RoundGap    time.Duration `json:"roundGap"`
+		Left        int           `json:"left"`
+	}
+	keys := CoreKeys(bounds{})
+	c, err := Load(Sources{File: write(t, "h.yaml", "core:\n  attemptsMax: 7\n  roundGap: 3ms\n"), CoreKeys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bounds{Left: 5}
+	if err := c.DecodeCore(&b); err != nil || b != (bounds{7, 3 * time.Millisecond, 5}) {
+		t.Fatalf("%+v %v", b, err)
+	}
+	if _, err := Load(Sources{File: write(t, "h.yaml", "core:\n  attemptMax: 7\n"), CoreKeys: keys}); err == nil ||
+		!strings.Contains(err.Error(), "h.yaml:2: there is no core.attemptMax; did you mean core.attemptsMax?") {
+		t.Fatal(err)
+	}
+	c, _ = Load(Sources{File: write(t, "h.yaml", "core:\n  roundGap: 3\n"), CoreKeys: keys})
+	if err := c.DecodeCore(&b); err == nil || !strings.Contains(err.Error(), "h.yaml:2: core.roundGap: 3 is no duration") {
+		t.Fatal(err)
+	}
+}
+
+func TestSizesAndSlots(t *testing.T) {
+	for text, want := range map[string]Size{"12": 12, "64KiB": 64 << 10, "1.5 GiB": 3 << 29, "2GB": 2e9, "0": 0} {
+		if got, err := ParseSize(text); err != nil || got != want {
+			t.Errorf("%q: %d %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1e30GiB", "NaN", "4 parsecs"} {
+		if got, err := ParseSize(text); err == nil {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+	if s, err := ParseSlots("default=4, map=2"); err != nil || s["default"] != 4 || s["map"] != 2 {
+		t.Error(s, err)
+	}
+	for _, text := range []string{"x", "map=", "=2", "-1", "map=1,map=2"} {
+		if s, err := ParseSlots(text); err == nil {
+			t.Errorf("%q: %v", text, s)
+		}
+	}
+}
+
+func TestWatchSeesEveryWayOfSaving(t *testing.T) {
+	file := write(t, "h.yaml", "a")
+	hup := make(chan os.Signal, 1)
+	changed := make(chan struct{}, 16)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Watch(ctx, func() []string { return []string{file} }, hup, func() { changed <- struct{}{} }, slog.Default())
+	}()
+	hup <- os.Interrupt // any signal: the watch stands when it is answered
+	<-changed
+	os.WriteFile(file, []byte("b"), 0o600)
+	<-changed
+	other := filepath.Join(filepath.Dir(file), "new")
+	os.WriteFile(other, []byte("c"), 0o600)
+	os.Rename(other, file)
+	<-changed
+	os.Remove(file)
+	<-changed
+	os.WriteFile(file, []byte("d"), 0o600)
+	<-changed
+	cancel()
+	<-done
+}

@@ -1,0 +1,206 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+)
+
+// PolicyPrefix begins the names of plug-ins' programs.
+const PolicyPrefix = "hamadryad-policy-"
+
+// fileBytesMax bounds a configuration file, and each file that it names.
+const fileBytesMax = 4 << 20
+
+// Sources are what a configuration is made from.
+type Sources struct {
+	File    string            // "": none
+	Environ []string          // as os.Environ gives it
+	Flags   map[string]string // by key, such as manager.listen; only those that were given
+	// CoreKeys are the names that may stand in the section core.
+	CoreKeys []string
+}
+
+// otherVariables begin with HAMADRYAD_ and are no settings.
+var otherVariables = []string{"HAMADRYAD_MANAGER", "HAMADRYAD_CONFIG"}
+
+// Load makes a configuration. The error lists everything that is wrong with it,
+// one a line, each with its place.
+func Load(s Sources) (*Config, error) {
+	k := koanf.New(".")
+	p := places{}
+	known := s.known()
+	for key, value := range defaults() {
+		if err := k.Set(key, value); err != nil {
+			return nil, err
+		}
+	}
+	c := &Config{File: s.File, places: p}
+	if s.File != "" {
+		settings, err := loadFile(k, s.File, known, p)
+		if err != nil {
+			return nil, err
+		}
+		c.Policy.Config = settings
+		c.Watched = append(c.Watched, s.File)
+	}
+	if err := s.loadEnvironment(k, known, p); err != nil {
+		return nil, err
+	}
+	for key, value := range s.Flags {
+		p[key] = "flag"
+		if err := k.Set(key, value); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.finish(k)
+}
+
+func (s Sources) known() []string {
+	var known []string
+	for key := range defaults() {
+		known = append(known, key)
+	}
+	for _, key := range s.CoreKeys {
+		known = append(known, "core."+key)
+	}
+	slices.Sort(known)
+	return known
+}
+
+// provider hands bytes or a map to koanf.
+type provider []byte
+
+func (p provider) ReadBytes() ([]byte, error) { return p, nil }
+func (p provider) Read() (map[string]any, error) {
+	return nil, errors.New("config: bytes are read with a parser")
+}
+
+func loadFile(k *koanf.Koanf, file string, known []string, p places) (scheduler.Config, error) {
+	var settings scheduler.Config
+	text, err := readBounded(file)
+	if err != nil {
+		return settings, err
+	}
+	doc, err := parseDocument(file, text)
+	if err != nil {
+		return settings, err
+	}
+	if wrong := doc.check(known, p); len(wrong) > 0 {
+		return settings, wrong
+	}
+	k.Delete("launcher.slots") // kinds in the file replace the default's, they do not join them
+	if err := k.Load(provider(text), yaml.Parser()); err != nil {
+		return settings, fmt.Errorf("%s: %w", file, err)
+	}
+	k.Delete("policy.settings")
+	return doc.settings(), nil
+}
+
+func readBounded(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s: name an existing one, or leave it out to use the defaults", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > fileBytesMax {
+		return nil, fmt.Errorf("%s has %d bytes; a configuration has at most %d", file, info.Size(), fileBytesMax)
+	}
+	return os.ReadFile(file)
+}
+
+// loadEnvironment takes HAMADRYAD_SECTION_KEY variables. One that starts with a
+// section but names no key of it is an error.
+func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error {
+	byVariable := map[string]string{}
+	var variables []string
+	for _, key := range known {
+		v := "HAMADRYAD_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		byVariable[v] = key
+		variables = append(variables, v)
+	}
+	var wrong Errors
+	take := func(name, value string) (string, any) {
+		if key, ok := byVariable[name]; ok {
+			p[key] = name
+			return key, value
+		}
+		if slices.Contains(otherVariables, name) {
+			return "", nil
+		}
+		for _, section := range sections(known) {
+			if strings.HasPrefix(name, "HAMADRYAD_"+strings.ToUpper(section)+"_") {
+				wrong = append(wrong, fmt.Sprintf("%s: there is no such setting%s", name, didYouMean(name, variables)))
+			}
+		}
+		return "", nil
+	}
+	environ := func() []string { return s.Environ }
+	if err := k.Load(env.Provider(".", env.Opt{Prefix: "HAMADRYAD_", TransformFunc: take, EnvironFunc: environ}), nil); err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return wrong
+	}
+	return nil
+}
+
+// finish decodes, validates and reads the files that the policy's settings name.
+func (c *Config) finish(k *koanf.Koanf) error {
+	settings := c.Policy.Config
+	if wrong := c.decode(k); len(wrong) > 0 {
+		return wrong
+	}
+	c.Policy.Config = settings
+	if c.Policy.Path != "" && c.places["policy.name"] == "" {
+		c.Policy.Name = strings.TrimPrefix(filepath.Base(c.Policy.Path), PolicyPrefix)
+	}
+	if wrong := c.validate(); len(wrong) > 0 {
+		return wrong
+	}
+	for _, name := range c.Policy.Files {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(c.File), path)
+		}
+		data, err := readBounded(path)
+		if err != nil {
+			return fmt.Errorf("%s: policy.files: %w", c.places.of("policy.files"), err)
+		}
+		c.Policy.Config.Files = append(c.Policy.Config.Files, scheduler.ConfigFile{Name: name, Data: data})
+		c.Watched = append(c.Watched, path)
+	}
+	return nil
+}
+
+var validate = newValidator()
+
+func (c *Config) validate() Errors {
+	err := validate.Struct(c)
+	var fields validator.ValidationErrors
+	if err == nil {
+		return nil
+	}
+	if !errors.As(err, &fields) {
+		return Errors{err.Error()}
+	}
+	var wrong Errors
+	for _, f := range fields {
+		key := strings.TrimPrefix(f.Namespace(), "Config.")
+		wrong = append(wrong, fmt.Sprintf("%s: %s is %v: %s", c.places.of(key), key, shown(f.Value()), rule(f)))
+	}
+	return wrong
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"go.yaml.in/yaml/v3"
+)
+
+// places says where each key was set: "file:line", a variable or a flag.
+type places map[string]string
+
+// of finds the place of a key, or of what it stands in.
+func (p places) of(key string) string {
+	for {
+		if place, ok := p[key]; ok {
+			return place
+		}
+		i := strings.LastIndexByte(key, '.')
+		if i < 0 {
+			return "defaults"
+		}
+		key = key[:i]
+	}
+}
+
+// Errors are all that is wrong with a configuration, in order of place.
+type Errors []string
+
+// Error lists them, one a line.
+func (e Errors) Error() string { return strings.Join(e, "\n") }
+
+// document is the parsed YAML file with the lines of its keys.
+type document struct {
+	file  string
+	lines []string
+	root  *yaml.Node
+}
+
+func parseDocument(file string, text []byte) (*document, error) {
+	var node yaml.Node
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	d := &document{file: file, lines: strings.Split(string(text), "\n")}
+	if len(node.Content) > 0 {
+		d.root = node.Content[0]
+	}
+	if d.root != nil && d.root.Kind != yaml.MappingNode && d.root.Tag != "!!null" {
+		return nil, fmt.Errorf("%s:%d: a configuration is made of sections: manager, launcher, policy, log, core", file, d.root.Line)
+	}
+	return d, nil
+}
+
+// free are the parts whose keys are not this package's to judge.
+func free(path string) bool { return path == "policy.settings" }
+
+// check collects the places of all keys, and what is wrong with them.
+func (d *document) check(known []string, p places) Errors {
+	var wrong Errors
+	if d.root == nil {
+		return nil
+	}
+	d.walk(d.root, "", known, p, &wrong)
+	return wrong
+}
+
+func (d *document) walk(n *yaml.Node, path string, known []string, p places, wrong *Errors) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		full := join(path, key.Value)
+		place := fmt.Sprintf("%s:%d", d.file, key.Line)
+		if _, twice := p[full]; twice {
+			*wrong = append(*wrong, fmt.Sprintf("%s: %s is set twice", place, full))
+			continue
+		}
+		p[full] = place
+		switch {
+		case free(full):
+		case slices.Contains(known, full):
+			if value.Kind == yaml.MappingNode && !isMap(full) {
+				*wrong = append(*wrong, fmt.Sprintf("%s: %s is a single value", place, full))
+			}
+		case !hasPrefix(known, full+"."):
+			*wrong = append(*wrong, fmt.Sprintf("%s: there is no %s%s", place, full, didYouMean(full, known)))
+		case value.Kind == yaml.MappingNode:
+			d.walk(value, full, known, p, wrong)
+		case value.Tag != "!!null":
+			*wrong = append(*wrong, fmt.Sprintf("%s: %s is a section: its keys stand below it", place, full))
+		}
+	}
+}
+
+// isMap tells the keys whose value is a mapping of free names.
+func isMap(path string) bool { return path == "launcher.slots" }
+
+func hasPrefix(known []string, prefix string) bool {
+	return slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, prefix) })
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// settings cuts policy.settings out of the text, with its line, so that the
+// policy can name lines of the file in its own messages.
+func (d *document) settings() scheduler.Config {
+	node := find(find(d.root, "policy"), "settings")
+	if node == nil || node.Tag == "!!null" {
+		return scheduler.Config{File: d.file}
+	}
+	c := scheduler.Config{File: d.file, Line: node.Line}
+	if node.Style&yaml.FlowStyle != 0 || node.Kind != yaml.MappingNode {
+		c.Text, _ = yaml.Marshal(node)
+		return c
+	}
+	indent := node.Column - 1
+	var text strings.Builder
+	for _, line := range d.lines[node.Line-1:] {
+		body := strings.TrimLeft(line, " ")
+		if body != "" && body != "\r" && len(line)-len(body) < indent && !strings.HasPrefix(body, "#") {
+			break
+		}
+		text.WriteString(line[min(indent, len(line)-len(body)):])
+		text.WriteByte('\n')
+	}
+	c.Text = []byte(text.String())
+	return c
+}
+
+func find(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// didYouMean names the nearest known key, when one is near, or those of the
+// section.
+func didYouMean(key string, known []string) string {
+	candidates := append(sections(known), known...)
+	best, distance := "", len(key)/2+1
+	for _, k := range candidates {
+		if n := editDistance(strings.ToLower(key), strings.ToLower(k)); n < distance {
+			best, distance = k, n
+		}
+	}
+	if best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return "; there are " + strings.Join(sections(known), ", ")
+}
+
+func sections(known []string) []string {
+	var s []string
+	for _, k := range known {
+		section, _, _ := strings.Cut(k, ".")
+		if !slices.Contains(s, section) {
+			s = append(s, section)
+		}
+	}
+	return s
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
