@@ -1,0 +1,188 @@
+// Package app is the one line of an application's main: it submits the
+// program's jobs, or is the worker that runs them.
+//
+//	func main() { app.Main(wordCount) }
+//
+// The program is the job: the same binary runs where a person starts it and, as
+// a worker, wherever the manager places its nodes. So Main or Drive must be the
+// first thing in main, and whatever a builder needs must be in its arguments:
+// flags, the environment and variables set before are not there in a worker.
+//
+// A program for loops over jobs, or one that looks at its result, uses Drive:
+//
+//	func main() {
+//		top := flag.Int("top", 0, "print the N most frequent words")
+//		app.Drive(func(ctx context.Context, c *app.Client) error {
+//			result, err := c.Run(ctx, "count", c.Args())
+//			...
+//		}, count)
+//	}
+//
+// Exit codes: 0 done, 1 a job failed, 2 wrong use or a refused submission, 3 no
+// manager answers, 130 interrupted. The first ctrl-C kills the job and waits
+// until nothing of it is left; the second leaves at once.
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Exit codes of a program that a person runs.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitRefused     = 2
+	ExitUnreachable = 3
+	ExitInterrupted = 130
+)
+
+// Main offers jobs. Run by a person it submits the one that the command line
+// names (or the only one), follows it and prints its counters and outputs. In a
+// worker it runs the job's nodes. It never returns.
+func Main(defs ...job.Definition) {
+	start(nil, defs)
+}
+
+// Drive is Main for programs that run jobs themselves, with Client.Run. Drive's
+// function runs only where a person started the program; its context ends with
+// the first ctrl-C. Flags that the program defined with package flag before are
+// parsed, and hold only inside that function: a worker parses none. It never
+// returns.
+func Drive(drive func(ctx context.Context, c *Client) error, defs ...job.Definition) {
+	start(drive, defs)
+}
+
+func start(drive func(context.Context, *Client) error, defs []job.Definition) {
+	if os.Getenv(worker.Variable) == "1" {
+		worker.Main(defs)
+	}
+	ctx, stop := interruptible()
+	p := program{defs: defs, drive: drive, flags: flag.CommandLine, errors: os.Stderr}
+	code := p.run(ctx, os.Args)
+	stop()
+	os.Exit(code)
+}
+
+// interruptible returns a context that ends with the first signal to stop; the
+// second ends the process.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(errInterrupted)
+		<-signals
+		os.Exit(ExitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals) }
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// program is one run by a person.
+type program struct {
+	defs   []job.Definition
+	drive  func(context.Context, *Client) error
+	flags  *flag.FlagSet
+	errors io.Writer // where everything for the person goes
+}
+
+// run parses the command line, does the work and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) int {
+	o := addFlags(p.flags)
+	p.flags.Init(args[0], flag.ContinueOnError)
+	p.flags.SetOutput(p.errors)
+	p.flags.Usage = func() { p.help(args[0]) }
+	if err := p.flags.Parse(args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return ExitDone
+		}
+		return ExitRefused // the flag package has said why
+	}
+	err := p.work(ctx, o, p.flags.Args())
+	if err != nil {
+		fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
+	}
+	return exitCode(err)
+}
+
+func (p *program) work(ctx context.Context, o *options, args []string) error {
+	if err := checkNames(p.defs); err != nil {
+		return err
+	}
+	manager, err := client.Dial(o.manager, client.Options{})
+	if err != nil {
+		return err
+	}
+	defer manager.Close()
+	c := &Client{manager: manager, defs: p.defs, options: o, args: args, show: p.errors}
+	if p.drive != nil {
+		return p.drive(ctx, c)
+	}
+	name, args, err := p.choose(args)
+	if err != nil {
+		return err
+	}
+	_, err = c.Run(ctx, name, args)
+	return err
+}
+
+// choose finds the job to run: the only one, or the one the first argument names.
+func (p *program) choose(args []string) (string, []string, error) {
+	if len(p.defs) == 1 {
+		return p.defs[0].Name, args, nil
+	}
+	if len(args) == 0 {
+		return "", nil, errors.New("no job is named; --help lists them")
+	}
+	for _, d := range p.defs {
+		if d.Name == args[0] {
+			return d.Name, args[1:], nil
+		}
+	}
+	return "", nil, fmt.Errorf("this program has no job %q; --help lists them", args[0])
+}
+
+func checkNames(defs []job.Definition) error {
+	if len(defs) == 0 {
+		return errors.New("the program offers no job: give app.Main a definition")
+	}
+	seen := map[string]bool{}
+	for _, d := range defs {
+		if d.Name == "" || d.Build == nil {
+			return fmt.Errorf("a job definition (%q) has no name or no builder", d.Name)
+		}
+		if seen[d.Name] {
+			return fmt.Errorf("two jobs of this program are called %q", d.Name)
+		}
+		seen[d.Name] = true
+	}
+	return nil
+}
+
+func exitCode(err error) int {
+	var failed *JobError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.As(err, &failed):
+		return ExitFailed
+	case errors.Is(err, client.ErrUnreachable):
+		return ExitUnreachable
+	}
+	return ExitRefused
+}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// options are the engine's flags.
+type options struct {
+	manager       string
+	pool          string
+	priority      int
+	attempts      uint
+	noSpeculation bool
+	quiet         bool
+	properties    properties
+}
+
+func addFlags(fs *flag.FlagSet) *options {
+	o := &options{}
+	fs.StringVar(&o.manager, "manager", os.Getenv(client.AddressVariable), "`HOST:PORT` of the manager; from "+client.AddressVariable+" when not given")
+	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
+	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
+	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")
+	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
+	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
+	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")
+	return o
+}
+
+// properties collects NAME=VALUE flags.
+type properties []*wire.Property
+
+// String implements flag.Value.
+func (p *properties) String() string {
+	var all []string
+	for _, x := range *p {
+		all = append(all, x.Name+"="+x.Value)
+	}
+	return strings.Join(all, ",")
+}
+
+// Set implements flag.Value.
+func (p *properties) Set(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("write it as NAME=VALUE")
+	}
+	*p = append(*p, &wire.Property{Name: name, Value: value})
+	return nil
+}
+
+// merge adds the flags' properties to those of the graph, in order of name; a
+// flag wins over the program.
+func (p properties) merge(program map[string]string) ([]*wire.Property, error) {
+	var all []*wire.Property
+	byName := map[string]bool{}
+	for _, x := range p {
+		if byName[x.Name] {
+			return nil, fmt.Errorf("property %q is given twice", x.Name)
+		}
+		byName[x.Name] = true
+		all = append(all, x)
+	}
+	for name, value := range program {
+		if !byName[name] {
+			all = append(all, &wire.Property{Name: name, Value: value})
+		}
+	}
+	slices.SortFunc(all, func(a, b *wire.Property) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func base(path string) string { return filepath.Base(path) }
+
+// help explains the program to a person.
+func (p *program) help(path string) {
+	name := base(path)
+	job := "JOB "
+	if len(p.defs) == 1 || p.drive != nil {
+		job = ""
+	}
+	fmt.Fprintf(p.errors, "Usage: %s [flags] %sARGS...\n\nJobs:\n", name, job)
+	for _, d := range p.defs {
+		fmt.Fprintf(p.errors, "  %-14s %s\n", d.Name, d.Help)
+	}
+	fmt.Fprintf(p.errors, "\nFlags, before all other arguments:\n")
+	p.flags.PrintDefaults()
+	fmt.Fprintf(p.errors, `
+On this machine alone, with a cluster of its own that ends with the job:
+  hamadryad local -- %[1]s %[2]sARGS...
+On a cluster that runs:
+  %[1]s --manager manager.example:7070 --pool research %[2]sARGS...
+  hamadryad jobs; hamadryad status JOB; hamadryad logs JOB
+Ctrl-C kills the job; a second one leaves without waiting for its end.
+`, path, job)
+}

@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/storage/split"
+)
+
+// Client runs the program's jobs. It is safe for concurrent use.
+type Client struct {
+	manager *client.Client
+	defs    []job.Definition
+	options *options
+	args    []string
+	show    io.Writer
+}
+
+// Args are the command line's arguments after the flags.
+func (c *Client) Args() []string { return c.args }
+
+// Manager is the connection to the manager, for what Run does not do.
+func (c *Client) Manager() *client.Client { return c.manager }
+
+// Counter is a job's counter.
+type Counter struct {
+	Name  string
+	Value int64
+}
+
+// Result is how a job ended.
+type Result struct {
+	Job      scheduler.JobID
+	Name     string
+	State    string // succeeded, failed or killed
+	Counters []Counter
+	Outputs  []string // the published folders
+	Elapsed  time.Duration
+}
+
+// Counter returns the value of a counter, 0 if nobody counted.
+func (r *Result) Counter(name string) int64 {
+	for _, c := range r.Counters {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return 0
+}
+
+// JobError is the error of a job that ended without success.
+type JobError struct {
+	Result  *Result
+	Failure *wire.Failure // nil for a killed job
+}
+
+// Error names job, stage, node and record, and says where to read on.
+func (e *JobError) Error() string {
+	f := e.Failure
+	text := fmt.Sprintf("%s (%s) %s", e.Result.Job, e.Result.Name, e.Result.State)
+	if f.GetMessage() == "" {
+		return text
+	}
+	text += ": "
+	if f.Stage != "" {
+		text += fmt.Sprintf("stage %s, node %d: ", f.Stage, f.Index)
+	}
+	text += f.Message
+	if f.Record != "" {
+		text += "\n  at record: " + f.Record
+	}
+	if f.Stack != "" {
+		text += "\n  " + strings.ReplaceAll(strings.TrimSpace(f.Stack), "\n", "\n  ")
+	}
+	return text + fmt.Sprintf("\n  more: hamadryad status %s; hamadryad logs %[1]s", e.Result.Job)
+}
+
+// Run submits one of the program's jobs with arguments, waits for its end and
+// shows its progress. When the context ends it kills the job, and still waits
+// until nothing of it is left. The error of a job that failed is a *JobError, and
+// then the result is there too.
+func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, error) {
+	began := time.Now()
+	submission, err := c.submission(ctx, name, args)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.manager.Submit(ctx, submission)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", name, err)
+	}
+	d := c.display(scheduler.JobID(id), name)
+	status, err := c.follow(ctx, id, d)
+	d.close()
+	if err != nil {
+		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), name, err)
+	}
+	r := result(status, name, submission.Spec.Outputs, time.Since(began))
+	c.summary(r)
+	return r, outcome(ctx, r, status)
+}
+
+// submission builds the graph and all that is handed in with it.
+func (c *Client) submission(ctx context.Context, name string, args []string) (client.Submission, error) {
+	i := slices.IndexFunc(c.defs, func(d job.Definition) bool { return d.Name == name })
+	if i < 0 {
+		return client.Submission{}, fmt.Errorf("this program has no job %q", name)
+	}
+	g, err := job.Build(c.defs[i], args, split.Planner(ctx))
+	if err != nil {
+		return client.Submission{}, err
+	}
+	if err := client.CheckOutputs(ctx, g.Outputs()); err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	graph, err := plan.Graph(g)
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs()})
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	properties, err := c.options.properties.merge(g.Properties())
+	if err != nil {
+		return client.Submission{}, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("find this program's own file: %w", err)
+	}
+	return client.Submission{Plan: blob, Program: program, Spec: &wire.JobSpec{
+		Name: name, Pool: c.options.pool, Priority: int32(c.options.priority), Properties: properties,
+		Graph: graph, Fingerprint: plan.Fingerprint(graph), Outputs: g.Outputs(),
+		NoSpeculation: c.options.noSpeculation, AttemptsMax: uint32(c.options.attempts),
+	}}, nil
+}
+
+// follow watches a job to its end. When the context ends it has the job killed.
+func (c *Client) follow(ctx context.Context, id uint64, d display) (*wire.JobStatus, error) {
+	lasting := context.WithoutCancel(ctx)
+	watched := make(chan struct{})
+	killed := make(chan error, 1)
+	go func() {
+		select {
+		case <-ctx.Done():
+			d.note("killing the job")
+			killed <- c.manager.Kill(lasting, id, fmt.Sprint(context.Cause(ctx)))
+		case <-watched:
+			killed <- nil
+		}
+	}()
+	status, err := c.manager.Watch(lasting, id, d.update)
+	close(watched)
+	// A kill that came after the end is refused, and no error.
+	if killErr := <-killed; killErr != nil && err != nil {
+		err = errors.Join(err, killErr)
+	}
+	return status, err
+}
+
+func result(s *wire.JobStatus, name string, outputs []string, elapsed time.Duration) *Result {
+	r := &Result{Job: scheduler.JobID(s.GetSummary().GetJob()), Name: name, State: client.StateName(s.GetSummary().GetState()), Elapsed: elapsed}
+	for _, x := range s.Counters {
+		r.Counters = append(r.Counters, Counter{x.Name, x.Value})
+	}
+	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
+		r.Outputs = outputs
+	}
+	return r
+}
+
+func outcome(ctx context.Context, r *Result, s *wire.JobStatus) error {
+	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
+		return nil
+	}
+	err := error(&JobError{Result: r, Failure: s.Failure})
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// chunkBytes is the size of the parts in which a blob is sent.
+const chunkBytes = 1 << 20
+
+func opener(data []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+}
+
+// upload sends a blob unless the manager has it.
+func (c *Client) upload(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {
+	answer, err := unary(ctx, c, c.manager.HasBlob, &wire.BlobQuery{Hash: hash})
+	if err != nil || answer.Present {
+		return err
+	}
+	return c.call(ctx, func(ctx context.Context) error { return c.send(ctx, hash, open) })
+}
+
+func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	stream, err := c.manager.PutBlob(ctx)
+	if err != nil {
+		return err
+	}
+	first := hash
+	for {
+		chunk := &wire.BlobChunk{Hash: first, Data: make([]byte, chunkBytes)}
+		n, err := io.ReadFull(r, chunk.Data)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		chunk.Data, first = chunk.Data[:n], ""
+		// A failed Send means that the manager has closed the stream: the reason
+		// comes with its answer.
+		if sendErr := stream.Send(chunk); sendErr != nil || err != nil {
+			_, err := stream.CloseAndRecv()
+			return err
+		}
+	}
+}
+
+func hashBytes(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// hashFile returns the SHA-256 of a file, in hex. It remembers it under the file's
+// path, size, time and inode in the user's cache folder, where there is one: a
+// program is submitted far more often than it is built.
+func hashFile(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := storage.Local{}.Stat(context.Background(), path)
+	if err != nil {
+		return "", err
+	}
+	remembered := rememberedPath(path, info.Version)
+	if known, err := os.ReadFile(remembered); err == nil && len(known) == 2*sha256.Size {
+		return string(known), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return "", err
+	}
+	if after, err := (storage.Local{}).Stat(context.Background(), path); err != nil || after.Version != info.Version {
+		return "", errors.Join(fmt.Errorf("%s changed while it was read: run it again when it is built", path), err)
+	}
+	hash := hex.EncodeToString(digest.Sum(nil))
+	remember(remembered, hash)
+	return hash, nil
+}
+
+// rememberedPath is where the hash of a file is kept; "" where nothing can be.
+func rememberedPath(path, version string) string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	// One entry a path: a newer build takes the older one's place.
+	return filepath.Join(cache, "hamadryad", "programs", hashBytes([]byte(path))[:32]+"-"+version)
+}
+
+// remember keeps a hash for the next time. It is a convenience: failures cost
+// only that the file is read again.
+func remember(path, hash string) {
+	if path == "" || os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	base := filepath.Base(path)
+	old, _ := filepath.Glob(filepath.Join(filepath.Dir(path), base[:32]+"-*"))
+	for _, p := range old {
+		_ = os.Remove(p)
+	}
+	f, err := storage.Local{NoSync: true}.Create(context.Background(), path)
+	if err != nil {
+		return
+	}
+	if _, err := f.Write([]byte(hash)); err != nil {
+		_ = f.Abort()
+		return
+	}
+	_ = f.Commit()
+}

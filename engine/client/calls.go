@@ -1,0 +1,150 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// unary makes a call that may be made twice and returns its answer.
+func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (a A, err error) {
+	err = c.call(ctx, func(ctx context.Context) (err error) {
+		a, err = method(ctx, q)
+		return err
+	})
+	return a, err
+}
+
+// Jobs lists the jobs that run or wait; with all, also those that ended.
+func (c *Client) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
+	a, err := unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all})
+	return a.GetJobs(), err
+}
+
+// Status describes a job; with attempts, also each of its attempts.
+func (c *Client) Status(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
+	return unary(ctx, c, c.manager.Status, &wire.StatusRequest{Job: job, Attempts: attempts})
+}
+
+// Kill ends a job. It returns when the manager has taken note; Watch tells when
+// nothing of the job is left.
+func (c *Client) Kill(ctx context.Context, job uint64, reason string) error {
+	_, err := unary(ctx, c, c.manager.Kill, &wire.JobRef{Job: job, Principal: c.principal, Reason: reason})
+	return err
+}
+
+// Update changes a job's pool or priority; what is nil stays.
+func (c *Client) Update(ctx context.Context, job uint64, pool *string, priority *int32) error {
+	_, err := unary(ctx, c, c.manager.Update, &wire.UpdateRequest{Job: job, Principal: c.principal, Pool: pool, Priority: priority})
+	return err
+}
+
+// Launchers lists the launchers.
+func (c *Client) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
+	a, err := unary(ctx, c, c.manager.Launchers, &wire.Empty{})
+	return a.GetLaunchers(), err
+}
+
+// Drain stops new work on a launcher, or lets it come again.
+func (c *Client) Drain(ctx context.Context, launcher string, drain bool) error {
+	_, err := unary(ctx, c, c.manager.Drain, &wire.DrainRequest{Launcher: launcher, Principal: c.principal, Drain: drain})
+	return err
+}
+
+// Policy describes the policy that runs.
+func (c *Client) Policy(ctx context.Context) (*wire.PolicyReply, error) {
+	return unary(ctx, c, c.manager.Policy, &wire.Empty{})
+}
+
+// Logs passes on the logs of a job's attempts, or of one attempt when it is not
+// 0; with follow until the job ends. It is not tried again once a part has come.
+func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, take func(*wire.LogChunk) error) error {
+	began := false
+	err := c.call(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := c.manager.Logs(ctx, &wire.LogsRequest{Job: job, Attempt: attempt, Follow: follow})
+		if err != nil {
+			return err
+		}
+		for {
+			chunk, err := stream.Recv()
+			if err != nil {
+				if began && isUnavailable(err) {
+					return errors.New("the manager went away in mid-log: ask again")
+				}
+				return err
+			}
+			began = true
+			if err := take(chunk); err != nil {
+				return err
+			}
+		}
+	})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// watchEnd is the last status that came.
+type watchEnd struct{ last *wire.JobStatus }
+
+// Watch passes on a job's status as it changes, to the end of the job, and
+// returns the last one. It goes on after a restart of the manager. Take may be nil.
+func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatus)) (*wire.JobStatus, error) {
+	end := watchEnd{}
+	for {
+		before := end.last
+		err := c.call(ctx, func(ctx context.Context) error { return c.watchOnce(ctx, job, take, &end) })
+		switch {
+		case end.last != nil && Ended(end.last.GetSummary().GetState()):
+			return end.last, nil
+		case errors.Is(err, io.EOF) && end.last != before, errors.Is(err, errCut):
+			// The manager closed the stream early, as it does when it shuts down.
+		case errors.Is(err, io.EOF):
+			// It closed without a word: not more often than retryMax allows.
+			select {
+			case <-ctx.Done():
+				return end.last, ctx.Err()
+			case <-time.After(retryMax):
+			}
+		case err != nil:
+			return end.last, err
+		}
+	}
+}
+
+// errCut says that a stream that had brought something broke.
+var errCut = errors.New("stream cut")
+
+func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobStatus), end *watchEnd) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.manager.Watch(ctx, &wire.StatusRequest{Job: job})
+	if err != nil {
+		return err
+	}
+	for came := false; ; came = true {
+		s, err := stream.Recv()
+		if err != nil {
+			if came && isUnavailable(err) {
+				return errCut // a new patience begins: the manager was there a moment ago
+			}
+			return err
+		}
+		c.heard.Store(true)
+		end.last = s
+		if take != nil {
+			take(s)
+		}
+		if Ended(s.GetSummary().GetState()) {
+			return nil
+		}
+	}
+}

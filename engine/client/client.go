@@ -1,0 +1,182 @@
+// Package client talks to a manager: it submits jobs, follows them and asks for
+// what the command line shows. engine/app and cmd share it.
+//
+//	c, err := client.Dial("127.0.0.1:7070", client.Options{})
+//	jobs, err := c.Jobs(ctx, false)
+//
+// Calls outlive a restart of the manager: they are tried again for
+// Options.Reconnect. Errors are *Error values with the manager's own words, or
+// match ErrUnreachable. A Client is safe for concurrent use.
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+// AddressVariable is the environment variable with the manager's address.
+const AddressVariable = "HAMADRYAD_MANAGER"
+
+// Options are a client's bounds. Zero values are the defaults.
+type Options struct {
+	// Connect bounds the wait for a manager that was never heard of; 3 s.
+	Connect time.Duration
+	// Reconnect bounds the wait for a manager that was there before; 2 min.
+	Reconnect time.Duration
+	// User is who asks; the user that runs the program.
+	User string
+}
+
+// ErrUnreachable is matched by errors of calls that found no manager in time.
+var ErrUnreachable = errors.New("no manager answers")
+
+// Error is a refusal by the manager.
+type Error struct {
+	Code    codes.Code
+	Message string // in the manager's words
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Client is a connection to a manager.
+type Client struct {
+	conn      *grpc.ClientConn
+	manager   rpc.ManagerClient
+	address   string
+	options   Options
+	principal *wire.Principal
+	heard     atomic.Bool // the manager has answered once
+}
+
+// Bounds of the connection.
+const (
+	// replyBytesMax is the largest answer: the status of a job with all attempts of
+	// a million nodes.
+	replyBytesMax = 1 << 30
+	retryMin      = 20 * time.Millisecond
+	retryMax      = time.Second
+	dialTimeout   = 2 * time.Second
+)
+
+// Dial makes a client for the manager at an address, host:port. It does not wait
+// for the manager: the first call does. An empty address is taken from
+// HAMADRYAD_MANAGER.
+func Dial(address string, o Options) (*Client, error) {
+	address = cmp.Or(address, os.Getenv(AddressVariable))
+	if address == "" {
+		return nil, fmt.Errorf("no manager is named: give --manager HOST:PORT or set %s; to run on this machine alone, put \"hamadryad local --\" before the command", AddressVariable)
+	}
+	o.Connect = cmp.Or(o.Connect, 3*time.Second)
+	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
+	o.User = cmp.Or(o.User, currentUser())
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
+			MinConnectTimeout: dialTimeout,
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("manager address %q: %w", address, err)
+	}
+	return &Client{
+		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o,
+		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
+	}, nil
+}
+
+func currentUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), fmt.Sprint("uid-", os.Getuid()))
+}
+
+// Address is the manager's.
+func (c *Client) Address() string { return c.address }
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// call makes one call, again and again while no manager is there, within the
+// bound. It is for calls that may be made twice.
+func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) error {
+	wait, pause := c.options.Connect, retryMin
+	if c.heard.Load() {
+		wait = c.options.Reconnect
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		err := do(ctx)
+		if err == nil || !isUnavailable(err) {
+			c.heard.Store(true)
+			return plain(ctx, err)
+		}
+		if !time.Now().Add(pause).Before(deadline) {
+			return c.unreachable(wait, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, retryMax)
+	}
+}
+
+func (c *Client) unreachable(waited time.Duration, err error) error {
+	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", give another --manager, or put \"hamadryad local --\" before the command",
+		ErrUnreachable, c.address, waited, status.Convert(err).Message())
+}
+
+func isUnavailable(err error) bool { return status.Code(err) == codes.Unavailable }
+
+// plain turns a gRPC error into one in the manager's words.
+func plain(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	if ctx.Err() != nil && (s.Code() == codes.Canceled || s.Code() == codes.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return &Error{Code: s.Code(), Message: s.Message()}
+}
+
+// IsNotFound tells whether the manager does not know what was named.
+func IsNotFound(err error) bool { return hasCode(err, codes.NotFound) }
+
+func hasCode(err error, code codes.Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// StateName is a job state as people read it.
+func StateName(s wire.JobState) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "JOB_STATE_"))
+}
+
+// Ended tells whether a job in that state changes no more.
+func Ended(s wire.JobState) bool {
+	return s == wire.JobState_JOB_STATE_SUCCEEDED || s == wire.JobState_JOB_STATE_FAILED || s == wire.JobState_JOB_STATE_KILLED
+}
