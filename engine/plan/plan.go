@@ -28,6 +28,15 @@ type Plan struct {
 	Args    []string     // of the builder
 	Inputs  [][]job.Task // what each Files call returned, in order
 	Folders []string     // what each Output call was resolved to, in order
+	Files   []LocalFile  // what the graph's commands list in Files, each path once
+}
+
+// LocalFile is a file of a command. It travels to the command's folder, under the
+// last element of its path.
+type LocalFile struct {
+	Path       string // as job.Command.Files names it
+	Executable bool
+	Data       []byte
 }
 
 // BytesMax is the largest plan before compression: 1 GiB. A split takes 50 to
@@ -137,6 +146,9 @@ func toBlob(p *Plan) *Blob {
 		}
 		b.Inputs = append(b.Inputs, input)
 	}
+	for _, f := range p.Files {
+		b.Files = append(b.Files, &File{Path: f.Path, Executable: f.Executable, Data: f.Data})
+	}
 	b.Hosts, b.Racks, b.FolderNames = hosts.names, racks.names, folders.names
 	return b
 }
@@ -157,6 +169,9 @@ func fromBlob(b *Blob) (*Plan, error) {
 			tasks[j] = task
 		}
 		p.Inputs[i] = tasks
+	}
+	for _, f := range b.Files {
+		p.Files = append(p.Files, LocalFile{Path: f.Path, Executable: f.Executable, Data: f.Data})
 	}
 	return p, nil
 }

@@ -33,6 +33,7 @@ type Blob struct {
 	Hosts         []string               `protobuf:"bytes,5,rep,name=hosts,proto3" json:"hosts,omitempty"`     // places refer to hosts and racks by position
 	Racks         []string               `protobuf:"bytes,6,rep,name=racks,proto3" json:"racks,omitempty"`
 	FolderNames   []string               `protobuf:"bytes,7,rep,name=folder_names,json=folderNames,proto3" json:"folder_names,omitempty"` // splits refer to their file's folder by position
+	Files         []*File                `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty"`                                // of the job's commands
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +117,74 @@ func (x *Blob) GetFolderNames() []string {
 	return nil
 }
 
+func (x *Blob) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// File is a local file that travels with the job.
+type File struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // as job.Command.Files names it
+	Executable    bool                   `protobuf:"varint,2,opt,name=executable,proto3" json:"executable,omitempty"`
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *File) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *File) GetExecutable() bool {
+	if x != nil {
+		return x.Executable
+	}
+	return false
+}
+
+func (x *File) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type Input struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tasks         []*Task                `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
@@ -125,7 +194,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -137,7 +206,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -150,7 +219,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Input) GetTasks() []*Task {
@@ -169,7 +238,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -181,7 +250,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -194,7 +263,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Task) GetSplits() []*Split {
@@ -219,7 +288,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -231,7 +300,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -244,7 +313,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Split) GetFolder() uint32 {
@@ -307,7 +376,7 @@ type SplitPlace struct {
 
 func (x *SplitPlace) Reset() {
 	*x = SplitPlace{}
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +388,7 @@ func (x *SplitPlace) String() string {
 func (*SplitPlace) ProtoMessage() {}
 
 func (x *SplitPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +401,7 @@ func (x *SplitPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitPlace.ProtoReflect.Descriptor instead.
 func (*SplitPlace) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SplitPlace) GetHost() uint32 {
@@ -360,7 +429,7 @@ var File_engine_plan_plan_proto protoreflect.FileDescriptor
 
 const file_engine_plan_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xc9\x01\n" +
+	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xf8\x01\n" +
 	"\x04Blob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x120\n" +
@@ -368,7 +437,14 @@ const file_engine_plan_plan_proto_rawDesc = "" +
 	"\afolders\x18\x04 \x03(\tR\afolders\x12\x14\n" +
 	"\x05hosts\x18\x05 \x03(\tR\x05hosts\x12\x14\n" +
 	"\x05racks\x18\x06 \x03(\tR\x05racks\x12!\n" +
-	"\ffolder_names\x18\a \x03(\tR\vfolderNames\"6\n" +
+	"\ffolder_names\x18\a \x03(\tR\vfolderNames\x12-\n" +
+	"\x05files\x18\b \x03(\v2\x17.hamadryad.plan.v1.FileR\x05files\"N\n" +
+	"\x04File\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1e\n" +
+	"\n" +
+	"executable\x18\x02 \x01(\bR\n" +
+	"executable\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"6\n" +
 	"\x05Input\x12-\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x17.hamadryad.plan.v1.TaskR\x05tasks\"8\n" +
 	"\x04Task\x120\n" +
@@ -399,24 +475,26 @@ func file_engine_plan_plan_proto_rawDescGZIP() []byte {
 	return file_engine_plan_plan_proto_rawDescData
 }
 
-var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_engine_plan_plan_proto_goTypes = []any{
 	(*Blob)(nil),       // 0: hamadryad.plan.v1.Blob
-	(*Input)(nil),      // 1: hamadryad.plan.v1.Input
-	(*Task)(nil),       // 2: hamadryad.plan.v1.Task
-	(*Split)(nil),      // 3: hamadryad.plan.v1.Split
-	(*SplitPlace)(nil), // 4: hamadryad.plan.v1.SplitPlace
+	(*File)(nil),       // 1: hamadryad.plan.v1.File
+	(*Input)(nil),      // 2: hamadryad.plan.v1.Input
+	(*Task)(nil),       // 3: hamadryad.plan.v1.Task
+	(*Split)(nil),      // 4: hamadryad.plan.v1.Split
+	(*SplitPlace)(nil), // 5: hamadryad.plan.v1.SplitPlace
 }
 var file_engine_plan_plan_proto_depIdxs = []int32{
-	1, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
-	2, // 1: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
-	3, // 2: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
-	4, // 3: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
+	1, // 1: hamadryad.plan.v1.Blob.files:type_name -> hamadryad.plan.v1.File
+	3, // 2: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
+	4, // 3: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
+	5, // 4: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_engine_plan_plan_proto_init() }
@@ -430,7 +508,7 @@ func file_engine_plan_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_plan_plan_proto_rawDesc), len(file_engine_plan_plan_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
