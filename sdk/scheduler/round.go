@@ -9,7 +9,7 @@ type Round struct {
 	// Now is the manager's time at which the round was made.
 	Now Time
 	// Events in the order they happened. The outcomes of the previous round's
-	// decisions are among them, all together.
+	// decisions are among them.
 	Events []Event
 	// Offers that changed since the last round, ascending by launcher; all of
 	// them in the first round after Start. An offer that is not listed stands as

@@ -1,0 +1,190 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Check implements Host.
+func (h *remote) Check(ctx context.Context, c scheduler.Config) error {
+	m, err := wire.NewConfig(c)
+	if err != nil {
+		return newError(Invalid, "Check", err)
+	}
+	return h.call(ctx, "Check", checkTimeout, func(ctx context.Context) error {
+		list, err := h.policy.Check(ctx, m)
+		if err != nil {
+			return err
+		}
+		return rejected("Check", list)
+	})
+}
+
+// rejected returns the problems of a configuration as an error, nil for none.
+func rejected(op string, list *wire.ProblemList) error {
+	problems, err := list.Decode()
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return newError(Invalid, op, problems)
+	}
+	return nil
+}
+
+// Start implements Host.
+func (h *remote) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
+	var d scheduler.Description
+	config, err := wire.NewConfig(c)
+	if err != nil {
+		return d, newError(Invalid, "Start", err)
+	}
+	environment, err := wire.NewEnvironment(env)
+	if err != nil {
+		return d, newError(StartFailed, "Start", err)
+	}
+	pages, err := wire.NewSnapshot(&s)
+	if err != nil {
+		return d, newError(StartFailed, "Start", err)
+	}
+	err = h.call(ctx, "Start", policyStartTimeout, func(ctx context.Context) error {
+		reply, err := h.sendStart(ctx, config, environment, pages)
+		if status.Code(err) == codes.Aborted {
+			return errorf(StartFailed, "Start", "%s", status.Convert(err).Message())
+		}
+		if err != nil {
+			return err
+		}
+		if err := rejected("Start", reply.GetProblems()); err != nil {
+			return err
+		}
+		if reply.GetDescription() == nil {
+			return errorf(Breach, "Start", "the answer has neither a description nor problems")
+		}
+		d, err = reply.GetDescription().Decode()
+		return err
+	})
+	if err == nil {
+		h.setLimits(env)
+	}
+	return d, err
+}
+
+// sendStart sends the parts of a start and returns the answer.
+func (h *remote) sendStart(ctx context.Context, config *wire.Config, env *wire.Environment, pages []*wire.SnapshotPage) (*rpc.StartReply, error) {
+	stream, err := h.policy.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, page := range pages {
+		part := &rpc.StartPart{Page: page}
+		if i == 0 {
+			part.Config, part.Environment = config, env
+		}
+		// The end of the stream is told by the reply, with its reason.
+		if err := stream.Send(part); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return stream.CloseAndRecv()
+}
+
+// AssignTasks implements Host.
+func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) ([]byte, error) {
+	op, limits := roundOp(round), h.limits()
+	sent, err := wire.EncodeRound(round)
+	if err != nil {
+		// The manager's own fault; the policy has seen nothing of it.
+		return nil, newError(Faulted, op, err)
+	}
+	var answer []byte
+	err = h.call(ctx, op, limits.round, func(ctx context.Context) error {
+		err := h.conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, sent, &answer,
+			grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(limits.answer))
+		if status.Code(err) == codes.ResourceExhausted {
+			return answerTooLarge(op, limits.answer)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = wire.DecodeDecisions(answer)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// bytesCodec passes messages on as the bytes they are: a round is encoded by
+// package wire already, and the answer goes to the event log as it came.
+type bytesCodec struct{}
+
+// Name is the content type of protobuf, which the bytes are.
+func (bytesCodec) Name() string { return "proto" }
+
+// Marshal takes []byte.
+func (bytesCodec) Marshal(v any) ([]byte, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("bytesCodec: %T where []byte is needed", v)
+	}
+	return b, nil
+}
+
+// Unmarshal fills a *[]byte.
+func (bytesCodec) Unmarshal(data []byte, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("bytesCodec: %T where *[]byte is needed", v)
+	}
+	*b = append([]byte(nil), data...)
+	return nil
+}
+
+// Explain implements Host.
+func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
+	var e scheduler.Explanation
+	unknown := false
+	err := h.call(ctx, "Explain", askTimeout, func(ctx context.Context) error {
+		m, err := h.policy.Explain(ctx, &rpc.ExplainAsked{Job: uint64(job)})
+		if status.Code(err) == codes.NotFound {
+			unknown = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		e, err = m.Decode()
+		return err
+	})
+	if err == nil && unknown {
+		err = unknownJob(job)
+	}
+	return e, err
+}
+
+// Status implements Host.
+func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
+	var s scheduler.Status
+	err := h.call(ctx, "Status", askTimeout, func(ctx context.Context) error {
+		m, err := h.policy.Status(ctx, &rpc.StatusAsked{})
+		if err != nil {
+			return err
+		}
+		s, err = m.Decode()
+		return err
+	})
+	return s, err
+}

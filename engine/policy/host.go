@@ -1,0 +1,87 @@
+// Package policy hosts a scheduling policy for the manager: in its own process
+// (InProcess) or as a plug-in process (Launch), behind one interface. Both
+// answer the same rounds with the same bytes.
+//
+// It belongs to the manager's shell. Every call has a deadline of its own, and a
+// policy that passes it, breaks the protocol or dies ends its Host: the manager
+// closes that Host and starts another. Nothing outlives a closed Host: no
+// process, no socket, no goroutine (but for a policy in the same process that
+// hangs; nothing can end that).
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Host is one policy, from its start to its end. Methods may be called from any
+// goroutine; the policy gets one call at a time, and the others wait for their
+// turn within their deadline. Errors are *Error, except ErrUnknownJob.
+type Host interface {
+	// Check validates a configuration. It may be called before Start.
+	Check(context.Context, scheduler.Config) error
+	// Start starts the policy, once. An error of kind Invalid holds the problems.
+	Start(context.Context, scheduler.Config, scheduler.Snapshot, scheduler.Environment) (scheduler.Description, error)
+	// AssignTasks takes a round and returns the policy's answer as package wire
+	// encodes Decisions; it was decoded once, so it is known to be well formed.
+	// The deadline is the environment's Limits.RoundDeadline. The round must not
+	// change afterwards.
+	AssignTasks(context.Context, *scheduler.Round) ([]byte, error)
+	// Explain says why a job waits. The error is scheduler.ErrUnknownJob (wrapped)
+	// for a job the policy does not know, and of kind Busy when a round took too
+	// long to wait for.
+	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
+	// Status shows pools, shares and queues; errors as Explain.
+	Status(context.Context) (scheduler.Status, error)
+	// Notes gives what the plug-in's shell posts. It is closed when the policy has
+	// ended. Unread notes hold the shell up, not the policy.
+	Notes() <-chan scheduler.Note
+	// Done is closed when the policy has ended and nothing of it is left; Err then
+	// says why, nil after a plain Close.
+	Done() <-chan struct{}
+	Err() error
+	// PID is the plug-in's process id, 0 in the manager's own process.
+	PID() int
+	// Close ends the policy, asking first and then killing, and waits for the end
+	// within bounds. It may be called more than once.
+	Close()
+}
+
+// Defaults and bounds. What Options or the environment sets replaces a default.
+const (
+	startTimeoutDefault  = 10 * time.Second // from exec to the handshake
+	roundDeadlineDefault = 10 * time.Second
+	answerBytesDefault   = 4 << 20
+	// checkTimeout bounds Check, policyStartTimeout Start, which takes a snapshot
+	// of any size.
+	checkTimeout       = 10 * time.Second
+	policyStartTimeout = time.Minute
+	// askTimeout bounds Explain and Status, the wait for their turn included.
+	askTimeout = 5 * time.Second
+	// terminateTimeout bounds the wait for a policy to end by itself, exitTimeout
+	// for its process to end after SIGKILL, and closeTimeout Close as a whole.
+	terminateTimeout = 2 * time.Second
+	exitTimeout      = 5 * time.Second
+	closeTimeout     = 15 * time.Second
+	// notesMax is how many notes wait to be read.
+	notesMax = 64
+)
+
+// limits are the environment's, with defaults for what it leaves open.
+type limits struct {
+	round  time.Duration
+	answer int
+}
+
+func limitsOf(env scheduler.Environment) limits {
+	l := limits{round: roundDeadlineDefault, answer: answerBytesDefault}
+	if env.Limits.RoundDeadline > 0 {
+		l.round = env.Limits.RoundDeadline
+	}
+	if env.Limits.AnswerBytes > 0 {
+		l.answer = env.Limits.AnswerBytes
+	}
+	return l
+}

@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// inProcess runs a policy on a goroutine of this process.
+type inProcess struct {
+	*life
+	policy scheduler.TaskScheduler
+	calls  chan func()
+	notes  chan scheduler.Note
+	once   sync.Once
+
+	started bool // only the policy's goroutine touches it
+}
+
+// InProcess returns a Host for a policy in this process, called from one
+// goroutine. A policy that hangs ends the Host, but its goroutine stays.
+func InProcess(policy scheduler.TaskScheduler) Host {
+	h := &inProcess{life: newLife(), policy: policy, calls: make(chan func()), notes: make(chan scheduler.Note)}
+	go h.run()
+	return h
+}
+
+// run is the policy's goroutine.
+func (h *inProcess) run() {
+	defer close(h.done)
+	defer close(h.notes)
+	for {
+		select {
+		case call := <-h.calls:
+			call()
+		case <-h.stop:
+			if h.started && h.Err() == nil {
+				h.terminate()
+			}
+			return
+		}
+	}
+}
+
+// terminate ends the policy; a panic in it changes nothing any more.
+func (h *inProcess) terminate() {
+	defer func() { _ = recover() }()
+	h.policy.Terminate()
+}
+
+// ask runs f on the policy's goroutine, once it is this call's turn.
+func ask[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, f func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	var none T
+	leave, err := h.enter(ctx, op, timeout)
+	if err != nil {
+		return none, err
+	}
+	defer leave()
+	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	done := make(chan result, 1)
+	call := func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = errorf(Faulted, op, "the policy panicked: %v\n%s", p, debug.Stack())
+			}
+			done <- r
+		}()
+		r.v, r.err = f()
+	}
+	select {
+	case h.calls <- call:
+	case <-h.stop:
+		return none, h.ended(op)
+	}
+	select {
+	case r := <-done:
+		if r.err != nil && KindOf(r.err) == Breach {
+			h.end(r.err)
+		}
+		return r.v, r.err
+	case <-callCtx.Done():
+		err := late(callCtx, op, timeout)
+		h.end(err)
+		return none, err
+	}
+}
+
+// late is the error of a call that got no answer within its context.
+func late(ctx context.Context, op string, timeout time.Duration) *Error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return newError(Canceled, op, ctx.Err())
+	}
+	return errorf(Deadline, op, "no answer within %v", timeout)
+}
+
+// Check implements Host.
+func (h *inProcess) Check(ctx context.Context, c scheduler.Config) error {
+	_, err := ask(ctx, h, "Check", checkTimeout, func() (struct{}, error) {
+		if err := h.policy.Check(c); err != nil {
+			return struct{}{}, newError(Invalid, "Check", problems(err))
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// problems makes every rejection a list, as it is after the wire.
+func problems(err error) scheduler.Problems {
+	var p scheduler.Problems
+	if errors.As(err, &p) && len(p) > 0 {
+		return p
+	}
+	return scheduler.Problems{{Message: err.Error()}}
+}
+
+// Start implements Host.
+func (h *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
+	return ask(ctx, h, "Start", policyStartTimeout, func() (scheduler.Description, error) {
+		if h.started {
+			return scheduler.Description{}, errorf(StartFailed, "Start", "the policy was started before")
+		}
+		d, err := h.policy.Start(c, s, env)
+		if err == nil {
+			h.started = true
+			h.setLimits(env)
+			return d, nil
+		}
+		var p scheduler.Problems
+		if errors.As(err, &p) && len(p) > 0 {
+			return d, newError(Invalid, "Start", p)
+		}
+		return d, newError(StartFailed, "Start", err)
+	})
+}
+
+// AssignTasks implements Host.
+func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) ([]byte, error) {
+	op, limits := roundOp(round), h.limits()
+	return ask(ctx, h, op, limits.round, func() ([]byte, error) {
+		if !h.started {
+			return nil, errorf(Faulted, op, "the policy was not started")
+		}
+		d, err := h.policy.AssignTasks(*round)
+		if err != nil {
+			return nil, newError(Faulted, op, err)
+		}
+		b, err := wire.EncodeDecisions(&d)
+		if err != nil {
+			return nil, newError(Faulted, op, err)
+		}
+		if len(b) > limits.answer {
+			return nil, answerTooLarge(op, limits.answer)
+		}
+		return b, nil
+	})
+}
+
+// Explain implements Host.
+func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
+	return ask(ctx, h, "Explain", askTimeout, func() (scheduler.Explanation, error) {
+		e, err := h.policy.Explain(job)
+		if errors.Is(err, scheduler.ErrUnknownJob) {
+			return e, unknownJob(job)
+		}
+		if err != nil {
+			return e, newError(Faulted, "Explain", err)
+		}
+		return e, nil
+	})
+}
+
+// Status implements Host.
+func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
+	return ask(ctx, h, "Status", askTimeout, func() (scheduler.Status, error) {
+		s, err := h.policy.Status()
+		if err != nil {
+			return s, newError(Faulted, "Status", err)
+		}
+		return s, nil
+	})
+}
+
+// Notes implements Host: a policy in process has no shell.
+func (h *inProcess) Notes() <-chan scheduler.Note { return h.notes }
+
+// PID implements Host.
+func (h *inProcess) PID() int { return 0 }
+
+// Close implements Host.
+func (h *inProcess) Close() {
+	h.end(nil)
+	h.once.Do(func() { waited(h.done, terminateTimeout) })
+}
+
+func roundOp(r *scheduler.Round) string { return fmt.Sprintf("AssignTasks of round %d", r.Number) }

@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+)
+
+// Options say which plug-in to launch and how.
+type Options struct {
+	// Path is the plug-in's program.
+	Path string
+	// Args are its arguments, usually none.
+	Args []string
+	// Checksum is the SHA-256 of the program in hexadecimal; "" checks nothing.
+	Checksum string
+	// Dir is the folder for plug-ins' sockets, made when missing. Launch sweeps
+	// what dead hosts left there. Several hosts may share it. "" makes a temporary
+	// folder. Its path must be short, because a socket's is bounded (DirBytesMax).
+	Dir string
+	// Log gets the plug-in's lines and the host's own; nil means slog.Default().
+	Log *slog.Logger
+	// StartTimeout bounds the time to the plug-in's handshake and first
+	// connection; 0 means 10 s.
+	StartTimeout time.Duration
+}
+
+// Connection settings: a large round is sent in one go.
+const (
+	windowBytes = 4 << 20
+	ioBytes     = 128 << 10
+	// idleMax closes a connection that nothing uses; a live plug-in's never is,
+	// because Watch is open on it.
+	idleMax = 5 * time.Second
+)
+
+// Launch starts a plug-in process and connects to it. The policy in it is not
+// started yet. It returns within StartTimeout and a few seconds for cleaning up.
+// Errors are of kind StartFailed or Canceled; nothing is left behind.
+func Launch(ctx context.Context, o Options) (Host, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = startTimeoutDefault
+	}
+	fail := func(err error) (Host, error) {
+		return nil, errorf(StartFailed, "launch", "%s: %w", o.Path, err)
+	}
+	if err := checkProgram(o.Path, o.Checksum); err != nil {
+		return fail(err)
+	}
+	dir, err := newSocketDir(o.Dir)
+	if err != nil {
+		return fail(err)
+	}
+	h := newRemote(o, dir)
+	if err := h.connect(ctx, o.StartTimeout); err != nil {
+		h.discard()
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, newError(Canceled, "launch", ctx.Err())
+		}
+		return fail(h.withLastWords(err))
+	}
+	go h.reap()
+	go h.watch()
+	return h, nil
+}
+
+// checkProgram checks that there is a program and that it is the one meant.
+func checkProgram(path, checksum string) error {
+	if path == "" {
+		return errors.New("no plug-in is named: set policy.path")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the plug-in: %w: check policy.path", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
+	}
+	if checksum == "" {
+		return nil
+	}
+	want, err := hex.DecodeString(strings.TrimSpace(checksum))
+	if err != nil || len(want) != sha256.Size {
+		return fmt.Errorf("checksum %q is not a SHA-256 in hexadecimal (64 digits): take it from sha256sum", checksum)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return fmt.Errorf("read the plug-in: %w", err)
+	}
+	if got := sum.Sum(nil); subtle.ConstantTimeCompare(got, want) != 1 {
+		return fmt.Errorf("wrong checksum: the program's is %x, the configuration says %x: if this program is meant, set policy.checksum to its own", got, want)
+	}
+	return nil
+}
+
+// newRemote prepares a host; nothing runs yet.
+func newRemote(o Options, dir *socketDir) *remote {
+	h := &remote{
+		life: newLife(), options: o, dir: dir, log: o.Log,
+		lines: newLineLog(o.Log, time.Now), notes: make(chan scheduler.Note, notesMax),
+	}
+	h.process = newProcess(o.Path, h.lines)
+	h.client = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig: plugin.HandshakeConfig{
+			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,
+		},
+		Plugins: plugin.PluginSet{rpc.PluginName: grpcPlugin{}},
+		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
+			h.process.prepare(o.Args, spec.Env)
+			return h.process, nil
+		},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		StartTimeout:     o.StartTimeout,
+		SyncStdout:       h.lines.writer(slog.LevelInfo),
+		SyncStderr:       h.lines.writer(slog.LevelInfo),
+		// What go-plugin would log is in this package's own errors.
+		Logger: hclog.NewNullLogger(),
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
+			grpc.WithReadBufferSize(ioBytes), grpc.WithWriteBufferSize(ioBytes), grpc.WithIdleTimeout(idleMax),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerBytesDefault), grpc.MaxCallSendMsgSize(wire.MessageBytesMax)),
+		},
+	})
+	return h
+}
+
+// grpcPlugin hands the connection out.
+type grpcPlugin struct{ plugin.NetRPCUnsupportedPlugin }
+
+var _ plugin.GRPCPlugin = grpcPlugin{}
+
+// GRPCServer is the plug-in's side, which is not here.
+func (grpcPlugin) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("package policy is the host's side only")
+}
+
+// GRPCClient returns the connection.
+func (grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+	return c, nil
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds on what a plug-in can put into the manager's log.
+const (
+	// linesPerWindow lines of a plug-in are logged in each lineWindow; the others
+	// are counted.
+	linesPerWindow = 100
+	lineWindow     = time.Second
+	// lineBytesMax is where a line is broken in two.
+	lineBytesMax = 8 << 10
+	// tailLines are kept for the error when a plug-in dies.
+	tailLines = 20
+	// tailBytesMax bounds what of each of them is kept.
+	tailBytesMax = 512
+)
+
+// lineLog passes a plug-in's lines on to the manager's log, so many a second.
+// Its methods may be called from any goroutine.
+type lineLog struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu      sync.Mutex
+	since   time.Time // start of the window
+	logged  int       // in the window
+	dropped int       // since it was last said
+	last    []string
+}
+
+func newLineLog(log *slog.Logger, now func() time.Time) *lineLog {
+	return &lineLog{log: log, now: now}
+}
+
+// line takes one line.
+func (l *lineLog) line(level slog.Level, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := text
+	if len(kept) > tailBytesMax {
+		kept = kept[:tailBytesMax] + " ..."
+	}
+	if l.last = append(l.last, kept); len(l.last) > tailLines {
+		l.last = l.last[1:]
+	}
+	now := l.now()
+	if now.Sub(l.since) >= lineWindow {
+		l.sayDropped()
+		l.since, l.logged = now, 0
+	}
+	if l.logged >= linesPerWindow {
+		l.dropped++
+		return
+	}
+	l.logged++
+	l.log.Log(context.Background(), level, text, "from", "policy plug-in")
+}
+
+// sayDropped logs how many lines are missing from the log.
+func (l *lineLog) sayDropped() {
+	if l.dropped > 0 {
+		l.log.Warn("policy plug-in logs too much: lines dropped", "dropped", l.dropped, "most", linesPerWindow, "per", lineWindow)
+		l.dropped = 0
+	}
+}
+
+// flush says what was dropped last.
+func (l *lineLog) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sayDropped()
+}
+
+// tail returns the last lines.
+func (l *lineLog) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.last, "\n")
+}
+
+// lineWriter cuts a stream into lines. Each stream has its own.
+type lineWriter struct {
+	l       *lineLog
+	level   slog.Level // of lines that name none
+	partial []byte
+}
+
+func (l *lineLog) writer(level slog.Level) *lineWriter { return &lineWriter{l: l, level: level} }
+
+// Write takes the next bytes of the stream. It never fails.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if room := lineBytesMax - len(w.partial); i < 0 && len(p) >= room || i > room {
+			w.partial = append(w.partial, p[:room]...)
+			p = p[room:]
+			w.flush()
+			continue
+		}
+		if i < 0 {
+			w.partial = append(w.partial, p...)
+			break
+		}
+		w.partial = append(w.partial, p[:i]...)
+		p = p[i+1:]
+		w.flush()
+	}
+	return n, nil
+}
+
+// flush passes on the line so far.
+func (w *lineWriter) flush() {
+	if text := strings.TrimRight(string(w.partial), "\r"); text != "" {
+		level, text := levelOf(text, w.level)
+		w.l.line(level, text)
+	}
+	w.partial = w.partial[:0]
+}
+
+// levelOf takes the level off a line that starts with one in brackets.
+func levelOf(text string, other slog.Level) (slog.Level, string) {
+	for _, p := range []struct {
+		prefix string
+		level  slog.Level
+	}{
+		{"[TRACE]", slog.LevelDebug},
+		{"[DEBUG]", slog.LevelDebug},
+		{"[INFO]", slog.LevelInfo},
+		{"[WARN]", slog.LevelWarn},
+		{"[ERROR]", slog.LevelError},
+	} {
+		if rest, ok := strings.CutPrefix(text, p.prefix); ok {
+			return p.level, strings.TrimLeft(rest, " ")
+		}
+	}
+	return other, text
+}

@@ -1,0 +1,186 @@
+// Badplugin is a policy plug-in that misbehaves as its program's name says; see
+// package policytest.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+)
+
+func main() {
+	b := policytest.Behaviour(filepath.Base(os.Args[0]))
+	switch b {
+	case policytest.WrongCookie:
+		serveOther("ANOTHER_COOKIE", rpc.ProtocolVersion, nil)
+		return
+	case policytest.WrongVersion:
+		serveOther(rpc.CookieKey, 99, nil)
+		return
+	case policytest.GarbageAnswer:
+		serveOther(rpc.CookieKey, rpc.ProtocolVersion, garbage{})
+		return
+	case policytest.ExitAtOnce:
+		fmt.Fprintln(os.Stderr, "[ERROR] cannot find my data")
+		os.Exit(3)
+	case policytest.Silent:
+		select {}
+	case policytest.StdoutNoise:
+		fmt.Println("hello, I am a policy")
+	case policytest.StopAfterHandshake:
+		go stopWhenServing()
+	}
+	var options []serve.Option
+	switch b {
+	case policytest.Poster:
+		options = append(options, serve.WithShell(postForEver))
+	case policytest.FailingShell:
+		options = append(options, serve.WithShell(postAndFail))
+	}
+	serve.Main(func() scheduler.TaskScheduler { return &policy{behaviour: b} }, options...)
+}
+
+// policy is a good policy that goes wrong somewhere.
+type policy struct {
+	policytest.Policy
+	behaviour policytest.Behaviour
+	rounds    int
+}
+
+// Start goes wrong where that is asked for.
+func (p *policy) Start(c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
+	switch p.behaviour {
+	case policytest.HangInStart:
+		select {}
+	case policytest.PanicInStart:
+		panic("no start on purpose")
+	case policytest.FailStart:
+		return scheduler.Description{}, errors.New("no start on purpose")
+	case policytest.Flood:
+		go flood()
+	case policytest.Child:
+		child := exec.Command("sleep", "1000")
+		child.Stdout, child.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
+		if err := child.Start(); err != nil {
+			return scheduler.Description{}, err
+		}
+	}
+	return p.Policy.Start(c, s, env)
+}
+
+// AssignTasks goes wrong in its round.
+func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	p.rounds++
+	switch p.behaviour {
+	case policytest.CrashAt(p.rounds):
+		fmt.Fprintln(os.NewFile(2, "stderr"), "crash on purpose")
+		os.Exit(7)
+	case policytest.PanicAt(p.rounds):
+		panic("panic on purpose")
+	case policytest.ErrorAt(p.rounds):
+		return scheduler.Decisions{}, errors.New("error on purpose")
+	case policytest.HangAt(p.rounds):
+		select {}
+	case policytest.StopAt(p.rounds):
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case policytest.Printer:
+		for range 1000 {
+			fmt.Println(strings.Repeat("out ", 64))
+			fmt.Fprintln(os.Stderr, strings.Repeat("err ", 64))
+		}
+	case policytest.BigAnswer:
+		return scheduler.Decisions{Notes: []scheduler.Note{{Name: "big", Body: make([]byte, 5<<20)}}}, nil
+	}
+	return p.Policy.AssignTasks(r)
+}
+
+// Terminate hangs where that is asked for.
+func (p *policy) Terminate() {
+	if p.behaviour == policytest.HangAtEnd {
+		select {}
+	}
+}
+
+func flood() {
+	stderr := os.NewFile(2, "stderr")
+	for i := 0; ; i++ {
+		fmt.Fprintf(stderr, "[WARN]  flood line %d\n", i)
+	}
+}
+
+// stopWhenServing stops the process once its socket is there.
+func stopWhenServing() {
+	for {
+		if names, _ := filepath.Glob(filepath.Join(os.Getenv(plugin.EnvUnixSocketDir), "plugin*")); len(names) > 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			return
+		}
+	}
+}
+
+func postForEver(ctx context.Context, _ scheduler.Environment, post func(scheduler.Note) error) error {
+	for i := 0; ; i++ {
+		if err := post(scheduler.Note{Name: fmt.Sprintf("note-%d", i), Body: []byte("body")}); err != nil {
+			return nil // the end of the context
+		}
+	}
+}
+
+func postAndFail(_ context.Context, _ scheduler.Environment, post func(scheduler.Note) error) error {
+	if err := post(scheduler.Note{Name: "last"}); err != nil {
+		return err
+	}
+	if err := post(scheduler.Note{Name: "too big", Body: make([]byte, rpc.NoteBytesMax+1)}); err == nil {
+		return errors.New("a note that is too big was taken")
+	}
+	return errors.New("the shell's store is gone on purpose")
+}
+
+// serveOther serves without package serve.
+func serveOther(cookie string, version uint, server rpc.PolicyServer) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: plugin.HandshakeConfig{ProtocolVersion: version, MagicCookieKey: cookie, MagicCookieValue: rpc.CookieValue},
+		Plugins:         plugin.PluginSet{rpc.PluginName: other{server: server}},
+		GRPCServer:      plugin.DefaultGRPCServer,
+	})
+}
+
+type other struct {
+	plugin.NetRPCUnsupportedPlugin
+	server rpc.PolicyServer
+}
+
+func (o other) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	if o.server != nil {
+		rpc.RegisterPolicyServer(s, o.server)
+	}
+	return nil
+}
+
+func (other) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("not a host")
+}
+
+// garbage answers rounds with columns that do not agree. It has no Watch.
+type garbage struct{ rpc.UnimplementedPolicyServer }
+
+func (garbage) Start(s grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
+	return s.SendAndClose(&rpc.StartReply{Description: &wire.Description{}})
+}
+
+func (garbage) AssignTasks(context.Context, *wire.Round) (*wire.Decisions, error) {
+	return &wire.Decisions{Refuse: &wire.Refuse{Job: []uint64{1}}}, nil
+}

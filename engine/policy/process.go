@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+// drainTimeout is how long output may trickle in after a plug-in's process
+// ended; a child of it may hold the pipe open.
+const drainTimeout = time.Second
+
+// process is a plug-in's process, in a group of its own so that nothing it
+// started outlives it. It is what go-plugin runs; unlike go-plugin's own runner
+// it kills at once and reads the log itself.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	lines  *lineLog
+	stdout *endReader
+	logged chan struct{} // closed when the log has been read to its end
+	exited chan struct{} // closed when the process has been waited for
+
+	mu     sync.Mutex
+	pid    int  // 0 before the start and after the end
+	first  int  // the process id, also after the end
+	doomed bool // killed, perhaps before it started
+	state  *os.ProcessState
+}
+
+// endReader tells when its file has been read to the end.
+type endReader struct {
+	*os.File
+	once sync.Once
+	end  chan struct{}
+}
+
+// Read reads from the file.
+func (r *endReader) Read(p []byte) (int, error) {
+	n, err := r.File.Read(p)
+	if err != nil {
+		r.once.Do(func() { close(r.end) })
+	}
+	return n, err
+}
+
+var _ runner.Runner = (*process)(nil)
+
+func newProcess(path string, lines *lineLog) *process {
+	return &process{
+		name: filepath.Base(path), cmd: exec.Command(path), lines: lines,
+		logged: make(chan struct{}), exited: make(chan struct{}),
+	}
+}
+
+// prepare takes the environment over that go-plugin made.
+func (p *process) prepare(args, env []string) {
+	p.cmd.Args = append(p.cmd.Args, args...)
+	p.cmd.Env = append(env, rpc.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// Start starts the process on a thread that lives as long as it does, because
+// the kernel tells a child of its parent thread's end, not its parent process's.
+func (p *process) Start(context.Context) error {
+	stdout, stdoutIn, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	stderr, stderrIn, err := os.Pipe()
+	if err != nil {
+		stdout.Close()
+		stdoutIn.Close()
+		return err
+	}
+	p.stdout = &endReader{File: stdout, end: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = stdoutIn, stderrIn
+	started := make(chan error, 1)
+	go p.run(started)
+	err = <-started
+	stdoutIn.Close()
+	stderrIn.Close()
+	if err != nil {
+		stdout.Close()
+		stderr.Close()
+		return fmt.Errorf("start the program: %w", err)
+	}
+	go p.readLog(stderr)
+	return nil
+}
+
+// run starts the process and waits for it.
+func (p *process) run(started chan<- error) {
+	// Never unlocked: the thread ends with this goroutine.
+	runtime.LockOSThread()
+	p.mu.Lock()
+	err := errors.New("given up before the start")
+	if !p.doomed {
+		if err = p.cmd.Start(); err == nil {
+			p.pid, p.first = p.cmd.Process.Pid, p.cmd.Process.Pid
+		}
+	}
+	p.mu.Unlock()
+	started <- err
+	if err != nil {
+		return
+	}
+	_ = p.cmd.Wait() // the state says all that is to be known
+	p.mu.Lock()
+	// What the process started goes with it.
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	p.pid, p.state = 0, p.cmd.ProcessState
+	p.mu.Unlock()
+	close(p.exited)
+}
+
+// readLog reads the plug-in's standard error to its end, and sees to it that the
+// pipes close soon after the process has ended.
+func (p *process) readLog(stderr *os.File) {
+	go func() {
+		<-p.exited
+		waited(p.stdout.end, drainTimeout)
+		waited(p.logged, drainTimeout)
+		p.stdout.Close()
+		stderr.Close()
+	}()
+	defer close(p.logged)
+	w := p.lines.writer(slog.LevelInfo)
+	_, _ = io.Copy(w, stderr)
+	w.flush()
+	p.lines.flush()
+}
+
+// Kill kills the process and what it started, and waits for its end within a
+// bound.
+func (p *process) Kill(context.Context) error {
+	p.mu.Lock()
+	p.doomed = true
+	if p.pid != 0 {
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	}
+	started := p.first != 0
+	p.mu.Unlock()
+	if started && !waited(p.exited, exitTimeout) {
+		return errors.New("the plug-in's process did not end after SIGKILL")
+	}
+	return nil
+}
+
+// Wait waits for the process's end.
+func (p *process) Wait(context.Context) error {
+	<-p.exited
+	return nil
+}
+
+// status says how the process ended, "" while it runs.
+func (p *process) status() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		return ""
+	}
+	return p.state.String()
+}
+
+// livePID returns the process id while the process runs, else 0.
+func (p *process) livePID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
+
+// Diagnose has nothing to add to the log's last lines.
+func (p *process) Diagnose(context.Context) string { return "" }
+
+// Stdout is where go-plugin reads the handshake.
+func (p *process) Stdout() io.ReadCloser { return p.stdout }
+
+// Stderr is empty for go-plugin: readLog reads it.
+func (p *process) Stderr() io.ReadCloser { return io.NopCloser(eof{}) }
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Name is the program's name.
+func (p *process) Name() string { return p.name }
+
+// ID is the process id; go-plugin takes "" for not started.
+func (p *process) ID() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == 0 {
+		return ""
+	}
+	return strconv.Itoa(p.first)
+}
+
+// PluginToHost leaves addresses as they are.
+func (p *process) PluginToHost(network, addr string) (string, string, error) {
+	return network, addr, nil
+}
+
+// HostToPlugin leaves addresses as they are.
+func (p *process) HostToPlugin(network, addr string) (string, string, error) {
+	return network, addr, nil
+}

@@ -1,0 +1,247 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// remote is a policy in a plug-in process.
+type remote struct {
+	*life
+	options Options
+	log     *slog.Logger
+	dir     *socketDir
+	lines   *lineLog
+	process *process
+	client  *plugin.Client
+	conn    *grpc.ClientConn
+	policy  rpc.PolicyClient
+	notes   chan scheduler.Note
+	once    sync.Once
+	closing atomic.Bool // Close was called: the process may end
+	watched sync.WaitGroup
+}
+
+// connect starts the process and connects. go-plugin has no deadline of its own
+// once the handshake is done, so it runs beside one.
+func (h *remote) connect(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	type result struct {
+		conn *grpc.ClientConn
+		err  error
+	}
+	connected := make(chan result, 1)
+	go func() {
+		conn, err := h.dispense()
+		connected <- result{conn, err}
+	}()
+	var r result
+	select {
+	case r = <-connected:
+	case <-ctx.Done():
+		// The end of the process ends what dispense waits for.
+		_ = h.process.Kill(context.Background())
+		r = <-connected
+		if r.err == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			r.err = fmt.Errorf("the plug-in did not come up within %v", timeout)
+		}
+	}
+	if r.err != nil {
+		return r.err
+	}
+	h.conn, h.policy = r.conn, rpc.NewPolicyClient(r.conn)
+	h.watched.Add(1)
+	return nil
+}
+
+func (h *remote) dispense() (*grpc.ClientConn, error) {
+	protocol, err := h.client.Client()
+	if err != nil {
+		return nil, fmt.Errorf("handshake: %w (a plug-in's first line on standard output is its handshake; it must print nothing before it)", err)
+	}
+	raw, err := protocol.Dispense(rpc.PluginName)
+	if err != nil {
+		return nil, err
+	}
+	return raw.(*grpc.ClientConn), nil
+}
+
+// withLastWords adds how the process ended and the end of its log.
+func (h *remote) withLastWords(err error) error {
+	if s := h.process.status(); s != "" {
+		err = fmt.Errorf("%w; its process: %s", err, s)
+	}
+	if tail := h.lines.tail(); tail != "" {
+		err = fmt.Errorf("%w; its last lines:\n%s", err, tail)
+	}
+	return err
+}
+
+// discard removes all of a plug-in that is to end: process, connection, socket.
+func (h *remote) discard() {
+	if err := h.process.Kill(context.Background()); err != nil {
+		h.log.Error("policy plug-in", "err", err)
+	}
+	if h.process.ID() != "" {
+		waited(h.process.logged, 2*drainTimeout+time.Second)
+	}
+	// With the process gone go-plugin has nothing left to wait for.
+	h.client.Kill()
+	if err := h.dir.remove(); err != nil {
+		h.log.Warn("policy plug-in's socket folder stays behind", "err", err)
+	}
+}
+
+// reap waits for the process's end, or for a reason to end it, and cleans up.
+func (h *remote) reap() {
+	select {
+	case <-h.process.exited:
+		waited(h.process.logged, 2*drainTimeout+time.Second)
+		if h.closing.Load() {
+			h.end(nil)
+		} else {
+			h.end(newError(Died, "process", h.withLastWords(errors.New("the plug-in's process ended by itself"))))
+		}
+	case <-h.stop:
+	}
+	h.discard()
+	h.watched.Wait()
+	close(h.notes)
+	close(h.done)
+}
+
+// watch passes on what the plug-in's shell posts.
+func (h *remote) watch() {
+	defer h.watched.Done()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-h.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	stream, err := h.policy.Watch(ctx, &rpc.WatchAsked{}, grpc.MaxCallRecvMsgSize(2*rpc.NoteBytesMax))
+	for err == nil {
+		var m *wire.Note
+		if m, err = stream.Recv(); err != nil {
+			break
+		}
+		var n scheduler.Note
+		if n, err = m.Decode(); err != nil || len(n.Body) > rpc.NoteBytesMax {
+			h.end(errorf(Breach, "Watch", "a note of %d bytes (at most %d are allowed), error %v", len(n.Body), rpc.NoteBytesMax, err))
+			return
+		}
+		select {
+		case h.notes <- n:
+		case <-h.stop:
+			return
+		}
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Canceled, codes.Unknown: // the end of the process, or of the stream
+	case codes.Unimplemented: // a plug-in without notes
+	default:
+		h.end(newError(Breach, "Watch", err))
+	}
+}
+
+// call runs f when it is its turn and settles what an error of it means.
+func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f func(context.Context) error) error {
+	leave, err := h.enter(ctx, op, timeout)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = f(callCtx)
+	if err == nil {
+		return nil
+	}
+	return h.settle(callCtx, op, timeout, err)
+}
+
+// settle turns an error of a call into one of a kind, and ends the plug-in
+// where it cannot be used any more.
+func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, err error) error {
+	var own *Error
+	switch {
+	case errors.As(err, &own):
+		if own.Kind == Breach {
+			h.end(own)
+		}
+		return own
+	case errors.Is(err, wire.ErrBadMessage):
+		own = newError(Breach, op, err)
+	case status.Code(err) == codes.Aborted:
+		return errorf(Faulted, op, "%s", status.Convert(err).Message())
+	case ctx.Err() != nil, status.Code(err) == codes.DeadlineExceeded:
+		own = late(ctx, op, timeout)
+	case status.Code(err) == codes.Unavailable:
+		return h.lost(op, err)
+	default:
+		own = newError(Breach, op, err)
+	}
+	h.end(own)
+	return own
+}
+
+// lost is the error of a call whose connection broke: nearly always the
+// process's end, which is told with its reason when it comes soon.
+func (h *remote) lost(op string, err error) error {
+	if waited(h.stop, terminateTimeout) {
+		if end := h.Err(); end != nil {
+			return newError(kindOr(end, Died), op, end)
+		}
+		return errorf(Ended, op, "the policy was closed")
+	}
+	own := newError(Breach, op, fmt.Errorf("the plug-in broke the connection: %w", err))
+	h.end(own)
+	return own
+}
+
+// Notes implements Host.
+func (h *remote) Notes() <-chan scheduler.Note { return h.notes }
+
+// PID implements Host.
+func (h *remote) PID() int { return h.process.livePID() }
+
+// Close implements Host.
+func (h *remote) Close() {
+	h.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), terminateTimeout)
+		defer cancel()
+		h.closing.Store(true)
+		if leave, err := h.enter(ctx, "Terminate", terminateTimeout); err == nil {
+			if _, err = h.policy.Terminate(ctx, &rpc.TerminateAsked{}); err == nil {
+				// The plug-in's server waits for its streams; they end with the connection.
+				h.conn.Close()
+				waited(h.process.exited, terminateTimeout)
+			}
+			leave()
+		}
+		if pid := h.process.livePID(); pid != 0 && h.Err() == nil {
+			h.log.Warn("policy plug-in did not end when asked; it is killed", "pid", pid)
+		}
+		h.end(nil)
+	})
+	if !waited(h.done, closeTimeout) {
+		h.log.Error("policy plug-in was not cleaned up in time", "pid", h.process.livePID())
+	}
+}

@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// life is what both kinds of Host have in common: one call at a time, one end.
+type life struct {
+	turn chan struct{} // holds a token while a call is with the policy
+	done chan struct{} // closed when nothing of the policy is left
+	stop chan struct{} // closed when the policy is to end
+
+	bounds atomic.Pointer[limits] // nil before Start
+
+	mu      sync.Mutex
+	err     error // why it ended; nil after Close
+	stopped bool
+}
+
+func newLife() *life {
+	return &life{turn: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{})}
+}
+
+// Done is closed when the policy has ended.
+func (l *life) Done() <-chan struct{} { return l.done }
+
+// Err says why the policy ended, nil while it lives or after Close.
+func (l *life) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// end marks the policy as ended for a reason. Only the first reason counts. It
+// reports whether this was the first.
+func (l *life) end(reason error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return false
+	}
+	l.stopped, l.err = true, reason
+	close(l.stop)
+	return true
+}
+
+// limits returns what Start set.
+func (l *life) limits() limits {
+	if b := l.bounds.Load(); b != nil {
+		return *b
+	}
+	return limitsOf(scheduler.Environment{})
+}
+
+func (l *life) setLimits(env scheduler.Environment) {
+	b := limitsOf(env)
+	l.bounds.Store(&b)
+}
+
+// enter waits for this call's turn: until the bound, ctx's end or the policy's.
+// It returns what gives the turn back.
+func (l *life) enter(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	if err := l.ended(op); err != nil {
+		return nil, err
+	}
+	select {
+	case l.turn <- struct{}{}:
+	case <-l.stop:
+		return nil, l.ended(op)
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil, newError(Canceled, op, ctx.Err())
+		}
+		return nil, errorf(Busy, op, "the policy was busy with another call for too long: try again")
+	}
+	if err := l.ended(op); err != nil {
+		<-l.turn
+		return nil, err
+	}
+	return func() { <-l.turn }, nil
+}
+
+// ended returns why calls are no use any more, or nil.
+func (l *life) ended(op string) error {
+	select {
+	case <-l.stop:
+	default:
+		return nil
+	}
+	if err := l.Err(); err != nil {
+		return newError(kindOr(err, Ended), op, err)
+	}
+	return errorf(Ended, op, "the policy was closed")
+}
+
+func kindOr(err error, other Kind) Kind {
+	if k := KindOf(err); k != 0 {
+		return k
+	}
+	return other
+}
+
+// waited waits for a channel within a bound and reports whether it closed.
+func waited(c <-chan struct{}, bound time.Duration) bool {
+	t := time.NewTimer(bound)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}

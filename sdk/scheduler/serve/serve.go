@@ -1,0 +1,122 @@
+// Package serve turns a policy into a plug-in process. A plug-in's main is one
+// line:
+//
+//	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
+//
+// The policy is called from one goroutine. A panic in it becomes an error with
+// the stack that the manager sees. The process ends when its manager ends, in
+// whatever way. What the policy or its shell logs with log/slog, or prints,
+// reaches the manager's log.
+//
+// A policy may have a shell beside it (WithShell): the part that may read files,
+// clocks and sockets, and tells the policy what it learns by posting notes.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+)
+
+// Shell is the part of a plug-in that touches the world outside. It runs from
+// the policy's start until the context ends, on its own goroutine. post hands a
+// note to the manager and returns when it is on its way; the policy gets it as a
+// Noted event. post may be called from any goroutine; it fails when the context
+// has ended or the note's body is larger than rpc.NoteBytesMax. A shell that
+// returns an error before the context ends takes the plug-in down with it, and
+// the manager starts both anew.
+type Shell func(ctx context.Context, env scheduler.Environment, post func(scheduler.Note) error) error
+
+// Option changes what Main does.
+type Option func(*server)
+
+// WithShell runs a shell beside the policy.
+func WithShell(shell Shell) Option { return func(s *server) { s.shell = shell } }
+
+// windowBytes is the flow-control window of the connection: a large round fits,
+// so that it is sent in one go.
+const windowBytes = 4 << 20
+
+// ioBytes is the size of the connection's read and write buffers.
+const ioBytes = 128 << 10
+
+// Main serves the policy that newPolicy makes until the manager ends it. It is
+// the whole main of a plug-in: it exits the process when it is not started by a
+// manager, and returns when the manager is done with it. newPolicy is called
+// once for each check of a configuration and once for the policy that runs.
+func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
+	if code, stop := refuse(os.Args, os.Getenv(rpc.CookieKey), os.Stdout, os.Stderr); stop {
+		os.Exit(code)
+	}
+	watchParent()
+	// go-plugin replaces os.Stderr; logs go to the real one, which the host reads
+	// also while the connection is down.
+	stderr := os.Stderr
+	slog.SetDefault(slog.New(newLogHandler(stderr)))
+	s := newServer(newPolicy)
+	for _, o := range options {
+		o(s)
+	}
+	go s.policyLoop()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: plugin.HandshakeConfig{
+			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,
+		},
+		Plugins: plugin.PluginSet{rpc.PluginName: &grpcPlugin{server: s}},
+		Logger:  hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, DisableTime: true}),
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			opts = append(opts, grpc.MaxRecvMsgSize(wire.MessageBytesMax), grpc.MaxSendMsgSize(wire.MessageBytesMax),
+				grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
+				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes))
+			s.grpc = grpc.NewServer(opts...)
+			return s.grpc
+		},
+	})
+}
+
+// refuse says what the program is to a person who runs it by hand. It reports
+// whether the process is to end, and with which exit code.
+func refuse(args []string, cookie string, stdout, stderr io.Writer) (code int, stop bool) {
+	help := len(args) > 1 && slices.Contains([]string{"--help", "-help", "-h", "help"}, args[1])
+	if cookie == rpc.CookieValue && !help {
+		return 0, false
+	}
+	to, code := stderr, 2
+	if help {
+		to, code = stdout, 0
+	}
+	fmt.Fprintf(to, "%s is a scheduling policy of Hamadryad: a plug-in that the manager starts.\n"+
+		"It does nothing by itself. Name its path in the manager's configuration (policy.path),\n"+
+		"or try it with: hamadryad policy check %s\n", filepath.Base(args[0]), args[0])
+	return code, true
+}
+
+// grpcPlugin adapts the server to go-plugin.
+type grpcPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	server *server
+}
+
+var _ plugin.GRPCPlugin = (*grpcPlugin)(nil)
+
+// GRPCServer registers the service.
+func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	rpc.RegisterPolicyServer(s, p.server)
+	return nil
+}
+
+// GRPCClient is the host's side, which is not here.
+func (p *grpcPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, fmt.Errorf("package serve is the plug-in's side only")
+}

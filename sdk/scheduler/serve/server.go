@@ -1,0 +1,378 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// shellEndMax is how long Terminate waits for the shell to return.
+const shellEndMax = 2 * time.Second
+
+// drainMax is how long open calls may go on after Terminate.
+const drainMax = time.Second
+
+// server answers the manager's calls.
+type server struct {
+	rpc.UnimplementedPolicyServer
+	newPolicy func() scheduler.TaskScheduler
+	shell     Shell
+	grpc      *grpc.Server
+
+	// calls is the way to the policy's goroutine, the only one that touches the
+	// fields of the next group.
+	calls    chan func()
+	policy   scheduler.TaskScheduler // nil before Start succeeded
+	started  bool                    // Start was called
+	panicked bool
+
+	// posts hands notes from the shell to Watch.
+	posts chan post
+	// ended is closed by Terminate.
+	ended     chan struct{}
+	endOnce   sync.Once
+	watchOnce sync.Mutex // held by the one Watch call
+
+	shellMu   sync.Mutex
+	shellStop context.CancelFunc // nil when no shell runs
+	shellDone chan struct{}
+}
+
+// post is one note and where its fate is told.
+type post struct {
+	note *wire.Note
+	sent chan error
+}
+
+func newServer(newPolicy func() scheduler.TaskScheduler) *server {
+	return &server{newPolicy: newPolicy, calls: make(chan func()), posts: make(chan post), ended: make(chan struct{})}
+}
+
+// policyLoop is the policy's goroutine. It lasts as long as the process.
+func (s *server) policyLoop() {
+	for call := range s.calls {
+		call()
+	}
+}
+
+// onPolicy runs f on the policy's goroutine and waits for it or the context. A
+// panic of f comes back as an error with its stack.
+func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	var none T
+	done := make(chan result, 1)
+	call := func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				s.panicked = true
+				r = result{err: status.Errorf(codes.Aborted, "the policy panicked in %s: %v\n%s", what, p, debug.Stack())}
+			}
+			done <- r
+		}()
+		if s.panicked {
+			r.err = status.Errorf(codes.Aborted, "the policy panicked in an earlier call")
+			return
+		}
+		r.v, r.err = f()
+	}
+	select {
+	case s.calls <- call:
+	case <-ctx.Done():
+		return none, status.FromContextError(ctx.Err()).Err()
+	}
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		return none, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// fault makes a status of an error that the policy returned.
+func fault(what string, err error) error {
+	return status.Errorf(codes.Aborted, "%s: %v", what, err)
+}
+
+// breach makes a status of a message that does not keep the format.
+func breach(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
+
+// reply passes a message on, or the error of making it as the policy's fault.
+func reply[M any](what string, m M, err error) (M, error) {
+	if err != nil {
+		var none M
+		return none, fault(what, err)
+	}
+	return m, nil
+}
+
+// Check implements the service.
+func (s *server) Check(ctx context.Context, m *wire.Config) (*wire.ProblemList, error) {
+	config, err := m.Decode()
+	if err != nil {
+		return nil, breach(err)
+	}
+	problems, err := onPolicy(ctx, s, "Check", func() (scheduler.Problems, error) {
+		return problemsOf(s.newPolicy().Check(config)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := wire.NewProblemList(problems)
+	return reply("Check", list, err)
+}
+
+// problemsOf lists what is wrong with a configuration. An error without places
+// is one problem.
+func problemsOf(err error) scheduler.Problems {
+	var p scheduler.Problems
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &p) && len(p) > 0:
+		return p
+	}
+	return scheduler.Problems{{Message: err.Error()}}
+}
+
+// Start implements the service.
+func (s *server) Start(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
+	config, env, snapshot, err := receiveStart(stream)
+	if err != nil {
+		return err
+	}
+	answer, err := onPolicy(stream.Context(), s, "Start", func() (*rpc.StartReply, error) {
+		return s.startPolicy(config, snapshot, env)
+	})
+	if err != nil {
+		return err
+	}
+	if answer.Description != nil && s.shell != nil {
+		s.startShell(env)
+	}
+	return stream.SendAndClose(answer)
+}
+
+// receiveStart reads the parts of a start.
+func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) (
+	config scheduler.Config, env scheduler.Environment, snapshot scheduler.Snapshot, err error,
+) {
+	var pages wire.SnapshotReader
+	for first := true; ; first = false {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return config, env, snapshot, err
+		}
+		if first {
+			if config, err = part.GetConfig().Decode(); err != nil {
+				return config, env, snapshot, breach(err)
+			}
+			if env, err = part.GetEnvironment().Decode(); err != nil {
+				return config, env, snapshot, breach(err)
+			}
+		}
+		if err := pages.Add(part.GetPage()); err != nil {
+			return config, env, snapshot, breach(err)
+		}
+	}
+	if snapshot, err = pages.Snapshot(); err != nil {
+		return config, env, snapshot, breach(err)
+	}
+	return config, env, snapshot, nil
+}
+
+// startPolicy runs on the policy's goroutine.
+func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapshot, env scheduler.Environment) (*rpc.StartReply, error) {
+	if s.started {
+		return nil, status.Error(codes.FailedPrecondition, "Start was called twice")
+	}
+	s.started = true
+	policy := s.newPolicy()
+	description, err := policy.Start(config, snapshot, env)
+	var problems scheduler.Problems
+	if errors.As(err, &problems) && len(problems) > 0 {
+		list, err := wire.NewProblemList(problems)
+		return reply("Start", &rpc.StartReply{Problems: list}, err)
+	}
+	if err != nil {
+		return nil, fault("Start", err)
+	}
+	m, err := wire.NewDescription(description)
+	if err != nil {
+		return nil, fault("Start", err)
+	}
+	s.policy = policy
+	return &rpc.StartReply{Description: m}, nil
+}
+
+// onStarted is onPolicy for calls that need a started policy.
+func onStarted[T any](ctx context.Context, s *server, what string, f func(scheduler.TaskScheduler) (T, error)) (T, error) {
+	return onPolicy(ctx, s, what, func() (T, error) {
+		if s.policy == nil {
+			var none T
+			return none, status.Errorf(codes.FailedPrecondition, "%s before a successful Start or after Terminate", what)
+		}
+		return f(s.policy)
+	})
+}
+
+// AssignTasks implements the service.
+func (s *server) AssignTasks(ctx context.Context, m *wire.Round) (*wire.Decisions, error) {
+	round, err := m.Decode()
+	if err != nil {
+		return nil, breach(err)
+	}
+	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (*wire.Decisions, error) {
+		decisions, err := p.AssignTasks(round)
+		if err != nil {
+			return nil, fault(fmt.Sprintf("round %d", round.Number), err)
+		}
+		m, err := wire.NewDecisions(&decisions)
+		return reply(fmt.Sprintf("round %d", round.Number), m, err)
+	})
+}
+
+// Explain implements the service.
+func (s *server) Explain(ctx context.Context, m *rpc.ExplainAsked) (*wire.Explanation, error) {
+	return onStarted(ctx, s, "Explain", func(p scheduler.TaskScheduler) (*wire.Explanation, error) {
+		e, err := p.Explain(scheduler.JobID(m.GetJob()))
+		if errors.Is(err, scheduler.ErrUnknownJob) {
+			return nil, status.Error(codes.NotFound, err.Error())
+		}
+		if err != nil {
+			return nil, fault("Explain", err)
+		}
+		out, err := wire.NewExplanation(e)
+		return reply("Explain", out, err)
+	})
+}
+
+// Status implements the service.
+func (s *server) Status(ctx context.Context, _ *rpc.StatusAsked) (*wire.Status, error) {
+	return onStarted(ctx, s, "Status", func(p scheduler.TaskScheduler) (*wire.Status, error) {
+		v, err := p.Status()
+		if err != nil {
+			return nil, fault("Status", err)
+		}
+		out, err := wire.NewStatus(v)
+		return reply("Status", out, err)
+	})
+}
+
+// Terminate implements the service: it ends shell and policy, and then the
+// process.
+func (s *server) Terminate(ctx context.Context, _ *rpc.TerminateAsked) (*rpc.Terminated, error) {
+	s.stopShell()
+	_, err := onPolicy(ctx, s, "Terminate", func() (struct{}, error) {
+		if s.policy != nil {
+			s.policy.Terminate()
+			s.policy = nil
+		}
+		return struct{}{}, nil
+	})
+	s.endOnce.Do(func() {
+		close(s.ended)
+		if s.grpc != nil {
+			go s.stopServing()
+		}
+	})
+	return &rpc.Terminated{}, err
+}
+
+// stopServing lets the answer to Terminate out and ends the server; Main
+// returns after it.
+func (s *server) stopServing() {
+	force := time.AfterFunc(drainMax, s.grpc.Stop)
+	s.grpc.GracefulStop()
+	force.Stop()
+}
+
+// Watch implements the service.
+func (s *server) Watch(_ *rpc.WatchAsked, stream grpc.ServerStreamingServer[wire.Note]) error {
+	if !s.watchOnce.TryLock() {
+		return status.Error(codes.FailedPrecondition, "Watch was called twice")
+	}
+	defer s.watchOnce.Unlock()
+	for {
+		select {
+		case p := <-s.posts:
+			err := stream.Send(p.note)
+			p.sent <- err
+			if err != nil {
+				return err
+			}
+		case <-s.ended:
+			return nil
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
+// startShell runs the shell until Terminate.
+func (s *server) startShell(env scheduler.Environment) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.shellMu.Lock()
+	defer s.shellMu.Unlock()
+	s.shellStop, s.shellDone = cancel, make(chan struct{})
+	go func() {
+		defer close(s.shellDone)
+		err := s.shell(ctx, env, func(n scheduler.Note) error { return s.post(ctx, n) })
+		if err != nil && ctx.Err() == nil {
+			slog.Error("the policy's shell failed", "err", err)
+			os.Exit(1)
+		}
+	}()
+}
+
+// stopShell tells the shell to end and waits a bounded time.
+func (s *server) stopShell() {
+	s.shellMu.Lock()
+	defer s.shellMu.Unlock()
+	if s.shellStop == nil {
+		return
+	}
+	s.shellStop()
+	select {
+	case <-s.shellDone:
+	case <-time.After(shellEndMax):
+		slog.Warn("the policy's shell did not end in time", "waited", shellEndMax)
+	}
+}
+
+// post hands a note to Watch.
+func (s *server) post(ctx context.Context, n scheduler.Note) error {
+	if len(n.Body) > rpc.NoteBytesMax {
+		return fmt.Errorf("note %q has %d bytes; at most %d are allowed: post a summary", n.Name, len(n.Body), rpc.NoteBytesMax)
+	}
+	m, err := wire.NewNote(n)
+	if err != nil {
+		return err
+	}
+	p := post{note: m, sent: make(chan error, 1)}
+	select {
+	case s.posts <- p:
+		return <-p.sent
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
