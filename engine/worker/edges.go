@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"math"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+)
+
+// anySize are limits that refuse nothing: the manager checked the graph against
+// the site's.
+var anySize = graph.Limits{
+	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt,
+	GroupNodes: math.MaxInt, BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64,
+	NameBytes: math.MaxInt, Places: math.MaxInt,
+}
+
+// readers lists the nodes that read what node from writes into a connection, in
+// order. Partition i of the writer is for readers[i].
+func (w *worker) readers(connection, from int) []int {
+	r, list := w.plan.Readers(connection, from)
+	return indexes(r, list)
+}
+
+// writers lists the nodes that write what node to reads from a connection, in order.
+func (w *worker) writers(connection, to int) []int {
+	r, list := w.plan.Writers(connection, to)
+	return indexes(r, list)
+}
+
+func indexes(r graph.Range, list []int32) []int {
+	all := make([]int, 0, r.High-r.Low+len(list))
+	graph.Each(r, list, func(i int) { all = append(all, i) })
+	return all
+}
+
+// partition is the place of node to among the readers of node from.
+func (w *worker) partition(connection, from, to int) int {
+	r, list := w.plan.Readers(connection, from)
+	for i, reader := range list {
+		if int(reader) == to {
+			return i
+		}
+	}
+	return to - r.Low
+}

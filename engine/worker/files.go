@@ -1,0 +1,245 @@
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// nameMax is the longest name, in bytes, of a file below an output folder: so
+// that its temporary name fits what file systems take.
+const nameMax = 1000
+
+// escapedMax is the longest escaped name that is used as it is; beyond it the
+// temporary name is the file's number.
+const escapedMax = 150
+
+// files are what the group's nodes created in the job's output folders.
+type files struct {
+	bytes atomic.Int64
+
+	mu        sync.Mutex
+	open      []*outputFile
+	names     map[string]bool // folder and name
+	committed []*wire.CommittedFile
+}
+
+// Create implements job.Runtime.
+func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteCloser, error) {
+	g := n.group
+	if f.Index() < 0 || f.Index() >= len(g.w.outputs) {
+		return nil, fmt.Errorf("create %q: the job has no output folder %d: declare it with Graph.Output in the builder", name, f.Index())
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	output := g.w.outputs[f.Index()]
+	store, err := storage.For(output)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	o := &outputFile{group: g, node: n, about: &wire.CommittedFile{Output: uint32(f.Index()), Name: name}}
+	if err := g.files.add(o, n); err != nil {
+		return nil, err
+	}
+	o.path = storage.Join(plan.Temporary(output, g.start.Job), o.about.Temporary)
+	if o.file, err = store.Create(ctx, o.path); err != nil {
+		g.files.remove(o)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &lostError{error: fmt.Errorf("create %s: %w; the job's temporary folder is gone: has the job ended, or was it removed by hand?", o.path, err)}
+		}
+		return nil, explainDisk(fmt.Errorf("create %s: %w", o.path, err), o.path)
+	}
+	return o, nil
+}
+
+// checkName refuses names that would leave the folder, or hide in it.
+func checkName(name string) error {
+	switch {
+	case name == "" || len(name) > nameMax || strings.ContainsRune(name, 0):
+		return fmt.Errorf("create: a name has 1 to %d bytes, none of them zero; this one has %d", nameMax, len(name))
+	case path.Clean(name) != name || path.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "../"):
+		return fmt.Errorf("create %q: use a plain relative path below the output folder", name)
+	case name == successName || strings.HasPrefix(name, successName+"/"):
+		return fmt.Errorf("create %q: the engine writes that file itself", name)
+	}
+	return nil
+}
+
+// add notes a file, refuses a second one of the same name, and chooses its temporary name.
+func (fs *files) add(o *outputFile, n *node) error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	key := strconv.Itoa(int(o.about.Output)) + "/" + o.about.Name
+	if fs.names[key] {
+		return fmt.Errorf("create %q: the node group made a file of that name already: put the node's index in", o.about.Name)
+	}
+	if fs.names == nil {
+		fs.names = map[string]bool{}
+	}
+	fs.names[key] = true
+	o.about.Temporary = temporaryName(n.group.start.Attempt, o.about, len(fs.names))
+	fs.open = append(fs.open, o)
+	return nil
+}
+
+// temporaryName is unique within the job's temporary folder, and flat.
+func temporaryName(attempt uint64, about *wire.CommittedFile, number int) string {
+	escaped := url.PathEscape(about.Name)
+	if len(escaped) > escapedMax {
+		escaped = hex.EncodeToString(binaryNumber(number))
+	}
+	return "a" + strconv.FormatUint(attempt, 10) + "." + strconv.Itoa(int(about.Output)) + "." + escaped
+}
+
+func binaryNumber(n int) []byte {
+	return []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+}
+
+func (fs *files) remove(o *outputFile) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for i, other := range fs.open {
+		if other == o {
+			fs.open = append(fs.open[:i], fs.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// keep notes a file that is complete.
+func (fs *files) keep(o *outputFile) {
+	fs.remove(o)
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.committed = append(fs.committed, o.about)
+}
+
+// closed reports whether the node left no file open.
+func (fs *files) closed(n *node) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, o := range fs.open {
+		if o.node == n {
+			return false
+		}
+	}
+	return true
+}
+
+// abort drops what is still open.
+func (fs *files) abort() {
+	fs.mu.Lock()
+	open := fs.open
+	fs.open = nil
+	fs.mu.Unlock()
+	for _, o := range open {
+		o.abort()
+	}
+}
+
+// outputFile is a file of Create.
+type outputFile struct {
+	group *group
+	node  *node
+	about *wire.CommittedFile
+	path  string
+
+	mu   sync.Mutex // a goroutine left behind may write while the attempt ends
+	file storage.File
+	err  error // why it can't be used any more
+}
+
+func (o *outputFile) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.file.Write(p)
+	o.about.Bytes += int64(n)
+	o.group.files.bytes.Add(int64(n))
+	if err != nil {
+		err = explainDisk(fmt.Errorf("write %s: %w", o.path, err), o.path)
+	}
+	return n, err
+}
+
+// Close keeps the file: it appears under its name when the job succeeds.
+func (o *outputFile) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		if errors.Is(o.err, fs.ErrClosed) {
+			return nil
+		}
+		return o.err
+	}
+	if o.err = o.file.Commit(); o.err != nil {
+		o.err = explainDisk(fmt.Errorf("complete %s: %w", o.path, o.err), o.path)
+		return o.err
+	}
+	o.err = fs.ErrClosed
+	o.group.files.keep(o)
+	return nil
+}
+
+func (o *outputFile) abort() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = errAttemptOver
+		_ = o.file.Abort() // what stays is removed with the temporary folder
+	}
+}
+
+// Open implements job.Runtime.
+func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
+	store, err := storage.For(s.Path)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	info, err := store.Stat(ctx, s.Path)
+	if err != nil {
+		return nil, asFile(err, s.Path)
+	}
+	if s.Version != "" && info.Version != s.Version {
+		return nil, &inputError{fmt.Errorf("input %s changed since the job was submitted (size %d then, %d now): submit the job again", s.Path, s.Size, info.Size)}
+	}
+	r, err := store.Open(ctx, s.Path, s.Offset, -1)
+	if err != nil {
+		return nil, asFile(err, s.Path)
+	}
+	n.At(s.Path, s.Offset)
+	return &inputFile{ReadCloser: r, path: s.Path, read: &n.read[n.group.nearest(s.Places)]}, nil
+}
+
+// inputFile counts what is read and names the file in errors.
+type inputFile struct {
+	io.ReadCloser
+	path string
+	read *atomic.Int64
+}
+
+func (f *inputFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.read.Add(int64(n))
+	if err != nil && err != io.EOF {
+		err = asFile(err, f.path)
+	}
+	return n, err
+}

@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// leftWriteMax is how long the end of a node waits for a write that a goroutine of
+// the program, left behind, is in the middle of.
+const leftWriteMax = time.Second
+
+// guard is an output port that stays correct when a goroutine that the program
+// left behind writes on while the engine ends the port.
+type guard struct {
+	port   channel.Port
+	name   string
+	group  *group
+	counts []*countedBytes // one for each of its connections
+	stored []storedPort    // those of its connections that are stored files
+
+	mu    sync.Mutex // held by each write
+	ended atomic.Bool
+}
+
+func (g *guard) Partitions() int { return g.port.Partitions() }
+
+func (g *guard) Write(ctx context.Context, partition int, record []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended.Load() {
+		return g.over()
+	}
+	for _, c := range g.counts {
+		c.bytes.Add(int64(len(record)))
+	}
+	return g.port.Write(ctx, partition, record)
+}
+
+func (g *guard) WriteBatch(ctx context.Context, partition int, b *job.Batch) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended.Load() {
+		return g.over()
+	}
+	for _, c := range g.counts {
+		c.bytes.Add(int64(len(b.Data)))
+	}
+	return g.port.WriteBatch(ctx, partition, b)
+}
+
+func (g *guard) over() error {
+	return fmt.Errorf("output %q: write after the node returned: %w", g.name, channel.ErrClosed)
+}
+
+// close completes the port's streams.
+func (g *guard) close(ctx context.Context) error {
+	if err := g.lock(); err != nil {
+		return err
+	}
+	defer g.mu.Unlock()
+	if err := g.port.Close(ctx); err != nil {
+		return err
+	}
+	for _, s := range g.stored {
+		g.group.keep(s)
+	}
+	return nil
+}
+
+// abort ends the streams as failed. When a goroutine left behind holds the port
+// there is nothing to end it with; the attempt has failed, and the connections
+// end with the process at the latest.
+func (g *guard) abort(cause error) {
+	if g.lock() == nil {
+		g.port.Abort(cause)
+		g.mu.Unlock()
+	}
+}
+
+// lock refuses new writes and waits for the one under way.
+func (g *guard) lock() error {
+	g.ended.Store(true)
+	if g.mu.TryLock() {
+		return nil
+	}
+	got := make(chan struct{})
+	given := make(chan struct{})
+	go func() {
+		g.mu.Lock()
+		select {
+		case got <- struct{}{}:
+		case <-given:
+			g.mu.Unlock()
+		}
+	}()
+	late := time.NewTimer(leftWriteMax)
+	defer late.Stop()
+	select {
+	case <-got:
+		return nil
+	case <-late.C:
+		close(given)
+		return fmt.Errorf("output %q: a goroutine of the program still writes though the node returned: wait for it before returning", g.name)
+	}
+}
+
+// storedPort is the writer of one stored channel file.
+type storedPort struct {
+	connection, from int
+	writer           *file.Writer
+}
+
+// keep notes a stored file that is complete, for the report of the end.
+func (g *group) keep(s storedPort) {
+	info := s.writer.Info()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stored = append(g.stored, &wire.StoredOutput{
+		Connection: uint32(s.connection), From: uint32(s.from), Bytes: info.Bytes, PartitionBytes: info.PartitionBytes,
+	})
+}
+
+// countedBytes counts what was written into one connection.
+type countedBytes struct {
+	kind  int // index in Work.channel_bytes
+	bytes atomic.Int64
+}

@@ -1,0 +1,140 @@
+// Package link is the socket pair between a launcher and one of its workers: each
+// message is a frame of four bytes of length, little-endian, and the message.
+package link
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+)
+
+// FrameMax is the largest frame: 256 MiB. A publish of two million files or an
+// input of four million stored outputs fits.
+const FrameMax = 256 << 20
+
+// keepMax is the largest buffer that a Conn keeps between messages.
+const keepMax = 1 << 20
+
+// WorkerFD is the file descriptor on which a worker finds its end.
+const WorkerFD = 3
+
+// ErrGarbled is matched by errors about bytes that are no frame: the stream can
+// not be read on.
+var ErrGarbled = errors.New("garbled message on the socket pair")
+
+// Conn is one end. Send may be called from any goroutine, Recv from one at a time.
+type Conn struct {
+	f *os.File
+	r *bufio.Reader
+
+	in []byte // Recv's buffer
+
+	mu  sync.Mutex
+	out []byte // Send's buffer
+}
+
+// New makes a Conn over an open socket.
+func New(f *os.File) *Conn { return &Conn{f: f, r: bufio.NewReaderSize(f, 32<<10)} }
+
+// Pair makes a socket pair: the launcher's end, and the file to hand to a worker.
+// The caller closes the file once the worker has started.
+func Pair() (*Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket pair for a worker: %w", err)
+	}
+	// Only the launcher's end: the flag belongs to the socket and the worker sets its own.
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, fmt.Errorf("socket pair for a worker: %w", err)
+	}
+	return New(os.NewFile(uintptr(fds[0]), "worker")), os.NewFile(uintptr(fds[1]), "launcher"), nil
+}
+
+// Inherited is the worker's end. Programs that the worker starts do not inherit it.
+func Inherited() (*Conn, error) {
+	unix.CloseOnExec(WorkerFD)
+	if err := unix.SetNonblock(WorkerFD, true); err != nil {
+		return nil, fmt.Errorf("file descriptor %d is not a launcher's socket: %w; a worker is started by a launcher, not by hand", WorkerFD, err)
+	}
+	return New(os.NewFile(WorkerFD, "launcher")), nil
+}
+
+// Send writes messages in one write.
+func (c *Conn) Send(messages ...proto.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	buf := c.out[:0]
+	for _, m := range messages {
+		start := len(buf)
+		buf = append(buf, 0, 0, 0, 0)
+		var err error
+		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf, m); err != nil {
+			return fmt.Errorf("encode message: %w", err)
+		}
+		size := len(buf) - start - 4
+		if size > FrameMax {
+			return fmt.Errorf("message of %d bytes is larger than %d", size, FrameMax)
+		}
+		binary.LittleEndian.PutUint32(buf[start:], uint32(size))
+	}
+	if cap(buf) <= keepMax {
+		c.out = buf
+	}
+	_, err := c.f.Write(buf)
+	return err
+}
+
+// Recv reads the next message into m. The error is io.EOF when the other end
+// closed between two messages.
+func (c *Conn) Recv(m proto.Message) error {
+	var head [4]byte
+	if _, err := io.ReadFull(c.r, head[:]); err != nil {
+		return err
+	}
+	size := int(binary.LittleEndian.Uint32(head[:]))
+	if size > FrameMax {
+		return fmt.Errorf("%w: a frame of %d bytes, at most %d", ErrGarbled, size, FrameMax)
+	}
+	buf, err := c.read(size)
+	if err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(buf, m); err != nil {
+		return fmt.Errorf("%w: %w", ErrGarbled, err)
+	}
+	return nil
+}
+
+// read reads size bytes, and takes no more memory than arrives: the length may
+// be garbage.
+func (c *Conn) read(size int) ([]byte, error) {
+	buf := c.in[:0]
+	for len(buf) < size {
+		step := min(size-len(buf), max(keepMax, len(buf)))
+		start := len(buf)
+		buf = append(buf, make([]byte, step)...)
+		if _, err := io.ReadFull(c.r, buf[start:]); err != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+	}
+	if cap(buf) <= keepMax {
+		c.in = buf
+	}
+	return buf, nil
+}
+
+// Ready reports whether a message, or a part of one, has arrived and waits in
+// the buffer. For the goroutine that calls Recv.
+func (c *Conn) Ready() bool { return c.r.Buffered() > 0 }
+
+// Close closes this end.
+func (c *Conn) Close() error { return c.f.Close() }

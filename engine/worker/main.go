@@ -1,0 +1,251 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/channel/store"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/proctree"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Variable is set to 1 in the environment of a worker and of nothing else.
+const Variable = "HAMADRYAD_WORKER"
+
+// Exit codes of a worker, for the launcher's log.
+const (
+	ExitDone     = 0  // told to end
+	ExitOrphan   = 70 // the launcher is gone or silent
+	ExitProtocol = 71 // what came over the socket made no sense
+	ExitStuck    = 72 // a program did not return when its attempt was over
+)
+
+// Main is the whole life of a worker process. It never returns.
+func Main(defs []job.Definition) {
+	// Processes whose parents end become this one's children, so that the
+	// end of a group finds them. Without the right to it they are found by their mark.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	os.Unsetenv(Variable)
+	conn, err := link.Inherited()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(ExitProtocol)
+	}
+	w := &worker{conn: conn, defs: defs}
+	os.Exit(w.serve())
+}
+
+// worker is the process. The goroutine of serve owns all but what says otherwise.
+type worker struct {
+	conn  *link.Conn // any goroutine may send
+	defs  []job.Definition
+	setup *wire.WorkerSetup
+	site  site
+
+	specs       []job.StageSpec
+	graph       *wire.Graph
+	plan        *graph.Plan
+	connections []indexed        // of graph
+	outputs     []string         // the job's output folders
+	files       []plan.LocalFile // of its commands
+	fetcher     *store.Fetcher
+
+	group    atomic.Pointer[group] // the one that runs; nil between two
+	watchdog *watchdog
+}
+
+// serve reads messages until the end, and returns the exit code.
+func (w *worker) serve() int {
+	for {
+		m := &wire.ToWorker{}
+		if err := w.conn.Recv(m); err != nil {
+			return w.broken(err)
+		}
+		if m.GetExit() {
+			w.end()
+			return ExitDone
+		}
+		if err := w.take(m); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			w.end()
+			return ExitProtocol
+		}
+	}
+}
+
+// broken ends the worker after its socket failed.
+func (w *worker) broken(err error) int {
+	w.end()
+	if errors.Is(err, link.ErrGarbled) {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return ExitProtocol
+	}
+	if !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, "worker: lost its launcher:", err)
+	}
+	return ExitOrphan
+}
+
+// end takes along what the worker's programs started.
+func (w *worker) end() { killDescendants() }
+
+// take acts on one message.
+func (w *worker) take(m *wire.ToWorker) error {
+	if s := m.GetSetup(); s != nil {
+		return w.begin(s)
+	}
+	if w.setup == nil {
+		return errors.New("a message came before the setup")
+	}
+	g := w.group.Load()
+	switch do := m.Do.(type) {
+	case *wire.ToWorker_Run:
+		return w.run(do.Run)
+	case *wire.ToWorker_Ping:
+		w.watchdog.fed()
+	case *wire.ToWorker_Peers:
+		if g.is(do.Peers.Attempt) {
+			g.meet(do.Peers)
+		}
+	case *wire.ToWorker_Sources:
+		if g.is(do.Sources.Attempt) {
+			g.inputs.update(do.Sources.Sources)
+		}
+	case *wire.ToWorker_Stop:
+		if g.is(do.Stop.Attempt) {
+			g.stop(do.Stop)
+		}
+	case *wire.ToWorker_Commit:
+		if g.is(do.Commit.Attempt) {
+			g.commit.settle(do.Commit)
+		}
+	}
+	return nil
+}
+
+// begin builds the job's graph. A job that can't be built here is reported; the
+// launcher then ends this process.
+func (w *worker) begin(s *wire.WorkerSetup) error {
+	if w.setup != nil {
+		return errors.New("a second setup")
+	}
+	w.setup = s
+	w.watchdog = startWatchdog(s.LeaseNs)
+	w.fetcher = store.NewFetcher(store.Options{})
+	go w.tick()
+	ready := &wire.WorkerReady{}
+	if err := w.build(s); err != nil {
+		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error(), messageMax)}
+	}
+	return w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
+}
+
+func (w *worker) build(s *wire.WorkerSetup) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("job %s: its builder panicked: %v\n%s", s.JobName, p, userStack())
+		}
+	}()
+	if w.site, err = parseSite(s.Environment); err != nil {
+		return err
+	}
+	blob, err := os.ReadFile(s.PlanPath)
+	if err != nil {
+		return fmt.Errorf("job %s: read its plan: %w", s.JobName, err)
+	}
+	p, err := plan.Decode(blob)
+	if err != nil {
+		return fmt.Errorf("job %s: %w", s.JobName, err)
+	}
+	g, err := plan.Build(w.defs, p)
+	if err != nil {
+		return err
+	}
+	if w.graph, err = plan.Graph(g); err != nil {
+		return fmt.Errorf("job %s: %w", p.Name, err)
+	}
+	if !slices.Equal(plan.Fingerprint(w.graph), s.Fingerprint) {
+		return fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
+	}
+	if w.plan, err = graph.Expand(w.graph, 0, anySize); err != nil {
+		return fmt.Errorf("job %s: %w", p.Name, err)
+	}
+	for _, stage := range w.graph.Stages {
+		stage.Inputs = nil // the worker reads the tasks; the sums were for the fingerprint
+	}
+	for i, c := range w.graph.Connections {
+		w.connections = append(w.connections, indexed{c, i})
+	}
+	w.outputs, w.files = g.Outputs(), p.Files
+	for _, stage := range g.Stages() {
+		w.specs = append(w.specs, stage.Spec())
+	}
+	return nil
+}
+
+// run starts a group in a goroutine of its own.
+func (w *worker) run(r *wire.RunGroup) error {
+	if w.graph == nil {
+		return nil // the launcher learns of the failure by the WorkerReady that is on its way
+	}
+	if w.group.Load() != nil {
+		return fmt.Errorf("attempt %d came while another runs", r.GetStart().GetAttempt())
+	}
+	g := newGroup(w, r)
+	w.group.Store(g)
+	go g.life()
+	return nil
+}
+
+// report sends a report. A launcher that does not take it is gone, and
+// then serve ends the process.
+func (w *worker) report(r *wire.Report) {
+	_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: r}})
+}
+
+// killDescendants ends every process that this one's programs left, and collects
+// those that have ended.
+func killDescendants() {
+	for range descendantRounds {
+		pids := proctree.Descendants()
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		if !collect() && len(pids) == 0 {
+			return
+		}
+	}
+}
+
+// descendantRounds bounds how often killDescendants looks again for processes
+// that were started meanwhile.
+const descendantRounds = 100
+
+// hasChildren reports, in one system call, whether this process has any child.
+func hasChildren() bool {
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return !errors.Is(err, unix.ECHILD)
+}
+
+// collect takes the exit codes of children that have ended, and reports whether
+// there were any. It is called only when no command of the group runs.
+func collect() bool {
+	any := false
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		if pid <= 0 && !errors.Is(err, unix.EINTR) {
+			return any
+		}
+		any = true
+	}
+}

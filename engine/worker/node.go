@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// processLog goes to standard error, which the launcher keeps as the log of the
+// attempt that runs.
+var processLog = slog.New(slog.NewTextHandler(os.Stderr, nil))
+
+// node is one running node: the engine's side of job.Node.
+type node struct {
+	group  *group
+	spec   *job.StageSpec
+	stage  int
+	index  int
+	task   job.Task
+	memory int64
+	ins    []*inPort // in order of the graph
+	outs   map[string]*guard
+	outAll []*guard // in order of the graph
+	log    func() *slog.Logger
+	read   localityBytes
+	toRead atomic.Int64
+
+	executing atomic.Bool
+	progress  atomic.Uint64 // bits of a float64; NaN: the program said nothing
+
+	mu       sync.Mutex
+	counters map[string]int64
+	atPath   string
+	atOffset int64
+}
+
+// inPort is one input port of a node.
+type inPort struct {
+	name  string
+	merge *channel.Merge
+	left  int // sources that are not added yet; guarded by inputs.mu
+}
+
+var _ job.Runtime = (*node)(nil)
+
+func newNode(g *group, stage, index int) *node {
+	n := &node{group: g, spec: &g.w.specs[stage], stage: stage, index: index, outs: map[string]*guard{}}
+	if n.spec.Tasks != nil {
+		n.task = n.spec.Tasks[index]
+		n.toRead.Store(n.task.Bytes())
+	}
+	n.progress.Store(math.Float64bits(math.NaN()))
+	n.log = sync.OnceValue(func() *slog.Logger {
+		return processLog.With("stage", n.spec.Name, "node", n.index)
+	})
+	return n
+}
+
+// shareMemory gives each node what its stage asks for, and what is left in equal
+// parts to those whose stage does not say.
+func shareMemory(total int64, nodes []*node) {
+	unsaid := int64(0)
+	for _, n := range nodes {
+		n.memory = n.spec.Memory
+		total -= n.memory
+		if n.memory == 0 {
+			unsaid++
+		}
+	}
+	for _, n := range nodes {
+		if n.memory == 0 {
+			n.memory = max(total, 0) / unsaid
+		}
+	}
+}
+
+// life runs the node and ends its channels.
+func (n *node) life() {
+	err := n.program()
+	if err == nil {
+		err = n.finish()
+	}
+	if err != nil {
+		// The group's failure is recorded before the channels of this node fail, so
+		// that the nodes at their other ends do not count as the cause.
+		if n.group.ctx.Err() == nil || !n.group.failed() {
+			n.group.fail(n, err)
+		}
+		n.abandon(err)
+	}
+}
+
+// program runs the user's code and turns a panic into an error.
+func (n *node) program() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{value: p, stack: userStack()}
+		}
+	}()
+	run := n.spec.Program
+	if n.spec.Command != nil {
+		run = n.command
+	}
+	return run(n.group.ctx, job.NewNode(n))
+}
+
+// finish gives up what is unread and completes the outputs.
+func (n *node) finish() error {
+	for _, in := range n.ins {
+		_ = in.merge.Close() // what is unread is not wanted; its failures no longer matter
+	}
+	for _, out := range n.outAll {
+		if err := out.close(n.group.ctx); err != nil {
+			return err
+		}
+	}
+	if !n.group.files.closed(n) {
+		return fmt.Errorf("the program returned without closing a file it created: close each file of Create to keep it")
+	}
+	return nil
+}
+
+// abandon ends all channels as failed.
+func (n *node) abandon(cause error) {
+	for _, in := range n.ins {
+		_ = in.merge.Close()
+	}
+	for _, out := range n.outAll {
+		out.abort(cause)
+	}
+}
+
+// Info implements job.Runtime.
+func (n *node) Info() job.Info {
+	_ = n.group.scratch() // a failure shows, with the path, at the first use
+	return job.Info{
+		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes,
+		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(),
+	}
+}
+
+// folder is the node's own folder for temporary files; the group's own where it
+// has one node. It is made with the first call of Info.
+func (n *node) folder() string {
+	if len(n.group.nodes) == 1 {
+		return n.group.run.Scratch
+	}
+	path := filepath.Join(n.group.run.Scratch, "n"+strconv.Itoa(n.stage)+"."+strconv.Itoa(n.index))
+	_ = os.MkdirAll(path, 0o755) // likewise
+	return path
+}
+
+// Task implements job.Runtime.
+func (n *node) Task() job.Task { return n.task }
+
+// Input implements job.Runtime.
+func (n *node) Input(port string) (job.Input, error) {
+	for _, in := range n.ins {
+		if in.name == port {
+			return in.merge, nil
+		}
+	}
+	return nil, fmt.Errorf("stage %q has no connected input port %q", n.spec.Name, port)
+}
+
+// Output implements job.Runtime.
+func (n *node) Output(port string) (job.Output, error) {
+	if out := n.outs[port]; out != nil {
+		return out, nil
+	}
+	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
+}
+
+// Count implements job.Runtime.
+func (n *node) Count(name string, delta int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.counters == nil {
+		n.counters = map[string]int64{}
+	}
+	n.counters[name] += delta
+}
+
+// Progress implements job.Runtime.
+func (n *node) Progress(done float64) {
+	if done >= 0 && done <= 1 {
+		n.progress.Store(math.Float64bits(done))
+	}
+}
+
+// At implements job.Runtime.
+func (n *node) At(path string, offset int64) {
+	n.mu.Lock()
+	n.atPath, n.atOffset = path, offset
+	n.mu.Unlock()
+}
+
+// origin tells where the record at hand came from, as far as that is known.
+func (n *node) origin() string {
+	n.mu.Lock()
+	path, offset := n.atPath, n.atOffset
+	n.mu.Unlock()
+	if path != "" {
+		return path + ":" + strconv.FormatInt(offset, 10)
+	}
+	for _, in := range n.ins {
+		if c := in.merge.Counts(); c.Records > 0 {
+			return fmt.Sprintf("input %s, within the batch that ends with record %d", in.name, c.Records)
+		}
+	}
+	return ""
+}
+
+// Executing implements job.Runtime.
+func (n *node) Executing() { n.executing.Store(true) }
+
+// Stopping implements job.Runtime.
+func (n *node) Stopping() <-chan struct{} { return n.group.stopping }
+
+// StopDeadline implements job.Runtime.
+func (n *node) StopDeadline() time.Time {
+	n.group.mu.Lock()
+	defer n.group.mu.Unlock()
+	return n.group.deadline
+}
+
+// AskCommit implements job.Runtime.
+func (n *node) AskCommit(ctx context.Context) error { return n.group.askCommit(ctx) }
+
+// Log implements job.Runtime.
+func (n *node) Log() *slog.Logger { return n.log() }
+
+// errNoGrant is matched by AskCommit's refusals.
+var errNoGrant = errors.New("this attempt may not commit")
+
+// commit is the state of the group's one grant.
+type commit struct {
+	once    sync.Once // asks
+	settle1 sync.Once
+	settled chan struct{}
+	err     error // after settled
+}
+
+// settle takes in the manager's word. Only the first counts.
+func (c *commit) settle(verdict verdict) {
+	c.settle1.Do(func() {
+		if !verdict.GetGranted() {
+			c.err = fmt.Errorf("%w: %s", errNoGrant, verdict.GetReason())
+		}
+		close(c.settled)
+	})
+}
+
+type verdict interface {
+	GetGranted() bool
+	GetReason() string
+}

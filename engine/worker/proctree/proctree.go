@@ -1,0 +1,204 @@
+// Package proctree finds, freezes and ends whole trees of processes, also those
+// members that left their process group or whose parents are gone. It reads
+// /proc; a tree is told by parent links and by a mark in the environment.
+package proctree
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// roundsMax bounds how often a signal looks for processes that were started
+// while it went round. A tree that forks faster than that is not caught in one call.
+const roundsMax = 50
+
+// Mark is a NAME=value in the environment that all members of a tree inherit. The
+// empty Mark is no mark.
+type Mark string
+
+// process is what one entry of /proc says.
+type process struct {
+	pid, parent, session int
+	state                byte
+}
+
+// Stop freezes the tree of root: root first, so that it starts nothing more.
+func Stop(root int, mark Mark) error { return spread(root, mark, unix.SIGSTOP) }
+
+// Continue thaws the tree, root last.
+func Continue(root int, mark Mark) error {
+	members := Members(root, mark)
+	slices.Reverse(members)
+	return signal(members, unix.SIGCONT)
+}
+
+// Kill ends the tree. It is frozen first, so that nothing escapes by a fork.
+// Members with the mark are found also when root has ended already.
+func Kill(root int, mark Mark) error {
+	// Freezing fails for what ended meanwhile, and what is left is killed anyway.
+	frozen := spread(root, mark, unix.SIGSTOP)
+	return errors.Join(frozen, signal(Members(root, mark), unix.SIGKILL))
+}
+
+// KillMarked ends every process that carries the mark, but this one.
+func KillMarked(mark Mark) error {
+	for range roundsMax {
+		members := Members(0, mark)
+		if len(members) == 0 {
+			return nil
+		}
+		if err := signal(members, unix.SIGKILL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread signals all members until a round finds no new one.
+func spread(root int, mark Mark, s unix.Signal) error {
+	seen := map[int]bool{}
+	for range roundsMax {
+		var fresh []int
+		for _, pid := range Members(root, mark) {
+			if !seen[pid] {
+				seen[pid] = true
+				fresh = append(fresh, pid)
+			}
+		}
+		if len(fresh) == 0 {
+			return nil
+		}
+		if err := signal(fresh, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signal sends s to each. One that ended meanwhile is no error.
+func signal(pids []int, s unix.Signal) error {
+	var errs []error
+	for _, pid := range pids {
+		if err := unix.Kill(pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Members lists root, all that descends from it or is in its session, and all
+// that carries the mark; root first, then in order of process id. Never the calling process,
+// nor what has ended and only waits for its parent. Root 0 is no root.
+func Members(root int, mark Mark) []int {
+	all := list()
+	in := map[int]bool{}
+	self := os.Getpid()
+	for _, p := range all {
+		if p.pid == self {
+			continue
+		}
+		if root != 0 && (p.pid == root || p.session == root) || mark != "" && carries(p.pid, mark) {
+			in[p.pid] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if p.pid != self && !in[p.pid] && (in[p.parent] || p.parent == root && root != 0) {
+				in[p.pid] = true
+				grown = true
+			}
+		}
+	}
+	return ordered(all, in, root)
+}
+
+// Descendants lists what descends from this process, in order of process id.
+func Descendants() []int {
+	all := list()
+	in := map[int]bool{os.Getpid(): true}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if !in[p.pid] && in[p.parent] {
+				in[p.pid] = true
+				grown = true
+			}
+		}
+	}
+	delete(in, os.Getpid())
+	return ordered(all, in, 0)
+}
+
+func ordered(all []process, in map[int]bool, root int) []int {
+	var pids []int
+	for _, p := range all {
+		if in[p.pid] && p.state != 'Z' && p.state != 'X' {
+			pids = append(pids, p.pid)
+		}
+	}
+	slices.Sort(pids)
+	if i := slices.Index(pids, root); i > 0 {
+		pids = slices.Insert(slices.Delete(pids, i, i+1), 0, root)
+	}
+	return pids
+}
+
+// list reads /proc. A process that ends meanwhile is left out.
+func list() []process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var all []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		if p, ok := parse(pid, string(stat)); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// parse reads a stat line. The command's name is in parentheses and may hold any
+// character, so fields are counted from the last parenthesis.
+func parse(pid int, stat string) (process, bool) {
+	end := strings.LastIndexByte(stat, ')')
+	if end < 0 {
+		return process{}, false
+	}
+	fields := strings.Fields(stat[end+1:])
+	if len(fields) < 4 {
+		return process{}, false
+	}
+	parent, err1 := strconv.Atoi(fields[1])
+	session, err2 := strconv.Atoi(fields[3])
+	return process{pid, parent, session, fields[0][0]}, err1 == nil && err2 == nil
+}
+
+// carries reports whether a process started with the mark in its environment.
+func carries(pid int, mark Mark) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if string(v) == string(mark) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package worker
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// site holds what a launcher sets for all its workers' channels.
+type site struct {
+	fileCodec block.Codec // of file channels whose author chose none
+	tcpCodec  block.Codec // of tcp channels whose author chose none
+	spillMax  int64       // bytes of spills of one shm channel; 0: the channel's default
+}
+
+// parseSite reads the properties "file-codec", "tcp-codec" and "spill-max".
+func parseSite(properties []*wire.Property) (site, error) {
+	s := site{fileCodec: block.DefaultCodec, tcpCodec: block.None}
+	for _, p := range properties {
+		var err error
+		switch p.Name {
+		case "file-codec":
+			s.fileCodec, err = block.ParseCodec(p.Value)
+		case "tcp-codec":
+			s.tcpCodec, err = block.ParseCodec(p.Value)
+		case "spill-max":
+			s.spillMax, err = strconv.ParseInt(p.Value, 10, 64)
+		default:
+			err = fmt.Errorf("unknown name; a launcher of this release sets file-codec, tcp-codec and spill-max")
+		}
+		if err != nil {
+			return s, fmt.Errorf("worker setting %s=%s: %w", p.Name, p.Value, err)
+		}
+	}
+	return s, nil
+}
+
+func codecOf(c wire.Codec, site block.Codec) block.Codec {
+	switch c {
+	case wire.Codec_CODEC_NONE:
+		return block.None
+	case wire.Codec_CODEC_LZ4:
+		return block.LZ4
+	case wire.Codec_CODEC_ZSTD:
+		return block.ZSTD
+	}
+	return site
+}
