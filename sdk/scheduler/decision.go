@@ -15,7 +15,8 @@ type Decisions struct {
 	Answers []Answer
 	// Settings accepts or rejects a SettingChanged event.
 	Settings []SettingsVerdict
-	// Waiting says why jobs wait; sent when a job's reason changes.
+	// Waiting says why jobs wait; sent when a job's reason changes. The manager
+	// forgets all of it when a policy starts.
 	Waiting []Waiting
 	// Notes the policy wants logged and delivered to it again on replay.
 	Notes []Note

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// vainMax is how many preemptions in a row may be refused before the policy is
+// said to ask in vain for ever.
+const vainMax = 200
+
+// faultsMax bounds the list of faults; one is enough to fail.
+const faultsMax = 20
+
+func (c *Cluster) fault(format string, args ...any) {
+	if len(c.Faults) < faultsMax {
+		c.Faults = append(c.Faults, fmt.Sprintf("round %d: ", c.number)+fmt.Sprintf(format, args...))
+	}
+}
+
+// Apply takes the answer to a round, in the contract's order. Each decision gets
+// one outcome in the next round.
+func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
+	if round != c.number {
+		c.fault("an answer to round %d was dropped", round)
+		return
+	}
+	for i, x := range d.Refuse {
+		c.outcome(scheduler.Outcome{Kind: scheduler.DecisionRefuse, Index: i}, c.refuse(x))
+	}
+	for i, x := range d.Admit {
+		c.outcome(scheduler.Outcome{Kind: scheduler.DecisionAdmit, Index: i}, c.letIn(x))
+	}
+	for i, x := range d.Preempt {
+		reason := c.preempt(x)
+		t := c.outcome(scheduler.Outcome{Kind: scheduler.DecisionPreempt, Index: i, Preempt: x}, reason)
+		if reason == scheduler.NotRefused {
+			c.sets[len(c.sets)-1].tale = t
+		}
+	}
+	for i, x := range d.Resume {
+		reason, r := c.mayResume(x)
+		c.outcome(scheduler.Outcome{Kind: scheduler.DecisionResume, Index: i}, reason)
+		if reason == scheduler.NotRefused {
+			c.resume(r)
+		}
+	}
+	for i, x := range d.Launch {
+		c.applyLaunch(i, x)
+	}
+	c.wakeAt = d.WakeAt
+	if d.WakeAt != 0 && d.WakeAt <= c.now {
+		c.wakeAt = c.now + 1
+	}
+	c.answers(d)
+}
+
+// outcome tells what became of a decision. A refusal that no race excuses is the
+// policy's fault; protection and the arithmetic of a preemption are the
+// manager's, and may be tried.
+func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) telling {
+	o.At, o.Round, o.Accepted, o.Reason = c.now, c.number, reason == scheduler.NotRefused, reason
+	switch {
+	case reason == scheduler.NotRefused:
+		if o.Kind == scheduler.DecisionPreempt {
+			c.vain = 0
+		}
+	case reason == scheduler.Protected, reason == scheduler.NothingGained:
+		if c.vain++; c.vain == vainMax {
+			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, reason)
+		}
+	case c.racy:
+		c.Tally.StaleRefusals++
+	default:
+		c.fault("%s %d was refused: %s (%+v%+v)", o.Kind, o.Index, reason, o.Launch, o.Preempt)
+	}
+	return c.tell(o)
+}
+
+func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {
+	o := scheduler.Outcome{Kind: scheduler.DecisionLaunch, Index: i, Launch: x}
+	b, reason := c.mayLaunch(x)
+	if reason != scheduler.NotRefused {
+		c.outcome(o, reason)
+		return
+	}
+	c.draw(b, x.Launchers)
+	o.Attempts = c.launch(b, x.Launchers)
+	c.Tally.Launches++
+	b.tale = append(b.tale, c.outcome(o, scheduler.NotRefused))
+}
+
+func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReason) {
+	b := c.bundle(x.Bundle)
+	switch {
+	case b == nil && uint64(x.Bundle) > c.ids:
+		return nil, scheduler.UnknownID
+	case b == nil || b.state != ready && !b.twice:
+		return nil, scheduler.NotReady
+	case len(x.Launchers) != len(b.groups):
+		return nil, scheduler.WrongShape
+	}
+	r := c.room(b.job.info.ID, nil)
+	for i, id := range x.Launchers {
+		l := c.launcher(id)
+		if l == nil || l.draining || slices.Contains(b.avoid, id) {
+			return nil, scheduler.LauncherUnavailable
+		}
+		g := b.groups[i]
+		if !r.take(id, g.Kind, g.Slots, g.Memory) {
+			return nil, scheduler.NoCapacity
+		}
+	}
+	return b, scheduler.NotRefused
+}
+
+func (c *Cluster) mayResume(x scheduler.Resume) (scheduler.RefusalReason, *run) {
+	a := c.attempt(x.Attempt)
+	switch {
+	case a == nil && uint64(x.Attempt) > c.ids:
+		return scheduler.UnknownID, nil
+	case a == nil || a.state != suspended:
+		return scheduler.NotSuspended, nil
+	case !c.resumable(a.run):
+		return scheduler.NoCapacity, nil
+	}
+	return scheduler.NotRefused, a.run
+}
+
+func (c *Cluster) letIn(x scheduler.Admit) scheduler.RefusalReason {
+	j, reason := c.takeAsked(x.Job)
+	if j != nil {
+		c.Tally.Admitted++
+		c.admit(j)
+	}
+	return reason
+}
+
+func (c *Cluster) refuse(x scheduler.Refuse) scheduler.RefusalReason {
+	j, reason := c.takeAsked(x.Job)
+	if j != nil {
+		c.Tally.RefusedJobs++
+		if x.Reason == "" {
+			c.fault("%s was refused without a reason", x.Job)
+		}
+	}
+	return reason
+}
+
+func (c *Cluster) takeAsked(id scheduler.JobID) (*job, scheduler.RefusalReason) {
+	i := slices.IndexFunc(c.asked, func(j *job) bool { return j.info.ID == id })
+	switch {
+	case i >= 0:
+		j := c.asked[i]
+		c.asked = slices.Delete(c.asked, i, i+1)
+		return j, scheduler.NotRefused
+	case id > c.jobIDs:
+		return nil, scheduler.UnknownID
+	}
+	return nil, scheduler.NotAsked
+}

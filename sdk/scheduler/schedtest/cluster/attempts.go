@@ -1,0 +1,244 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// launch makes attempts of a bundle; the checks are done.
+func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
+	r := &run{bundle: b, second: b.state == launched}
+	b.state, b.twice = launched, false
+	b.runs = append(b.runs, r)
+	layer := b.job.spec.Layers[b.layer]
+	var ids []scheduler.AttemptID
+	for i := range b.groups {
+		l := c.launcher(where[i])
+		// Groups of a bundle take about equally long, and no two just as long.
+		left := layer.Run/2 + time.Duration(c.rng.Int64N(int64(layer.Run)))
+		a := &attempt{
+			id: scheduler.AttemptID(c.id()), run: r, group: i, need: &b.groups[i], on: l,
+			left: max(left, time.Millisecond), shuffles: layer.Shuffles,
+		}
+		ids = append(ids, a.id)
+		r.attempts = append(r.attempts, a)
+		l.attempts = append(l.attempts, a)
+		c.tallyPlace(a)
+		c.After(startDelay, func() { c.start(a) })
+	}
+	return ids
+}
+
+func (c *Cluster) tallyPlace(a *attempt) {
+	if len(a.need.Places) == 0 {
+		return
+	}
+	c.Tally.Located++
+	if a.need.Places[0].Host == a.on.info.Host {
+		c.Tally.Local++
+	}
+}
+
+// about tells an event of a bundle and keeps it for snapshots.
+func (c *Cluster) about(b *bundle, e scheduler.Event) {
+	b.tale = append(b.tale, c.tell(e))
+}
+
+func (a *attempt) live() bool { return slices.Contains(a.run.attempts, a) }
+
+func (c *Cluster) start(a *attempt) {
+	if !a.live() || a.state != assigned {
+		return
+	}
+	b := a.run.bundle
+	c.about(b, scheduler.AttemptStarted{
+		At: c.now, Attempt: a.id, Job: b.job.info.ID, Bundle: b.id, Group: a.group,
+		Stage: a.need.Stage, Launcher: a.on.id, Speculative: a.run.second,
+	})
+	c.goOn(a)
+}
+
+// goOn lets an attempt run for what it has left.
+func (c *Cluster) goOn(a *attempt) {
+	a.state, a.since = running, c.now
+	a.life++
+	life, b := a.life, a.run.bundle
+	still := func() bool { return a.live() && a.life == life }
+	c.After(a.left/2, func() {
+		if still() {
+			c.halfway(a)
+		}
+	})
+	if b.failures == 0 && b.job.spec.Layers[b.layer].FailOnce {
+		c.After(a.left*3/4, func() {
+			if still() {
+				c.end(a, scheduler.Failed, 0)
+			}
+		})
+		return
+	}
+	c.After(a.left, func() {
+		if still() {
+			c.end(a, scheduler.Finished, 0)
+		}
+	})
+}
+
+func (c *Cluster) halfway(a *attempt) {
+	if a.shuffles {
+		c.about(a.run.bundle, scheduler.AttemptPhase{At: c.now, Attempt: a.id, Phase: scheduler.PhaseExecute})
+		a.shuffles = false
+	}
+	if c.Abilities.Has(scheduler.AbilityProgress) {
+		c.about(a.run.bundle, scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: 0.5, Work: scheduler.Work{Running: c.ran(a)}})
+	}
+}
+
+func (c *Cluster) ran(a *attempt) time.Duration {
+	if a.state == running {
+		return a.ran + c.now.Sub(a.since)
+	}
+	return a.ran
+}
+
+func (c *Cluster) suspend(a *attempt) {
+	spent := c.now.Sub(a.since)
+	a.ran += spent
+	a.left = max(a.left-spent, time.Millisecond)
+	a.state = suspended
+	a.life++
+	life := a.life
+	c.about(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
+	c.Tally.Suspensions++
+	if c.Abilities.Has(scheduler.AbilityResume) {
+		return
+	}
+	c.After(suspendMax, func() {
+		if a.live() && a.life == life {
+			c.end(a, scheduler.Preempted, 0)
+		}
+	})
+}
+
+func (c *Cluster) resume(r *run) {
+	for _, a := range r.attempts {
+		c.about(r.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
+		c.goOn(a)
+		c.Tally.Resumptions++
+	}
+}
+
+// resumable says whether all of a run is suspended and its slots are free.
+func (c *Cluster) resumable(r *run) bool {
+	room := c.room(0, nil)
+	for _, a := range r.attempts {
+		if a.state != suspended || !room.take(a.on.id, a.need.Kind, a.need.Slots, 0) {
+			return false
+		}
+	}
+	return len(r.attempts) > 0
+}
+
+// drop takes an attempt out of the books and tells of its end.
+func (c *Cluster) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
+	a.ran = c.ran(a)
+	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
+	a.on.attempts = slices.DeleteFunc(a.on.attempts, func(x *attempt) bool { return x == a })
+	a.run.bundle.twice = false
+	c.about(a.run.bundle, scheduler.AttemptEnded{
+		At: c.now, Attempt: a.id, Outcome: outcome, Work: scheduler.Work{Running: a.ran}, For: beneficiary,
+	})
+	a.life++
+}
+
+// end ends an attempt and does what follows for its bundle and its job.
+func (c *Cluster) end(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
+	if !a.live() {
+		return // ended with a peer
+	}
+	r, b := a.run, a.run.bundle
+	c.drop(a, outcome, beneficiary)
+	if outcome == scheduler.Finished {
+		c.attemptFinished(a, r, b)
+		return
+	}
+	for _, peer := range slices.Clone(r.attempts) {
+		o := outcome
+		if o == scheduler.Failed {
+			o = scheduler.Killed
+		}
+		c.drop(peer, o, beneficiary)
+	}
+	b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == r })
+	if outcome == scheduler.Failed {
+		c.Tally.Failed++
+		b.failures++
+		if len(b.avoid) == 0 && len(c.launchers) > 2 {
+			b.avoid = []scheduler.LauncherID{a.on.id}
+		} else {
+			b.avoid = nil
+		}
+	}
+	if len(b.runs) > 0 || b.state != launched {
+		return
+	}
+	b.state, b.tale = waiting, nil
+	if b.failures >= failuresMax {
+		c.endJob(b.job, scheduler.JobFailed)
+		return
+	}
+	c.refresh(b.job)
+}
+
+// attemptFinished: the first group of twins to commit wins for its run.
+func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
+	r.done++
+	b.outputs = append(b.outputs, a.on.id)
+	for _, twin := range slices.Clone(b.runs) {
+		if twin == r {
+			continue
+		}
+		for _, x := range slices.Clone(twin.attempts) {
+			c.drop(x, scheduler.Killed, 0)
+		}
+		b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == twin })
+	}
+	if r.done < len(b.groups) {
+		return
+	}
+	b.runs, b.state, b.avoid = nil, finished, nil
+	c.Tally.Finished++
+	for _, other := range b.job.bundles {
+		if other.state != finished {
+			c.refresh(b.job)
+			return
+		}
+	}
+	c.endJob(b.job, scheduler.JobSucceeded)
+}
+
+// Straggle lets the nth running bundle be wanted twice.
+func (c *Cluster) Straggle(n int) {
+	var all []*bundle
+	for _, j := range c.jobs {
+		for _, b := range j.bundles {
+			if b.state == launched && len(b.runs) == 1 && !b.twice && !b.runs[0].leaving && b.runs[0].done == 0 && b.runs[0].attempts[0].state == running {
+				all = append(all, b)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	b := all[n%len(all)]
+	b.twice = true
+	var avoid []scheduler.LauncherID
+	for _, a := range b.runs[0].attempts {
+		avoid = append(avoid, a.on.id)
+	}
+	slices.Sort(avoid)
+	b.avoid = slices.Compact(avoid)
+	c.about(b, scheduler.BundleWantedTwice{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: slices.Clone(b.avoid)})
+}

@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+type launcher struct {
+	id       scheduler.LauncherID
+	info     scheduler.LauncherJoined
+	draining bool
+	tale     []telling
+	attempts []*attempt
+}
+
+// Join adds a launcher. Name is also its host; a launcher that was lost and
+// joins under its old name has its old id.
+func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots ...scheduler.SlotCount) {
+	if c.launcher(id) != nil {
+		return
+	}
+	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
+	l := &launcher{id: id, info: scheduler.LauncherJoined{
+		At: c.now, Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory,
+	}}
+	l.tale = append(l.tale, c.tell(l.info))
+	i, _ := slices.BinarySearchFunc(c.launchers, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
+	c.launchers = slices.Insert(c.launchers, i, l)
+}
+
+// Host returns the host name of a launcher.
+func Host(id scheduler.LauncherID) string { return fmt.Sprint("host-", id) }
+
+func (c *Cluster) launcher(id scheduler.LauncherID) *launcher {
+	for _, l := range c.launchers {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// Drain starts or ends a drain.
+func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
+	l := c.launcher(id)
+	if l == nil || l.draining == draining {
+		return
+	}
+	l.draining = draining
+	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: id, Draining: draining}))
+}
+
+// Lose takes a launcher away with all it runs and stores.
+func (c *Cluster) Lose(id scheduler.LauncherID) {
+	l := c.launcher(id)
+	if l == nil {
+		return
+	}
+	c.tell(scheduler.LauncherLost{At: c.now, Launcher: id, Reason: "went away"})
+	c.launchers = slices.DeleteFunc(c.launchers, func(x *launcher) bool { return x == l })
+	delete(c.offered, id)
+	for _, s := range c.sets {
+		s.held = slices.DeleteFunc(s.held, func(h holding) bool { return h.launcher == id })
+	}
+	for _, a := range slices.Clone(l.attempts) {
+		c.end(a, scheduler.Lost, 0)
+	}
+	for _, j := range c.jobs {
+		c.lostOutputs(j, id)
+	}
+}
+
+// offer adds up what a launcher has to give.
+func (c *Cluster) offer(l *launcher) scheduler.Offer {
+	o := scheduler.Offer{Launcher: l.id}
+	for _, a := range l.attempts {
+		if a.state == suspended {
+			o.Suspended++
+			o.Held += a.need.Memory
+		}
+	}
+	o.Reserved = c.reservations(l)
+	if l.draining {
+		return o
+	}
+	for _, s := range l.info.Slots {
+		if n := c.freeSlots(l, s.Kind); n > 0 {
+			o.Free = append(o.Free, scheduler.SlotCount{Kind: s.Kind, Count: n})
+		}
+	}
+	o.Memory = c.freeMemory(l)
+	return o
+}
+
+// freeSlots and freeMemory count what is neither taken nor reserved.
+func (c *Cluster) freeSlots(l *launcher, kind scheduler.SlotKind) int {
+	n := 0
+	for _, s := range l.info.Slots {
+		if s.Kind == kind {
+			n = s.Count
+		}
+	}
+	for _, a := range l.attempts {
+		if a.need.Kind == kind && a.state != suspended {
+			n -= a.need.Slots
+		}
+	}
+	for _, r := range c.reservations(l) {
+		if r.Kind == kind {
+			n -= r.Slots
+		}
+	}
+	return n
+}
+
+func (c *Cluster) freeMemory(l *launcher) int64 {
+	m := l.info.Memory
+	for _, a := range l.attempts {
+		m -= a.need.Memory
+	}
+	for _, r := range c.reservations(l) {
+		m -= r.Memory
+	}
+	return m
+}
+
+// reservations adds up what is held for each job and kind at a launcher.
+func (c *Cluster) reservations(l *launcher) []scheduler.Reservation {
+	var all []scheduler.Reservation
+	for _, s := range c.sets {
+		for _, h := range s.held {
+			if h.launcher != l.id {
+				continue
+			}
+			i := slices.IndexFunc(all, func(r scheduler.Reservation) bool { return r.Job == s.job && r.Kind == h.kind })
+			if i < 0 {
+				i = len(all)
+				all = append(all, scheduler.Reservation{Job: s.job, Kind: h.kind})
+			}
+			all[i].Slots += h.slots
+			all[i].Memory += h.memory
+		}
+	}
+	slices.SortFunc(all, func(a, b scheduler.Reservation) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Kind, b.Kind))
+	})
+	// The memory of a job's reservation counts once, on its first kind.
+	for i := len(all) - 1; i > 0; i-- {
+		if all[i].Job == all[i-1].Job {
+			all[i-1].Memory += all[i].Memory
+			all[i].Memory = 0
+		}
+	}
+	return all
+}

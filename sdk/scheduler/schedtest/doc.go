@@ -1,0 +1,32 @@
+// Package schedtest is the conformance kit that every policy runs, in process and
+// as a plug-in.
+//
+//	func TestConformance(t *testing.T) {
+//		schedtest.Run(t, fifo.New, schedtest.Options{})
+//	}
+//
+// The kit plays games with a policy: the stories in testdata/stories, and random
+// games from seeds, on the small manager of package cluster. It demands
+//
+//   - answers without error, in time and within the limits;
+//   - decisions that the policy could know to be right: nothing launched that is
+//     not ready, twice, half, or beyond the offer, except when the world moved
+//     while it thought;
+//   - that every job ends once no more come, unless it was refused;
+//   - the same decisions for the same rounds; also after restarts from a snapshot
+//     (and a checkpoint, with the ability) at random rounds, where reasons for
+//     waiting are compared by what stands, not by when they were sent;
+//   - that Explain knows every live job, and that Explain and Status change
+//     nothing: they are called in one play of a game and not in the other;
+//   - strict settings: an unknown key is refused with its line by Check, by Start,
+//     and as a new version, which leaves the old one in force;
+//   - every admission and page answered, refusals with a reason;
+//   - an end when it is told to terminate.
+//
+// Being work conserving is not demanded, as a policy may wait for locality or
+// keep slots back.
+//
+// Check is the same without package testing, for commands; Compare plays one game
+// through two drivers, such as a value and its plug-in, and demands the same
+// decisions.
+package schedtest

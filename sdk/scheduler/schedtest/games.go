@@ -1,0 +1,145 @@
+package schedtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// specialKind is a second kind of slot, so that gangs mix kinds.
+const specialKind scheduler.SlotKind = "special"
+
+// game is a world to be planned: what happens to it, whatever the policy does.
+type game struct {
+	name string
+	seed uint64
+	plan func(*cluster.Cluster, Options)
+}
+
+// games lists the stories, then the random games.
+func games(o Options) []game {
+	var all []game
+	if !o.NoStories {
+		all = stories()
+	}
+	for i := range o.Seeds {
+		seed := o.First + uint64(i)
+		all = append(all, game{fmt.Sprintf("seed %d", seed), seed, func(c *cluster.Cluster, o Options) { random(c, o, seed) }})
+	}
+	return all
+}
+
+const (
+	gib = int64(1) << 30
+	// Two launchers never go, and each alone can hold any bundle there is, so
+	// that every job can end.
+	steady       = 2
+	launchersMax = 7
+	span         = 40 * time.Second // in which all that is planned happens
+)
+
+// planner draws a random game.
+type planner struct {
+	*cluster.Cluster
+	rng *rand.Rand
+	o   Options
+}
+
+func random(c *cluster.Cluster, o Options, seed uint64) {
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), o} //nolint:gosec // seeded on purpose
+	for id := scheduler.LauncherID(1); id <= steady; id++ {
+		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: specialKind, Count: 3})
+	}
+	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
+		p.comesAndGoes(id)
+	}
+	for range 3 + p.rng.IntN(8) {
+		spec := p.job()
+		p.at(func() { c.Submit(spec) })
+	}
+	p.trouble()
+	c.After(span, c.Grow)
+}
+
+func (p *planner) at(do func()) { p.After(p.when(), do) }
+
+func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
+
+func (p *planner) comesAndGoes(id scheduler.LauncherID) {
+	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
+	join := func() {
+		p.Join(id, cluster.Rack(id), memory, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
+	}
+	p.After(p.when()/4, join)
+	if p.rng.IntN(2) == 0 {
+		p.at(func() { p.Lose(id) })
+		p.at(join)
+	}
+}
+
+func (p *planner) job() cluster.Spec {
+	s := cluster.Spec{
+		Name: "random", User: fmt.Sprint("user-", p.rng.IntN(3)), Pool: fmt.Sprint("pool-", p.rng.IntN(2)),
+		Priority: scheduler.Priority(p.rng.IntN(5) - 2),
+	}
+	for n := range 1 + p.rng.IntN(3) {
+		l := cluster.Layer{
+			Bundles: 1 + p.rng.IntN(6), Run: 100*time.Millisecond + time.Duration(p.rng.Int64N(int64(4*time.Second))),
+			Shuffles: n > 0 && p.rng.IntN(2) == 0, FailOnce: p.rng.IntN(5) == 0,
+		}
+		for range max(1, p.rng.IntN(8)-4) { // mostly single groups, gangs of up to 3
+			l.Groups = append(l.Groups, p.group())
+		}
+		if n > 0 {
+			l.After = []int{p.rng.IntN(n)}
+		}
+		for range p.rng.IntN(3) {
+			l.Hosts = append(l.Hosts, scheduler.LauncherID(1+p.rng.IntN(launchersMax)))
+		}
+		if l.Bundles > 1 && p.rng.IntN(4) == 0 {
+			l.Late = 1
+		}
+		s.Layers = append(s.Layers, l)
+	}
+	return s
+}
+
+func (p *planner) group() cluster.GroupSpec {
+	g := cluster.GroupSpec{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.rng.Int64N(3 * gib)}
+	switch p.rng.IntN(6) {
+	case 0:
+		g.Kind = specialKind
+		g.Memory /= 4
+	case 1:
+		g.Slots = 1 + p.rng.IntN(2)
+		if g.Slots == 2 {
+			g.Memory /= 2
+		}
+	}
+	return g
+}
+
+// trouble plans what happens to work and settings.
+func (p *planner) trouble() {
+	for range 4 {
+		n := p.rng.IntN(8)
+		p.at(func() { p.Straggle(n) })
+	}
+	drained := scheduler.LauncherID(1 + p.rng.IntN(launchersMax))
+	from := p.when()
+	p.After(from, func() { p.Drain(drained, true) })
+	p.After(from+3*time.Second, func() { p.Drain(drained, false) })
+	job, other := scheduler.JobID(1+p.rng.IntN(4)), scheduler.JobID(1+p.rng.IntN(8))
+	p.at(func() { p.Update(job, "pool-1", scheduler.High) })
+	if p.rng.IntN(3) == 0 {
+		p.at(func() { p.Kill(other) })
+	}
+	p.at(func() { p.Note(scheduler.Note{Name: "stranger", Body: []byte("to be ignored")}) })
+	p.at(func() { p.Request("GET", "/", nil) })
+	p.at(func() { p.Request("POST", "/no/such/page", []byte("x")) })
+	p.at(func() { p.Settings(p.o.Bad[0], false) })
+	p.at(func() { p.Settings(p.o.Config, true) })
+}

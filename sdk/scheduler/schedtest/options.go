@@ -1,0 +1,82 @@
+package schedtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// Options say how to test a policy. The zero value is usual.
+type Options struct {
+	// Config is valid settings to run with; empty means the defaults.
+	Config scheduler.Config
+	// Bad are settings to be refused with a line; default: an unknown key.
+	Bad []scheduler.Config
+	// Seeds is how many random games to play, from seed First on; default 10.
+	Seeds int
+	First uint64
+	// AnswerWithin is real time for one call; default 10 s.
+	AnswerWithin time.Duration
+	// NoStories leaves the scripted games out.
+	NoStories bool
+}
+
+const (
+	seedsDefault  = 10
+	answerDefault = 10 * time.Second
+)
+
+func (o Options) filled() Options {
+	o.Seeds = cmp.Or(o.Seeds, seedsDefault)
+	o.AnswerWithin = cmp.Or(o.AnswerWithin, answerDefault)
+	if o.Bad == nil {
+		o.Bad = []scheduler.Config{{File: "settings.yaml", Line: 3, Text: []byte("no-such-setting: 1\n")}}
+	}
+	return o
+}
+
+// limits are the manager's defaults.
+func limits() scheduler.Limits {
+	return scheduler.Limits{
+		AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
+		GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
+	}
+}
+
+func environment(seed uint64) scheduler.Environment {
+	return scheduler.Environment{
+		Heartbeat: time.Second, Seed: seed, Kinds: []scheduler.SlotKind{scheduler.DefaultKind, specialKind},
+		Limits: limits(), Simulated: true,
+	}
+}
+
+// Report is what the kit found.
+type Report struct {
+	Policy scheduler.Description
+	Games  int
+	Tally  cluster.Tally // of all games, first plays only
+	// Problems name game, round and what was wrong; empty when the policy passes.
+	Problems []string
+}
+
+// problemsMax bounds a report: whoever mends the first sees the next.
+const problemsMax = 50
+
+func (r *Report) problem(game, format string, args ...any) {
+	if len(r.Problems) < problemsMax {
+		r.Problems = append(r.Problems, game+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// Err returns the problems as one error, or nil.
+func (r Report) Err() error {
+	if len(r.Problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(r.Problems, "\n"))
+}
