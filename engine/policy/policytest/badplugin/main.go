@@ -96,6 +96,7 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		select {}
 	case policytest.StopAt(p.rounds):
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		select {} // the signal may reach another thread first, and the answer get out
 	case policytest.Printer:
 		for range 1000 {
 			fmt.Println(strings.Repeat("out ", 64))

@@ -1,0 +1,558 @@
+package policy_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if value := os.Getenv(orphanKey); value != "" {
+		hostToKill(value)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// inTime is the bound within which every failure must be told.
+const inTime = 20 * time.Second
+
+// logBook collects log lines.
+type logBook struct {
+	mu    sync.Mutex
+	lines strings.Builder
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lines.Write(p)
+}
+
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lines.String()
+}
+
+func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+// within is a context that a hanging test would pass.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), inTime)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// launch starts a plug-in of a behaviour and checks at the end that nothing is
+// left of it.
+func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *logBook) {
+	t.Helper()
+	book := &logBook{}
+	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: book.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := h.PID()
+	t.Cleanup(func() {
+		h.Close()
+		mustEnd(t, h)
+		if left := alive(func(group int, _ string) bool { return group == pid }); left != nil {
+			t.Errorf("of process group %d these are left: %v", pid, left)
+		}
+		if h.PID() != 0 {
+			t.Errorf("the host still names process %d", h.PID())
+		}
+	})
+	return h, book
+}
+
+// mustEnd waits for the host's end.
+func mustEnd(t *testing.T, h policy.Host) {
+	t.Helper()
+	select {
+	case <-h.Done():
+	case <-time.After(inTime):
+		t.Fatal("the host did not end")
+	}
+	for range h.Notes() { // must be closed
+	}
+}
+
+var testEnv = scheduler.Environment{
+	Kinds: []scheduler.SlotKind{scheduler.DefaultKind}, Limits: scheduler.Limits{RoundDeadline: 2 * time.Second},
+}
+
+func start(t *testing.T, h policy.Host) {
+	t.Helper()
+	if _, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{Now: 1}, testEnv); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func smallRound(n uint64) *scheduler.Round {
+	r := &scheduler.Round{Number: n, Now: scheduler.Time(n), Offers: []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 4}}}, {Launcher: 2}}}
+	for i := range 3 {
+		r.Events = append(r.Events, scheduler.BundleReady{At: r.Now, Job: 1, Bundle: scheduler.BundleID(n*10 + uint64(i)), Groups: make([]scheduler.Group, i)})
+	}
+	return r
+}
+
+// kinds runs a test on both kinds of host.
+func kinds(t *testing.T, test func(*testing.T, policy.Host)) {
+	t.Run("plug-in", func(t *testing.T) {
+		h, _ := launch(t, policytest.Good)
+		test(t, h)
+	})
+	t.Run("in process", func(t *testing.T) {
+		h := policy.InProcess(&policytest.Policy{})
+		defer mustEnd(t, h)
+		defer h.Close()
+		test(t, h)
+	})
+}
+
+func TestBothHostsAnswerAlike(t *testing.T) {
+	var answers [][]byte
+	kinds(t, func(t *testing.T, h policy.Host) {
+		ctx := within(t)
+		if err := h.Check(ctx, scheduler.Config{}); err != nil {
+			t.Error(err)
+		}
+		d, err := h.Start(ctx, scheduler.Config{}, scheduler.Snapshot{Events: smallRound(9).Events}, testEnv)
+		if want := (scheduler.Description{Name: "good", Version: "1"}); err != nil || d != want {
+			t.Fatalf("described as %+v, error %v", d, err)
+		}
+		var all []byte
+		for n := range uint64(3) {
+			b, err := h.AssignTasks(ctx, smallRound(n+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b...)
+			decisions, err := wire.DecodeDecisions(b)
+			if want := map[uint64]int{0: 6, 1: 3, 2: 3}[n]; err != nil || len(decisions.Launch) != want {
+				t.Fatalf("round %d: %d launches where %d are due, error %v", n+1, len(decisions.Launch), want, err)
+			}
+		}
+		answers = append(answers, all)
+		e, err := h.Explain(ctx, 5)
+		if want := (scheduler.Explanation{Reason: scheduler.WaitTurn, Detail: "others come first", Place: 5}); err != nil || !cmp.Equal(e, want) {
+			t.Errorf("explained as %+v, error %v", e, err)
+		}
+		if _, err := h.Explain(ctx, 404); !errors.Is(err, scheduler.ErrUnknownJob) {
+			t.Errorf("unknown job: error %v", err)
+		}
+		s, err := h.Status(ctx)
+		if err != nil || len(s.Pools) != 1 || s.Pools[0].Name != "all" {
+			t.Errorf("status %+v, error %v", s, err)
+		}
+		h.Close()
+		if err := h.Err(); err != nil {
+			t.Errorf("closed, yet it ended because of %v", err)
+		}
+		if _, err := h.Status(ctx); policy.KindOf(err) != policy.Ended {
+			t.Errorf("a call after Close: error %v", err)
+		}
+	})
+	if len(answers) == 2 && string(answers[0]) != string(answers[1]) {
+		t.Error("the plug-in's answers are other bytes than those in process")
+	}
+}
+
+func TestInvalidConfigurationNamesItsPlace(t *testing.T) {
+	kinds(t, func(t *testing.T, h policy.Host) {
+		config := scheduler.Config{File: "site.yaml", Text: []byte("invalid")}
+		_, startErr := h.Start(within(t), config, scheduler.Snapshot{}, testEnv)
+		for _, err := range []error{h.Check(within(t), config), startErr} {
+			var p scheduler.Problems
+			if policy.KindOf(err) != policy.Invalid || !errors.As(err, &p) {
+				t.Fatalf("error %v", err)
+			}
+			if p[0].File != "site.yaml" || p[0].Line != 3 {
+				t.Errorf("problem %+v", p[0])
+			}
+		}
+	})
+}
+
+func TestPlugInsThatDoNotComeUp(t *testing.T) {
+	cases := map[policytest.Behaviour]string{
+		policytest.WrongCookie:        "exit status 1",
+		policytest.WrongVersion:       "Plugin version: 99",
+		policytest.ExitAtOnce:         "cannot find my data",
+		policytest.Silent:             "did not come up|timeout while waiting",
+		policytest.StdoutNoise:        "hello, I am a policy",
+		policytest.StopAfterHandshake: "did not come up|timeout while waiting",
+	}
+	for b, want := range cases {
+		t.Run(string(b), func(t *testing.T) {
+			began := time.Now()
+			_, err := policy.Launch(within(t), policy.Options{
+				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: (&logBook{}).logger(), StartTimeout: time.Second,
+			})
+			if policy.KindOf(err) != policy.StartFailed || !containsOne(err.Error(), want) {
+				t.Errorf("error %v; want one with %q", err, want)
+			}
+			if took := time.Since(began); took > inTime/2 {
+				t.Errorf("it took %v to notice", took)
+			}
+			mustBeGone(t, string(b))
+		})
+	}
+}
+
+func containsOne(s, alternatives string) bool {
+	for a := range strings.SplitSeq(alternatives, "|") {
+		if strings.Contains(s, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// mustBeGone checks that no process runs a program of this name from this test's
+// temporary folder.
+func mustBeGone(t *testing.T, program string) {
+	t.Helper()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	left := alive(func(_ int, exe string) bool {
+		return filepath.Base(exe) == program && strings.Contains(exe, test)
+	})
+	if left != nil {
+		t.Errorf("%s still runs: %v", program, left)
+	}
+}
+
+// alive lists the processes that match; those that only wait to be collected by
+// their parent are dead.
+func alive(match func(group int, exe string) bool) []string {
+	var found []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var state string
+		var parent, group int
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if _, err := fmt.Sscan(rest, &state, &parent, &group); err != nil || state == "Z" || state == "X" {
+			continue
+		}
+		exe, _ := os.Readlink(filepath.Join(filepath.Dir(path), "exe"))
+		if match(group, strings.TrimSuffix(exe, " (deleted)")) {
+			found = append(found, string(stat))
+		}
+	}
+	return found
+}
+
+func TestProgramsThatAreNotTheOne(t *testing.T) {
+	good := policytest.Plugin(t, policytest.Good)
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	plain := filepath.Join(t.TempDir(), "plain.txt")
+	if err := os.WriteFile(plain, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		o    policy.Options
+		want string
+	}{
+		"no name":            {policy.Options{}, "set policy.path"},
+		"missing":            {policy.Options{Path: good + "-not"}, "no such file"},
+		"folder":             {policy.Options{Path: filepath.Dir(good)}, "not a program"},
+		"not executable":     {policy.Options{Path: plain}, "not a program"},
+		"wrong checksum":     {policy.Options{Path: good, Checksum: strings.Repeat("ab", 32)}, "wrong checksum"},
+		"malformed checksum": {policy.Options{Path: good, Checksum: "abc"}, "64 digits"},
+		"long folder":        {policy.Options{Path: good, Dir: "/" + strings.Repeat("x", policy.DirBytesMax)}, "choose a shorter one"},
+	} {
+		if _, err := policy.Launch(within(t), c.o); policy.KindOf(err) != policy.StartFailed || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v; want one with %q", name, err, c.want)
+		}
+	}
+	h, err := policy.Launch(within(t), policy.Options{Path: good, Checksum: hex.EncodeToString(sum[:])})
+	if err != nil {
+		t.Fatalf("right checksum: %v", err)
+	}
+	h.Close()
+}
+
+func TestPoliciesThatDoNotStart(t *testing.T) {
+	for b, want := range map[policytest.Behaviour]string{policytest.PanicInStart: "main.(*policy).Start", policytest.FailStart: "no start on purpose"} {
+		t.Run(string(b), func(t *testing.T) {
+			h, _ := launch(t, b)
+			_, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{}, testEnv)
+			if policy.KindOf(err) != policy.StartFailed || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v; want one with %q", err, want)
+			}
+		})
+	}
+	t.Run("hangs", func(t *testing.T) {
+		h, _ := launch(t, policytest.HangInStart)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, err := h.Start(ctx, scheduler.Config{}, scheduler.Snapshot{}, testEnv); policy.KindOf(err) != policy.Deadline {
+			t.Errorf("error %v", err)
+		}
+		mustEnd(t, h)
+		if policy.KindOf(h.Err()) != policy.Deadline {
+			t.Errorf("ended because of %v", h.Err())
+		}
+	})
+}
+
+func TestRoundsThatGoWrong(t *testing.T) {
+	cases := map[policytest.Behaviour]struct {
+		kind policy.Kind
+		want string
+		ends bool
+	}{
+		policytest.CrashAt(2):    {policy.Died, "crash on purpose", true},
+		policytest.HangAt(2):     {policy.Deadline, "no answer within 2s", true},
+		policytest.StopAt(2):     {policy.Deadline, "no answer within 2s", true},
+		policytest.PanicAt(2):    {policy.Faulted, "main.(*policy).AssignTasks", false},
+		policytest.ErrorAt(2):    {policy.Faulted, "error on purpose", false},
+		policytest.BigAnswer:     {policy.Breach, "larger than 4194304 bytes", true},
+		policytest.GarbageAnswer: {policy.Breach, "refuse", true},
+	}
+	for b, c := range cases {
+		t.Run(string(b), func(t *testing.T) {
+			h, _ := launch(t, b)
+			start(t, h)
+			var err error
+			for n := uint64(1); n <= 2 && err == nil; n++ {
+				_, err = h.AssignTasks(within(t), smallRound(n))
+			}
+			if policy.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v; want %v with %q", err, c.kind, c.want)
+			}
+			if c.ends {
+				mustEnd(t, h)
+				if policy.KindOf(h.Err()) != c.kind {
+					t.Errorf("ended because of %v", h.Err())
+				}
+			}
+		})
+	}
+}
+
+func TestKilledPlugInIsNoticedAtOnce(t *testing.T) {
+	h, _ := launch(t, policytest.Good)
+	start(t, h)
+	began := time.Now()
+	if err := syscall.Kill(h.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, h)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("noticed after %v", took)
+	}
+	if err := h.Err(); policy.KindOf(err) != policy.Died || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("ended because of %v", err)
+	}
+	if _, err := h.AssignTasks(within(t), smallRound(1)); policy.KindOf(err) != policy.Died {
+		t.Errorf("a call after the death: %v", err)
+	}
+}
+
+func TestStoppedPlugInIsClosedInTime(t *testing.T) {
+	h, _ := launch(t, policytest.Good)
+	start(t, h)
+	if err := syscall.Kill(h.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	h.Close()
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+}
+
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	for _, b := range []policytest.Behaviour{policytest.HangAtEnd, policytest.Child} {
+		t.Run(string(b), func(t *testing.T) {
+			h, _ := launch(t, b)
+			start(t, h)
+			h.Close()
+			select {
+			case <-h.Done():
+			default:
+				t.Error("Close returned before all was gone")
+			}
+		})
+	}
+}
+
+func TestExplainWaitsItsTurnAndGivesUp(t *testing.T) {
+	h, _ := launch(t, policytest.HangAt(1))
+	start(t, h)
+	round := make(chan error, 1)
+	go func() {
+		_, err := h.AssignTasks(context.Background(), smallRound(1))
+		round <- err
+	}()
+	// Until the round has its turn, Status answers.
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := h.Status(ctx)
+		cancel()
+		if err != nil {
+			if k := policy.KindOf(err); k != policy.Busy && k != policy.Deadline {
+				t.Errorf("error %v", err)
+			}
+			break
+		}
+	}
+	if err := <-round; policy.KindOf(err) != policy.Deadline {
+		t.Errorf("round: error %v", err)
+	}
+}
+
+func TestCanceledRoundEndsTheHost(t *testing.T) {
+	h, _ := launch(t, policytest.HangAt(1))
+	start(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := h.AssignTasks(ctx, smallRound(1)); policy.KindOf(err) != policy.Canceled {
+		t.Errorf("error %v", err)
+	}
+	mustEnd(t, h)
+}
+
+func TestFloodIsCounted(t *testing.T) {
+	h, book := launch(t, policytest.Flood)
+	start(t, h)
+	for n := uint64(1); n <= 20; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Close()
+	text := book.String()
+	if !strings.Contains(text, "level=WARN msg=\"flood line 0\"") {
+		t.Errorf("the first line is missing, or without its level:\n%.500s", text)
+	}
+	if !strings.Contains(text, "lines dropped") {
+		t.Error("nothing says how many lines were dropped")
+	}
+	if n := strings.Count(text, "flood line"); n > 2000 {
+		t.Errorf("%d lines of the flood were logged", n)
+	}
+}
+
+func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
+	h, book := launch(t, policytest.Printer)
+	start(t, h)
+	for n := uint64(1); n <= 5; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Close()
+	if text := book.String(); !strings.Contains(text, "out out") && !strings.Contains(text, "err err") || !strings.Contains(text, "lines dropped") {
+		t.Errorf("neither what the policy printed is in the log nor how much of it was dropped:\n%.300s", text)
+	}
+}
+
+func TestNotesArriveInOrderAndHoldNobodyUp(t *testing.T) {
+	h, _ := launch(t, policytest.Poster)
+	start(t, h)
+	for i := range 500 {
+		if n := <-h.Notes(); n.Name != fmt.Sprintf("note-%d", i) || string(n.Body) != "body" {
+			t.Fatalf("note %d is %+v", i, n)
+		}
+	}
+	// Nobody reads notes any more: rounds go on, and so does the end.
+	for n := uint64(1); n <= 3; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFailingShellTakesThePlugInDown(t *testing.T) {
+	h, _ := launch(t, policytest.FailingShell)
+	start(t, h)
+	mustEnd(t, h)
+	if err := h.Err(); policy.KindOf(err) != policy.Died || !strings.Contains(err.Error(), "store is gone on purpose") {
+		t.Errorf("ended because of %v", err)
+	}
+}
+
+// hanging is a policy in process that does not answer until released.
+type hanging struct {
+	policytest.Policy
+	release chan struct{}
+}
+
+func (p *hanging) AssignTasks(scheduler.Round) (scheduler.Decisions, error) {
+	<-p.release
+	return scheduler.Decisions{}, nil
+}
+
+func TestHangingPolicyInProcessIsAbandoned(t *testing.T) {
+	p := &hanging{release: make(chan struct{})}
+	h := policy.InProcess(p)
+	env := testEnv
+	env.Limits.RoundDeadline = 50 * time.Millisecond
+	if _, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{}, env); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.AssignTasks(within(t), smallRound(1)); policy.KindOf(err) != policy.Deadline {
+		t.Errorf("error %v", err)
+	}
+	if _, err := h.Status(within(t)); policy.KindOf(err) != policy.Deadline {
+		t.Errorf("a call after the end: %v", err)
+	}
+	close(p.release)
+	mustEnd(t, h)
+}
+
+// broken is a policy in process that goes wrong in every way it can.
+type broken struct{ policytest.Policy }
+
+func (*broken) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	if r.Number == 1 {
+		return scheduler.Decisions{Notes: []scheduler.Note{{Body: make([]byte, 5<<20)}}}, nil
+	}
+	return scheduler.Decisions{}, nil
+}
+
+func (*broken) Status() (scheduler.Status, error) { panic("no status on purpose") }
+
+func TestBrokenPolicyInProcess(t *testing.T) {
+	h := policy.InProcess(&broken{})
+	defer mustEnd(t, h)
+	defer h.Close()
+	if _, err := h.AssignTasks(within(t), smallRound(1)); policy.KindOf(err) != policy.Faulted {
+		t.Errorf("a round before Start: error %v", err)
+	}
+	start(t, h)
+	if _, err := h.Status(within(t)); policy.KindOf(err) != policy.Faulted || !strings.Contains(err.Error(), "no status on purpose") {
+		t.Errorf("panic: error %v", err)
+	}
+	if _, err := h.AssignTasks(within(t), smallRound(1)); policy.KindOf(err) != policy.Breach {
+		t.Errorf("big answer: error %v", err)
+	}
+}
