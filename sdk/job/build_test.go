@@ -1,0 +1,47 @@
+package job
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+func idle(context.Context, *Node) error { return nil }
+
+// TestWrongGraphsAreNamed: what an author can get wrong is told by stage and port.
+func TestWrongGraphsAreNamed(t *testing.T) {
+	for want, build := range map[string]func(g *Graph){
+		`two stages are called "a"`:            func(g *Graph) { g.Stage("a", 1, idle); g.Stage("a", 1, idle) },
+		`stage 0 has no name`:                  func(g *Graph) { g.Stage("", 1, idle) },
+		`stage "a" has no program`:             func(g *Graph) { g.Stage("a", 1, nil) },
+		`command stage "a" names no command`:   func(g *Graph) { g.CommandStage("a", 1, Command{}) },
+		`stage "a" has -1 nodes`:               func(g *Graph) { g.Stage("a", -1, idle) },
+		`input port "x" of stage "a"`:          func(g *Graph) { g.Stage("a", 1, idle).In("x") },
+		`output port "y" of stage "a"`:         func(g *Graph) { g.Stage("a", 1, idle).Out("y") },
+		`stage "a" has 2 nodes and 1 tasks`:    func(g *Graph) { g.Stage("a", 2, idle).Read([]Task{{}}) },
+		`one-to-one but joins 1 nodes to 2`:    func(g *Graph) { join(g, 1, 2, g.OneToOne, Channel{Kind: File}) },
+		`merges 1 nodes into 2: use Fork`:      func(g *Graph) { join(g, 1, 2, g.Merge, Channel{Kind: File}) },
+		`forks 2 nodes into 1: use Merge`:      func(g *Graph) { join(g, 2, 1, g.Fork, Channel{Kind: File}) },
+		`a.o to b.i has no channel kind`:       func(g *Graph) { join(g, 1, 1, g.OneToOne, Channel{}) },
+		`slow-start, which only file channels`: func(g *Graph) { join(g, 1, 1, g.OneToOne, Channel{Kind: TCP, SlowStart: 0.5}) },
+		`slow-start 1: use`:                    func(g *Graph) { join(g, 1, 1, g.OneToOne, Channel{Kind: File, SlowStart: 1}) },
+		`two outputs go to "/out"`:             func(g *Graph) { g.Output("/out"); g.Output("/out") },
+		`from an Out port to an In port`:       func(g *Graph) { s := g.Stage("a", 1, idle); g.OneToOne(s.In("x"), s.Out("y"), Channel{Kind: File}) },
+		`an edge from node 0 to node 5`: func(g *Graph) {
+			a, b := g.Stage("a", 1, idle), g.Stage("b", 1, idle)
+			g.Connect(a.Out("o"), b.In("i"), Channel{Kind: File}, []Edge{{0, 5}})
+		},
+	} {
+		_, err := Build(Definition{Name: "j", Build: func(g *Graph, _ []string) error {
+			build(g)
+			return nil
+		}}, nil, Recorded(nil, []string{"/out", "/out"}))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "job j: ") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func join(g *Graph, n, m int, connect func(from, to Port, c Channel), c Channel) {
+	connect(g.Stage("a", n, idle).Out("o"), g.Stage("b", m, idle).In("i"), c)
+}

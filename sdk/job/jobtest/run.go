@@ -1,0 +1,240 @@
+package jobtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+	"github.com/hamadryad/hamadryad/sdk/storage/split"
+)
+
+// Options are a run's settings. Zero values are the defaults.
+type Options struct {
+	// Parallel is how many bundles (nodes joined by tcp or shm channels) run at
+	// once; the number of processors.
+	Parallel int
+	// Memory is what each node whose stage does not say may use, in bytes; 64 MiB.
+	Memory int64
+	// Log takes what the nodes log; it is dropped when nil.
+	Log *slog.Logger
+}
+
+// Result is what a job left behind beside its output folders.
+type Result struct {
+	Counters map[string]int64
+	Outputs  []string // absolute
+}
+
+// Error is the failure of a node.
+type Error struct {
+	Stage  string
+	Index  int
+	Record string // path:offset of the record at hand, or ""
+	Err    error
+}
+
+// Error names the node and the record.
+func (e *Error) Error() string {
+	at := ""
+	if e.Record != "" {
+		at = " at " + e.Record
+	}
+	return fmt.Sprintf("stage %s, node %d%s: %v", e.Stage, e.Index, at, e.Err)
+}
+
+// Unwrap returns the program's own error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// jobName is what nodes are told in Info.Job.
+const jobName = "job-1"
+
+// Run runs a definition to its end. A failed job leaves no output folder.
+func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Result, error) {
+	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
+	o.Memory = cmp.Or(o.Memory, 64<<20)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	g, err := build(ctx, d, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range g.Outputs() {
+		if _, err := os.Stat(out); err == nil {
+			return nil, fmt.Errorf("job %s: the output %s exists: %w", d.Name, out, fs.ErrExist)
+		}
+	}
+	scratch, err := os.MkdirTemp("", "jobtest-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	r := &run{options: o, graph: g, scratch: scratch, counters: map[string]int64{}}
+	if err := r.wire(); err != nil {
+		return nil, fmt.Errorf("job %s: %w", d.Name, err)
+	}
+	if err := r.all(ctx); err != nil {
+		return nil, fmt.Errorf("job %s: %w", d.Name, errors.Join(err, r.clean()))
+	}
+	if err := r.publish(ctx); err != nil {
+		return nil, fmt.Errorf("job %s: %w", d.Name, errors.Join(err, r.clean()))
+	}
+	return &Result{Counters: r.counters, Outputs: g.Outputs()}, nil
+}
+
+// build builds the graph as the submitter does, and again as a worker does.
+func build(ctx context.Context, d job.Definition, args []string) (*job.Graph, error) {
+	first, err := job.Build(d, args, split.Planner(ctx))
+	if err != nil {
+		return nil, err
+	}
+	g, err := job.Build(d, args, job.Recorded(first.Planned(), first.Outputs()))
+	if err != nil {
+		return nil, err
+	}
+	if describe(g) != describe(first) {
+		return nil, fmt.Errorf("job %s builds another graph the second time: its builder must depend on its arguments and on nothing else", d.Name)
+	}
+	return g, nil
+}
+
+// describe is a graph's structure as text.
+func describe(g *job.Graph) string {
+	text := fmt.Sprintln(g.Outputs(), len(g.Planned()))
+	for _, s := range g.Stages() {
+		spec := s.Spec()
+		spec.Program, spec.Command = nil, nil
+		text += fmt.Sprintf("%+v\n", spec)
+	}
+	for _, c := range g.Connections() {
+		text += fmt.Sprintln(c.From.Stage.Spec().ID, c.From.Name, c.To.Stage.Spec().ID, c.To.Name, c.Pattern, c.Channel, c.Edges)
+	}
+	return text
+}
+
+// run is one job in progress.
+type run struct {
+	options Options
+	graph   *job.Graph
+	scratch string
+	nodes   []*node
+	bundles []*bundle
+
+	mu       sync.Mutex
+	counters map[string]int64
+	files    []part
+}
+
+// all runs the bundles, each as soon as those it reads from are done.
+func (r *run) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, out := range r.graph.Outputs() {
+		if err := os.Mkdir(temporary(out), 0o777); err != nil {
+			return fmt.Errorf("output %s: %w", out, err)
+		}
+	}
+	slots := make(chan struct{}, r.options.Parallel)
+	var wg sync.WaitGroup
+	for _, b := range r.bundles {
+		wg.Go(func() {
+			defer close(b.done)
+			for _, before := range b.after {
+				<-before.done
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-slots }()
+			b.run(ctx, cancel)
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// bundle is a set of nodes joined by tcp or shm channels.
+type bundle struct {
+	nodes []*node
+	after []*bundle // those whose files it reads
+	done  chan struct{}
+}
+
+func (b *bundle) run(ctx context.Context, cancel context.CancelCauseFunc) {
+	var wg sync.WaitGroup
+	for _, n := range b.nodes {
+		wg.Go(func() {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := n.run(ctx); err != nil {
+				cancel(&Error{n.spec.Name, n.index, n.record(), err})
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// run runs the program, and ends the node's channels and files.
+func (n *node) run(ctx context.Context) (err error) {
+	defer func() {
+		n.closeInputs()
+		if err == nil {
+			err = n.closeOutputs()
+		}
+		n.over.Store(true)
+		if err == nil {
+			err = n.commit()
+		}
+		if err != nil {
+			n.abort()
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return n.spec.Program(ctx, job.NewNode(n))
+}
+
+func temporary(out string) string { return out + "." + jobName + ".tmp" }
+
+// publish moves the files to their names and the folders to theirs.
+func (r *run) publish(ctx context.Context) error {
+	for _, p := range r.files {
+		to := filepath.Join(temporary(r.graph.Outputs()[p.folder]), p.name)
+		if err := (storage.Local{}).Rename(ctx, p.temporary, to); err != nil {
+			return fmt.Errorf("publish %s: %w", p.name, err)
+		}
+	}
+	for _, out := range r.graph.Outputs() {
+		if err := os.WriteFile(filepath.Join(temporary(out), "_SUCCESS"), []byte(jobName+"\n"), 0o666); err != nil {
+			return err
+		}
+		if err := (storage.Local{NoSync: true}).Rename(ctx, temporary(out), out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) clean() error {
+	var errs []error
+	for _, out := range r.graph.Outputs() {
+		errs = append(errs, os.RemoveAll(temporary(out)))
+	}
+	return errors.Join(errs...)
+}

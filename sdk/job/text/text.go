@@ -1,0 +1,266 @@
+// Package text reads the lines of a node's stored input.
+//
+// A line belongs to the split in which it begins, so that over all splits of a
+// file each line is read once, wherever the file was cut. A line ends after a
+// newline byte or with the file; the last may lack its newline. Bytes are not
+// looked at otherwise: any encoding, and none, will do.
+//
+//	for line, err := range text.Lines(ctx, n) {
+//		if err != nil {
+//			return err
+//		}
+//		...
+//	}
+package text
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// blockBytes is how much is read at once.
+const blockBytes = 256 << 10
+
+// Lines ranges over the lines of a node's task, without their ends: a newline, or
+// a carriage return and a newline. A line shares memory with the reader until the
+// next one. An error is the last thing it yields; it names file and offset. Errors
+// and panics of the loop's body are reported with the line at hand.
+func Lines(ctx context.Context, n *job.Node) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := NewReader(ctx, n)
+		defer r.Close()
+		var at int64 // of the line at hand
+		defer func() { r.At(at) }()
+		for {
+			block, err := r.Next()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				at = r.Offset()
+				yield(nil, err)
+				return
+			}
+			at = r.Offset()
+			for len(block) > 0 {
+				end := bytes.IndexByte(block, '\n') + 1
+				if end == 0 {
+					end = len(block)
+				}
+				if !yield(Trim(block[:end]), nil) {
+					return
+				}
+				at += int64(end)
+				block = block[end:]
+			}
+		}
+	}
+}
+
+// Trim cuts the end off a line: a newline, or a carriage return and a newline.
+func Trim(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+		if n > 1 && line[n-2] == '\r' {
+			line = line[:n-2]
+		}
+	}
+	return line
+}
+
+// Reader reads a node's task in blocks of whole lines: the fast way in. It is for
+// one goroutine.
+type Reader struct {
+	ctx   context.Context
+	n     *job.Node
+	task  job.Task
+	next  int // split to open next
+	split job.Split
+	f     io.ReadCloser // nil between splits
+	buf   []byte
+	start int   // of what is unread in buf
+	size  int   // bytes in buf
+	at    int64 // offset of buf[0] in the file
+	given int64 // offset of the block that Next returned
+	skip  bool  // the split begins within a line that is not its own
+	eof   bool  // of the file
+}
+
+// NewReader returns a reader of the node's task.
+func NewReader(ctx context.Context, n *job.Node) *Reader {
+	return &Reader{ctx: ctx, n: n, task: n.Task()}
+}
+
+// Path is the file of the last block.
+func (r *Reader) Path() string { return r.split.Path }
+
+// Offset is where in its file the last block begins.
+func (r *Reader) Offset() int64 { return r.given }
+
+// At tells the engine which record is at hand, for messages.
+func (r *Reader) At(offset int64) {
+	if r.split.Path != "" {
+		r.n.At(r.split.Path, offset)
+	}
+}
+
+// Next returns the next lines, whole, with their ends, of one file. The block
+// is valid until the next call. After the last it returns io.EOF. A line longer
+// than job.RecordBytesMax is an error.
+func (r *Reader) Next() ([]byte, error) {
+	for {
+		if r.f == nil {
+			if err := r.open(); err != nil {
+				return nil, err
+			}
+		}
+		block, err := r.block()
+		if err != nil {
+			r.given = r.at + int64(r.start)
+			return nil, fmt.Errorf("read %s at offset %d: %w", r.split.Path, r.given, err)
+		}
+		if block != nil {
+			return block, nil
+		}
+		if err := r.Close(); err != nil {
+			return nil, fmt.Errorf("read %s: %w", r.split.Path, err)
+		}
+	}
+}
+
+// Close gives the open file back. Next goes on with the following one.
+func (r *Reader) Close() error {
+	if r.f == nil {
+		return nil
+	}
+	f := r.f
+	r.f = nil
+	return f.Close()
+}
+
+// open opens the next split. It reads one byte of what comes before: only a
+// newline there means that a line begins at the split's offset.
+func (r *Reader) open() error {
+	if r.next == len(r.task) {
+		return io.EOF
+	}
+	r.split = r.task[r.next]
+	r.next++
+	from := r.split
+	r.skip = from.Offset > 0
+	if r.skip {
+		from.Offset--
+		from.Length++
+	}
+	f, err := r.n.Open(r.ctx, from)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", from.Path, err)
+	}
+	r.f, r.at, r.start, r.size, r.eof = f, from.Offset, 0, 0, false
+	return nil
+}
+
+// block returns the lines at hand, reading until there is one; nil at the end of
+// the split.
+func (r *Reader) block() ([]byte, error) {
+	if r.skip {
+		if err := r.skipLine(); err != nil {
+			return nil, err
+		}
+	}
+	limit := r.split.Offset + r.split.Length
+	searched := 0 // bytes after start in which no end was found
+	for {
+		unread := r.buf[r.start:r.size]
+		if r.at+int64(r.start) >= limit {
+			return nil, nil
+		}
+		if end := blockEnd(unread, searched, limit-r.at-int64(r.start)); end > 0 {
+			return r.give(end), nil
+		}
+		searched = len(unread)
+		if r.eof {
+			if len(unread) == 0 {
+				return nil, nil
+			}
+			return r.give(len(unread)), nil
+		}
+		if err := r.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Reader) give(n int) []byte {
+	r.given = r.at + int64(r.start)
+	r.start += n
+	return r.buf[r.start-n : r.start]
+}
+
+// blockEnd returns where the last whole line ends that begins before limit, or 0
+// when no such line is whole. No line ends within the first searched bytes.
+func blockEnd(data []byte, searched int, limit int64) int {
+	if int64(len(data)) < limit {
+		if i := bytes.LastIndexByte(data[searched:], '\n'); i >= 0 {
+			return searched + i + 1
+		}
+		return 0
+	}
+	// The split's last line is the one that ends at or after byte limit-1.
+	last := max(searched, int(limit)-1)
+	if i := bytes.IndexByte(data[last:], '\n'); i >= 0 {
+		return last + i + 1
+	}
+	// Its end is not here yet: give what comes before it.
+	if i := bytes.LastIndexByte(data[searched:last], '\n'); i >= 0 {
+		return searched + i + 1
+	}
+	return 0
+}
+
+// skipLine drops the line that began in the split before.
+func (r *Reader) skipLine() error {
+	for {
+		if i := bytes.IndexByte(r.buf[r.start:r.size], '\n'); i >= 0 {
+			r.start += i + 1
+			r.skip = false
+			return nil
+		}
+		r.start = r.size
+		if r.eof {
+			r.skip = false
+			return nil
+		}
+		if err := r.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// fill reads more behind what is unread, and makes room for it first.
+func (r *Reader) fill() error {
+	copy(r.buf, r.buf[r.start:r.size])
+	r.at += int64(r.start)
+	r.size -= r.start
+	r.start = 0
+	if r.size > job.RecordBytesMax {
+		return fmt.Errorf("a line is longer than %d bytes: is this a text file?", job.RecordBytesMax)
+	}
+	if len(r.buf)-r.size < blockBytes/2 {
+		grown := make([]byte, max(blockBytes, 2*len(r.buf)))
+		copy(grown, r.buf[:r.size])
+		r.buf = grown
+	}
+	n, err := r.f.Read(r.buf[r.size:])
+	r.size += n
+	if err == io.EOF {
+		r.eof = true
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package text_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
+	"github.com/hamadryad/hamadryad/sdk/job/text"
+)
+
+// source is a runtime that serves one task from memory, in reads of odd sizes.
+type source struct {
+	job.Runtime
+	task job.Task
+	data string
+	step int
+}
+
+func (s *source) Task() job.Task   { return s.task }
+func (s *source) At(string, int64) {}
+func (s *source) Open(_ context.Context, split job.Split) (io.ReadCloser, error) {
+	return io.NopCloser(&steps{strings.NewReader(s.data[split.Offset:]), s.step}), nil
+}
+
+type steps struct {
+	r    io.Reader
+	step int
+}
+
+func (s *steps) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.step)]) }
+
+func read(t interface{ Fatal(...any) }, data string, cuts []int, step int) []string {
+	var lines []string
+	from := 0
+	for _, cut := range append(cuts, len(data)) {
+		s := &source{data: data, step: step, task: job.Task{{Path: "/f", Offset: int64(from), Length: int64(cut - from), Size: int64(len(data))}}}
+		for line, err := range text.Lines(context.Background(), job.NewNode(s)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(line))
+		}
+		from = cut
+	}
+	return lines
+}
+
+// wanted is the obvious way to cut text into lines.
+func wanted(data string) []string {
+	if data == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(data, "\n"), "\n")
+	for i := range lines {
+		if i < len(lines)-1 || strings.HasSuffix(data, "\n") {
+			lines[i] = strings.TrimSuffix(lines[i], "\r")
+		}
+	}
+	return lines
+}
+
+func TestEachLineIsReadOnceWhereverTheFileIsCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.StringMatching(`([ab\r\n]{0,8}|\n\n|x{0,30}){0,20}`).Draw(t, "data")
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 6).Draw(t, "cuts")
+		slices.Sort(cuts)
+		got := read(t, data, cuts, rapid.IntRange(1, 9).Draw(t, "step"))
+		if want := wanted(data); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestLinesLargerThanTheBuffer(t *testing.T) {
+	huge := strings.Repeat("y", 3<<20)
+	data := "a\n" + huge + "\r\n\xff\xfe\n" + huge
+	got := read(t, data, []int{1, 5, 1 << 20, 3<<20 + 4}, 100_000)
+	if want := wanted(data); !slices.Equal(got, want) {
+		t.Fatalf("%d lines, want %d", len(got), len(want))
+	}
+}
+
+func TestErrorsNameFileAndOffset(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/f", []byte("good\ngood\nbad\ngood\n"), 0o666)
+	boom := errors.New("boom")
+	run := func(program job.Program) error {
+		_, err := jobtest.Run(context.Background(), job.Definition{Name: "x", Build: func(g *job.Graph, args []string) error {
+			tasks, err := g.Files(job.Files{Patterns: args})
+			g.Stage("read", len(tasks), program).Read(tasks)
+			return err
+		}}, []string{dir + "/f"}, jobtest.Options{})
+		return err
+	}
+	err := run(func(ctx context.Context, n *job.Node) error {
+		for line, err := range text.Lines(ctx, n) {
+			if err != nil {
+				return err
+			}
+			if string(line) == "bad" {
+				return boom
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), dir+"/f:10") || !strings.Contains(err.Error(), "stage read, node 0") {
+		t.Errorf("error of the body: %v", err)
+	}
+	err = run(func(ctx context.Context, n *job.Node) error {
+		for line := range text.Lines(ctx, n) {
+			if string(line) == "bad" {
+				panic("ouch")
+			}
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), dir+"/f:10") || !strings.Contains(err.Error(), "ouch") {
+		t.Errorf("panic of the body: %v", err)
+	}
+	var once sync.Once
+	err = run(func(ctx context.Context, n *job.Node) error {
+		once.Do(func() { os.WriteFile(dir+"/f", []byte("other"), 0o666) })
+		for _, err := range text.Lines(ctx, n) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), dir+"/f changed") {
+		t.Errorf("changed file: %v", err)
+	}
+}
