@@ -36,7 +36,7 @@ stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=1
 	$(GO) test -race -count=$(or $(COUNT),100) $(or $(PKG),./engine/core)
 
 bench: build ## benchmarks; rows go to build/bench.jsonl too
-	$(GO) run ./engine/bench
+	$(BIN)/hamadryad-bench
 
 gen: $(BIN)/buf ## generated code
 	$(BIN)/buf generate
