@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -51,6 +52,11 @@ const windowBytes = 4 << 20
 // ioBytes is the size of the connection's read and write buffers.
 const ioBytes = 128 << 10
 
+// heapFloorBytes is memory that is claimed and never touched, so that it costs
+// address space only. A policy's heap is small and a large round's garbage is
+// not: without a floor the collector would run several times in each round.
+const heapFloorBytes = 64 << 20
+
 // Main serves the policy that newPolicy makes until the manager ends it. It is
 // the whole main of a plug-in: it exits the process when it is not started by a
 // manager, and returns when the manager is done with it. newPolicy is called
@@ -60,6 +66,8 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		os.Exit(code)
 	}
 	watchParent()
+	floor := make([]byte, heapFloorBytes)
+	defer runtime.KeepAlive(floor)
 	// go-plugin replaces os.Stderr; logs go to the real one, which the host reads
 	// also while the connection is down.
 	stderr := os.Stderr
