@@ -5,7 +5,7 @@ import "github.com/hamadryad/hamadryad/sdk/scheduler"
 // Decode returns the events of a batch.
 func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 	r := newReader(m.GetStrings())
-	events := readEvents(r, m.GetEvents())
+	events := readEvents(r, m.GetEvents(), false)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -39,8 +39,9 @@ type offeredRows struct {
 	avoid  idRows[scheduler.LauncherID]
 }
 
-// readEvents turns columns into events. With an error in r the events mean nothing.
-func readEvents(r *reader, m *Events) []scheduler.Event {
+// readEvents turns columns into events, which in a round must be in order. With
+// an error in r the events mean nothing.
+func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 	total := len(m.GetKind())
 	if !r.same("events", total, len(m.GetAt())) || r.err != nil {
 		return nil
@@ -63,7 +64,11 @@ func readEvents(r *reader, m *Events) []scheduler.Event {
 	events := make([]scheduler.Event, total)
 	at := scheduler.Time(0)
 	for i, k := range m.Kind {
+		before := at
 		at += scheduler.Time(m.At[i])
+		if ordered && i > 0 && at < before {
+			r.fail("events", "event %d is earlier than event %d before it", i, i-1)
+		}
 		if events[i] = rows.world(k, at); events[i] == nil {
 			if events[i] = rows.work(k, at); events[i] == nil {
 				events[i] = rows.answers(k, at)

@@ -9,13 +9,13 @@ import (
 // NewEventBatch makes a message of events by themselves.
 func NewEventBatch(events []scheduler.Event) (*EventBatch, error) {
 	w := &writer{}
-	m := &EventBatch{Events: newEvents(w, events)}
+	m := &EventBatch{Events: newEvents(w, events, false)}
 	m.Strings = w.table()
 	return m, w.err
 }
 
-// newEvents lays events out as columns.
-func newEvents(w *writer, events []scheduler.Event) *Events {
+// newEvents lays events out as columns. In a round they must be in order.
+func newEvents(w *writer, events []scheduler.Event, ordered bool) *Events {
 	if len(events) == 0 {
 		return nil
 	}
@@ -28,6 +28,9 @@ func newEvents(w *writer, events []scheduler.Event) *Events {
 			return m.Events
 		}
 		at := e.When()
+		if ordered && i > 0 && at < before {
+			w.fail("event %d is earlier than event %d before it", i, i-1)
+		}
 		m.At[i] = int64(at - before)
 		before = at
 		if m.Kind[i] = m.addWorld(w, e); m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {

@@ -26,10 +26,10 @@ func DecodeEvents(b []byte) ([]scheduler.Event, error) {
 // contract: an unknown event or value, times that go back, offers out of order.
 func NewRound(round *scheduler.Round) (*Round, error) {
 	w := &writer{}
-	m := &Round{Number: round.Number, Now: int64(round.Now), Events: newEvents(w, round.Events), Offers: newOffers(w, round.Offers)}
+	m := &Round{Number: round.Number, Now: int64(round.Now), Events: newEvents(w, round.Events, true), Offers: newOffers(w, round.Offers)}
 	m.Strings = w.table()
 	if w.err == nil {
-		w.err = ordered(round)
+		w.err = ascending(round.Offers)
 	}
 	return encoded(fmt.Sprintf("round %d", round.Number), m, w.err)
 }
@@ -39,27 +39,22 @@ func (m *Round) Decode() (scheduler.Round, error) {
 	r := newReader(m.GetStrings())
 	round := scheduler.Round{
 		Number: m.GetNumber(), Now: scheduler.Time(m.GetNow()),
-		Events: readEvents(r, m.GetEvents()), Offers: readOffers(r, m.GetOffers()),
+		Events: readEvents(r, m.GetEvents(), true), Offers: readOffers(r, m.GetOffers()),
 	}
 	if r.err != nil {
 		return scheduler.Round{}, r.err
 	}
-	if err := ordered(&round); err != nil {
+	if err := ascending(round.Offers); err != nil {
 		return scheduler.Round{}, fmt.Errorf("%w: round %d: %w", ErrBadMessage, round.Number, err)
 	}
 	return round, nil
 }
 
-// ordered checks the order that a round promises.
-func ordered(round *scheduler.Round) error {
-	for i := 1; i < len(round.Events); i++ {
-		if round.Events[i].When() < round.Events[i-1].When() {
-			return fmt.Errorf("event %d is earlier than event %d before it", i, i-1)
-		}
-	}
-	for i := 1; i < len(round.Offers); i++ {
-		if round.Offers[i].Launcher <= round.Offers[i-1].Launcher {
-			return fmt.Errorf("offer %d (launcher %d) is not above launcher %d before it", i, round.Offers[i].Launcher, round.Offers[i-1].Launcher)
+// ascending checks the order of offers.
+func ascending(offers []scheduler.Offer) error {
+	for i := 1; i < len(offers); i++ {
+		if offers[i].Launcher <= offers[i-1].Launcher {
+			return fmt.Errorf("offer %d (launcher %d) is not above launcher %d before it", i, offers[i].Launcher, offers[i-1].Launcher)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func NewSnapshot(s *scheduler.Snapshot) ([]*SnapshotPage, error) {
 	for len(pages) == 0 || len(rest) > 0 {
 		n := pageLength(rest)
 		w := &writer{}
-		p := &SnapshotPage{Page: uint32(len(pages)), Now: int64(s.Now), Events: newEvents(w, rest[:n])}
+		p := &SnapshotPage{Page: uint32(len(pages)), Now: int64(s.Now), Events: newEvents(w, rest[:n], false)}
 		if w.err != nil {
 			return nil, fmt.Errorf("encode snapshot page %d: %w", len(pages), w.err)
 		}
@@ -137,7 +137,7 @@ func (s *SnapshotReader) Add(m *SnapshotPage) error {
 		return fmt.Errorf("%w: a checkpoint on snapshot page %d; it belongs on page 0", ErrBadMessage, m.GetPage())
 	}
 	r := newReader(m.GetStrings())
-	events := readEvents(r, m.GetEvents())
+	events := readEvents(r, m.GetEvents(), false)
 	if r.err != nil {
 		return fmt.Errorf("snapshot page %d: %w", m.GetPage(), r.err)
 	}
