@@ -20,13 +20,14 @@ func (h *remote) Check(ctx context.Context, c scheduler.Config) error {
 	if err != nil {
 		return newError(Invalid, "Check", err)
 	}
-	return h.call(ctx, "Check", checkTimeout, func(ctx context.Context) error {
+	_, err = inquire(ctx, h, "Check", checkTimeout, func(ctx context.Context) (struct{}, error) {
 		list, err := h.policy.Check(ctx, m)
 		if err != nil {
-			return err
+			return struct{}{}, err
 		}
-		return rejected("Check", list)
+		return struct{}{}, rejected("Check", list)
 	})
+	return err
 }
 
 // rejected returns the problems of a configuration as an error, nil for none.
@@ -155,36 +156,25 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 
 // Explain implements Host.
 func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
-	var e scheduler.Explanation
-	unknown := false
-	err := h.call(ctx, "Explain", askTimeout, func(ctx context.Context) error {
+	return inquire(ctx, h, "Explain", askTimeout, func(ctx context.Context) (scheduler.Explanation, error) {
 		m, err := h.policy.Explain(ctx, &rpc.ExplainAsked{Job: uint64(job)})
 		if status.Code(err) == codes.NotFound {
-			unknown = true
-			return nil
+			return scheduler.Explanation{}, unknownJob(job)
 		}
 		if err != nil {
-			return err
+			return scheduler.Explanation{}, err
 		}
-		e, err = m.Decode()
-		return err
+		return m.Decode()
 	})
-	if err == nil && unknown {
-		err = unknownJob(job)
-	}
-	return e, err
 }
 
 // Status implements Host.
 func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
-	var s scheduler.Status
-	err := h.call(ctx, "Status", askTimeout, func(ctx context.Context) error {
+	return inquire(ctx, h, "Status", askTimeout, func(ctx context.Context) (scheduler.Status, error) {
 		m, err := h.policy.Status(ctx, &rpc.StatusAsked{})
 		if err != nil {
-			return err
+			return scheduler.Status{}, err
 		}
-		s, err = m.Decode()
-		return err
+		return m.Decode()
 	})
-	return s, err
 }

@@ -27,10 +27,11 @@ const (
 	// Faulted: the policy returned an error or panicked. It may be in any state:
 	// close the Host.
 	Faulted
-	// Busy: the call's turn did not come in time. The policy is not harmed.
+	// Busy: the call's turn did not come in time, or a question was not answered in
+	// the time the caller gave it. The policy is not harmed.
 	Busy
-	// Canceled: the caller's context ended. If the policy had the call already,
-	// the Host has ended, because the answer is lost.
+	// Canceled: the caller's context ended. If the policy had a round or its start
+	// already, the Host has ended, because the answer is lost.
 	Canceled
 	// Ended: the Host was closed.
 	Ended

@@ -31,7 +31,8 @@ type Host interface {
 	AssignTasks(context.Context, *scheduler.Round) ([]byte, error)
 	// Explain says why a job waits. The error is scheduler.ErrUnknownJob (wrapped)
 	// for a job the policy does not know, and of kind Busy when a round took too
-	// long to wait for.
+	// long to wait for. The context ends only the caller's wait; a policy that does
+	// not answer within 5 s ends its Host.
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	// Status shows pools, shares and queues; errors as Explain.
 	Status(context.Context) (scheduler.Status, error)

@@ -54,18 +54,38 @@ func (h *inProcess) terminate() {
 	h.policy.Terminate()
 }
 
-// ask runs f on the policy's goroutine, once it is this call's turn.
+// ask runs f on the policy's goroutine, once it is this call's turn. Without an
+// answer in time, or when ctx ends first, the host ends.
 func ask[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, f func() (T, error)) (T, error) {
+	leave, err := h.enter(ctx, op, timeout)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer leave()
+	return run(ctx, h, op, timeout, f)
+}
+
+// query is ask for what changes nothing: ctx ends only the wait.
+func query[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, f func() (T, error)) (T, error) {
+	leave, err := h.enter(ctx, op, timeout)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return detached(ctx, op, func(ctx context.Context) (T, error) {
+		defer leave()
+		return run(ctx, h, op, timeout, f)
+	})
+}
+
+// run runs f on the policy's goroutine. The caller has the turn.
+func run[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, f func() (T, error)) (T, error) {
 	type result struct {
 		v   T
 		err error
 	}
 	var none T
-	leave, err := h.enter(ctx, op, timeout)
-	if err != nil {
-		return none, err
-	}
-	defer leave()
 	callCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	done := make(chan result, 1)
@@ -107,7 +127,7 @@ func late(ctx context.Context, op string, timeout time.Duration) *Error {
 
 // Check implements Host.
 func (h *inProcess) Check(ctx context.Context, c scheduler.Config) error {
-	_, err := ask(ctx, h, "Check", checkTimeout, func() (struct{}, error) {
+	_, err := query(ctx, h, "Check", checkTimeout, func() (struct{}, error) {
 		if err := h.policy.Check(c); err != nil {
 			return struct{}{}, newError(Invalid, "Check", problems(err))
 		}
@@ -169,7 +189,7 @@ func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) ([]
 
 // Explain implements Host.
 func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
-	return ask(ctx, h, "Explain", askTimeout, func() (scheduler.Explanation, error) {
+	return query(ctx, h, "Explain", askTimeout, func() (scheduler.Explanation, error) {
 		e, err := h.policy.Explain(job)
 		if errors.Is(err, scheduler.ErrUnknownJob) {
 			return e, unknownJob(job)
@@ -183,7 +203,7 @@ func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler
 
 // Status implements Host.
 func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
-	return ask(ctx, h, "Status", askTimeout, func() (scheduler.Status, error) {
+	return query(ctx, h, "Status", askTimeout, func() (scheduler.Status, error) {
 		s, err := h.policy.Status()
 		if err != nil {
 			return s, newError(Faulted, "Status", err)

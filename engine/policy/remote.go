@@ -161,20 +161,42 @@ func (h *remote) watch() {
 	}
 }
 
-// call runs f when it is its turn and settles what an error of it means.
+// call runs f when it is its turn and settles what an error of it means. Without
+// an answer in time, or when ctx ends first, the plug-in is ended.
 func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f func(context.Context) error) error {
 	leave, err := h.enter(ctx, op, timeout)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	callCtx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err = f(callCtx)
-	if err == nil {
-		return nil
+	return h.run(ctx, op, timeout, f)
+}
+
+// inquire is call for what changes nothing: ctx ends only the wait.
+func inquire[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
+	leave, err := h.enter(ctx, op, timeout)
+	if err != nil {
+		var none T
+		return none, err
 	}
-	return h.settle(callCtx, op, timeout, err)
+	return detached(ctx, op, func(ctx context.Context) (v T, err error) {
+		defer leave()
+		err = h.run(ctx, op, timeout, func(ctx context.Context) (err error) {
+			v, err = f(ctx)
+			return err
+		})
+		return v, err
+	})
+}
+
+// run runs f within its deadline. The caller has the turn.
+func (h *remote) run(ctx context.Context, op string, timeout time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := f(ctx); err != nil {
+		return h.settle(ctx, op, timeout, err)
+	}
+	return nil
 }
 
 // settle turns an error of a call into one of a kind, and ends the plug-in
@@ -182,6 +204,8 @@ func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f f
 func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, err error) error {
 	var own *Error
 	switch {
+	case errors.Is(err, scheduler.ErrUnknownJob):
+		return err
 	case errors.As(err, &own):
 		if own.Kind == Breach {
 			h.end(own)

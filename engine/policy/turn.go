@@ -119,3 +119,28 @@ func waited(c <-chan struct{}, bound time.Duration) bool {
 		return false
 	}
 }
+
+// detached runs f, which has a bound of its own, and waits for it or for the
+// caller's context. A caller that stops waiting for a question that changes
+// nothing must not cost the manager its policy, so f goes on without it.
+func detached[T any](ctx context.Context, op string, f func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f(context.WithoutCancel(ctx))
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		var none T
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return none, newError(Canceled, op, ctx.Err())
+		}
+		return none, errorf(Busy, op, "the policy did not answer in the time the caller gave it")
+	}
+}
