@@ -143,6 +143,8 @@ type storedSource struct {
 	mu     sync.Mutex
 	closed bool
 	at     *wire.Source // what reader reads
+	direct bool         // reader opens the file itself
+	remote *wire.Source // one whose file is not where it should be on this machine
 	reader job.Source
 	file   *file.File // open on the job's storage, to be closed with reader
 }
@@ -209,12 +211,27 @@ func (s *storedSource) trouble(ctx context.Context, at *wire.Source, cause error
 		*r = retry{}
 		return nil
 	}
+	if errors.Is(cause, channel.ErrLost) && s.askRemote(at) {
+		return nil
+	}
 	if errors.Is(cause, channel.ErrUnreachable) && r.again() {
 		return pause(ctx, changed, r.wait)
 	}
 	s.report(at, cause)
 	*r = retry{}
 	return pause(ctx, changed, 0)
+}
+
+// askRemote turns to the launcher's server when the file was not found directly: a
+// store that moved away may have left a note of its old folder.
+func (s *storedSource) askRemote(at *wire.Source) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.direct || s.remote == at {
+		return false
+	}
+	s.remote = at
+	return true
 }
 
 // again reports whether there is time for another try, and sets how long to wait
@@ -274,6 +291,7 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		return s.reader, s.at, nil
 	}
 	s.at, _ = s.inputs.current(s.producer)
+	s.direct = false
 	g := s.node.group
 	name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 	if s.store != "" {
@@ -291,7 +309,8 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		Key:  store.Key{Job: scheduler.JobID(g.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
 		Addr: s.at.Address, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
 	}
-	if folder := g.local[s.at.Address]; folder != "" {
+	if folder := g.local[s.at.Address]; folder != "" && s.remote != s.at {
+		s.direct = true
 		want.Path = AttemptFolder(folder, g.start.Job, s.at.Attempt) + "/" + name
 	}
 	s.reader = g.w.fetcher.Source(want)

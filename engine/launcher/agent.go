@@ -1,0 +1,255 @@
+package launcher
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// agent is the launcher's state. Its methods do what the manager commands and what
+// workers report; nothing that waits happens under mu.
+type agent struct {
+	cfg     Config
+	log     *slog.Logger
+	folder  *folder
+	cache   *cache
+	logs    *logs
+	spawner *spawner
+	metrics *metrics
+	near    *neighbours
+
+	dataAddress, httpAddress string
+
+	ctx context.Context // of the whole launcher
+
+	mu          sync.Mutex
+	incarnation uint64
+	life        context.Context // ends with the incarnation
+	endLife     context.CancelFunc
+	term        uint64 // largest seen
+	manager     string // identity of the manager's data; "" before the first welcome
+	lease       time.Duration
+	leaseEnds   time.Time // zero before the first welcome
+	attempts    map[uint64]*attempt
+	procs       map[*proc]bool
+	idle        []*proc // least lately used first
+	stored      map[uint64]*storedOutputs
+	dropped     map[uint64]bool // jobs whose store is being removed
+	outbox      []*wire.Report
+	connected   bool          // the outbox goes somewhere
+	wake        chan struct{} // tells the sender that the outbox has something
+	nudge       chan struct{} // tells who talks to the manager that the lease ran out
+	procNumber  uint64
+	resent      time.Time // when old ends were last looked for
+}
+
+// attempt is one that the manager asked for and has not told to forget.
+type attempt struct {
+	start      *wire.StartAttempt
+	proc       *proc // nil before it has a worker and after the end
+	log        *attemptLog
+	early      []*wire.ToWorker // what came before it had a worker; at most earlyMax
+	started    *wire.AttemptStarted
+	lost       map[lostKey]*wire.InputLost // asked for and not seen again
+	lostKeys   []lostKey
+	asksCommit bool
+	stopped    bool // by command: its end is no failure
+	frozen     bool // what the manager wants
+	suspended  bool // what is
+	clock      runClock
+	ended      *wire.AttemptEnded // nil while it runs; kept until forgotten
+	endedAt    time.Time          // when the report was last sent
+}
+
+type lostKey struct {
+	connection, from uint32
+}
+
+// earlyMax bounds what is kept for a worker that is starting.
+const earlyMax = 10_000
+
+// runClock measures running time net of suspension.
+type runClock struct {
+	ran   time.Duration
+	since time.Time // zero while it stands
+}
+
+func (c *runClock) run() {
+	if c.since.IsZero() {
+		c.since = time.Now()
+	}
+}
+
+func (c *runClock) stand() {
+	c.ran = c.total()
+	c.since = time.Time{}
+}
+
+func (c *runClock) total() time.Duration {
+	if c.since.IsZero() {
+		return c.ran
+	}
+	return c.ran + time.Since(c.since)
+}
+
+// storedOutputs are the stored channel files of a finished attempt.
+type storedOutputs struct {
+	job   uint64
+	token string
+}
+
+// newAgent makes the state of a launcher that knows nothing yet.
+func newAgent(ctx context.Context, cfg Config, f *folder) *agent {
+	a := &agent{
+		cfg: cfg, log: cfg.Log, folder: f, ctx: ctx,
+		logs:     newLogs(f.logs(), cfg.LogBytes, cfg.LogTotal),
+		spawner:  newSpawner(ctx),
+		wake:     make(chan struct{}, 1),
+		nudge:    make(chan struct{}),
+		attempts: map[uint64]*attempt{}, procs: map[*proc]bool{},
+		stored: map[uint64]*storedOutputs{}, dropped: map[uint64]bool{},
+	}
+	a.metrics = newMetrics(a)
+	a.logs.onUnkept = func(n int64) { a.metrics.logUnkept.Add(float64(n)) }
+	a.life, a.endLife = context.WithCancel(ctx)
+	return a
+}
+
+// send queues a report. Without a connection it is dropped: joining anew
+// reports all that still matters. The caller holds mu.
+func (a *agent) send(r *wire.Report) {
+	if !a.connected {
+		return
+	}
+	r.Incarnation, r.Term = a.incarnation, a.term
+	a.outbox = append(a.outbox, r)
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns up to max queued reports.
+func (a *agent) take(max int) []*wire.Report {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.outbox) <= max {
+		out := a.outbox
+		a.outbox = nil
+		return out
+	}
+	out := a.outbox[:max:max]
+	a.outbox = a.outbox[max:]
+	return out
+}
+
+// obey does what one command says, unless it is stale.
+func (a *agent) obey(c *wire.Command) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.Term < a.term || c.Incarnation != a.incarnation {
+		a.metrics.stale.Inc()
+		return
+	}
+	a.term = c.Term
+	switch do := c.Do.(type) {
+	case *wire.Command_Start:
+		a.begin(do.Start)
+	case *wire.Command_Peers:
+		a.pass(do.Peers.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Peers{Peers: do.Peers}})
+	case *wire.Command_Sources:
+		a.passSources(do.Sources)
+	case *wire.Command_Commit:
+		a.pass(do.Commit.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Commit{Commit: do.Commit}})
+	case *wire.Command_Stop:
+		a.stop(do.Stop)
+	case *wire.Command_Suspend:
+		a.freeze(do.Suspend, true)
+	case *wire.Command_Resume:
+		a.freeze(do.Resume, false)
+	case *wire.Command_Forget:
+		a.forget(do.Forget)
+	case *wire.Command_DropJob:
+		a.dropJob(do.DropJob)
+	case *wire.Command_DropOutput:
+		a.dropOutput(do.DropOutput)
+	case *wire.Command_ReportInventory:
+		attempts, stored := a.inventory()
+		a.send(&wire.Report{What: &wire.Report_Inventory{Inventory: &wire.Inventory{Attempts: attempts, Stored: stored}}})
+	default:
+		a.log.Warn("the manager sent a command that this launcher does not know; are both of one release?")
+	}
+}
+
+// inventory lists what there is, in order of id. The caller holds mu.
+func (a *agent) inventory() ([]*wire.AttemptInventory, []*wire.Stored) {
+	var attempts []*wire.AttemptInventory
+	for id, at := range a.attempts {
+		state := wire.AttemptInventory_STATE_RUNNING
+		if at.suspended {
+			state = wire.AttemptInventory_STATE_SUSPENDED
+		}
+		if at.ended != nil {
+			state = wire.AttemptInventory_STATE_ENDED
+		}
+		attempts = append(attempts, &wire.AttemptInventory{Attempt: id, State: state})
+	}
+	slices.SortFunc(attempts, func(x, y *wire.AttemptInventory) int { return compare(x.Attempt, y.Attempt) })
+	var stored []*wire.Stored
+	for id, s := range a.stored {
+		stored = append(stored, &wire.Stored{Job: s.job, Attempt: id})
+	}
+	slices.SortFunc(stored, func(x, y *wire.Stored) int { return compare(x.Attempt, y.Attempt) })
+	return attempts, stored
+}
+
+func compare(x, y uint64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// resendAll queues everything that the manager may not know: after joining. The
+// caller holds mu.
+func (a *agent) resendAll() {
+	ids := make([]uint64, 0, len(a.attempts))
+	for id := range a.attempts {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		a.resend(a.attempts[id])
+	}
+}
+
+func (a *agent) resend(at *attempt) {
+	if at.ended != nil {
+		a.sendEnded(at)
+		return
+	}
+	if at.started != nil {
+		a.send(&wire.Report{What: &wire.Report_Started{Started: at.started}})
+	}
+	if at.suspended {
+		a.send(&wire.Report{What: &wire.Report_Suspended{Suspended: at.start.Attempt}})
+	}
+	for _, k := range at.lostKeys {
+		a.send(&wire.Report{What: &wire.Report_InputLost{InputLost: at.lost[k]}})
+	}
+	if at.asksCommit {
+		a.send(&wire.Report{What: &wire.Report_Commit{Commit: at.start.Attempt}})
+	}
+}
+
+func (a *agent) sendEnded(at *attempt) {
+	at.endedAt = time.Now()
+	a.send(&wire.Report{What: &wire.Report_Ended{Ended: at.ended}})
+}

@@ -1,0 +1,226 @@
+package launcher
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// temporaryMax is how old an unfinished download must be before it counts as left
+// behind by a launcher that died.
+const temporaryMax = time.Hour
+
+// cache keeps programs and plans by content hash. Several launchers of one machine
+// may share its folder: files appear whole, and one that another launcher removed
+// is fetched again.
+type cache struct {
+	folder string
+	max    int64 // bytes
+	fetch  func(ctx context.Context, hash string, to io.Writer) error
+
+	mu       sync.Mutex
+	flying   map[string]*flight
+	verified map[string]identity
+}
+
+// flight is a fetch that others wait for.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// identity tells whether a file is still the one that was verified.
+type identity struct {
+	inode   uint64
+	size    int64
+	changed time.Time
+}
+
+func newCache(folder string, max int64, fetch func(ctx context.Context, hash string, to io.Writer) error) (*cache, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
+	return &cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil
+}
+
+// get returns the path of a blob whose content is that of the hash. It fetches
+// what is missing or damaged; callers that want the same one share the fetch.
+func (c *cache) get(ctx context.Context, hash string) (string, error) {
+	if len(hash) != 2*sha256.Size || strings.Trim(hash, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%q is no SHA-256 in hex", hash)
+	}
+	path := filepath.Join(c.folder, hash)
+	c.mu.Lock()
+	if f := c.flying[hash]; f != nil {
+		c.mu.Unlock()
+		select {
+		case <-f.done:
+			return path, f.err
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	f := &flight{done: make(chan struct{})}
+	c.flying[hash] = f
+	c.mu.Unlock()
+	f.err = c.ensure(ctx, hash, path)
+	c.mu.Lock()
+	delete(c.flying, hash)
+	c.mu.Unlock()
+	close(f.done)
+	return path, f.err
+}
+
+// ensure makes path hold the blob.
+func (c *cache) ensure(ctx context.Context, hash, path string) error {
+	if c.holds(hash, path) {
+		return nil
+	}
+	if err := c.download(ctx, hash, path); err != nil {
+		return fmt.Errorf("fetch %s into the cache: %w", path, err)
+	}
+	if !c.holds(hash, path) {
+		return fmt.Errorf("%s does not hold what was just written to it: is the disk damaged, or does something else change the folder?", path)
+	}
+	c.shrink(hash)
+	return nil
+}
+
+// holds reports whether the file is there with the right content, and marks it as
+// used. The content is read once for each file that appears under the name.
+func (c *cache) holds(hash, path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	id := identity{inode: inodeOf(info), size: info.Size(), changed: info.ModTime()}
+	c.mu.Lock()
+	same := c.verified[hash] == id
+	c.mu.Unlock()
+	if !same {
+		sum, err := sumFile(path)
+		if err != nil || sum != hash {
+			_ = os.Remove(path) // damaged: it is fetched again and replaced
+			return false
+		}
+		c.mu.Lock()
+		c.verified[hash] = id
+		c.mu.Unlock()
+	}
+	// The time of access is the time of use: the content's stays as it is. Without
+	// it the blob only ages faster.
+	_ = os.Chtimes(path, time.Now(), info.ModTime())
+	return true
+}
+
+func inodeOf(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+func sumFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// download fetches a blob beside its place, checks it, and moves it there.
+func (c *cache) download(ctx context.Context, hash, path string) error {
+	f, err := os.CreateTemp(c.folder, "fetch-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	h := sha256.New()
+	err = c.fetch(ctx, hash, io.MultiWriter(f, h))
+	if err == nil {
+		err = f.Chmod(0o755)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != hash {
+		return fmt.Errorf("the manager sent content with the hash %s", sum)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// shrink removes the blobs that were not used for longest, until the rest fits;
+// never the one in hand. A worker that runs a removed program runs on.
+func (c *cache) shrink(keep string) {
+	entries, err := os.ReadDir(c.folder)
+	if err != nil {
+		return // the next blob tries again
+	}
+	type blob struct {
+		name string
+		size int64
+		used time.Time
+	}
+	var blobs []blob
+	total := int64(0)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if strings.HasSuffix(e.Name(), ".tmp") {
+			if time.Since(info.ModTime()) > temporaryMax {
+				_ = os.Remove(filepath.Join(c.folder, e.Name()))
+			}
+			continue
+		}
+		blobs = append(blobs, blob{e.Name(), info.Size(), accessTime(info)})
+		total += info.Size()
+	}
+	slices.SortFunc(blobs, func(a, b blob) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
+	for _, b := range blobs {
+		if total <= c.max {
+			return
+		}
+		if b.name == keep {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.folder, b.name)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			total -= b.size
+		}
+	}
+}
+
+func accessTime(info fs.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Atim.Unix())
+	}
+	return info.ModTime()
+}
+
+// diskFull reports whether an error says that there is no room.
+func diskFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}

@@ -1,0 +1,159 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Config is what a launcher is told. Only Manager and Data are needed.
+type Config struct {
+	Manager string // host:port of the manager
+	Data    string // folder for stored channels, logs and temporary files; one launcher each
+	Name    string // "": host name; names are unique within a cluster
+	Host    string // name of the machine, as input files' places spell it; "": its host name
+	Rack    string
+	Slots   []scheduler.SlotCount // nil: a default slot for each core
+	Memory  int64                 // bytes for all attempts; 0: MemoryShare of the machine's
+	Bind    string                // address that all ports listen on; "": 127.0.0.1
+	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
+	// 0: any free one.
+	DataPort, HTTPPort int
+
+	Cache      string        // folder for programs and plans, may be shared by launchers of one machine; "": below Data
+	CacheBytes int64         // 0: CacheBytesDefault
+	LogBytes   int64         // of one attempt's log; 0: LogBytesDefault
+	LogTotal   int64         // of all logs; 0: LogTotalDefault
+	IdleMax    time.Duration // how long a warm worker waits for its job's next group; 0: IdleDefault
+	FileCodec  string        // of file channels whose author chose none: none, lz4 or zstd; "": the engine's default
+	TCPCodec   string        // likewise for tcp channels
+	Env        []string      // added to the workers' environment, NAME=value
+
+	// ExitWithParent ends the launcher when the process that started it ends.
+	ExitWithParent bool
+	Log            *slog.Logger // nil: slog.Default()
+	// Ready, if set, is called once, when the manager has let the launcher in.
+	Ready func()
+}
+
+// Defaults of Config.
+const (
+	MemoryShare       = 0.75
+	CacheBytesDefault = 8 << 30
+	LogBytesDefault   = 4 << 20
+	LogTotalDefault   = 1 << 30
+	IdleDefault       = 30 * time.Second
+)
+
+// logBytesMin keeps room for a beginning, an end and the line between them.
+const logBytesMin = 4 << 10
+
+// withDefaults fills in what is not said and checks the rest.
+func (c Config) withDefaults() (Config, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	host, err := os.Hostname()
+	if err != nil && (c.Host == "" || c.Name == "") {
+		return c, fmt.Errorf("launcher: this machine's name: %w; set launcher.host and launcher.name", err)
+	}
+	setDefault(&c.Host, host)
+	setDefault(&c.Name, host)
+	setDefault(&c.Bind, "127.0.0.1")
+	setDefault(&c.CacheBytes, CacheBytesDefault)
+	setDefault(&c.LogBytes, LogBytesDefault)
+	setDefault(&c.LogTotal, LogTotalDefault)
+	setDefault(&c.IdleMax, IdleDefault)
+	if c.Slots == nil {
+		c.Slots = []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: runtime.NumCPU()}}
+	}
+	if c.Memory == 0 {
+		machine, err := mem.VirtualMemory()
+		if err != nil {
+			return c, fmt.Errorf("launcher: this machine's memory: %w; set launcher.memory", err)
+		}
+		c.Memory = int64(float64(machine.Total) * MemoryShare)
+	}
+	if c.Data == "" {
+		return c, errors.New("launcher: no data folder: set launcher.data")
+	}
+	if c.Data, err = filepath.Abs(c.Data); err != nil {
+		return c, fmt.Errorf("launcher: data folder: %w", err)
+	}
+	setDefault(&c.Cache, filepath.Join(c.Data, "cache"))
+	if c.Cache, err = filepath.Abs(c.Cache); err != nil {
+		return c, fmt.Errorf("launcher: cache folder: %w", err)
+	}
+	return c, c.check()
+}
+
+func setDefault[T comparable](at *T, value T) {
+	var zero T
+	if *at == zero {
+		*at = value
+	}
+}
+
+func (c Config) check() error {
+	if _, _, err := net.SplitHostPort(c.Manager); err != nil {
+		return fmt.Errorf("launcher: manager address %q: %w; write it like 10.0.0.1:7070", c.Manager, err)
+	}
+	seen := map[string]bool{}
+	total := 0
+	for _, s := range c.Slots {
+		if s.Kind == "" || s.Count < 0 || seen[s.Kind] {
+			return fmt.Errorf("launcher: %d slots of kind %q: each kind has a name, stands once and has 0 or more slots", s.Count, s.Kind)
+		}
+		seen[s.Kind] = true
+		total += s.Count
+	}
+	switch {
+	case total == 0:
+		return errors.New("launcher: no slots at all: give it at least one")
+	case c.Memory < 0:
+		return fmt.Errorf("launcher: memory of %d bytes: use 0 for a share of the machine's, or more", c.Memory)
+	case c.LogBytes < logBytesMin || c.LogTotal < c.LogBytes:
+		return fmt.Errorf("launcher: logs of %d bytes each and %d in all: use at least %d, and no less in all than for one", c.LogBytes, c.LogTotal, logBytesMin)
+	case c.CacheBytes < 0 || c.IdleMax < 0:
+		return errors.New("launcher: cache size and idle time can't be negative")
+	}
+	return nil
+}
+
+func (c Config) slotsTotal() int {
+	total := 0
+	for _, s := range c.Slots {
+		total += s.Count
+	}
+	return total
+}
+
+func (c Config) wireSlots() []*wire.Slots {
+	var slots []*wire.Slots
+	for _, s := range c.Slots {
+		slots = append(slots, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
+	}
+	return slots
+}
+
+// workerSettings are the properties for WorkerSetup.
+func (c Config) workerSettings() []*wire.Property {
+	var list []*wire.Property
+	if c.FileCodec != "" {
+		list = append(list, &wire.Property{Name: "file-codec", Value: c.FileCodec})
+	}
+	if c.TCPCodec != "" {
+		list = append(list, &wire.Property{Name: "tcp-codec", Value: c.TCPCodec})
+	}
+	return list
+}

@@ -1,0 +1,76 @@
+package launcher
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// neighboursAge is how old the list of neighbours may be.
+const neighboursAge = time.Second
+
+// neighbours are the launchers of this machine that share its cache folder. Their
+// stores are read directly: no bytes go through a socket. Each notes its store's
+// folder under its data address.
+type neighbours struct {
+	folder string
+	own    *wire.LocalStore
+
+	mu   sync.Mutex
+	read time.Time
+	all  []*wire.LocalStore
+}
+
+func newNeighbours(cache, address, store string) (*neighbours, error) {
+	n := &neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
+	if err := os.MkdirAll(n.folder, 0o755); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
+	temporary := n.path() + ".new"
+	if err := os.WriteFile(temporary, []byte(store), 0o644); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
+	if err := os.Rename(temporary, n.path()); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
+	return n, nil
+}
+
+func (n *neighbours) path() string { return filepath.Join(n.folder, url.PathEscape(n.own.Address)) }
+
+// list returns the stores of this machine. A note that a dead launcher left names
+// a folder without the wanted file, and the reader then asks over the network.
+func (n *neighbours) list() []*wire.LocalStore {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.read) < neighboursAge {
+		return n.all
+	}
+	n.read = time.Now()
+	n.all = []*wire.LocalStore{n.own}
+	entries, err := os.ReadDir(n.folder)
+	if err != nil {
+		return n.all // the network remains
+	}
+	for _, e := range entries {
+		address, err := url.PathUnescape(e.Name())
+		if err != nil || strings.HasSuffix(e.Name(), ".new") || address == n.own.Address {
+			continue
+		}
+		if folder, err := os.ReadFile(filepath.Join(n.folder, e.Name())); err == nil {
+			n.all = append(n.all, &wire.LocalStore{Address: address, Folder: string(folder)})
+		}
+	}
+	slices.SortFunc(n.all, func(x, y *wire.LocalStore) int { return strings.Compare(x.Address, y.Address) })
+	return n.all
+}
+
+// leave removes the note.
+func (n *neighbours) leave() { _ = os.Remove(n.path()) }

@@ -1,0 +1,102 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// drainMax bounds what is read of a worker's pipe when an attempt ends: what a
+// pipe holds at most.
+const drainMax = 1 << 20
+
+// logPipe takes what a worker prints to the log of the attempt that it runs.
+// What a worker wrote before it reported an end belongs to that attempt.
+type logPipe struct {
+	file *os.File
+	raw  syscall.RawConn
+
+	mu  sync.Mutex
+	log *attemptLog // nil between attempts: what comes is dropped
+	buf []byte
+}
+
+// newLogPipe returns the pipe and the end for the worker, which the caller closes
+// once it has started.
+func newLogPipe() (*logPipe, *os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("pipe for a worker's log: %w", err)
+	}
+	raw, err := r.SyscallConn()
+	if err != nil {
+		r.Close()
+		w.Close()
+		return nil, nil, fmt.Errorf("pipe for a worker's log: %w", err)
+	}
+	return &logPipe{file: r, raw: raw, buf: make([]byte, 16<<10)}, w, nil
+}
+
+// run copies until all writers are gone or the pipe is closed.
+func (p *logPipe) run() {
+	for {
+		ended := false
+		err := p.raw.Read(func(fd uintptr) bool {
+			n, err := p.readOne(int(fd))
+			ended = n == 0 && err == nil || err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+			return n > 0 || ended
+		})
+		if err != nil || ended {
+			return
+		}
+	}
+}
+
+// readOne reads once and writes to the log under the same lock, so that switch
+// knows that nothing is in between.
+func (p *logPipe) readOne(fd int) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.readLocked(fd)
+}
+
+func (p *logPipe) readLocked(fd int) (int, error) {
+	n, err := unix.Read(fd, p.buf)
+	if n > 0 && p.log != nil {
+		_, _ = p.log.Write(p.buf[:n]) // it never fails
+	}
+	return n, err
+}
+
+// switchTo empties the pipe into the log so far and goes on with another, or with
+// none.
+func (p *logPipe) switchTo(log *attemptLog) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.raw.Control(func(fd uintptr) {
+		for total := 0; total < drainMax; {
+			n, err := p.readLocked(int(fd))
+			if n <= 0 || err != nil {
+				return
+			}
+			total += n
+		}
+	})
+	p.log = log
+}
+
+// last returns the end of the log so far, for error messages.
+func (p *logPipe) last(bytes int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log == nil {
+		return ""
+	}
+	return p.log.last(bytes)
+}
+
+func (p *logPipe) close() { p.file.Close() }

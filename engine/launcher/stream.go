@@ -1,0 +1,373 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/shirou/gopsutil/v4/load"
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+const (
+	// redialMin and redialMax bound the wait before the next try to reach the
+	// manager; it doubles.
+	redialMin = 100 * time.Millisecond
+	redialMax = 5 * time.Second
+	// welcomeMax is how long a manager may take to answer a join.
+	welcomeMax = 10 * time.Second
+	// refusalsMax is how often in a row the manager may refuse the launcher before it
+	// gives up: an earlier life under the same name may need a moment to be
+	// noticed as dead.
+	refusalsMax = 8
+	// reportsMax is how many reports go into one message.
+	reportsMax = 512
+	// resendEvery is how often the end of an attempt is reported again until it is
+	// forgotten.
+	resendEvery = 5 * time.Second
+	// messageMax is the largest message of the manager, in bytes.
+	messageMax = 256 << 20
+	// leaseTicks is how often within a lease it is checked and workers are pinged.
+	leaseTicks = 8
+)
+
+// refusedError is the manager's refusal to let the launcher in.
+type refusedError string
+
+func (e refusedError) Error() string { return "the manager refuses this launcher: " + string(e) }
+
+// errExpired: the lease ran out while the stream was there.
+var errExpired = errors.New("no word from the manager for the lease")
+
+// keepConnected joins the manager, again and again, until ctx ends or the
+// manager keeps refusing.
+func (a *agent) keepConnected(ctx context.Context, client rpc.LaunchersClient) error {
+	wait, refusals := redialMin, 0
+	for {
+		joined, err := a.session(ctx, client)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if joined {
+			wait, refusals = redialMin, 0
+		}
+		var refused refusedError
+		if errors.As(err, &refused) {
+			if refusals++; refusals == refusalsMax {
+				return fmt.Errorf("launcher %s: %w", a.cfg.Name, err)
+			}
+		}
+		a.log.Warn("not connected to the manager", "manager", a.cfg.Manager, "error", err, "again in", wait)
+		if err := a.checkLease(); err != nil {
+			return err
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-a.nudge: // the lease ran out: the next turn cleans up
+			t.Stop()
+			if err := a.checkLease(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		}
+		wait = min(2*wait, redialMax)
+	}
+}
+
+// session is one stream from its join to its end. It reports whether the manager
+// let the launcher in.
+func (a *agent) session(ctx context.Context, client rpc.LaunchersClient) (joined bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-a.nudge:
+			cancel(errExpired)
+		case <-ended:
+		}
+	}()
+	tooLate := time.AfterFunc(welcomeMax, func() { cancel(errors.New("the manager does not answer the join")) })
+	defer tooLate.Stop()
+	stream, err := client.Connect(ctx, grpc.WaitForReady(false))
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	if err := stream.Send(&wire.FromLauncher{Join: a.join()}); err != nil {
+		return false, cause(ctx, err)
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	tooLate.Stop()
+	if first.Welcome == nil {
+		return false, errors.New("the manager's first message is no welcome; is that address a manager's?")
+	}
+	if err := a.welcomed(first.Welcome); err != nil {
+		return false, err
+	}
+	defer a.disconnected()
+	a.obeyAll(first)
+	sent := make(chan error, 1)
+	beats := newBeats()
+	go func() { sent <- a.sendAll(ctx, stream, first.Welcome, beats) }()
+	err = a.receive(ctx, stream, beats)
+	cancel(err)
+	<-sent // it ends with ctx, and nothing of this stream may be under way in the next
+	return true, cause(ctx, err)
+}
+
+// cause prefers why a context was cancelled to what that led to.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		return c
+	}
+	return err
+}
+
+// join tells the manager what there is.
+func (a *agent) join() *wire.Join {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	attempts, stored := a.inventory()
+	return &wire.Join{
+		Name: a.cfg.Name, Incarnation: a.incarnation, Host: a.cfg.Host, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
+		DataAddress: a.dataAddress, HttpAddress: a.httpAddress, Attempts: attempts, Stored: stored, CanSuspend: true,
+	}
+}
+
+// welcomed takes in the manager's answer to a join.
+func (a *agent) welcomed(w *wire.Welcome) error {
+	if w.Refused != "" {
+		return refusedError(w.Refused)
+	}
+	a.mu.Lock()
+	other := a.manager != "" && w.Manager != a.manager
+	older := w.Term < a.term
+	a.mu.Unlock()
+	switch {
+	case other:
+		if err := a.expire("the manager has other data than before"); err != nil {
+			return err
+		}
+		return errors.New("joining again as a new incarnation")
+	case older:
+		return fmt.Errorf("a manager of term %d answers, and one of a later term did before", w.Term)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first := a.manager == ""
+	a.manager, a.term = w.Manager, w.Term
+	a.lease = time.Duration(w.LeaseNs)
+	a.leaseEnds = time.Now().Add(a.lease)
+	a.connected, a.outbox = true, nil
+	a.resendAll()
+	a.log.Info("joined the manager", "manager", a.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
+	if first && a.cfg.Ready != nil {
+		a.cfg.Ready()
+		a.cfg.Ready = nil
+	}
+	return nil
+}
+
+func (a *agent) disconnected() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.connected, a.outbox = false, nil
+}
+
+// receive obeys until the stream ends.
+func (a *agent) receive(ctx context.Context, stream rpc.Launchers_ConnectClient, beats *beats) error {
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return errors.New("the manager ended the connection")
+		}
+		if err != nil {
+			return err
+		}
+		// A launcher that was frozen for longer than its lease must not act on what
+		// waited for it.
+		if a.leaseOver(time.Now()) {
+			return errExpired
+		}
+		if h := m.Heartbeat; h != nil {
+			if at, ok := beats.answered(h.Seq); ok {
+				a.renew(at)
+			}
+		}
+		a.obeyAll(m)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func (a *agent) obeyAll(m *wire.ToLauncher) {
+	for _, c := range m.Commands {
+		a.obey(c)
+	}
+}
+
+// renew counts the lease from when the heartbeat was sent that the manager
+// answered.
+func (a *agent) renew(sent time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ends := sent.Add(a.lease); ends.After(a.leaseEnds) {
+		a.leaseEnds = ends
+	}
+}
+
+// leaseOver reports whether the lease ran out. Before the first welcome there is
+// none.
+func (a *agent) leaseOver(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lease > 0 && !a.leaseEnds.IsZero() && now.After(a.leaseEnds)
+}
+
+// checkLease starts the launcher afresh when the lease ran out.
+func (a *agent) checkLease() error {
+	if !a.leaseOver(time.Now()) {
+		return nil
+	}
+	if err := a.expire(errExpired.Error()); err != nil {
+		return fmt.Errorf("launcher %s can't clean up after its lease: %w", a.cfg.Name, err)
+	}
+	return nil
+}
+
+// sendAll sends heartbeats and reports until the stream ends.
+func (a *agent) sendAll(ctx context.Context, stream rpc.Launchers_ConnectClient, w *wire.Welcome, beats *beats) error {
+	every := time.Duration(w.HeartbeatNs)
+	if every <= 0 {
+		every = time.Second
+	}
+	heart := time.NewTicker(every)
+	defer heart.Stop()
+	beat := func() error {
+		a.resendOld(time.Now())
+		return stream.Send(&wire.FromLauncher{Heartbeat: beats.next(time.Now())})
+	}
+	if err := beat(); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-a.wake:
+			if err := a.sendReports(stream); err != nil {
+				return err
+			}
+		case <-heart.C:
+			if err := beat(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (a *agent) sendReports(stream rpc.Launchers_ConnectClient) error {
+	for {
+		reports := a.take(reportsMax)
+		if len(reports) == 0 {
+			return nil
+		}
+		if err := stream.Send(&wire.FromLauncher{Reports: reports}); err != nil {
+			return err
+		}
+	}
+}
+
+// resendOld reports ends again that the manager has not answered for a while.
+func (a *agent) resendOld(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(a.resent) < resendEvery {
+		return
+	}
+	a.resent = now
+	for _, at := range a.attempts {
+		if at.ended != nil && now.Sub(at.endedAt) >= resendEvery {
+			a.sendEnded(at)
+		}
+	}
+}
+
+// beatsMax is how many heartbeats may be unanswered before the oldest is forgotten.
+const beatsMax = 64
+
+// beats remembers when heartbeats were sent. Used by the sender and the receiver
+// of one stream.
+type beats struct {
+	sent [beatsMax]atomic.Pointer[time.Time]
+	seq  uint64
+}
+
+func newBeats() *beats { return &beats{} }
+
+// next makes a heartbeat. For the sender.
+func (b *beats) next(now time.Time) *wire.Heartbeat {
+	b.seq++
+	b.sent[b.seq%beatsMax].Store(&now)
+	h := &wire.Heartbeat{Seq: b.seq}
+	if l, err := load.Avg(); err == nil {
+		h.CpuLoad = min(1, l.Load1/float64(runtime.NumCPU()))
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		h.MemoryFree = int64(m.Available)
+	}
+	return h
+}
+
+// answered tells when a heartbeat was sent. For the receiver.
+func (b *beats) answered(seq uint64) (time.Time, bool) {
+	at := b.sent[seq%beatsMax].Load()
+	if at == nil {
+		return time.Time{}, false
+	}
+	return *at, true
+}
+
+// fetchBlob reads a blob from the manager.
+func fetchBlob(client rpc.LaunchersClient) func(ctx context.Context, hash string, to io.Writer) error {
+	return func(ctx context.Context, hash string, to io.Writer) error {
+		stream, err := client.FetchBlob(ctx, &wire.BlobQuery{Hash: hash}, grpc.WaitForReady(true))
+		if err != nil {
+			return err
+		}
+		for {
+			chunk, err := stream.Recv()
+			if err == io.EOF {
+				return nil
+			}
+			if status.Code(err) == codes.NotFound {
+				return fmt.Errorf("%w: %w", errNoBlob, err)
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := to.Write(chunk.Data); err != nil {
+				return err
+			}
+		}
+	}
+}
