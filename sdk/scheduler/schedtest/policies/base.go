@@ -1,0 +1,210 @@
+// Package policies holds one small real policy for each optional part of the
+// contract, so that the whole contract runs. They are also what an author can
+// start from: each is a page long and passes the conformance kit.
+//
+// None keeps a memory that a restart would lose, unless it has checkpoints: what
+// they decide follows from the view and the round.
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// base is what the policies share: a view, settings, Explain and Status. What a
+// policy does of its own is in decide.
+type base struct {
+	view.View
+	about  scheduler.Description
+	wait   time.Duration // the one setting there is, for those that wait
+	decide func(scheduler.Round, *scheduler.Decisions)
+	loaded func(scheduler.Snapshot) error // after the view has started; may be nil
+}
+
+// options are the settings of all these policies.
+type options struct {
+	Wait time.Duration `yaml:"wait"`
+}
+
+// waitDefault is how long the policies that wait do so.
+const waitDefault = 2 * time.Second
+
+func parse(c scheduler.Config) (options, error) {
+	o := options{Wait: waitDefault}
+	if err := settings.Decode(c, &o); err != nil {
+		return o, err
+	}
+	if o.Wait < 0 {
+		return o, scheduler.Problems{settings.At(c, "wait", "must not be negative")}
+	}
+	return o, nil
+}
+
+// Check validates settings.
+func (p *base) Check(c scheduler.Config) error {
+	_, err := parse(c)
+	return err
+}
+
+// Start takes over settings and world.
+func (p *base) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
+	o, err := parse(c)
+	if err != nil {
+		return scheduler.Description{}, err
+	}
+	p.wait = o.Wait
+	if err := p.View.Start(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	if p.loaded != nil {
+		if err := p.loaded(s); err != nil {
+			return scheduler.Description{}, err
+		}
+	}
+	return p.about, nil
+}
+
+// AssignTasks takes the round into the view, judges settings, and decides.
+func (p *base) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var d scheduler.Decisions
+	if err := p.Apply(r); err != nil {
+		return d, err
+	}
+	for _, e := range r.Events {
+		if s, ok := e.(scheduler.SettingChanged); ok {
+			d.Settings = append(d.Settings, p.change(s))
+		}
+	}
+	p.decide(r, &d)
+	return d, nil
+}
+
+func (p *base) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
+	v := scheduler.SettingsVerdict{Version: s.Version}
+	o, err := parse(s.Config)
+	var problems scheduler.Problems
+	switch {
+	case err == nil:
+		p.wait = o.Wait
+	case errors.As(err, &problems):
+		v.Problems = problems
+	default:
+		v.Problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
+	}
+	return v
+}
+
+// Explain says how much of a job is ready and live.
+func (p *base) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
+	j := p.Job(id)
+	if j == nil {
+		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
+	}
+	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles may start, %d attempts are live", j.ReadyCount(), len(j.Attempts()))}
+	if j.ReadyCount() > 0 {
+		x.Reason = scheduler.WaitNoCapacity
+	}
+	return x, nil
+}
+
+// Status shows one pool.
+func (p *base) Status() (scheduler.Status, error) {
+	return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: p.about.Name, Weight: 1, Jobs: len(p.Jobs())}}}, nil
+}
+
+// Terminate ends the policy; it holds nothing.
+func (p *base) Terminate() {}
+
+// fill launches all that fits of the jobs in their order, and returns the first
+// bundle that does not, or nil.
+func (p *base) fill(jobs []*view.Job, d *scheduler.Decisions) (unfit *view.Bundle) {
+	for _, j := range jobs {
+		for b := range p.ReadyOf(j) {
+			if where, ok := p.Fit(b); ok {
+				d.Launch = append(d.Launch, p.Launch(b, where))
+			} else if unfit == nil && !b.Twice {
+				unfit = b
+			}
+		}
+	}
+	return unfit
+}
+
+// byPriority returns the live jobs, the most urgent first, then in order of id.
+func (p *base) byPriority() []*view.Job {
+	jobs := slices.Clone(p.Jobs())
+	slices.SortStableFunc(jobs, func(a, b *view.Job) int { return int(b.Info.Priority) - int(a.Info.Priority) })
+	return jobs
+}
+
+// tick is how often a policy that takes slots back looks for victims. It looks
+// at wake-ups only, because each refusal is an event and makes another round.
+const tick = time.Second
+
+// nextTick is the first whole tick after now.
+func (p *base) nextTick() scheduler.Time {
+	return (p.Now()/scheduler.Time(tick) + 1) * scheduler.Time(tick)
+}
+
+func woken(r scheduler.Round) bool {
+	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, ok := e.(scheduler.TimePassed); return ok })
+}
+
+// expecting says whether slots are on their way to a job, or reserved for it.
+func (p *base) expecting(job scheduler.JobID) bool {
+	if p.Reserved(job) {
+		return true
+	}
+	for _, j := range p.Jobs() {
+		for _, a := range j.Attempts() {
+			if a.Leaving == job {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// victimsFor adds victims, in their order, until the bundle fits, and returns
+// them with its placement. It takes nothing for good.
+func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, memory bool) ([]scheduler.AttemptID, []scheduler.LauncherID) {
+	mark := p.Mark()
+	defer p.Undo(mark)
+	var victims []scheduler.AttemptID
+	for _, a := range candidates {
+		l := p.Launcher(a.Launcher)
+		if l == nil || l.Draining || slices.Contains(b.Avoid, l.ID) {
+			continue
+		}
+		freed := int64(0)
+		if memory {
+			freed = a.Need.Memory
+		}
+		p.Give(l, a.Need.Kind, a.Need.Slots, freed)
+		victims = append(victims, a.ID)
+		if where, ok := p.Fit(b); ok {
+			return victims, where
+		}
+	}
+	return nil, nil
+}
+
+// takeable are the running single-group attempts of the jobs, youngest first.
+func takeable(jobs []*view.Job) []*view.Attempt {
+	var all []*view.Attempt
+	for _, j := range jobs {
+		for _, a := range j.Attempts() {
+			if a.State == view.Running && a.Leaving == 0 && a.Bundle.State == view.Launched && len(a.Bundle.Groups) == 1 {
+				all = append(all, a)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *view.Attempt) int { return int(b.ID) - int(a.ID) })
+	return all
+}

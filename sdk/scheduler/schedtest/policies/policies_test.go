@@ -1,0 +1,45 @@
+package policies
+
+import (
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// TestConformance runs each policy through the kit, and sees that it did what it
+// is there for.
+func TestConformance(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		new  func() scheduler.TaskScheduler
+		did  func(cluster.Tally) bool
+	}{
+		{"suspend", Suspend, func(t cluster.Tally) bool { return t.Suspensions > 0 && t.Resumptions > 0 }},
+		{"gang", Gang, func(t cluster.Tally) bool { return t.Victims > 0 && t.Suspensions == 0 }},
+		{"delay", Delay, func(t cluster.Tally) bool { return t.Local > 0 }},
+		{"admit", Admit, func(t cluster.Tally) bool { return t.Admitted > 0 && t.RefusedJobs > 0 }},
+		{"pages", Pages, func(t cluster.Tally) bool { return t.Answers > 0 && t.Notes > 0 && t.Checkpoints > 0 }},
+		{"remember", Remember, func(t cluster.Tally) bool { return t.Checkpoints > 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := schedtest.Run(t, c.new, schedtest.Options{})
+			if !t.Failed() && !c.did(r.Tally) {
+				t.Errorf("the games did not call for what %s is there for", c.name)
+			}
+		})
+	}
+}
+
+// TestDelayFindsHomes holds the local work of Delay against what it gets when it
+// does not wait.
+func TestDelayFindsHomes(t *testing.T) {
+	waits := schedtest.Run(t, Delay, schedtest.Options{})
+	none := scheduler.Config{Text: []byte("wait: 0s\n")}
+	takesAny := schedtest.Run(t, Delay, schedtest.Options{Config: none})
+	if waits.Tally.Local <= takesAny.Tally.Local {
+		t.Errorf("%d of %d groups at home with waiting, %d of %d without",
+			waits.Tally.Local, waits.Tally.Located, takesAny.Tally.Local, takesAny.Tally.Located)
+	}
+}
