@@ -230,10 +230,7 @@ func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, e
 // process's end, which is told with its reason when it comes soon.
 func (h *remote) lost(op string, err error) error {
 	if waited(h.stop, terminateTimeout) {
-		if end := h.Err(); end != nil {
-			return newError(kindOr(end, Died), op, end)
-		}
-		return errorf(Ended, op, "the policy was closed")
+		return h.ended(op)
 	}
 	own := newError(Breach, op, fmt.Errorf("the plug-in broke the connection: %w", err))
 	h.end(own)

@@ -96,16 +96,18 @@ func (l *life) ended(op string) error {
 		return nil
 	}
 	if err := l.Err(); err != nil {
-		return newError(kindOr(err, Ended), op, err)
+		return again(op, err)
 	}
 	return errorf(Ended, op, "the policy was closed")
 }
 
-func kindOr(err error, other Kind) Kind {
-	if k := KindOf(err); k != 0 {
-		return k
+// again is the reason of an end as the error of another call.
+func again(op string, reason error) error {
+	var e *Error
+	if errors.As(reason, &e) {
+		return newError(e.Kind, op, e.Err)
 	}
-	return other
+	return newError(Ended, op, reason)
 }
 
 // waited waits for a channel within a bound and reports whether it closed.

@@ -1,0 +1,74 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func TestFloodIsCounted(t *testing.T) {
+	h, book := launch(t, policytest.Flood)
+	start(t, h)
+	for n := uint64(1); n <= 20; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Close()
+	text := book.String()
+	if !strings.Contains(text, "level=WARN msg=\"flood line 0\"") {
+		t.Errorf("the first line is missing, or without its level:\n%.500s", text)
+	}
+	if !strings.Contains(text, "lines dropped") {
+		t.Error("nothing says how many lines were dropped")
+	}
+	if n := strings.Count(text, "flood line"); n > 2000 {
+		t.Errorf("%d lines of the flood were logged", n)
+	}
+}
+
+func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
+	h, book := launch(t, policytest.Printer)
+	start(t, h)
+	for n := uint64(1); n <= 5; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Close()
+	if text := book.String(); !strings.Contains(text, "out out") && !strings.Contains(text, "err err") || !strings.Contains(text, "lines dropped") {
+		t.Errorf("neither what the policy printed is in the log nor how much of it was dropped:\n%.300s", text)
+	}
+}
+
+func TestNotesArriveInOrderAndHoldNobodyUp(t *testing.T) {
+	h, _ := launch(t, policytest.Poster)
+	start(t, h)
+	for i := range 500 {
+		if n := <-h.Notes(); n.Name != fmt.Sprintf("note-%d", i) || string(n.Body) != "body" {
+			t.Fatalf("note %d is %+v", i, n)
+		}
+	}
+	// Nobody reads notes any more: rounds go on, and so does the end.
+	for n := uint64(1); n <= 3; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFailingShellTakesThePlugInDown(t *testing.T) {
+	h, _ := launch(t, policytest.FailingShell)
+	// The shell may fail before the answer to Start is out.
+	if _, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{}, testEnv); err != nil && policy.KindOf(err) != policy.Died {
+		t.Fatal(err)
+	}
+	mustEnd(t, h)
+	if err := h.Err(); policy.KindOf(err) != policy.Died || !strings.Contains(err.Error(), "store is gone on purpose") {
+		t.Errorf("ended because of %v", err)
+	}
+}
