@@ -82,7 +82,10 @@ func New(o Options) (channel.Writer, job.Source) {
 	return &writer{q: q}, &source{q: q}
 }
 
-func cost(b *job.Batch) int64 { return int64(len(b.Data) + 4*len(b.Ends)) }
+// batchCost is what an empty batch takes, so that many tiny ones count too.
+const batchCost = 64
+
+func cost(b *job.Batch) int64 { return int64(batchCost + len(b.Data) + 4*len(b.Ends)) }
 
 func tell(c chan struct{}) {
 	select {

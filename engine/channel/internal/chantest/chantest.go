@@ -1,0 +1,69 @@
+// Package chantest makes records and reads streams for the channels' tests.
+package chantest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Record returns the n-th record of a stream: it says which it is, so that order,
+// loss and doubling show, and has a size between little and much.
+func Record(stream string, n int) []byte {
+	r := rand.New(rand.NewPCG(uint64(n), uint64(len(stream))))
+	out := fmt.Appendf(nil, "%s/%d/", stream, n)
+	size := r.IntN(40)
+	if n%97 == 50 {
+		size = r.IntN(3 * job.BatchBytes)
+	}
+	for len(out) < size {
+		out = append(out, "etaoin shrdlu, cmfwyp vbgkjq"[r.IntN(8):]...)
+	}
+	return out
+}
+
+// Batch returns the records from first to before end.
+func Batch(stream string, first, end int) *job.Batch {
+	b := &job.Batch{}
+	for i := first; i < end; i++ {
+		b.Append(Record(stream, i))
+	}
+	return b
+}
+
+// Check reads r to its end and demands exactly the records 0 to n-1 of stream.
+func Check(ctx context.Context, r job.BatchReader, stream string, n int) error {
+	got, err := Prefix(ctx, r, stream)
+	if err == nil && got != n {
+		err = fmt.Errorf("%s: %d records, want %d", stream, got, n)
+	}
+	return err
+}
+
+// ErrWrong is what Prefix returns for records that are not the stream's next.
+var ErrWrong = errors.New("wrong record")
+
+// Prefix reads r until its end or an error, demands that the records are the
+// stream's first, in order, and returns how many came. The error is nil at the end.
+func Prefix(ctx context.Context, r job.BatchReader, stream string) (int, error) {
+	n := 0
+	for {
+		b, err := r.Next(ctx)
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		for rec := range b.All() {
+			if want := Record(stream, n); string(rec) != string(want) {
+				return n, fmt.Errorf("%w: %s: record %d is %.40q, want %.40q", ErrWrong, stream, n, rec, want)
+			}
+			n++
+		}
+	}
+}
