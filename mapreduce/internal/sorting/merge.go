@@ -1,0 +1,150 @@
+package sorting
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// cursor yields pairs in order of key. Key and value are valid until next.
+type cursor interface {
+	next() (bool, error)
+	key() []byte
+	value() []byte
+	close() error
+}
+
+// memoryCursor yields sorted pairs that are in memory.
+type memoryCursor struct {
+	refs    []ref
+	i       int
+	batches []*job.Batch // or
+	table   *Table
+	k, v    []byte
+}
+
+func (c *memoryCursor) next() (bool, error) {
+	if c.i == len(c.refs) {
+		return false, nil
+	}
+	at := c.refs[c.i].at
+	c.i++
+	if c.table != nil {
+		e := &c.table.list[at]
+		c.k, c.v = c.table.key(e), c.table.value(e)
+		return true, nil
+	}
+	var err error
+	c.k, c.v, err = Split(c.batches[at>>32].Record(int(uint32(at))))
+	return err == nil, err
+}
+
+func (c *memoryCursor) key() []byte   { return c.k }
+func (c *memoryCursor) value() []byte { return c.v }
+func (c *memoryCursor) close() error  { return nil }
+
+// Merge yields the pairs of several cursors in order of key.
+type Merge struct {
+	heap    []head // the smallest key first
+	started bool
+}
+
+type head struct {
+	prefix uint64
+	cursor
+}
+
+func newMerge(cursors []cursor) (*Merge, error) {
+	m := &Merge{}
+	for i, c := range cursors {
+		ok, err := c.next()
+		if err != nil {
+			for _, rest := range cursors[i:] {
+				_ = rest.close()
+			}
+			return nil, errors.Join(err, m.Close())
+		}
+		if !ok {
+			_ = c.close()
+			continue
+		}
+		m.heap = append(m.heap, head{prefix(c.key()), c})
+	}
+	for i := len(m.heap)/2 - 1; i >= 0; i-- {
+		m.down(i)
+	}
+	return m, nil
+}
+
+func (a *head) less(b *head) bool {
+	if a.prefix != b.prefix {
+		return a.prefix < b.prefix
+	}
+	return bytes.Compare(a.key(), b.key()) < 0
+}
+
+func (m *Merge) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(m.heap) {
+			return
+		}
+		if child+1 < len(m.heap) && m.heap[child+1].less(&m.heap[child]) {
+			child++
+		}
+		if !m.heap[child].less(&m.heap[i]) {
+			return
+		}
+		m.heap[i], m.heap[child] = m.heap[child], m.heap[i]
+		i = child
+	}
+}
+
+// Next goes to the next pair; false after the last.
+func (m *Merge) Next() (bool, error) { return m.next() }
+
+// Key is the current pair's key, valid until Next.
+func (m *Merge) Key() []byte { return m.heap[0].key() }
+
+// Value is the current pair's value, valid until Next.
+func (m *Merge) Value() []byte { return m.heap[0].value() }
+
+func (m *Merge) key() []byte   { return m.Key() }
+func (m *Merge) value() []byte { return m.Value() }
+func (m *Merge) close() error  { return m.Close() }
+
+func (m *Merge) next() (bool, error) {
+	if len(m.heap) == 0 {
+		return false, nil
+	}
+	if !m.started {
+		m.started = true
+		return true, nil
+	}
+	top := &m.heap[0]
+	ok, err := top.next()
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		top.prefix = prefix(top.key())
+	} else {
+		err = top.close()
+		last := len(m.heap) - 1
+		m.heap[0] = m.heap[last]
+		m.heap = m.heap[:last]
+	}
+	m.down(0)
+	return len(m.heap) > 0, err
+}
+
+// Close gives up what is unread.
+func (m *Merge) Close() error {
+	var errs []error
+	for _, h := range m.heap {
+		errs = append(errs, h.close())
+	}
+	m.heap = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,242 @@
+package sorting
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Options are a Sorter's settings.
+type Options struct {
+	Folder string // for runs; it must exist
+	Memory int64  // bytes that pairs may take; MemoryMin when less
+	Fold   Fold   // nil: all values are kept
+}
+
+// MemoryMin is the least budget: enough for two runs to be merged.
+const MemoryMin = 1 << 20
+
+// ref stands for a pair when pairs are sorted.
+type ref struct {
+	prefix uint64
+	at     uint64 // where the pair is
+}
+
+// Sorter gathers pairs. Call Add until all are in, then Merge once; Close in any case.
+type Sorter struct {
+	o       Options
+	batches []*job.Batch // without a fold: what came, as it came
+	refs    []ref        // at: batch in the high half, record in the low
+	held    int64        // bytes of batches and refs
+	table   *Table       // with a fold
+	runs    []string     // paths
+	made    int          // runs ever made, for their names
+	spilled int64        // pairs written to runs
+}
+
+// refBytes is what a ref takes, with room for the slice to grow.
+const refBytes = 24
+
+// NewSorter makes a Sorter.
+func NewSorter(o Options) *Sorter {
+	o.Memory = max(o.Memory, MemoryMin)
+	s := &Sorter{o: o}
+	if o.Fold != nil {
+		s.table = NewTable(o.Fold)
+	}
+	return s
+}
+
+// Spilled is the number of pairs that were written to disk so far.
+func (s *Sorter) Spilled() int64 { return s.spilled }
+
+// Add takes a batch of pairs over.
+func (s *Sorter) Add(b *job.Batch) error {
+	if s.table != nil {
+		return s.addFolded(b)
+	}
+	n := uint64(len(s.batches)) << 32
+	start := uint32(0)
+	for i, end := range b.Ends {
+		key, _, err := Split(b.Data[start:end])
+		if err != nil {
+			return err
+		}
+		s.refs = append(s.refs, ref{prefix(key), n | uint64(i)})
+		start = end
+	}
+	s.batches = append(s.batches, b)
+	s.held += int64(cap(b.Data)) + 4*int64(cap(b.Ends)) + refBytes*int64(len(b.Ends))
+	if s.held > s.o.Memory {
+		return s.spill()
+	}
+	return nil
+}
+
+func (s *Sorter) addFolded(b *job.Batch) error {
+	for record := range b.All() {
+		key, value, err := Split(record)
+		if err != nil {
+			return err
+		}
+		if !s.table.Add(key, value) {
+			if err := s.spill(); err != nil {
+				return err
+			}
+			if !s.table.Add(key, value) {
+				return fmt.Errorf("a pair of %d bytes is too large to be combined: leave the combiner out", len(record))
+			}
+		}
+		if s.table.Bytes() > s.o.Memory {
+			if err := s.spill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// memory returns a cursor over what is in memory, sorted, or nil.
+func (s *Sorter) memory() *memoryCursor {
+	if s.table != nil {
+		if s.table.Len() == 0 {
+			return nil
+		}
+		return &memoryCursor{refs: s.table.sorted(), table: s.table}
+	}
+	if len(s.refs) == 0 {
+		return nil
+	}
+	batches := s.batches
+	slices.SortFunc(s.refs, func(a, b ref) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(keyAt(batches, a.at), keyAt(batches, b.at))
+	})
+	return &memoryCursor{refs: s.refs, batches: batches}
+}
+
+func keyAt(batches []*job.Batch, at uint64) []byte {
+	key, _, _ := Split(batches[at>>32].Record(int(uint32(at)))) // Add has checked it
+	return key
+}
+
+// spill writes what is in memory to a run.
+func (s *Sorter) spill() error {
+	c := s.memory()
+	if c == nil {
+		return nil
+	}
+	s.spilled += int64(len(c.refs))
+	if err := s.write(c); err != nil {
+		return err
+	}
+	if s.table != nil {
+		s.table.Reset()
+	}
+	s.batches, s.refs, s.held = nil, s.refs[:0], 0
+	return nil
+}
+
+// write makes a run of all that a cursor yields.
+func (s *Sorter) write(c cursor) error {
+	path := filepath.Join(s.o.Folder, fmt.Sprintf("run-%d", s.made))
+	s.made++
+	w, err := createRun(path)
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, path)
+	for {
+		ok, err := c.next()
+		if err != nil {
+			return errors.Join(err, w.abort())
+		}
+		if !ok {
+			return w.close()
+		}
+		if err := w.add(c.key(), c.value()); err != nil {
+			return errors.Join(err, w.abort())
+		}
+	}
+}
+
+// Merge returns all pairs in order of key. After it only Close may be called.
+func (s *Sorter) Merge() (*Merge, error) {
+	if len(s.runs) == 0 {
+		if c := s.memory(); c != nil {
+			return newMerge([]cursor{c})
+		}
+		return newMerge(nil)
+	}
+	// While runs are merged their blocks take the place of what is in memory.
+	if s.held > s.o.Memory/2 || s.table != nil && s.table.Bytes() > s.o.Memory/2 {
+		if err := s.spill(); err != nil {
+			return nil, err
+		}
+		s.table = nil
+	}
+	for fan := s.fanIn(); len(s.runs) > fan; {
+		// The first pass merges only as many as make the later ones full.
+		if err := s.mergeSome(min(fan, len(s.runs)-fan+1)); err != nil {
+			return nil, err
+		}
+	}
+	cursors, err := openRuns(s.runs)
+	if err != nil {
+		return nil, err
+	}
+	if s.table != nil || len(s.refs) > 0 {
+		if c := s.memory(); c != nil {
+			cursors = append(cursors, c)
+		}
+	}
+	return newMerge(cursors)
+}
+
+// fanInMax bounds the files that are open at once.
+const fanInMax = 128
+
+// fanIn is how many runs are merged at once.
+func (s *Sorter) fanIn() int {
+	return int(min(max(s.o.Memory/2/runBlockBytes/2, 2), fanInMax))
+}
+
+// mergeSome merges the n oldest runs into one.
+func (s *Sorter) mergeSome(n int) error {
+	some := slices.Clone(s.runs[:n])
+	cursors, err := openRuns(some)
+	if err != nil {
+		return err
+	}
+	m, err := newMerge(cursors)
+	if err != nil {
+		return err
+	}
+	err = s.write(m)
+	if err := errors.Join(err, m.Close()); err != nil {
+		return err
+	}
+	s.runs = s.runs[n:]
+	for _, path := range some {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// Close removes the runs.
+func (s *Sorter) Close() error {
+	var errs []error
+	for _, path := range s.runs {
+		errs = append(errs, os.Remove(path))
+	}
+	s.runs, s.batches, s.refs, s.table = nil, nil, nil, nil
+	return errors.Join(errs...)
+}

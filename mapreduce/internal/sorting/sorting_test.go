@@ -1,0 +1,216 @@
+package sorting
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+type pair struct{ key, value string }
+
+func batchOf(pairs []pair) *job.Batch {
+	b := &job.Batch{}
+	for _, p := range pairs {
+		b.Data = AppendPair(b.Data, []byte(p.key), []byte(p.value))
+		b.Seal()
+	}
+	return b
+}
+
+func drain(t interface{ Fatal(...any) }, s *Sorter) []pair {
+	m, err := s.Merge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []pair
+	for {
+		ok, err := m.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		got = append(got, pair{string(m.Key()), string(m.Value())})
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func genPairs(t *rapid.T) []pair {
+	seed := rapid.Uint64().Draw(t, "seed")
+	n := rapid.IntRange(0, 1000).Draw(t, "pairs")
+	r := rand.New(rand.NewPCG(seed, 1))
+	pairs := make([]pair, n)
+	for i := range pairs {
+		// Few letters and zero bytes: many equal keys, prefixes and lengths.
+		key := make([]byte, r.IntN(14))
+		for j := range key {
+			key[j] = "\x00ab\xff"[r.IntN(4)]
+		}
+		pairs[i] = pair{string(key), strings.Repeat("v", r.IntN(2000))}
+	}
+	return pairs
+}
+
+// small is a Sorter whose budget is below the least, so that runs are many.
+func small(folder string, fold Fold, memory int64) *Sorter {
+	s := NewSorter(Options{Folder: folder, Fold: fold})
+	s.o.Memory = memory
+	return s
+}
+
+func TestSortedAsTheObviousSort(t *testing.T) {
+	folder := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		pairs := genPairs(t)
+		s := small(folder, nil, rapid.Int64Range(1000, 1<<20).Draw(t, "memory"))
+		for part := range slices.Chunk(pairs, 50) {
+			if err := s.Add(batchOf(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := drain(t, s)
+		if !slices.IsSortedFunc(got, func(a, b pair) int { return strings.Compare(a.key, b.key) }) {
+			t.Fatal("not in order")
+		}
+		whole := func(a, b pair) int { return strings.Compare(a.key+"\x00\x00"+a.value, b.key+"\x00\x00"+b.value) }
+		slices.SortFunc(got, whole)
+		slices.SortFunc(pairs, whole)
+		if !slices.Equal(got, pairs) {
+			t.Fatalf("%d pairs, want %d, or other ones", len(got), len(pairs))
+		}
+		if left, _ := os.ReadDir(folder); len(left) != 0 {
+			t.Fatalf("left behind: %v", left)
+		}
+	})
+}
+
+// add sums eight-byte numbers in place.
+func add(acc, value []byte) []byte {
+	binary.LittleEndian.PutUint64(acc, binary.LittleEndian.Uint64(acc)+binary.LittleEndian.Uint64(value))
+	return acc
+}
+
+func TestFoldedAsTheObviousTable(t *testing.T) {
+	folder := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		pairs := genPairs(t)
+		want := map[string]uint64{}
+		s := small(folder, add, rapid.Int64Range(10_000, 1<<20).Draw(t, "memory"))
+		for part := range slices.Chunk(pairs, 50) {
+			for i := range part {
+				want[part[i].key]++
+				part[i].value = string(binary.LittleEndian.AppendUint64(nil, 1))
+			}
+			if err := s.Add(batchOf(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := map[string]uint64{}
+		last := ""
+		for _, p := range drain(t, s) {
+			if p.key < last {
+				t.Fatal("not in order")
+			}
+			last = p.key
+			got[p.key] += binary.LittleEndian.Uint64([]byte(p.value))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("sums differ: %d keys, want %d", len(got), len(want))
+		}
+	})
+}
+
+func TestFoldThatGrows(t *testing.T) {
+	table := NewTable(func(acc, value []byte) []byte { return append(acc, value...) })
+	want := map[string]string{}
+	for i := range 5000 {
+		key, value := fmt.Sprint(i%7), fmt.Sprint(",", i)
+		want[key] += value
+		if !table.Add([]byte(key), []byte(value)) {
+			t.Fatal("no room")
+		}
+	}
+	err := table.All(func(_ uint64, key, value []byte) error {
+		if want[string(key)] != string(value) {
+			return fmt.Errorf("key %s differs", key)
+		}
+		return nil
+	})
+	if err != nil || table.Len() != 7 {
+		t.Fatal(table.Len(), err)
+	}
+}
+
+func TestDamagedRunIsAnError(t *testing.T) {
+	folder := t.TempDir()
+	whole := bytes.Repeat([]byte("x"), 300)
+	s := small(folder, nil, 100)
+	if err := s.Add(batchOf([]pair{{"k", string(whole)}})); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "run-0")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		cursors, err := openRuns([]string{path})
+		if err != nil {
+			return err
+		}
+		m, err := newMerge(cursors)
+		for ok := true; err == nil && ok; {
+			ok, err = m.Next()
+		}
+		if m != nil {
+			m.Close()
+		}
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 4
+		os.WriteFile(path, bad, 0o600)
+		if err := read(); err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("bit flipped in byte %d: %v", i, err)
+		}
+		os.WriteFile(path, good[:i], 0o600)
+		if err := read(); err == nil {
+			t.Fatalf("cut to %d bytes: no error", i)
+		}
+	}
+	s.Close()
+}
+
+func BenchmarkFold(b *testing.B) {
+	words := make([]string, 1<<16)
+	for i := range words {
+		words[i] = fmt.Sprintf("word-%d", i*i%40_000)
+	}
+	one := binary.LittleEndian.AppendUint64(nil, 1)
+	table := NewTable(add)
+	b.ReportAllocs()
+	for i := range b.N {
+		table.Add([]byte(words[i&0xffff]), one)
+	}
+}
