@@ -41,6 +41,9 @@ type Options struct {
 	// fetched bytes that were not decoded yet; 0 means BudgetDefault. Each open
 	// source holds two windows of 64 KiB at the least.
 	Budget int64
+	// RetryPause is the wait before a failed connection is tried again; it doubles
+	// each time; 0 means 100 ms.
+	RetryPause time.Duration
 }
 
 // Fetcher fetches partitions over a bounded number of connections. One for each
@@ -48,6 +51,7 @@ type Options struct {
 type Fetcher struct {
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
 	budget int64
+	pause  time.Duration // before the second try
 	slots  chan struct{} // one for each request under way
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -61,7 +65,7 @@ type Fetcher struct {
 
 // NewFetcher makes a Fetcher; Close it after its sources.
 func NewFetcher(o Options) *Fetcher {
-	f := &Fetcher{dial: o.Dial, budget: o.Budget, slots: make(chan struct{}, fetchesMax)}
+	f := &Fetcher{dial: o.Dial, budget: o.Budget, pause: o.RetryPause, slots: make(chan struct{}, fetchesMax)}
 	if f.dial == nil {
 		f.dial = func(ctx context.Context, addr string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -69,6 +73,9 @@ func NewFetcher(o Options) *Fetcher {
 	}
 	if f.budget <= 0 {
 		f.budget = BudgetDefault
+	}
+	if f.pause <= 0 {
+		f.pause = retryPause
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f

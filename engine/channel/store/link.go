@@ -156,7 +156,7 @@ func (f *Fetcher) fetch(ctx context.Context, addr string, r request, into []byte
 			continue // the connection had gone stale; the pool of such is bounded
 		}
 		if try++; try < triesMax {
-			pause(ctx, retryPause<<(try-1))
+			pause(ctx, f.pause<<(try-1))
 		}
 	}
 	return have{}, nil, fmt.Errorf("%w: %v from %s, tried %d times: %w", channel.ErrUnreachable, r.Key, addr, triesMax, last)

@@ -94,7 +94,7 @@ func (s *shop) put(t testing.TB, attempt, partitions, records int, o file.Option
 	}
 	for i := range records {
 		for p := range partitions {
-			if err := w.Write(t.Context(), p, chantest.Record(stream(attempt, p), i)); err != nil {
+			if err := w.Write(t.Context(), p, chantest.Record(label(attempt, p), i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,7 +104,7 @@ func (s *shop) put(t testing.TB, attempt, partitions, records int, o file.Option
 	}
 }
 
-func stream(attempt, p int) string { return fmt.Sprintf("a%d.%d", attempt, p) }
+func label(attempt, p int) string { return fmt.Sprintf("a%d.%d", attempt, p) }
 
 func (s *shop) want(attempt, partition int) Want {
 	return Want{Key: key(attempt), Addr: s.addr, Token: token, Partition: partition, From: attempt, Bytes: -1}
@@ -126,7 +126,7 @@ func TestPartitionsComeOverTheWireAndLocally(t *testing.T) {
 		local.Path = s.path(1)
 		for _, w := range []Want{remote, local} {
 			src := f.Source(w)
-			if err := chantest.Check(t.Context(), src, stream(1, p), 3000); err != nil {
+			if err := chantest.Check(t.Context(), src, label(1, p), 3000); err != nil {
 				t.Fatal(err)
 			}
 			if src.From() != 1 || src.Close() != nil {
@@ -171,7 +171,7 @@ func TestManySourcesShareFewConnections(t *testing.T) {
 					break
 				}
 				if err == nil {
-					err = chantest.Check(t.Context(), src, stream(src.From(), p), 20)
+					err = chantest.Check(t.Context(), src, label(src.From(), p), 20)
 				}
 				if err != nil {
 					t.Error(err)
@@ -241,7 +241,7 @@ func TestKindsOfFailure(t *testing.T) {
 		w := s.want(1, 0)
 		c.change(&w)
 		src := f.Source(w)
-		_, err := chantest.Prefix(t.Context(), src, stream(int(w.Attempt), 0))
+		_, err := chantest.Prefix(t.Context(), src, label(int(w.Attempt), 0))
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -296,15 +296,12 @@ func TestCutsAtEveryByteAreResumed(t *testing.T) {
 				c = &cutter{Conn: c, left: n}
 			}
 			return c, err
-		}, Budget: 1})
+		}, Budget: 1, RetryPause: time.Microsecond})
 		src := f.Source(s.want(1, 0))
-		if err := chantest.Check(t.Context(), src, stream(1, 0), 6); err != nil {
+		if err := chantest.Check(t.Context(), src, label(1, 0), 6); err != nil {
 			t.Fatalf("cut after %d: %v", n, err)
 		}
 		_ = f.Close()
-		if n%8 != 0 { // each waits once for retryPause
-			continue
-		}
 	}
 }
 
@@ -335,7 +332,7 @@ func TestDamageOnTheWireIsReadAgain(t *testing.T) {
 			}
 			return c, err
 		}})
-		if err := chantest.Check(t.Context(), f.Source(s.want(1, 0)), stream(1, 0), 200); err != nil {
+		if err := chantest.Check(t.Context(), f.Source(s.want(1, 0)), label(1, 0), 200); err != nil {
 			t.Errorf("byte %d: %v", at, err)
 		}
 		_ = f.Close()
@@ -391,7 +388,7 @@ func TestStrangersAreRefusedInBoundedTime(t *testing.T) {
 		}
 		_ = c.Close()
 		f := NewFetcher(Options{})
-		if err := chantest.Check(t.Context(), f.Source(s.want(1, 0)), stream(1, 0), 50); err != nil {
+		if err := chantest.Check(t.Context(), f.Source(s.want(1, 0)), label(1, 0), 50); err != nil {
 			t.Errorf("after %s: %v", name, err)
 		}
 		_ = f.Close()
