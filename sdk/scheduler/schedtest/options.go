@@ -20,6 +20,9 @@ type Options struct {
 	// Seeds is how many random games to play, from seed First on; default 10.
 	Seeds int
 	First uint64
+	// Restarts is how often, at most, a policy is restarted in one game; default
+	// 50. A plug-in's restart is a new process.
+	Restarts int
 	// AnswerWithin is real time for one call; default 10 s.
 	AnswerWithin time.Duration
 	// NoStories leaves the scripted games out.
@@ -27,12 +30,14 @@ type Options struct {
 }
 
 const (
-	seedsDefault  = 10
-	answerDefault = 10 * time.Second
+	seedsDefault    = 10
+	restartsDefault = 50
+	answerDefault   = 10 * time.Second
 )
 
 func (o Options) filled() Options {
 	o.Seeds = cmp.Or(o.Seeds, seedsDefault)
+	o.Restarts = cmp.Or(o.Restarts, restartsDefault)
 	o.AnswerWithin = cmp.Or(o.AnswerWithin, answerDefault)
 	if o.Bad == nil {
 		o.Bad = []scheduler.Config{{File: "settings.yaml", Line: 3, Text: []byte("no-such-setting: 1\n")}}

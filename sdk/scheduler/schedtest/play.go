@@ -227,9 +227,13 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 	}
 	waiting := map[scheduler.JobID]scheduler.WaitReason{}
 	last := "start"
+	at := map[int]bool{}
+	if restarts {
+		at = rec.restarts(k.options.Restarts)
+	}
 	for i, t := range rec.rounds {
 		r := t.round
-		if restarts && i > 0 && rec.rounds[i-1].restart != nil {
+		if at[i] {
 			before := rec.rounds[i-1]
 			if !k.begin(name, *before.restart, rec.seed) {
 				return
@@ -253,6 +257,22 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 			return
 		}
 	}
+}
+
+// restarts picks at most n of the rounds before which a policy can be started,
+// spread over the game.
+func (rec record) restarts(n int) map[int]bool {
+	var can []int
+	for i := 1; i < len(rec.rounds); i++ {
+		if rec.rounds[i-1].restart != nil {
+			can = append(can, i)
+		}
+	}
+	at := map[int]bool{}
+	for i := range min(n, len(can)) {
+		at[can[i*len(can)/min(n, len(can))]] = true
+	}
+	return at
 }
 
 // merged is all offers that stand after a round.

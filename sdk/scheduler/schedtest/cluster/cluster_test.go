@@ -16,7 +16,7 @@ import (
 // against a view that was started from a snapshot.
 func TestViewEqualsCluster(t *testing.T) {
 	var all cluster.Tally
-	for seed := range uint64(30) {
+	for seed := range uint64(20) {
 		tally := randomGame(t, seed)
 		all.Launches += tally.Launches
 		all.Victims += tally.Victims
