@@ -8,20 +8,29 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 )
 
 // few keeps the number of processes small: every restart is one.
 var few = schedtest.Options{Seeds: 2, Restarts: 2}
 
-func plugin(t *testing.T) *policycheck.Driver {
+const module = "github.com/hamadryad/hamadryad/"
+
+func build(t *testing.T, pkg string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "hamadryad-policy-fifo")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/hamadryad/hamadryad/plugins/fifo/hamadryad-policy-fifo")
+	path := filepath.Join(t.TempDir(), "plugin")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, module+pkg)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	d := policycheck.Plugin(policy.Options{Path: path})
+	return path
+}
+
+func plugin(t *testing.T) *policycheck.Driver {
+	t.Helper()
+	d := policycheck.Plugin(policy.Options{Path: build(t, "plugins/fifo/hamadryad-policy-fifo")})
 	t.Cleanup(d.Close)
 	return d
 }
@@ -41,5 +50,24 @@ func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
 	}
 	if r.Games < 20 {
 		t.Errorf("%d games", r.Games)
+	}
+}
+
+// TestWholeContractCrossesTheWire gives each of the kit's policies the same
+// rounds in process and out.
+func TestWholeContractCrossesTheWire(t *testing.T) {
+	path := build(t, "engine/policy/policycheck/internal/plugin")
+	for name, fresh := range map[string]func() scheduler.TaskScheduler{
+		"suspend": policies.Suspend, "gang": policies.Gang, "delay": policies.Delay,
+		"admit": policies.Admit, "pages": policies.Pages, "remember": policies.Remember,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := policycheck.Plugin(policy.Options{Path: path, Args: []string{name}})
+			t.Cleanup(d.Close)
+			r := schedtest.Compare(t.Context(), schedtest.InProcess(fresh), d, schedtest.Options{Seeds: 2})
+			for _, p := range r.Problems {
+				t.Error(p)
+			}
+		})
 	}
 }
