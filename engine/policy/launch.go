@@ -138,8 +138,8 @@ func newRemote(o Options, dir *socketDir) *remote {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		StartTimeout:     o.StartTimeout,
-		SyncStdout:       h.lines.writer(slog.LevelInfo),
-		SyncStderr:       h.lines.writer(slog.LevelInfo),
+		SyncStdout:       h.lines.writer(),
+		SyncStderr:       h.lines.writer(),
 		// What go-plugin would log is in this package's own errors.
 		Logger: hclog.NewNullLogger(),
 		GRPCDialOptions: []grpc.DialOption{

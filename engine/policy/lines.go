@@ -89,11 +89,10 @@ func (l *lineLog) tail() string {
 // lineWriter cuts a stream into lines. Each stream has its own.
 type lineWriter struct {
 	l       *lineLog
-	level   slog.Level // of lines that name none
 	partial []byte
 }
 
-func (l *lineLog) writer(level slog.Level) *lineWriter { return &lineWriter{l: l, level: level} }
+func (l *lineLog) writer() *lineWriter { return &lineWriter{l: l} }
 
 // Write takes the next bytes of the stream. It never fails.
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -120,14 +119,15 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 // flush passes on the line so far.
 func (w *lineWriter) flush() {
 	if text := strings.TrimRight(string(w.partial), "\r"); text != "" {
-		level, text := levelOf(text, w.level)
+		level, text := levelOf(text)
 		w.l.line(level, text)
 	}
 	w.partial = w.partial[:0]
 }
 
-// levelOf takes the level off a line that starts with one in brackets.
-func levelOf(text string, other slog.Level) (slog.Level, string) {
+// levelOf takes the level off a line that starts with one in brackets; other
+// lines are information.
+func levelOf(text string) (slog.Level, string) {
 	for _, p := range []struct {
 		prefix string
 		level  slog.Level
@@ -142,5 +142,5 @@ func levelOf(text string, other slog.Level) (slog.Level, string) {
 			return p.level, strings.TrimLeft(rest, " ")
 		}
 	}
-	return other, text
+	return slog.LevelInfo, text
 }

@@ -16,7 +16,7 @@ func TestLinesOverTheRateAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(100, 0)
 	l := newLineLog(slog.New(slog.NewTextHandler(&out, nil)), func() time.Time { return now })
-	w := l.writer(slog.LevelInfo)
+	w := l.writer()
 	for i := range linesPerWindow + 30 {
 		fmt.Fprintf(w, "[WARN]  line %d\n", i)
 	}
@@ -48,7 +48,7 @@ func TestStreamIsCutIntoLines(t *testing.T) {
 	for _, step := range []int{1, 3, 1000, len(text)} {
 		var out bytes.Buffer
 		l := newLineLog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Now)
-		w := l.writer(slog.LevelInfo)
+		w := l.writer()
 		for rest := []byte(text); len(rest) > 0; rest = rest[min(step, len(rest)):] {
 			_, _ = w.Write(rest[:min(step, len(rest))])
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,7 +137,7 @@ func (p *process) readLog(stderr *os.File) {
 		stderr.Close()
 	}()
 	defer close(p.logged)
-	w := p.lines.writer(slog.LevelInfo)
+	w := p.lines.writer()
 	_, _ = io.Copy(w, stderr)
 	w.flush()
 	p.lines.flush()

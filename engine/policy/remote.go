@@ -215,6 +215,8 @@ func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, e
 		own = newError(Breach, op, err)
 	case status.Code(err) == codes.Aborted:
 		return errorf(Faulted, op, "%s", status.Convert(err).Message())
+	case h.ended(op) != nil: // the process died, or the host was closed, under the call
+		return h.ended(op)
 	case ctx.Err() != nil, status.Code(err) == codes.DeadlineExceeded:
 		own = late(ctx, op, timeout)
 	case status.Code(err) == codes.Unavailable:
@@ -252,7 +254,7 @@ func (h *remote) Close() {
 		if leave, err := h.enter(ctx, "Terminate", terminateTimeout); err == nil {
 			if _, err = h.policy.Terminate(ctx, &rpc.TerminateAsked{}); err == nil {
 				// The plug-in's server waits for its streams; they end with the connection.
-				h.conn.Close()
+				_ = h.conn.Close()
 				waited(h.process.exited, terminateTimeout)
 			}
 			leave()

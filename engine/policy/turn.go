@@ -37,17 +37,15 @@ func (l *life) Err() error {
 	return l.err
 }
 
-// end marks the policy as ended for a reason. Only the first reason counts. It
-// reports whether this was the first.
-func (l *life) end(reason error) bool {
+// end marks the policy as ended for a reason. Only the first reason counts.
+func (l *life) end(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
-		return false
+		return
 	}
 	l.stopped, l.err = true, reason
 	close(l.stop)
-	return true
 }
 
 // limits returns what Start set.

@@ -27,7 +27,6 @@ type policy struct {
 	busy       bool
 	events     int
 	terminated bool
-	checked    string
 }
 
 func (p *policy) once() func() {

@@ -364,6 +364,9 @@ func (s *server) post(ctx context.Context, n scheduler.Note) error {
 	if len(n.Body) > rpc.NoteBytesMax {
 		return fmt.Errorf("note %q has %d bytes; at most %d are allowed: post a summary", n.Name, len(n.Body), rpc.NoteBytesMax)
 	}
+	if err := ctx.Err(); err != nil {
+		return err // Watch may still listen
+	}
 	m, err := wire.NewNote(n)
 	if err != nil {
 		return err

@@ -25,10 +25,10 @@ func main() {
 	b := policytest.Behaviour(filepath.Base(os.Args[0]))
 	switch b {
 	case policytest.WrongCookie:
-		serveOther("ANOTHER_COOKIE", rpc.ProtocolVersion, nil)
+		serveOther("ANOTHER_COOKIE", rpc.ProtocolVersion, garbage{})
 		return
 	case policytest.WrongVersion:
-		serveOther(rpc.CookieKey, 99, nil)
+		serveOther(rpc.CookieKey, 99, garbage{})
 		return
 	case policytest.GarbageAnswer:
 		serveOther(rpc.CookieKey, rpc.ProtocolVersion, garbage{})
@@ -165,9 +165,10 @@ type other struct {
 }
 
 func (o other) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	if o.server != nil {
-		rpc.RegisterPolicyServer(s, o.server)
+	if o.server == nil {
+		return errors.New("nothing to serve: the handshake should have failed")
 	}
+	rpc.RegisterPolicyServer(s, o.server)
 	return nil
 }
 
