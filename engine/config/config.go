@@ -52,20 +52,21 @@ type EventLog struct {
 
 // Launcher are a launcher's settings.
 type Launcher struct {
-	Manager string        `koanf:"manager" validate:"address"`
-	Name    string        `koanf:"name"` // "": the host's name
-	Host    string        `koanf:"host"` // "": the machine's
-	Rack    string        `koanf:"rack"`
-	Slots   Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
-	Memory  Size          `koanf:"memory"`                                                       // 0: most of the machine's
-	Data    string        `koanf:"data" validate:"required"`
-	Cache   string        `koanf:"cache"` // folder of programs; "": below Data
-	Listen  string        `koanf:"listen" validate:"address"`
-	HTTP    string        `koanf:"http" validate:"address"`
-	Store   Size          `koanf:"programs" validate:"min=1048576"` // bound of the cached programs
-	Logs    Size          `koanf:"logs" validate:"min=65536"`       // bound of all attempts' logs
-	LogSize Size          `koanf:"attemptLog" validate:"min=4096"`  // bound of one attempt's log
-	Idle    time.Duration `koanf:"workerIdle" validate:"min=1ms"`   // a warm worker without work ends
+	Manager  string        `koanf:"manager" validate:"address"`
+	Name     string        `koanf:"name"` // "": the host's name
+	Host     string        `koanf:"host"` // "": the machine's
+	Rack     string        `koanf:"rack"`
+	Slots    Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
+	Memory   Size          `koanf:"memory"`                                                       // 0: most of the machine's
+	Data     string        `koanf:"data" validate:"required"`
+	Cache    string        `koanf:"cache"`                               // folder of programs; "": below Data
+	Bind     string        `koanf:"bind" validate:"required"`            // address that its ports listen on
+	DataPort int           `koanf:"dataPort" validate:"min=0,max=65535"` // of the store; 0: any free one
+	HTTPPort int           `koanf:"httpPort" validate:"min=0,max=65535"` // of metrics and logs; 0: any free one
+	Store    Size          `koanf:"programs" validate:"min=1048576"`     // bound of the cached programs
+	Logs     Size          `koanf:"logs" validate:"min=65536"`           // bound of all attempts' logs
+	LogSize  Size          `koanf:"attemptLog" validate:"min=4096"`      // bound of one attempt's log
+	Idle     time.Duration `koanf:"workerIdle" validate:"min=1ms"`       // a warm worker without work ends
 }
 
 // Policy says which policy decides, and how it is kept running.
@@ -118,8 +119,9 @@ func defaults() map[string]any {
 		"launcher.memory":           0,
 		"launcher.data":             "hamadryad-data/launcher",
 		"launcher.cache":            "",
-		"launcher.listen":           "127.0.0.1:0",
-		"launcher.http":             "127.0.0.1:0",
+		"launcher.bind":             "127.0.0.1",
+		"launcher.dataPort":         0,
+		"launcher.httpPort":         0,
 		"launcher.programs":         "16GiB",
 		"launcher.logs":             "1GiB",
 		"launcher.attemptLog":       "8MiB",

@@ -94,7 +94,7 @@ func (d *document) walk(n *yaml.Node, path string, known []string, p places, wro
 }
 
 // isMap tells the keys whose value is a mapping of free names.
-func isMap(path string) bool { return path == "launcher.slots" }
+func isMap(path string) bool { return path == "launcher.slots" || strings.HasPrefix(path, "core.") }
 
 func hasPrefix(known []string, prefix string) bool {
 	return slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, prefix) })

@@ -188,6 +188,9 @@ func (l *Log) sweep() error {
 // is copied. An error means that the log has ended.
 func (l *Log) Append(record []byte) (uint64, error) { return l.w.append(record) }
 
+// Last is the number of the newest record that was appended.
+func (l *Log) Last() uint64 { return l.w.lastAppended() }
+
 // Full reports whether the current file has reached its size: time to Rotate.
 func (l *Log) Full() bool { return l.w.size() >= l.o.SegmentBytes }
 

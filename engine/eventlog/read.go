@@ -13,6 +13,7 @@ import (
 type Header struct {
 	Core     int    `json:"core"`     // version of the core that wrote it
 	Identity string `json:"identity"` // of the manager's data; the same in all files of a log
+	Term     uint64 `json:"term"`     // of the manager that wrote it
 	Created  int64  `json:"created"`  // nanoseconds since the Unix epoch
 }
 

@@ -175,6 +175,12 @@ func (w *writer) ended() error {
 	return w.err
 }
 
+func (w *writer) lastAppended() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next - 1
+}
+
 func (w *writer) size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
