@@ -130,8 +130,10 @@ func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 	return nil
 }
 
-func (t *Table) key(e *entry) []byte   { return t.arena[e.key : e.key+e.keyLen : e.key+e.keyLen] }
-func (t *Table) value(e *entry) []byte { return t.arena[e.value : e.value+e.valueLen : e.value+e.valueLen] }
+func (t *Table) key(e *entry) []byte { return t.arena[e.key : e.key+e.keyLen : e.key+e.keyLen] }
+func (t *Table) value(e *entry) []byte {
+	return t.arena[e.value : e.value+e.valueLen : e.value+e.valueLen]
+}
 
 // sorted returns the entries in order of key.
 func (t *Table) sorted() []ref {

@@ -1,0 +1,98 @@
+package mapreduce
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Bytes is a job over byte strings: the fast form.
+type Bytes struct {
+	Name string
+	Help string // what it does, for --help; the arguments are added
+	Settings
+
+	// Map runs once for each map task. It reads the task's input by Task.Blocks or
+	// Task.Lines, and emits pairs.
+	Map func(t *Task, emit *Emitter) error
+	// Combine folds two values of a key; nil: all values travel. It returns the sum,
+	// for which it may use the memory of acc. It must be associative and
+	// commutative, must not keep its arguments, and is called any number of times.
+	Combine func(acc, value []byte) []byte
+	// Reduce gets each key of its partition once, in order, with all its values. Key
+	// and value are valid until the next call of Values.Next, or its return.
+	Reduce func(t *Task, key []byte, values *Values, out *Writer) error
+	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
+	Partition func(key []byte, n int) int
+}
+
+// Settings are what all forms of a job can set. Zero values are the defaults.
+type Settings struct {
+	// Reducers is the number of reduce tasks: half as many as there are map tasks,
+	// and at most ReducersMax, when 0.
+	Reducers int
+	// SlowStart is the share of map tasks after which reducers start to gather:
+	// SlowStartDefault when 0; a negative one waits for all.
+	SlowStart float64
+	// SplitBytes is the input of a map task: job.SplitBytesDefault when 0.
+	SplitBytes int64
+	// Memory is what a task may use, in bytes; the site's default when 0.
+	Memory int64
+	// Codec compresses what travels from map to reduce.
+	Codec job.Codec
+	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
+	MapSlots, ReduceSlots string
+}
+
+// Defaults.
+const (
+	SlowStartDefault = 0.05
+	ReducersMax      = 32
+)
+
+// Definition makes the job. Its arguments are INPUT... OUTPUT.
+func (j Bytes) Definition() job.Definition {
+	return job.Definition{Name: j.Name, Help: "INPUT... OUTPUT  " + j.Help, Build: j.build}
+}
+
+func (j Bytes) build(g *job.Graph, args []string) error {
+	if len(args) < 2 {
+		return errors.New("give one or more inputs (files, folders, patterns) and the output folder: INPUT... OUTPUT")
+	}
+	if err := j.check(); err != nil {
+		return err
+	}
+	tasks, err := g.Files(job.Files{Patterns: args[:len(args)-1], SplitBytes: j.SplitBytes})
+	if err != nil {
+		return err
+	}
+	out := g.Output(args[len(args)-1])
+	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	mapper := g.Stage("map", len(tasks), j.mapProgram).Read(tasks).Memory(j.Memory)
+	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Shuffles()
+	if j.MapSlots != "" {
+		mapper.Kind(kind(j.MapSlots))
+	}
+	if j.ReduceSlots != "" {
+		reducer.Kind(kind(j.ReduceSlots))
+	}
+	g.AllToAll(mapper.Out(port), reducer.In(port), job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)})
+	return nil
+}
+
+// port is the name of both ends of the shuffle.
+const port = "pairs"
+
+func (j Bytes) check() error {
+	switch {
+	case j.Map == nil:
+		return errors.New("the job has no Map")
+	case j.Reduce == nil:
+		return errors.New("the job has no Reduce")
+	case j.Reducers < 0:
+		return fmt.Errorf("%d reducers: use 0 for the default, or more", j.Reducers)
+	}
+	return nil
+}

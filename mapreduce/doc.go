@@ -1,0 +1,34 @@
+// Package mapreduce is MapReduce on the DAG API: a map over stored input, hash
+// partitions, keys sorted for each reducer, and a reduce that writes text.
+//
+//	var wordCount = mapreduce.TextJob[string, int64]{
+//		Name: "wordcount",
+//		Map: func(t *mapreduce.Task, offset int64, line string, emit func(string, int64)) error {
+//			for _, word := range strings.Fields(line) {
+//				emit(word, 1)
+//			}
+//			return nil
+//		},
+//		Combine: func(a, b int64) int64 { return a + b },
+//		Reduce: func(t *mapreduce.Task, word string, counts iter.Seq[int64], emit func(string, int64)) error {
+//			var sum int64
+//			for n := range counts {
+//				sum += n
+//			}
+//			emit(word, sum)
+//			return nil
+//		},
+//	}
+//
+//	func main() { app.Main(wordCount.Definition()) }
+//
+// The job's arguments are INPUT... OUTPUT. Bytes is the fast form: keys and values
+// are byte strings, and nothing is decoded or allocated for a record.
+//
+// How it runs: a map task folds equal keys in a table where there is a combiner,
+// and sends its pairs by hash of the key. A reduce task gathers them, sorts within
+// its memory, with sorted runs on disk beyond that, and calls Reduce key by key.
+// Nothing is said about the order of a key's values. Limits: a key or value is
+// below 1 GiB, a combined one below 4 GiB in sum; the keys of one reducer fit on
+// its disk.
+package mapreduce

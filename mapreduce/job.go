@@ -1,0 +1,191 @@
+package mapreduce
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Job is the typed form. The type parameters are Hadoop's: key and value of the
+// input, of what map emits, and of the output.
+type Job[K1, V1, K2, V2, K3, V3 any] struct {
+	Name string
+	Help string // what it does, for --help; the arguments are added
+	Settings
+
+	// Map is called for each input record.
+	Map func(t *Task, key K1, value V1, emit func(K2, V2)) error
+	// Combine folds two values of a key; nil: all values travel. It must be
+	// associative and commutative, and is called any number of times.
+	Combine func(a, b V2) V2
+	// Reduce is called for each key, in order, with its values; what it leaves
+	// unread is skipped. They can be ranged over once.
+	Reduce func(t *Task, key K2, values iter.Seq[V2], emit func(K3, V3)) error
+
+	// Input reads the records of a map task; the zero value is Text, for K1 int64
+	// (offset in the file) and V1 string or []byte (the line).
+	Input Format[K1, V1]
+	// KeyCodec and ValueCodec carry what map emits; CodecOf's when zero. A key's
+	// codec must be ordered.
+	KeyCodec   Codec[K2]
+	ValueCodec Codec[V2]
+	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
+	Partition func(key K2, n int) int
+}
+
+// TextJob is a Job from lines of text to lines of "key, tab, value".
+type TextJob[K, V any] = Job[int64, string, K, V, K, V]
+
+// Format reads the input of a map task and calls each for its records, until that
+// gives an error.
+type Format[K, V any] func(t *Task, each func(K, V) error) error
+
+// Text reads lines: their offset in the file, and their text without its end.
+func Text(t *Task, each func(offset int64, line string) error) error {
+	for line, err := range t.Lines() {
+		if err != nil {
+			return err
+		}
+		if err := each(line.Offset, string(line.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TextBytes is Text without a copy: the line is valid until each returns.
+func TextBytes(t *Task, each func(offset int64, line []byte) error) error {
+	for line, err := range t.Lines() {
+		if err != nil {
+			return err
+		}
+		if err := each(line.Offset, line.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Definition makes the job. Its arguments are INPUT... OUTPUT.
+func (j Job[K1, V1, K2, V2, K3, V3]) Definition() job.Definition {
+	d := Bytes{Name: j.Name, Help: j.Help}.Definition()
+	d.Build = func(g *job.Graph, args []string) error {
+		b, err := j.bytes()
+		if err != nil {
+			return err
+		}
+		return b.build(g, args)
+	}
+	return d
+}
+
+// bytes makes the fast form of the job.
+func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
+	if err := j.defaults(); err != nil {
+		return Bytes{}, err
+	}
+	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Reduce: j.reduceBytes()}
+	if j.Combine != nil {
+		b.Combine = j.combineBytes()
+	}
+	if j.Partition != nil {
+		b.Partition = func(key []byte, n int) int {
+			k, err := j.KeyCodec.Decode(key)
+			if err != nil {
+				panic(fmt.Errorf("mapreduce: the key's codec can't read what it wrote: %w", err))
+			}
+			return j.Partition(k, n)
+		}
+	}
+	return b, nil
+}
+
+func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
+	if j.Map == nil || j.Reduce == nil {
+		return errors.New("the job has no Map or no Reduce")
+	}
+	if j.Input == nil {
+		switch in := any(&j.Input).(type) {
+		case *Format[int64, string]:
+			*in = Text
+		case *Format[int64, []byte]:
+			*in = TextBytes
+		default:
+			return errors.New("the job names no Input, and its key and value are not those of text (int64 and string or []byte): set Input")
+		}
+	}
+	if j.KeyCodec.Append == nil {
+		j.KeyCodec = CodecOf[K2]()
+	}
+	if j.ValueCodec.Append == nil {
+		j.ValueCodec = CodecOf[V2]()
+	}
+	if !j.KeyCodec.Ordered {
+		var key K2
+		return fmt.Errorf("keys of type %T have no bytes that keep their order: use a string, a byte slice or a number, or set KeyCodec", key)
+	}
+	return nil
+}
+
+func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
+	var key, value []byte
+	emit := func(k K2, v V2) {
+		key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
+		out.Pair(key, value)
+	}
+	return j.Input(t, func(k K1, v V1) error {
+		if err := j.Map(t, k, v, emit); err != nil {
+			return err
+		}
+		return out.Err()
+	})
+}
+
+func (j *Job[K1, V1, K2, V2, K3, V3]) combineBytes() func(acc, value []byte) []byte {
+	decode := func(b []byte) V2 {
+		v, err := j.ValueCodec.Decode(b)
+		if err != nil {
+			panic(fmt.Errorf("mapreduce: the value's codec can't read what it wrote: %w", err))
+		}
+		return v
+	}
+	return func(acc, value []byte) []byte {
+		return j.ValueCodec.Append(acc[:0], j.Combine(decode(acc), decode(value)))
+	}
+}
+
+func (j *Job[K1, V1, K2, V2, K3, V3]) reduceBytes() func(*Task, []byte, *Values, *Writer) error {
+	keyText, valueText := appendText[K3](), appendText[V3]()
+	return func(t *Task, key []byte, values *Values, out *Writer) error {
+		k, err := j.KeyCodec.Decode(key)
+		if err != nil {
+			return err
+		}
+		var broken error
+		all := func(yield func(V2) bool) {
+			for {
+				b, ok := values.Next()
+				if !ok {
+					return
+				}
+				v, err := j.ValueCodec.Decode(b)
+				if err != nil {
+					broken = err
+					return
+				}
+				if !yield(v) {
+					return
+				}
+			}
+		}
+		err = j.Reduce(t, k, all, func(k K3, v V3) {
+			out.begin()
+			out.buf = append(keyText(out.buf, k), '\t')
+			out.buf = append(valueText(out.buf, v), '\n')
+			out.end()
+		})
+		return errors.Join(err, broken)
+	}
+}

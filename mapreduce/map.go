@@ -1,0 +1,183 @@
+package mapreduce
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+func lineEnd(block []byte) int {
+	if i := bytes.IndexByte(block, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(block)
+}
+
+// memoryUnknown is taken for a node that is not told its memory.
+const memoryUnknown = 64 << 20
+
+func memoryOf(n *job.Node) int64 {
+	if m := n.Info().Memory; m > 0 {
+		return m
+	}
+	return memoryUnknown
+}
+
+// Emitter takes the pairs of a map task. It is for one goroutine.
+type Emitter struct {
+	ctx       context.Context
+	out       job.Output
+	partition func(key []byte, n int) int // nil: by hash
+	table     *sorting.Table              // with a combiner
+	tableMax  int64                       // bytes
+	batches   []*job.Batch                // by partition, being filled
+	batchMax  int                         // bytes
+	records   int64
+	bytes     int64
+	sent      int64
+	over      bool
+	err       error // the first; nothing is taken after it
+}
+
+func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
+	out, err := n.Output(port)
+	if err != nil {
+		return nil, err
+	}
+	memory := memoryOf(n)
+	e := &Emitter{
+		ctx: ctx, out: out, partition: j.Partition, batches: make([]*job.Batch, out.Partitions()),
+		// A quarter of the memory at most is in batches, even with many reducers.
+		batchMax: int(min(max(memory/4/int64(max(out.Partitions(), 1)), batchMin), job.BatchBytes)),
+	}
+	if j.Combine != nil {
+		e.table, e.tableMax = sorting.NewTable(j.Combine), memory/2
+	}
+	return e, nil
+}
+
+// batchMin is the least size of a batch: below it the channel's cost per batch
+// would be felt.
+const batchMin = 2 << 10
+
+// errOver is an emit after Map or Reduce returned.
+var errOver = errors.New("mapreduce: a pair was emitted after the function had returned")
+
+// Pair emits a pair. Key and value are copied. Errors end the task after Map
+// returns; Err tells earlier.
+func (e *Emitter) Pair(key, value []byte) {
+	if e.over {
+		panic(errOver)
+	}
+	if e.err != nil {
+		return
+	}
+	e.records++
+	e.bytes += int64(len(key) + len(value))
+	if len(key)+len(value) > pairMax {
+		e.err = fmt.Errorf("a pair of %d bytes is larger than %d", len(key)+len(value), pairMax)
+		return
+	}
+	hash := job.Hash(key)
+	if e.table == nil {
+		e.err = e.send(hash, key, value)
+		return
+	}
+	if !e.table.AddHash(hash, key, value) {
+		if e.err = e.flush(); e.err == nil && !e.table.AddHash(hash, key, value) {
+			e.err = fmt.Errorf("a pair of %d bytes is too large to be combined", len(key)+len(value))
+		}
+		return
+	}
+	if e.table.Bytes() > e.tableMax {
+		e.err = e.flush()
+	}
+}
+
+// pairMax leaves room for the pair's frame in a record.
+const pairMax = job.RecordBytesMax - 16
+
+// Err is the error that ends the task, if there is one already.
+func (e *Emitter) Err() error { return e.err }
+
+// flush sends what the table holds.
+func (e *Emitter) flush() error {
+	if err := e.table.All(e.send); err != nil {
+		return err
+	}
+	e.table.Reset()
+	return nil
+}
+
+// send puts a pair into its partition's batch.
+func (e *Emitter) send(hash uint64, key, value []byte) error {
+	p := 0
+	if e.partition == nil {
+		p = job.PartitionOfHash(hash, len(e.batches))
+	} else if p = e.partition(key, len(e.batches)); p < 0 || p >= len(e.batches) {
+		return fmt.Errorf("Partition gave %d for key %q: it must give 0 to %d", p, shorten(key), len(e.batches)-1)
+	}
+	e.sent++
+	b := e.batches[p]
+	if b == nil {
+		b = &job.Batch{Data: make([]byte, 0, e.batchMax+e.batchMax/8), Ends: make([]uint32, 0, e.batchMax/32)}
+		e.batches[p] = b
+	}
+	b.Data = sorting.AppendPair(b.Data, key, value)
+	b.Seal()
+	if len(b.Data) < e.batchMax {
+		return nil
+	}
+	e.batches[p] = nil
+	return e.out.WriteBatch(e.ctx, p, b)
+}
+
+// shorten cuts a key for a message.
+func shorten(key []byte) []byte { return key[:min(len(key), 100)] }
+
+// close sends the rest.
+func (e *Emitter) close() error {
+	e.over = true
+	if e.err == nil && e.table != nil {
+		e.err = e.flush()
+	}
+	for p, b := range e.batches {
+		if e.err == nil && b != nil {
+			e.err = e.out.WriteBatch(e.ctx, p, b)
+		}
+	}
+	return e.err
+}
+
+// mapProgram is a map task.
+func (j Bytes) mapProgram(ctx context.Context, n *job.Node) error {
+	e, err := j.newEmitter(ctx, n)
+	if err != nil {
+		return err
+	}
+	n.Executing()
+	t := &Task{ctx: ctx, n: n}
+	err = j.Map(t, e)
+	if e.err != nil {
+		err = e.err // what the map made of it matters less
+	}
+	if err != nil {
+		e.over = true
+		return err
+	}
+	if err := e.close(); err != nil {
+		return err
+	}
+	t.countInput()
+	n.Count(MapOutputRecords, e.records)
+	n.Count(MapOutputBytes, e.bytes)
+	if j.Combine != nil {
+		n.Count(CombineInputRecords, e.records)
+		n.Count(CombineOutputRecords, e.sent)
+	}
+	return nil
+}

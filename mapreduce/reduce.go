@@ -1,0 +1,197 @@
+package mapreduce
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Values are the values of one key. What Reduce leaves unread is skipped.
+type Values struct {
+	m       *sorting.Merge
+	key     []byte // of the group; a copy
+	first   bool   // the pair at hand is the group's first and was not yet given
+	over    bool   // the group has no more
+	pending bool   // the pair at hand is the first of the next group
+	more    bool   // m has not ended
+	err     error
+	read    int64 // pairs, over all groups
+}
+
+func newValues(m *sorting.Merge) *Values { return &Values{m: m, more: true, over: true} }
+
+// Next returns the next value, and false after the last. The value is valid until
+// the next call.
+func (v *Values) Next() ([]byte, bool) {
+	switch {
+	case v.over:
+		return nil, false
+	case v.first:
+		v.first = false
+		return v.m.Value(), true
+	case !v.advance():
+		v.over = true
+		return nil, false
+	case !bytes.Equal(v.m.Key(), v.key):
+		v.over, v.pending = true, true
+		return nil, false
+	}
+	return v.m.Value(), true
+}
+
+// advance goes to the next pair.
+func (v *Values) advance() bool {
+	if v.more {
+		v.more, v.err = v.m.Next()
+		v.more = v.more && v.err == nil
+	}
+	if v.more {
+		v.read++
+	}
+	return v.more
+}
+
+// group goes to the next key, past what is unread of this one.
+func (v *Values) group() (key []byte, ok bool) {
+	for !v.over {
+		v.Next()
+	}
+	if !v.pending && !v.advance() {
+		return nil, false
+	}
+	v.key = append(v.key[:0], v.m.Key()...)
+	v.first, v.over, v.pending = true, false, false
+	return v.key, true
+}
+
+// Writer writes a reduce task's output as text: key, tab, value, newline. It is
+// for one goroutine.
+type Writer struct {
+	f       io.WriteCloser
+	buf     []byte
+	records int64
+	over    bool
+	err     error
+}
+
+// writeBytes is how much is written at once.
+const writeBytes = 256 << 10
+
+// Pair writes a pair. Errors end the task after Reduce returns.
+func (w *Writer) Pair(key, value []byte) {
+	w.begin()
+	w.buf = append(append(append(append(w.buf, key...), '\t'), value...), '\n')
+	w.end()
+}
+
+func (w *Writer) begin() {
+	if w.over {
+		panic(errOver)
+	}
+	w.records++
+}
+
+func (w *Writer) end() {
+	if len(w.buf) >= writeBytes {
+		w.flush()
+	}
+}
+
+func (w *Writer) flush() {
+	if w.err == nil && len(w.buf) > 0 {
+		_, w.err = w.f.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+func (w *Writer) close() error {
+	w.over = true
+	w.flush()
+	if w.err != nil {
+		return w.err
+	}
+	return w.f.Close()
+}
+
+// PartName is the name of a reducer's output file.
+func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
+
+// reduceProgram is a reduce task.
+func (j Bytes) reduceProgram(out job.Folder) job.Program {
+	return func(ctx context.Context, n *job.Node) (err error) {
+		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: memoryOf(n) / 2, Fold: j.Combine})
+		defer func() { err = errors.Join(err, s.Close()) }()
+		if err := gather(ctx, n, s); err != nil {
+			return err
+		}
+		n.Executing()
+		m, err := s.Merge()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, m.Close()) }()
+		n.Count(SpilledRecords, s.Spilled())
+		f, err := n.Create(ctx, out, PartName(n.Info().Index))
+		if err != nil {
+			return err
+		}
+		w := &Writer{f: f, buf: make([]byte, 0, writeBytes+4096)}
+		return j.reduceAll(&Task{ctx: ctx, n: n}, m, w)
+	}
+}
+
+// gather takes in all pairs.
+func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
+	in, err := n.Input(port)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for {
+		b, err := in.Next(ctx)
+		if err == io.EOF {
+			n.Count(ReduceShuffleBytes, bytes)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		bytes += int64(len(b.Data))
+		if err := s.Add(b); err != nil {
+			return err
+		}
+	}
+}
+
+func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
+	v := newValues(m)
+	groups := int64(0)
+	for {
+		key, ok := v.group()
+		if !ok || v.err != nil {
+			break
+		}
+		// A killed task ends here even when Reduce does not look at its context.
+		if groups++; groups%1024 == 0 && t.ctx.Err() != nil {
+			return t.ctx.Err()
+		}
+		if err := j.Reduce(t, key, v, w); err != nil {
+			return fmt.Errorf("reduce of key %q: %w", shorten(key), err)
+		}
+		if w.err != nil {
+			return w.err
+		}
+	}
+	if v.err != nil {
+		return v.err
+	}
+	t.n.Count(ReduceInputGroups, groups)
+	t.n.Count(ReduceInputRecords, v.read)
+	t.n.Count(ReduceOutputRecords, w.records)
+	return w.close()
+}

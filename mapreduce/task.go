@@ -1,0 +1,113 @@
+package mapreduce
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/text"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// The counters of every job.
+const (
+	MapInputRecords      = "MAP_INPUT_RECORDS" // lines
+	MapInputBytes        = "MAP_INPUT_BYTES"
+	MapOutputRecords     = "MAP_OUTPUT_RECORDS"
+	MapOutputBytes       = "MAP_OUTPUT_BYTES"
+	CombineInputRecords  = "COMBINE_INPUT_RECORDS" // of map tasks
+	CombineOutputRecords = "COMBINE_OUTPUT_RECORDS"
+	ReduceShuffleBytes   = "REDUCE_SHUFFLE_BYTES"
+	ReduceInputGroups    = "REDUCE_INPUT_GROUPS"
+	ReduceInputRecords   = "REDUCE_INPUT_RECORDS" // after the combiner
+	ReduceOutputRecords  = "REDUCE_OUTPUT_RECORDS"
+	SpilledRecords       = "SPILLED_RECORDS"
+)
+
+func kind(name string) scheduler.SlotKind { return scheduler.SlotKind(name) }
+
+// Task is a running map or reduce task. It is for one goroutine.
+type Task struct {
+	ctx  context.Context
+	n    *job.Node
+	read *text.Reader
+	in   inputCounts
+}
+
+type inputCounts struct{ records, bytes int64 }
+
+// Context ends when the task is killed.
+func (t *Task) Context() context.Context { return t.ctx }
+
+// Node is the task's node in the graph.
+func (t *Task) Node() *job.Node { return t.n }
+
+// Count adds to a counter of the job.
+func (t *Task) Count(name string, delta int64) { t.n.Count(name, delta) }
+
+// Blocks ranges over a map task's input in blocks of whole lines of one file,
+// with their ends; only a file's last line may have none. A block is valid until
+// the next one.
+func (t *Task) Blocks() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := text.NewReader(t.ctx, t.n)
+		t.read = r
+		defer r.Close()
+		defer func() { r.At(r.Offset()) }()
+		for {
+			block, err := r.Next()
+			if err == io.EOF {
+				return
+			}
+			t.in.bytes += int64(len(block))
+			if !yield(block, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Lines ranges over a map task's input line by line, with the offset of each in
+// its file and without its end. A line is valid until the next one; an error is
+// the last thing it yields.
+func (t *Task) Lines() iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		var at int64
+		defer func() {
+			if t.read != nil {
+				t.read.At(at)
+			}
+		}()
+		for block, err := range t.Blocks() {
+			at = t.read.Offset()
+			if err != nil {
+				yield(Line{}, err)
+				return
+			}
+			for len(block) > 0 {
+				end := lineEnd(block)
+				t.in.records++
+				if !yield(Line{at, text.Trim(block[:end])}, nil) {
+					return
+				}
+				at += int64(end)
+				block = block[end:]
+			}
+		}
+	}
+}
+
+// Line is a line of text input.
+type Line struct {
+	Offset int64 // of its first byte in its file
+	Text   []byte
+}
+
+// Read adds to the count of input records, for maps that cut blocks themselves.
+func (t *Task) Read(records int64) { t.in.records += records }
+
+func (t *Task) countInput() {
+	t.n.Count(MapInputRecords, t.in.records)
+	t.n.Count(MapInputBytes, t.in.bytes)
+}
