@@ -169,8 +169,8 @@ func FuzzReader(f *testing.F) {
 // FuzzPayload puts right checksums around what it is given, so that the decoders
 // behind them see damage too.
 func FuzzPayload(f *testing.F) {
-	f.Add([]byte("\x01\x02abc"), uint8(0), uint8(1), uint32(2), uint32(3))
-	f.Add([]byte("\x03\x00\x00\x00abcabc"), uint8(0), uint8(0), uint32(2), uint32(6))
+	f.Add([]byte("abc\x01\x02"), uint8(0), uint8(1), uint32(2), uint32(3))
+	f.Add([]byte("abcabc\x03\x00\x00\x00"), uint8(0), uint8(0), uint32(2), uint32(6))
 	f.Add([]byte("\x1fa\x01\x00"), uint8(1), uint8(1), uint32(2), uint32(20))
 	f.Fuzz(func(t *testing.T, payload []byte, codec, width uint8, n, data uint32) {
 		h := Header{Codec: Codec(codec), width: width, Records: n, Data: data, Stored: uint32(len(payload))}
@@ -238,9 +238,11 @@ func BenchmarkBlock(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					src.Reset(buf)
-					if _, err := r.Next(); err != nil {
+					got, err := r.Next()
+					if err != nil {
 						b.Fatal(err)
 					}
+					channel.PutBatch(got)
 				}
 			})
 		}

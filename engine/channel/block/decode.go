@@ -3,6 +3,7 @@ package block
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,33 +22,30 @@ var zstdDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// Decode turns a block's payload into its batch. A payload that is not compressed
-// becomes the batch's memory: the caller must not use it again.
-func Decode(h Header, payload []byte) (*job.Batch, error) {
+// decode turns a block's payload into its batch, in b's memory. A payload that is
+// not compressed becomes the batch's memory: the caller must not use it again.
+func decode(h Header, payload []byte, b *job.Batch) error {
 	if uint64(len(payload)) != uint64(h.Stored) {
-		return nil, damaged("payload of %d bytes, want %d", len(payload), h.Stored)
+		return damaged("payload of %d bytes, want %d", len(payload), h.Stored)
 	}
 	if got := crc32.Checksum(payload, castagnoli); got != h.sum {
-		return nil, damaged("payload has checksum %08x, want %08x", got, h.sum)
+		return damaged("payload has checksum %08x, want %08x", got, h.sum)
 	}
-	raw, err := expand(h, payload)
+	raw, err := expand(h, payload, b.Data)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	lengths := raw[:h.lengthsBytes()]
-	b := &job.Batch{Data: raw[len(lengths):len(raw):len(raw)]}
-	if b.Ends, err = ends(h, lengths); err != nil {
-		return nil, err
-	}
-	return b, nil
+	b.Data = raw[:h.Data]
+	b.Ends, err = ends(h, raw[h.Data:], b.Ends)
+	return err
 }
 
-// expand undoes the compression.
-func expand(h Header, payload []byte) ([]byte, error) {
+// expand undoes the compression, into memory if it is large enough.
+func expand(h Header, payload, memory []byte) ([]byte, error) {
 	if h.Codec == None {
 		return payload, nil
 	}
-	raw := make([]byte, h.Raw)
+	raw := extend(memory[:0], int(h.Raw))
 	switch h.Codec {
 	case LZ4:
 		n, err := lz4.UncompressBlock(payload, raw)
@@ -67,8 +65,8 @@ func expand(h Header, payload []byte) ([]byte, error) {
 }
 
 // ends adds up the lengths and demands that they fill the data exactly.
-func ends(h Header, lengths []byte) ([]uint32, error) {
-	out := make([]uint32, h.Records)
+func ends(h Header, lengths []byte, memory []uint32) ([]uint32, error) {
+	out := slices.Grow(memory[:0], int(h.Records))[:h.Records]
 	le := binary.LittleEndian
 	at := uint64(0)
 	switch h.width {

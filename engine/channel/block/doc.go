@@ -9,13 +9,13 @@
 //	7       1     zero
 //	8       4     records, at least 1
 //	12      4     bytes of all records together
-//	16      4     raw length of the payload: lengths and records
+//	16      4     raw length of the payload: records and lengths
 //	20      4     stored length of the payload
 //	24      4     crc32c of the stored payload
 //	28      4     crc32c of the header up to here
 //
-// All numbers are little endian. The payload is the records' lengths, then their
-// bytes end to end, compressed as a whole. The header's own checksum is looked at
+// All numbers are little endian. The payload is the records' bytes end to end,
+// then their lengths, compressed as a whole. The header's own checksum is looked at
 // before any of its lengths is believed, and no length makes a reader allocate
 // more than the bytes it really gets can stand for. An error names what is wrong
 // and matches channel.ErrDamaged; damaged bytes never come out as records.

@@ -68,9 +68,9 @@ func (e *Encoder) Append(dst []byte, b *job.Batch) ([]byte, error) {
 // payload appends the stored payload and returns the codec it really has.
 func (e *Encoder) payload(dst []byte, h Header, b *job.Batch) ([]byte, Codec) {
 	if e.codec == None {
-		return append(appendLengths(dst, h.width, b.Ends), b.Data...), None
+		return appendLengths(append(dst, b.Data...), h.width, b.Ends), None
 	}
-	e.raw = append(appendLengths(e.raw[:0], h.width, b.Ends), b.Data...)
+	e.raw = appendLengths(append(e.raw[:0], b.Data...), h.width, b.Ends)
 	raw := e.raw
 	if cap(e.raw) > scratchKeepMax {
 		e.raw = nil

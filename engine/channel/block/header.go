@@ -90,7 +90,7 @@ func (h Header) check() error {
 	return nil
 }
 
-// lengthsBytes is the size of the payload's first part.
+// lengthsBytes is the size of the payload's second part.
 func (h Header) lengthsBytes() uint64 {
 	if h.width == 0 {
 		return 4

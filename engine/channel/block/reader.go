@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -51,18 +52,20 @@ func (r *Reader) next() (*job.Batch, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	payload, err := r.payload(h)
+	b := channel.GetBatch()
+	payload, err := r.payload(h, b)
+	if err == nil {
+		err = decode(h, payload, b)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	b, err := Decode(h, payload)
-	return b, HeaderBytes + int64(h.Stored), err
+	return b, HeaderBytes + int64(h.Stored), nil
 }
 
-// payload reads the stored payload, into memory of its own when the batch will
-// keep it.
-func (r *Reader) payload(h Header) ([]byte, error) {
-	var p []byte
+// payload reads the stored payload, into the batch's memory when it stays there.
+func (r *Reader) payload(h Header, b *job.Batch) ([]byte, error) {
+	p := b.Data[:0]
 	if h.Codec != None {
 		p = r.packed[:0]
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
 )
 
 // Verify reads a whole local file, every record of it, and returns the first
@@ -53,10 +55,13 @@ func (f *File) verify(ctx context.Context) (Info, error) {
 func (f *File) verifyPartition(ctx context.Context, i int) error {
 	s := f.Source(i, 0)
 	for {
-		if _, err := s.Next(ctx); err == io.EOF {
+		b, err := s.Next(ctx)
+		if err == io.EOF {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
+		channel.PutBatch(b)
 	}
 }
