@@ -62,6 +62,7 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 	}
 	p.trouble()
 	c.After(span, c.Grow)
+	c.After(2*span, c.Grow) // for jobs that were asked for late and admitted later
 }
 
 func (p *planner) at(do func()) { p.After(p.when(), do) }

@@ -175,3 +175,31 @@ func TestInconsistentEventNamesItself(t *testing.T) {
 		t.Errorf("the view changed:\n%s", after)
 	}
 }
+
+func TestEachGoesRoundTheLaunchers(t *testing.T) {
+	v := cluster(t)
+	for id := scheduler.BundleID(1); id <= 6; id++ {
+		ready(t, v, id, group(1))
+	}
+	// One bundle a call, as a heartbeat would.
+	one := func(l *Launcher) []scheduler.Launch {
+		for b := range v.Ready() {
+			if where, ok := v.FitOn(l, b); ok {
+				return []scheduler.Launch{v.Launch(b, where)}
+			}
+		}
+		return nil
+	}
+	all, err := v.Each(one)
+	var got []scheduler.LauncherID
+	for _, l := range all {
+		got = append(got, l.Launchers...)
+	}
+	if want := []scheduler.LauncherID{1, 2, 3, 4, 1, 2}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Each gave to %v (%v), want %v", got, err, want)
+	}
+	again := func(*Launcher) []scheduler.Launch { return []scheduler.Launch{{Bundle: 1}} }
+	if _, err := v.Each(again); err == nil {
+		t.Error("one bundle may be given twice")
+	}
+}

@@ -105,7 +105,7 @@ func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReaso
 	r := c.room(b.job.info.ID, nil)
 	for i, id := range x.Launchers {
 		l := c.launcher(id)
-		if l == nil || l.draining || slices.Contains(b.avoid, id) {
+		if l == nil || l.draining || slices.Contains(b.excluded(), id) {
 			return nil, scheduler.LauncherUnavailable
 		}
 		g := b.groups[i]

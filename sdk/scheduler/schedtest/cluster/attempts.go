@@ -239,6 +239,6 @@ func (c *Cluster) Straggle(n int) {
 		avoid = append(avoid, a.on.id)
 	}
 	slices.Sort(avoid)
-	b.avoid = slices.Compact(avoid)
-	c.about(b, scheduler.BundleWantedTwice{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: slices.Clone(b.avoid)})
+	b.twinAvoid = slices.Compact(avoid)
+	c.about(b, scheduler.BundleWantedTwice{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: b.twinAvoid})
 }

@@ -17,6 +17,7 @@ const (
 	reserveMax  = 30 * time.Second      // how long a reservation stands
 	suspendMax  = 60 * time.Second      // then a suspended attempt is killed and queued
 	answerMax   = 10 * time.Second      // for an admission or a request
+	thinkMax    = 2 * time.Second       // what may pass while the policy thinks
 	failuresMax = 4                     // of one bundle; then its job fails
 )
 
@@ -169,8 +170,9 @@ func (c *Cluster) advance() bool {
 func (c *Cluster) Race() {
 	c.Tally.Races++
 	before := c.seq
+	until := c.now.Add(thinkMax)
 	for range 1 + c.rng.IntN(3) {
-		if len(c.timers) > 0 {
+		if len(c.timers) > 0 && c.timers[0].at <= until {
 			c.advance()
 			c.settle()
 		}

@@ -61,13 +61,22 @@ type bundle struct {
 	groups    []scheduler.Group
 	state     bundleState
 	twice     bool
-	avoid     []scheduler.LauncherID
+	avoid     []scheduler.LauncherID // told with BundleReady
+	twinAvoid []scheduler.LauncherID // told with BundleWantedTwice
 	runs      []*run
 	outputs   []scheduler.LauncherID // where its last finished run wrote
 	failures  int
 	preempted int
 	protected scheduler.Time
 	tale      []telling
+}
+
+// excluded are the launchers that a launch now may not name.
+func (b *bundle) excluded() []scheduler.LauncherID {
+	if b.state == launched {
+		return b.twinAvoid
+	}
+	return b.avoid
 }
 
 type attemptState uint8

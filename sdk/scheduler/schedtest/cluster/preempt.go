@@ -172,7 +172,7 @@ func (r room) fits(c *Cluster, b *bundle, placement []scheduler.LauncherID) bool
 	for i, g := range b.groups {
 		fit := false
 		for _, l := range c.launchers {
-			if len(placement) == len(b.groups) && placement[i] != l.id || slices.Contains(b.avoid, l.id) {
+			if len(placement) == len(b.groups) && placement[i] != l.id || slices.Contains(b.excluded(), l.id) {
 				continue
 			}
 			if fit = r.take(l.id, g.Kind, g.Slots, g.Memory); fit {

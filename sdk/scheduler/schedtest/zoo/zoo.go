@@ -45,7 +45,7 @@ func All() []Animal {
 		{"forgetful", Forgetful, "restart after round", true},
 		{"nosy", Nosy, "decided", true},
 		{"lax settings", LaxSettings, "accepts", true},
-		{"wakes for ever", WakesForEver, "woken for ever", true},
+		{"wakes for ever", WakesForEver, "nothing was launched and nothing ended", true},
 		{"ignores requests", func() scheduler.TaskScheduler {
 			return ignores(policies.Pages(), func(d *scheduler.Decisions) { d.Answers = nil })
 		}, "was not answered", true},
