@@ -59,7 +59,10 @@ func OpenStore(ctx context.Context, s storage.Store, path string) (*File, error)
 	f.open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 		return s.Open(ctx, path, offset, length)
 	}
-	return f, f.load(ctx)
+	if err := f.load(ctx); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // load checks header and footer.

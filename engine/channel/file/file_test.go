@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,28 +106,62 @@ func TestRandomWritesComeBackByPartition(t *testing.T) {
 // TestEveryFlippedBitIsAnErrorOrHarmless: wrong data never comes out, whatever
 // bit of the file is wrong, and a check of the whole file always finds it.
 func TestEveryFlippedBitIsAnErrorOrHarmless(t *testing.T) {
+	ctx := t.Context()
 	good := small(t)
-	path := filepath.Join(t.TempDir(), "bad")
 	for i := range 8 * len(good) {
 		bad := bytes.Clone(good)
 		bad[i/8] ^= 1 << (i % 8)
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
+		f, err := OpenStore(ctx, memoryStore{data: bad}, "the/path")
+		if err == nil {
+			_, err = f.verify(ctx)
 		}
-		if _, err := Verify(t.Context(), path); !errors.Is(err, channel.ErrDamaged) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, channel.ErrDamaged) || !strings.Contains(err.Error(), "the/path") {
 			t.Fatalf("bit %d: %v", i, err)
 		}
-		f, err := Open(path)
-		if err != nil {
+		if f == nil {
 			continue
 		}
 		for p := range 3 {
-			_, err := chantest.Prefix(t.Context(), f.Source(p, 0), name(p))
+			_, err := chantest.Prefix(ctx, f.Source(p, 0), name(p))
 			if errors.Is(err, chantest.ErrWrong) || (err != nil && !errors.Is(err, channel.ErrDamaged)) {
 				t.Fatalf("bit %d: partition %d: %v", i, p, err)
 			}
 		}
-		_ = f.Close()
+	}
+}
+
+// memoryStore is a storage with one file in it.
+type memoryStore struct {
+	storage.Store
+	data []byte
+	err  error // of Open
+}
+
+func (m memoryStore) Stat(context.Context, string) (storage.Info, error) {
+	if m.data == nil {
+		return storage.Info{}, fs.ErrNotExist
+	}
+	return storage.Info{Size: int64(len(m.data))}, nil
+}
+
+func (m memoryStore) Open(_ context.Context, _ string, offset, length int64) (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(m.data[offset : offset+length])), m.err
+}
+
+func TestFileOnAStorage(t *testing.T) {
+	f, err := OpenStore(t.Context(), memoryStore{data: small(t)}, "s://x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chantest.Check(t.Context(), f.Source(1, 0), name(1), 4); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenStore(t.Context(), memoryStore{}, "s://x"); !errors.Is(err, channel.ErrLost) {
+		t.Error(err)
+	}
+	down := memoryStore{data: small(t), err: errors.New("no route")}
+	if _, err := OpenStore(t.Context(), down, "s://x"); !errors.Is(err, channel.ErrUnreachable) {
+		t.Error(err)
 	}
 }
 
