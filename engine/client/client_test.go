@@ -1,0 +1,262 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+// fake is a manager that knows one job.
+type fake struct {
+	rpc.UnimplementedManagerServer
+	mu       sync.Mutex
+	blobs    map[string]string
+	uploads  int
+	refuse   string
+	spec     *wire.JobSpec
+	killed   string
+	watching chan struct{} // one for each Watch that began
+	state    chan wire.JobState
+}
+
+func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
+	return &wire.PrepareReply{Job: 7}, nil
+}
+
+func (f *fake) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.blobs[q.Hash]
+	return &wire.BlobAnswer{Present: ok}, nil
+}
+
+func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty]) error {
+	var hash, data string
+	for {
+		c, err := stream.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		hash += c.Hash
+		data += string(c.Data)
+	}
+	if hashBytes([]byte(data)) != hash {
+		return status.Error(codes.DataLoss, "wrong hash")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.blobs[hash] = data
+	f.uploads++
+	return stream.SendAndClose(&wire.Empty{})
+}
+
+func (f *fake) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if f.refuse != "" {
+		return nil, status.Error(codes.InvalidArgument, f.refuse)
+	}
+	f.spec = r.Spec
+	return &wire.SubmitReply{}, nil
+}
+
+func (f *fake) Kill(_ context.Context, r *wire.JobRef) (*wire.Empty, error) {
+	f.killed = r.Reason
+	return &wire.Empty{}, nil
+}
+
+func (f *fake) Status(context.Context, *wire.StatusRequest) (*wire.JobStatus, error) {
+	return nil, status.Error(codes.NotFound, "there is no job-9")
+}
+
+func (f *fake) Watch(r *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
+	f.watching <- struct{}{}
+	for {
+		select {
+		case s := <-f.state:
+			if err := stream.Send(&wire.JobStatus{Summary: &wire.JobSummary{Job: r.Job, State: s}}); err != nil || Ended(s) {
+				return err
+			}
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
+}
+
+func newFake() *fake {
+	return &fake{blobs: map[string]string{}, watching: make(chan struct{}, 10), state: make(chan wire.JobState, 10)}
+}
+
+// serve starts a manager at an address and returns where, and how it ends.
+func serve(t *testing.T, f *fake, address string) (string, func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	rpc.RegisterManagerServer(s, f)
+	go s.Serve(l)
+	t.Cleanup(s.Stop)
+	return l.Addr().String(), s.Stop
+}
+
+func dial(t *testing.T, address string) *Client {
+	t.Helper()
+	c, err := Dial(address, Options{User: "eve", Connect: 5 * time.Second, Reconnect: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestNoManagerIsSaidWithTheRemedy(t *testing.T) {
+	t.Setenv(AddressVariable, "")
+	if _, err := Dial("", Options{}); err == nil || !strings.Contains(err.Error(), "hamadryad local --") {
+		t.Errorf("no address: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	c, err := Dial(l.Addr().String(), Options{Connect: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Jobs(t.Context(), true); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestRefusalInTheManagersWords(t *testing.T) {
+	address, _ := serve(t, newFake(), "127.0.0.1:0")
+	_, err := dial(t, address).Status(t.Context(), 9, false)
+	if !IsNotFound(err) || err.Error() != "there is no job-9" {
+		t.Errorf("%v", err)
+	}
+}
+
+func submission(t *testing.T, outputs ...string) Submission {
+	program := t.TempDir() + "/program"
+	if err := os.WriteFile(program, []byte(strings.Repeat("binary", 500_000)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return Submission{Spec: &wire.JobSpec{Name: "x", Outputs: outputs}, Plan: []byte("plan"), Program: program}
+}
+
+func TestSubmitSendsWhatIsMissing(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	f := newFake()
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	dir := t.TempDir()
+	s := submission(t, dir+"/out")
+	for _, out := range []string{"/out", "/out2"} {
+		s.Spec.Outputs[0] = dir + out
+		id, err := c.Submit(t.Context(), s)
+		if err != nil || id != 7 {
+			t.Fatal(id, err)
+		}
+		if _, err := os.Stat(dir + out + ".job-7.tmp"); err != nil {
+			t.Error(err)
+		}
+	}
+	if f.uploads != 2 || f.blobs[f.spec.Plan] != "plan" || len(f.blobs[f.spec.Program]) != 3_000_000 || f.spec.Principal.Name != "eve" {
+		t.Errorf("%d uploads, spec %v", f.uploads, f.spec)
+	}
+	// The remembered hash must not outlive a new build of the program.
+	os.WriteFile(s.Program, []byte("new"), 0o777)
+	s.Spec.Outputs = nil
+	if _, err := c.Submit(t.Context(), s); err != nil || f.blobs[f.spec.Program] != "new" {
+		t.Errorf("new build: %v", err)
+	}
+}
+
+func TestRefusedJobLeavesNothing(t *testing.T) {
+	f := newFake()
+	f.refuse = "the graph has a cycle"
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	dir := t.TempDir()
+	if _, err := c.Submit(t.Context(), submission(t, dir+"/a", dir+"/b")); err == nil || err.Error() != f.refuse {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Submit(t.Context(), submission(t, dir+"/a", dir+"/none/b")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "make it first") {
+		t.Errorf("no parent: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	uploads := f.uploads
+	s := submission(t, dir)
+	s.Plan = []byte("other")
+	if _, err := c.Submit(t.Context(), s); !errors.Is(err, fs.ErrExist) || f.uploads != uploads {
+		t.Errorf("existing output: %v, %d uploads", err, f.uploads-uploads)
+	}
+}
+
+func TestWatchOutlivesTheManager(t *testing.T) {
+	f := newFake()
+	address, stop := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	seen := make(chan wire.JobState, 10)
+	type end struct {
+		s   *wire.JobStatus
+		err error
+	}
+	ended := make(chan end)
+	go func() {
+		s, err := c.Watch(context.Background(), 7, func(s *wire.JobStatus) { seen <- s.Summary.State })
+		ended <- end{s, err}
+	}()
+	<-f.watching
+	f.state <- wire.JobState_JOB_STATE_RUNNING
+	if s := <-seen; s != wire.JobState_JOB_STATE_RUNNING {
+		t.Fatal(s)
+	}
+	stop()
+	serve(t, f, address)
+	<-f.watching
+	if err := c.Kill(t.Context(), 7, "enough"); err != nil || f.killed != "enough" {
+		t.Errorf("kill: %v", err)
+	}
+	f.state <- wire.JobState_JOB_STATE_KILLED
+	if e := <-ended; e.err != nil || StateName(e.s.Summary.State) != "killed" {
+		t.Errorf("%v %v", e.s, e.err)
+	}
+}
+
+func TestWatchEndsWithItsContext(t *testing.T) {
+	f := newFake()
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := c.Watch(ctx, 7, nil)
+		ended <- err
+	}()
+	<-f.watching
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
