@@ -1,0 +1,235 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// fake is a manager whose one job ends as end says, or when it is killed.
+type fake struct {
+	rpc.UnimplementedManagerServer
+	end     *wire.JobStatus // nil: runs until it is killed
+	spec    *wire.JobSpec
+	running chan struct{}
+	killed  chan string
+}
+
+func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
+	return &wire.PrepareReply{Job: 7}, nil
+}
+
+func (f *fake) HasBlob(context.Context, *wire.BlobQuery) (*wire.BlobAnswer, error) {
+	return &wire.BlobAnswer{Present: true}, nil
+}
+
+func (f *fake) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	f.spec = r.Spec
+	return &wire.SubmitReply{}, nil
+}
+
+func (f *fake) Kill(_ context.Context, r *wire.JobRef) (*wire.Empty, error) {
+	f.killed <- r.Reason
+	return &wire.Empty{}, nil
+}
+
+func (f *fake) Watch(_ *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
+	end := f.end
+	if end == nil {
+		if err := stream.Send(statusOf(wire.JobState_JOB_STATE_RUNNING)); err != nil {
+			return err
+		}
+		close(f.running)
+		reason := <-f.killed
+		end = statusOf(wire.JobState_JOB_STATE_KILLED)
+		end.Failure = &wire.Failure{Message: "killed: " + reason}
+	}
+	return stream.Send(end)
+}
+
+func statusOf(state wire.JobState) *wire.JobStatus {
+	return &wire.JobStatus{
+		Summary:  &wire.JobSummary{Job: 7, State: state, Groups: 4, GroupsFinished: 1, GroupsRunning: 2},
+		Stages:   []*wire.StageStatus{{Name: "map", Nodes: 4, Finished: 1, Running: 2}},
+		Counters: []*wire.Counter{{Name: "HITS", Value: 42}},
+	}
+}
+
+func definitions(names ...string) []job.Definition {
+	var all []job.Definition
+	for _, name := range names {
+		all = append(all, job.Definition{Name: name, Help: "does " + name, Build: func(g *job.Graph, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("give an argument")
+			}
+			g.Property("from", "program")
+			g.Stage("map", 4, func(context.Context, *job.Node) error { return nil })
+			return nil
+		}})
+	}
+	return all
+}
+
+// run runs a program's command line against a manager and returns code and text.
+func run(t *testing.T, ctx context.Context, f *fake, p program, args ...string) (int, string) {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	f.running, f.killed = make(chan struct{}), make(chan string, 1)
+	rpc.RegisterManagerServer(s, f)
+	go s.Serve(l)
+	defer s.Stop()
+	t.Setenv(client.AddressVariable, l.Addr().String())
+	var out bytes.Buffer
+	p.flags, p.errors = flag.NewFlagSet("", flag.ContinueOnError), &out
+	code := p.run(ctx, append([]string{"/bin/prog"}, args...))
+	return code, out.String()
+}
+
+func TestExitCodesAndMessages(t *testing.T) {
+	succeeded := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	failed := &fake{end: statusOf(wire.JobState_JOB_STATE_FAILED)}
+	failed.end.Failure = &wire.Failure{Message: "boom", Stage: "map", Index: 3, Record: "/in:12", Stack: "main.f\n"}
+	for _, c := range []struct {
+		f    *fake
+		defs []string
+		args string
+		code int
+		want []string
+	}{
+		{succeeded, []string{"one"}, "x", ExitDone, []string{"job-7 one succeeded in", "HITS 42"}},
+		{succeeded, []string{"one", "two"}, "two x", ExitDone, []string{"job-7 two succeeded in"}},
+		{succeeded, []string{"one"}, "--quiet x", ExitDone, nil},
+		{failed, []string{"one"}, "x", ExitFailed, []string{"job-7 (one) failed: stage map, node 3: boom", "at record: /in:12", "main.f", "hamadryad logs job-7"}},
+		{succeeded, []string{"one"}, "", ExitRefused, []string{"job one: give an argument"}},
+		{succeeded, []string{"one", "two"}, "three", ExitRefused, []string{`no job "three"`}},
+		{succeeded, []string{"one", "one"}, "one", ExitRefused, []string{`two jobs of this program are called "one"`}},
+		{succeeded, []string{"one"}, "--property a x", ExitRefused, []string{"NAME=VALUE"}},
+		{succeeded, []string{"one"}, "--help", ExitDone, []string{"hamadryad local -- /bin/prog", "one            does one", "-pool"}},
+	} {
+		code, text := run(t, t.Context(), c.f, program{defs: definitions(c.defs...)}, strings.Fields(c.args)...)
+		if code != c.code {
+			t.Errorf("%q: exit code %d, want %d\n%s", c.args, code, c.code, text)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q: no %q in\n%s", c.args, want, text)
+			}
+		}
+		if strings.Contains(c.args, "quiet") && text != "" {
+			t.Errorf("quiet said %q", text)
+		}
+	}
+}
+
+func TestFlagsReachTheJob(t *testing.T) {
+	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	run(t, t.Context(), f, program{defs: definitions("one")}, "--pool", "research", "--priority", "-3", "--property", "z=1", "--property", "budget=a=b", "--attempts", "9", "--no-speculation", "x")
+	s := f.spec
+	if s.Pool != "research" || s.Priority != -3 || s.AttemptsMax != 9 || !s.NoSpeculation {
+		t.Errorf("%v", s)
+	}
+	if got := fmt.Sprint(s.Properties); len(s.Properties) != 3 || s.Properties[0].Name != "budget" || s.Properties[0].Value != "a=b" || s.Properties[2].Name != "z" {
+		t.Error(got)
+	}
+}
+
+func TestFirstInterruptKillsTheJob(t *testing.T) {
+	f := &fake{}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var once sync.Once
+	p := program{defs: definitions("one"), drive: func(ctx context.Context, c *Client) error {
+		once.Do(func() {
+			go func() {
+				<-f.running
+				cancel(errInterrupted)
+			}()
+		})
+		_, err := c.Run(ctx, "one", c.Args())
+		return err
+	}}
+	code, text := run(t, ctx, f, p, "x")
+	if code != ExitInterrupted || !strings.Contains(text, "killed: interrupted") {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
+}
+
+func TestDriveGetsTheResult(t *testing.T) {
+	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	p := program{defs: definitions("one"), drive: func(ctx context.Context, c *Client) error {
+		for range 3 {
+			r, err := c.Run(ctx, "one", c.Args())
+			if err != nil {
+				return err
+			}
+			if r.Counter("HITS") != 42 || r.Counter("none") != 0 || r.State != "succeeded" {
+				return fmt.Errorf("result %+v", r)
+			}
+		}
+		return nil
+	}}
+	if code, text := run(t, t.Context(), f, p, "x"); code != ExitDone {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+func TestLinesComeAtMostOnceASecond(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(100, 0)
+	l := &lines{out: &out, title: "job-7 x", now: func() time.Time { return now }}
+	for i := range 50 { // ten a second
+		s := statusOf(wire.JobState_JOB_STATE_RUNNING)
+		s.Stages[0].Finished = uint32(i)
+		l.update(s)
+		l.update(s)
+		now = now.Add(100 * time.Millisecond)
+	}
+	l.close()
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(got) != 6 || got[0] != "job-7 x: map 0/4 (2 run)" || got[5] != "job-7 x: map 49/4 (2 run)" {
+		t.Errorf("%d lines:\n%s", len(got), out.String())
+	}
+}
+
+func TestWaitingReasonIsShown(t *testing.T) {
+	s := statusOf(wire.JobState_JOB_STATE_RUNNING)
+	s.Summary.GroupsRunning, s.Waiting = 0, []string{"gang does not fit"}
+	if got := progress(s); !strings.HasSuffix(got, "; waits: gang does not fit") {
+		t.Error(got)
+	}
+}
+
+func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if isTerminal(w) {
+		t.Error("a pipe counts as a terminal")
+	}
+	go io.Copy(io.Discard, r)
+	b := newBar(w, "job-7 x")
+	b.update(statusOf(wire.JobState_JOB_STATE_RUNNING))
+	b.close() // must come back although the job is not complete
+	w.Close()
+}
