@@ -1,0 +1,105 @@
+package core
+
+import (
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Action is something the shell is to do. The concrete types of this file are
+// all there are. Actions of a step are in order.
+type Action interface{ isAction() }
+
+// ToLauncher sends a command to a launcher that is up. Commands to one launcher
+// go out in order.
+type ToLauncher struct {
+	Launcher scheduler.LauncherID
+	Command  *wire.Command
+}
+
+// Welcome answers a launcher's join. Commands to it follow in later actions.
+type Welcome struct {
+	Name        string
+	Incarnation uint64
+	Launcher    scheduler.LauncherID // 0 when refused
+	Refused     string               // why it may not join; "" when it may
+}
+
+// CutLauncher ends a launcher's stream: the core counts it as lost. It has to
+// join anew, as a new incarnation.
+type CutLauncher struct {
+	Launcher    scheduler.LauncherID
+	Incarnation uint64
+	Reason      string
+}
+
+// AskPolicy gives a round to the policy. A PolicyAnswer or PolicyFailed input
+// is to follow.
+type AskPolicy struct {
+	Generation uint64
+	Round      *scheduler.Round
+}
+
+// StartPolicy starts a generation of the policy, beside the running one if there
+// is one. A PolicyStarted or PolicyFailed input is to follow.
+type StartPolicy struct {
+	Generation  uint64
+	Snapshot    scheduler.Snapshot
+	Environment scheduler.Environment
+}
+
+// PolicyGone ends a generation: after a cut-over to another (Breach ""), or
+// because it broke the contract (Breach says how); then the shell starts anew.
+type PolicyGone struct {
+	Generation uint64
+	Breach     string
+}
+
+// Reply answers a client's request: prepare, submit, kill, update, drain, or a
+// request for a policy's page.
+type Reply struct {
+	Client  uint64
+	Job     scheduler.JobID   // of a prepare or submit
+	Failure *wire.Failure     // nil: done
+	Answer  *scheduler.Answer // to a request for a page
+}
+
+// SettingsVerdict says what the policy made of a version of its settings. Empty
+// Problems: it took it over.
+type SettingsVerdict struct {
+	Version  uint64
+	Problems scheduler.Problems
+}
+
+// JobChanged tells watchers that a job's status changed; once a step for a job.
+type JobChanged struct{ Job scheduler.JobID }
+
+// LogLine is what an administrator should read.
+type LogLine struct {
+	Level   Level
+	Message string
+	Attrs   []Attr
+}
+
+// Level is how loud a log line is.
+type Level uint8
+
+// The levels.
+const (
+	Info Level = iota + 1
+	Warn
+	Error
+)
+
+// Attr is a key and a value of a log line.
+type Attr struct{ Key, Value string }
+
+func (ToLauncher) isAction()      {}
+func (Welcome) isAction()         {}
+func (CutLauncher) isAction()     {}
+func (AskPolicy) isAction()       {}
+func (StartPolicy) isAction()     {}
+func (PolicyGone) isAction()      {}
+func (Reply) isAction()           {}
+func (SettingsVerdict) isAction() {}
+func (JobChanged) isAction()      {}
+func (LogLine) isAction()         {}

@@ -1,0 +1,88 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// askAdmission asks the policy whether a job may come in, if there is one that
+// wants to be asked. While the first policy is starting nobody knows whether it
+// does, so the job waits for it.
+func (c *Core) askAdmission(j *job) {
+	j.phase = jobAsked
+	p := &c.policy
+	switch {
+	case p.current != nil && p.current.abilities.Has(scheduler.AbilityAdmission):
+		c.tell(p.current, scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+	case p.current == nil && !p.known:
+	case p.current == nil && p.admits && !c.set.AdmitWithoutPolicy:
+		c.turnAway(j, "the policy that admits jobs is down: try again later")
+		return
+	default:
+		c.start(j)
+		return
+	}
+	c.after(c.set.AdmissionMax, timerAdmission, uint64(j.id))
+}
+
+// askAll asks a policy that has just taken over about the jobs that wait.
+func (c *Core) askAll() {
+	for j := range c.jobs.all() {
+		if j.phase != jobAsked {
+			continue
+		}
+		if g := c.policy.current; g.abilities.Has(scheduler.AbilityAdmission) {
+			c.tell(g, scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+		} else {
+			c.start(j)
+		}
+	}
+}
+
+func (c *Core) admissionExpired(id scheduler.JobID) {
+	j := c.jobs.get(id)
+	if j == nil || j.phase != jobAsked {
+		return
+	}
+	if c.policy.current == nil && (c.set.AdmitWithoutPolicy || !c.policy.known) {
+		// Nothing ever said that somebody has to admit it: let it in to wait.
+		c.start(j)
+		return
+	}
+	c.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", c.set.AdmissionMax))
+}
+
+// turnAway refuses a submission before anything of it exists.
+func (c *Core) turnAway(j *job, reason string) {
+	c.reply(j.client, j.id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: fmt.Sprintf("%s was refused: %s", j.id, reason)})
+	j.failure, j.outcome = invalid(reason), scheduler.JobFailed
+	c.remember(j)
+	c.jobs.remove(j.id)
+	c.touch(j)
+}
+
+func (c *Core) admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
+	j := c.jobs.get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.phase != jobAsked:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	c.start(j)
+	return scheduler.NotRefused, ""
+}
+
+func (c *Core) refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
+	j := c.jobs.get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.phase != jobAsked:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	c.turnAway(j, d.Reason)
+	return scheduler.NotRefused, ""
+}

@@ -1,0 +1,130 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// policyAnswer applies a policy's decisions, each of which gets its outcome.
+func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
+	p := &c.policy
+	if p.current == nil || !p.inFlight || p.current.number != m.GetGeneration() || p.asked != m.GetRound() {
+		p.dropped++
+		return
+	}
+	d, err := c.decode(m.GetDecisions())
+	if err != nil {
+		c.breach(err.Error())
+		return
+	}
+	p.inFlight = false
+	c.apply(p.current, &d)
+	c.cutOver()
+}
+
+// decode reads decisions and holds them against the limits.
+func (c *Core) decode(b []byte) (scheduler.Decisions, error) {
+	l := c.set.PolicyLimits
+	if len(b) > l.AnswerBytes {
+		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
+	}
+	d, err := schedwire.DecodeDecisions(b)
+	if err != nil {
+		return d, fmt.Errorf("its answer can't be read: %w", err)
+	}
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
+		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
+	}
+	if k := d.Checkpoint; k != nil && len(k.Data) > l.CheckpointBytes {
+		return d, fmt.Errorf("its checkpoint has %d bytes, at most %d are allowed", len(k.Data), l.CheckpointBytes)
+	}
+	return d, nil
+}
+
+// apply applies decisions in the order of the contract.
+func (c *Core) apply(g *generation, d *scheduler.Decisions) {
+	round := c.policy.asked
+	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
+		accepted := reason == scheduler.NotRefused
+		c.stats.decision(kind, reason)
+		return scheduler.Outcome{At: c.now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
+	}
+	for i, x := range d.Refuse {
+		reason, why := c.refuse(x)
+		c.tell(g, outcome(scheduler.DecisionRefuse, i, reason, why))
+	}
+	for i, x := range d.Admit {
+		reason, why := c.admit(x)
+		c.tell(g, outcome(scheduler.DecisionAdmit, i, reason, why))
+	}
+	for i, x := range d.Preempt {
+		// The outcome stands before what follows from it.
+		at := c.hold()
+		reason, why := c.preempt(x)
+		o := outcome(scheduler.DecisionPreempt, i, reason, why)
+		o.Preempt = x
+		c.tellAt(at, o)
+	}
+	for i, x := range d.Resume {
+		reason, why := c.resume(x)
+		c.tell(g, outcome(scheduler.DecisionResume, i, reason, why))
+	}
+	for i, x := range d.Launch {
+		at := c.hold()
+		ids, reason, why := c.launch(x)
+		o := outcome(scheduler.DecisionLaunch, i, reason, why)
+		o.Attempts, o.Launch = ids, x
+		c.tellAt(at, o)
+	}
+	c.applyRest(g, d)
+}
+
+// hold marks the place of an event that is told after what follows from it.
+func (c *Core) hold() [2]int {
+	var at [2]int
+	if g := c.policy.current; g != nil {
+		at[0] = len(g.events)
+	}
+	if g := c.policy.next; g != nil {
+		at[1] = len(g.events)
+	}
+	return at
+}
+
+// tellAt tells an outcome at a marked place: to the policy, and to one that is
+// being started if it has to know.
+func (c *Core) tellAt(at [2]int, o scheduler.Outcome) {
+	for i, g := range []*generation{c.policy.current, c.policy.next} {
+		if g == nil || i == 1 && !o.Accepted {
+			continue
+		}
+		g.events = append(g.events, nil)
+		copy(g.events[at[i]+1:], g.events[at[i]:])
+		g.events[at[i]] = o
+	}
+}
+
+func (c *Core) applyRest(g *generation, d *scheduler.Decisions) {
+	for i := range d.Answers {
+		c.answerRequest(&d.Answers[i])
+	}
+	for _, v := range d.Settings {
+		c.settingsVerdict(v)
+	}
+	for _, w := range d.Waiting {
+		if j := c.jobs.get(w.Job); j != nil {
+			j.policyWait = w
+			c.touch(j)
+		}
+	}
+	for _, n := range d.Notes {
+		c.note(n)
+	}
+	g.wakeAt = d.WakeAt
+	if d.Checkpoint != nil && g.abilities.Has(scheduler.AbilityCheckpoint) {
+		c.policy.checkpoints[g.policy] = &policyCheckpoint{at: c.policy.askedAt, checkpoint: *d.Checkpoint}
+	}
+}

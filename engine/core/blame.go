@@ -1,0 +1,129 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// blame notes a failure of a bundle on a launcher: the bundle avoids it from now
+// on, the job after several, the site after several jobs.
+func (c *Core) blame(b *bundle, l *launcher) {
+	j := b.job
+	j.avoiding = true
+	if !slices.Contains(b.avoid, l.id) {
+		if len(b.avoid) >= c.set.AvoidMax {
+			b.avoid = b.avoid[len(b.avoid)-c.set.AvoidMax+1:]
+		}
+		b.avoid = append(slices.Clone(b.avoid), l.id)
+	}
+	i, found := slices.BinarySearchFunc(j.blamed, l.id, func(x blame, id scheduler.LauncherID) int { return cmp.Compare(x.launcher, id) })
+	if !found {
+		j.blamed = slices.Insert(j.blamed, i, blame{launcher: l.id})
+	}
+	if j.blamed[i].failures++; j.blamed[i].failures != c.set.BlameAfter {
+		return
+	}
+	c.noteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.name, c.set.BlameAfter))
+	j.avoid = addSorted(slices.Clone(j.avoid), l.id)
+	for b := range j.allReady() {
+		c.announceAgain(b)
+	}
+	l.blamedBy = addSorted(l.blamedBy, j.id)
+	c.blameSite(l)
+}
+
+// blameSite has the whole site avoid a launcher for a while, unless too many are
+// avoided already: then it is the work that is bad, or the site.
+func (c *Core) blameSite(l *launcher) {
+	if l.blamed || len(l.blamedBy) < c.set.BlameJobs {
+		return
+	}
+	blamed := 1
+	for _, id := range c.launchers.ids {
+		if x := c.launchers.get(id); x.up && x.blamed {
+			blamed++
+		}
+	}
+	if blamed*100 > c.up*c.set.BlameSharePercent {
+		return
+	}
+	l.blamed = true
+	c.stats.Blamed++
+	c.log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.name, "for", c.set.BlameFor.String())
+	c.after(c.set.BlameFor, timerBlame, uint64(l.id))
+	c.releaseHoldsOn(l)
+	c.offerChanged(l)
+	c.topology = true
+}
+
+func (c *Core) forgive(id scheduler.LauncherID) {
+	l := c.launchers.get(id)
+	if l == nil || !l.up || !l.blamed {
+		return
+	}
+	l.blamed, l.blamedBy = false, nil
+	c.offerChanged(l)
+	c.topology, c.roomier = true, true
+}
+
+// announceAgain tells the policy of a ready bundle anew, because the launchers
+// it avoids are others now.
+func (c *Core) announceAgain(b *bundle) {
+	c.dropAvoidIfAll(b)
+	b.since = c.now
+	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	c.emit(c.readyEvent(b))
+}
+
+// dropAvoidIfAll forgets what a bundle avoids when nothing else is left: a
+// launcher where it failed is better than none.
+func (c *Core) dropAvoidIfAll(b *bundle) {
+	if len(b.avoid) > 0 && !c.somewhere(b) {
+		b.avoid = b.avoid[len(b.avoid)-1:] // where it failed last is still avoided
+		if !c.somewhere(b) {
+			b.avoid = nil
+		}
+	}
+	if len(b.job.avoid) > 0 && !c.somewhere(b) {
+		b.job.avoid, b.job.blamed = nil, nil
+	}
+}
+
+// somewhere says whether each group of a bundle has a launcher that could hold
+// it and is not avoided.
+func (c *Core) somewhere(b *bundle) bool {
+	for i := range b.width() {
+		_, kind, slots, memory := b.demand(i)
+		found := false
+		for _, id := range c.launchers.ids {
+			l := c.launchers.get(id)
+			if l.up && !l.draining && !l.blamed && l.slots.of(kind) >= slots && l.memory >= memory &&
+				!inSorted(b.job.avoid, id) && !slices.Contains(b.avoid, id) {
+				found = true
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// relaxAvoid looks, after launchers came or went, whether some ready bundle now
+// avoids all that is left.
+func (c *Core) relaxAvoid() {
+	for j := range c.jobs.all() {
+		if !j.avoiding {
+			continue
+		}
+		for b := range j.allReady() {
+			if (len(b.avoid) > 0 || len(j.avoid) > 0) && !c.somewhere(b) {
+				c.announceAgain(b)
+			}
+		}
+	}
+}

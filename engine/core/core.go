@@ -1,0 +1,200 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Version names what the core does with its inputs. A log of another version is
+// restored from its checkpoints and never decided again.
+const Version = 1
+
+// Core is the state of the manager. Not safe for concurrent use.
+type Core struct {
+	set  Settings
+	term uint64
+	now  scheduler.Time
+	ids  counters
+
+	jobs     index[scheduler.JobID, *job] // live, admitted or asked
+	prepared []prepared                   // in order of id
+	ended    []*endedJob                  // in order of their end, the oldest first
+	bundles  map[scheduler.BundleID]*bundle
+	attempts map[scheduler.AttemptID]*attempt // live
+
+	launchers index[scheduler.LauncherID, *launcher] // up and lost
+	byName    map[string]*launcher
+	up        int // launchers that are up
+
+	claims    index[uint64, *claim]
+	suspended []*run // whole runs that are suspended, the first suspended first
+
+	policy   policyState
+	requests []request // under way, in order
+	settings []settingsAsked
+
+	timers      timerHeap
+	speculating bool  // its timer is set
+	stats       Stats // never decide anything
+
+	// What a step gathers. Empty between steps.
+	out           []Action
+	changed       map[scheduler.JobID]bool
+	updates       map[scheduler.AttemptID][]sourceKey
+	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
+	roomier       bool                   // slots got free
+	topology      bool                   // launchers came or went
+}
+
+// counters are the last ids given.
+type counters struct {
+	job, bundle, attempt, launcher, request, claim, timer uint64
+}
+
+// New returns a core that knows nothing.
+func New(s Settings) *Core {
+	c := &Core{set: s}
+	c.clear()
+	return c
+}
+
+func (c *Core) clear() {
+	c.jobs = newIndex[scheduler.JobID, *job]()
+	c.bundles = map[scheduler.BundleID]*bundle{}
+	c.attempts = map[scheduler.AttemptID]*attempt{}
+	c.launchers = newIndex[scheduler.LauncherID, *launcher]()
+	c.byName = map[string]*launcher{}
+	c.claims = newIndex[uint64, *claim]()
+	c.changed = map[scheduler.JobID]bool{}
+	c.updates = map[scheduler.AttemptID][]sourceKey{}
+	c.policy.checkpoints = map[string]*policyCheckpoint{}
+}
+
+// Step takes one batch and returns what is to be done. The batch and its
+// messages must not be changed afterwards.
+func (c *Core) Step(b *wire.Batch) []Action {
+	c.out = nil
+	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
+	for _, in := range b.GetInputs() {
+		c.input(in)
+	}
+	c.expire()
+	c.settle()
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// settle does what is done once a step, after all that happened.
+func (c *Core) settle() {
+	if c.topology {
+		c.topology = false
+		c.checkPlaceable()
+		c.relaxAvoid()
+	}
+	if c.roomier {
+		c.roomier = false
+		c.resumeSuspended()
+	}
+	c.flushSources()
+	c.startRound()
+	for _, id := range sortedKeys(c.changed) {
+		c.out = append(c.out, JobChanged{id})
+	}
+	clear(c.changed)
+}
+
+func (c *Core) input(in *wire.Input) {
+	switch w := in.GetWhat().(type) {
+	case *wire.Input_Report:
+		c.report(w.Report)
+	case *wire.Input_PolicyAnswer:
+		c.policyAnswer(w.PolicyAnswer)
+	case *wire.Input_Prepare:
+		c.prepare(w.Prepare)
+	case *wire.Input_Submit:
+		c.submit(w.Submit)
+	case *wire.Input_KillJob:
+		c.killJob(w.KillJob)
+	case *wire.Input_UpdateJob:
+		c.updateJob(w.UpdateJob)
+	case *wire.Input_LauncherJoin:
+		c.join(w.LauncherJoin.GetJoin())
+	case *wire.Input_LauncherLost:
+		c.launcherLost(w.LauncherLost)
+	case *wire.Input_Drain:
+		c.drain(w.Drain)
+	case *wire.Input_PolicyStart:
+		c.policyStart(w.PolicyStart)
+	case *wire.Input_PolicyStarted:
+		c.policyStarted(w.PolicyStarted)
+	case *wire.Input_PolicyFailed:
+		c.policyFailed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
+	case *wire.Input_Settings:
+		c.settingsChange(w.Settings)
+	case *wire.Input_Note:
+		c.note(scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
+	case *wire.Input_Request:
+		c.request(w.Request)
+	case *wire.Input_ManagerStart:
+		c.managerStart(w.ManagerStart)
+	case *wire.Input_Site:
+		c.site(w.Site)
+	}
+}
+
+// managerStart opens a life of the manager: the policy's processes of the last
+// one are gone, and clients have to ask again.
+func (c *Core) managerStart(m *wire.ManagerStart) {
+	c.term = max(m.GetTerm(), c.term+1)
+	c.dropPolicies()
+	c.requests, c.settings = nil, nil
+	for j := range c.jobs.all() {
+		j.client = 0
+	}
+}
+
+// site takes over the site's settings. Settings that can't work change nothing.
+func (c *Core) site(m *wire.SiteSettings) {
+	s, err := ParseSettings(m.GetJson())
+	if err != nil {
+		c.log(Error, "the new settings of the core were not taken over", "error", err.Error())
+		return
+	}
+	c.set = s
+}
+
+// Settings returns the settings in force.
+func (c *Core) Settings() Settings { return c.set }
+
+// Term returns the manager's term.
+func (c *Core) Term() uint64 { return c.term }
+
+// Now returns the time of the last step.
+func (c *Core) Now() scheduler.Time { return c.now }
+
+func (c *Core) act(a Action) { c.out = append(c.out, a) }
+
+func (c *Core) touch(j *job) { c.changed[j.id] = true }
+
+// log makes a line of a message and pairs of key and value.
+func (c *Core) log(level Level, message string, pairs ...string) {
+	line := LogLine{Level: level, Message: message}
+	for pair := range slices.Chunk(pairs, 2) {
+		line.Attrs = append(line.Attrs, Attr{pair[0], pair[1]})
+	}
+	c.act(line)
+}
+
+// replyError refuses a client's request. Client 0 is nobody.
+func (c *Core) reply(client uint64, j scheduler.JobID, f *wire.Failure) {
+	if client != 0 {
+		c.act(Reply{Client: client, Job: j, Failure: f})
+	}
+}
+
+func invalid(message string) *wire.Failure {
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: message}
+}

@@ -1,0 +1,385 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/proto"
+)
+
+// endedReport takes in the end of an attempt and lets the launcher forget it.
+func (c *Core) endedReport(l *launcher, m *wire.AttemptEnded) {
+	id := scheduler.AttemptID(m.GetAttempt())
+	a := l.attempts[id]
+	if a == nil {
+		c.endedAlready(l, m)
+		return
+	}
+	switch {
+	case m.GetEnd() == wire.End_END_FINISHED && a.mayFinish():
+		c.finished(a, m)
+	case a.stop != nil:
+		if m.GetEnd() == wire.End_END_FINISHED {
+			c.refuseCommit(l, m, "it was being stopped")
+		}
+		c.endAttempt(a, a.stop.outcome, m.GetWork(), a.stop.reason)
+		c.runOver(a.run)
+	case m.GetEnd() == wire.End_END_FAILED:
+		c.failed(a, m)
+	default:
+		// Stopped though nobody asked: the launcher had its own reason.
+		c.lose(a, "its launcher stopped it")
+	}
+	c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+}
+
+// endedAlready is the end of an attempt that is not live: reported twice, or
+// given up before.
+func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
+	c.stats.StaleReports++
+	id := scheduler.AttemptID(m.GetAttempt())
+	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.outputs[id] == nil {
+		c.refuseCommit(l, m, "it had been given up")
+	}
+	c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+}
+
+// refuseCommit says so, and has what was stored deleted now; what has no job any
+// more went, or goes, with the job.
+func (c *Core) refuseCommit(l *launcher, m *wire.AttemptEnded, why string) {
+	c.stats.LateCommits++
+	c.log(Warn, "a late commit was refused: "+why, "launcher", l.name, "attempt", fmt.Sprint(m.GetAttempt()))
+	if a := l.attempts[scheduler.AttemptID(m.GetAttempt())]; a != nil && len(m.GetStored()) > 0 {
+		c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.run.bundle.job.id)}}})
+	}
+}
+
+// mayFinish says whether the end of an attempt counts. What was preempted and
+// came to its end first did its work; what is being stopped because it is not
+// wanted, or with a broken gang, did not.
+func (a *attempt) mayFinish() bool {
+	b := a.run.bundle
+	if b.phase != bundleRunning || b.job.ends() && !b.last() {
+		return false
+	}
+	return a.run.stopped == 0 && a.stop == nil || a.run.stopped == scheduler.Preempted && len(a.run.attempts) == 1
+}
+
+// finished accepts an attempt's end. Its bundle commits when all have.
+func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
+	c.sureStarted(a)
+	if a.phase == attemptAssigned { // a gang's member whose start was never told
+		c.started(a, "")
+	}
+	r, b := a.run, a.run.bundle
+	k := &commit{
+		attempt: a.id, run: r.id, token: r.token, launcher: a.launcher.id, host: a.launcher.host, rack: a.launcher.rack,
+		spec: r.speculative, launched: r.launched, started: a.started, phased: a.phased, ended: c.now, report: m,
+	}
+	for _, s := range m.GetStored() {
+		if int(s.GetConnection()) < len(b.job.conns) && b.job.plan.Connection(int(s.GetConnection())).Store == "" {
+			k.stored = true
+		}
+	}
+	r.commits[a.group] = k
+	if k.stored {
+		a.launcher.outputs[a.id] = &output{job: b.job, bundle: b, group: a.group, run: r.id}
+	}
+	k.work = c.workOf(a, m.GetWork())
+	c.stats.Finished++
+	ran := a.running(c.now)
+	c.endAttempt(a, scheduler.Finished, m.GetWork(), "")
+	stage, _, _, _ := b.demand(a.group)
+	b.job.stages[stage].times.add(ran)
+	for _, k := range r.commits {
+		if k == nil {
+			return // r.live > 0: a run that loses a member is stopped
+		}
+	}
+	c.commitRun(r)
+}
+
+// commitRun makes a bundle finished by one of its runs.
+func (c *Core) commitRun(r *run) {
+	b := r.bundle
+	j := b.job
+	b.dropRun(r)
+	for _, twin := range b.runs {
+		c.stopRun(twin, scheduler.Killed, "another attempt finished first", 0, 0)
+	}
+	b.phase, b.twice, b.since = bundleFinished, 0, c.now
+	c.releaseClaimsOf(b)
+	old := b.kept
+	b.kept = r.commits
+	if b.last() {
+		c.lastFinished(j)
+		return
+	}
+	j.unfinished--
+	j.countDone(b, +1)
+	for i, k := range r.commits {
+		var before *commit
+		if old != nil {
+			before = old[i]
+		}
+		c.keepOutputs(b, i, k, before)
+	}
+	c.touch(j)
+	c.checkDone(j)
+}
+
+// keepOutputs makes what a group wrote into file channels known to its readers.
+func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
+	j := b.job
+	sizes := map[sourceKey]*wire.StoredOutput{}
+	for _, s := range k.report.GetStored() {
+		sizes[sourceKey{int32(s.GetConnection()), int32(s.GetFrom())}] = s
+	}
+	for _, x := range b.nodes(i) {
+		n := j.plan.Node(x)
+		for _, conn := range j.outOf[n.Stage] {
+			key := sourceKey{conn, int32(n.Index)}
+			s := sizes[key]
+			c.storedOutput(j, int(conn), n.Index, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.launcher, before)
+			c.supply(j, key)
+		}
+	}
+	j.countReads(k.work)
+	// Of the report only what is needed later is kept.
+	m := proto.CloneOf(k.report)
+	k.report = &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+}
+
+// countReads sums what was read by locality, and counts the attempt for the level
+// that gave it most.
+func (j *job) countReads(w scheduler.Work) {
+	most := 0
+	for i, n := range w.Read {
+		j.read[i] += n
+		if n > w.Read[most] {
+			most = i
+		}
+	}
+	if w.Read[most] > 0 {
+		j.local[most]++
+	}
+}
+
+func (b *bundle) dropRun(r *run) {
+	for i, x := range b.runs {
+		if x == r {
+			b.runs = append(b.runs[:i:i], b.runs[i+1:]...)
+			return
+		}
+	}
+}
+
+// failed takes in an attempt's failure and stops the rest of its bundle.
+func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
+	f := m.GetFailure()
+	if f == nil {
+		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
+	}
+	r := a.run
+	switch {
+	case a.stop != nil:
+		c.endAttempt(a, a.stop.outcome, m.GetWork(), a.stop.reason)
+		c.runOver(r)
+		return
+	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
+		if r.lost == "" {
+			r.lost = f.Message
+		}
+		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
+		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	default:
+		stage, _, _, _ := r.bundle.demand(a.group)
+		r.bundle.job.stages[stage].failures++
+		if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
+			r.failure = f
+		}
+		c.stats.Failed++
+		c.endAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
+		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.name, f.Message))
+		c.blame(r.bundle, a.launcher)
+		c.stopRun(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
+	}
+	c.runOver(r)
+}
+
+// lose ends an attempt whose launcher or worker went away.
+func (c *Core) lose(a *attempt, reason string) {
+	r := a.run
+	outcome := scheduler.Lost
+	if a.stop != nil && a.launcher.up {
+		outcome = a.stop.outcome
+	} else if r.lost == "" {
+		r.lost = reason
+	}
+	c.endAttempt(a, outcome, a.work, reason)
+	if outcome == scheduler.Lost {
+		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	}
+	c.runOver(r)
+}
+
+// endAttempt takes an attempt out of the state: it holds nothing any more.
+func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
+	b := a.run.bundle
+	j := b.job
+	work := c.workOf(a, w)
+	c.giveAll(a)
+	c.victimDone(a)
+	c.stopWaiting(a)
+	c.dropSuspended(a.run)
+	delete(c.attempts, a.id)
+	delete(j.attempts, a.id)
+	delete(a.launcher.attempts, a.id)
+	a.phase = attemptEnded
+	a.run.live--
+	b.twice = 0
+	e := scheduler.AttemptEnded{At: c.now, Attempt: a.id, Outcome: outcome, Work: work, Reason: reason}
+	if outcome == scheduler.Preempted && a.stop != nil {
+		e.For = a.stop.forJob
+	}
+	c.emit(e)
+	c.stats.outcome(outcome)
+	c.keepHistory(a, outcome, reason)
+	c.touch(j)
+}
+
+func (c *Core) keepHistory(a *attempt, outcome scheduler.AttemptOutcome, reason string) {
+	b := a.run.bundle
+	j := b.job
+	p := pastAttempt{
+		id: a.id, launcher: a.launcher.name, outcome: outcome, started: a.started, ended: c.now,
+		speculative: a.run.speculative, reason: reason,
+	}
+	p.stage = int32(len(j.stages)) - 1
+	if !b.last() {
+		n := j.plan.Node(b.nodes(a.group)[0])
+		p.stage, p.index = int32(n.Stage), int32(n.Index)
+	}
+	if len(j.history) < c.set.AttemptsKept {
+		j.history = append(j.history, p)
+		return
+	}
+	j.history[j.historyNext%len(j.history)] = p
+	j.historyNext++
+}
+
+// stopRun stops all of a bundle attempt, for one reason.
+func (c *Core) stopRun(r *run, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+	if r.stopped == 0 || outcome == scheduler.Killed {
+		r.stopped = outcome
+	}
+	for _, a := range r.attempts {
+		if a.phase != attemptEnded {
+			c.stopAttempt(a, &stop{outcome: outcome, reason: reason, grace: grace, forJob: forJob, at: c.now})
+		}
+	}
+}
+
+// stopAttempt sends the command to stop, unless it went out already and this one
+// is not harder.
+func (c *Core) stopAttempt(a *attempt, s *stop) {
+	if a.stop != nil {
+		if a.stop.grace == 0 || s.grace > 0 {
+			return
+		}
+		a.stop.grace = 0
+	} else {
+		a.stop = s
+	}
+	a.suspending, a.resuming = false, false
+	c.sendStop(a)
+}
+
+// runOver ends a bundle attempt that did not commit, when nothing of it lives.
+func (c *Core) runOver(r *run) {
+	b := r.bundle
+	j := b.job
+	if r.live > 0 || !b.hasRun(r) {
+		return
+	}
+	b.dropRun(r)
+	for _, k := range r.commits {
+		if k != nil {
+			c.dropOutput(k, j)
+		}
+	}
+	wasRunning := b.phase == bundleRunning // else its twin finished
+	if wasRunning && len(b.runs) == 0 {
+		b.phase = bundleWaiting
+	}
+	switch {
+	case b.last() && wasRunning:
+		c.lastRunOver(b, r)
+	case j.ends():
+		c.checkQuiet(j)
+	case !wasRunning:
+		c.recheck(b)
+		c.checkDone(j)
+	case !c.countFailure(b, r) && len(b.runs) == 0:
+		c.recheck(b)
+	}
+}
+
+func (b *bundle) hasRun(r *run) bool {
+	for _, x := range b.runs {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}
+
+// countFailure counts why a run ended, and fails the job when that was once too
+// often.
+func (c *Core) countFailure(b *bundle, r *run) bool {
+	f := r.failure
+	switch {
+	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_INVALID:
+		c.endJob(b.job, scheduler.JobFailed, f)
+		return true
+	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
+		b.failures++
+		if b.failures >= b.job.attemptsMax(&c.set) {
+			f = proto.CloneOf(f)
+			f.Message = fmt.Sprintf("failed %d times, the last time: %s", b.failures, f.Message)
+			c.endJob(b.job, scheduler.JobFailed, f)
+			return true
+		}
+	case f != nil || r.lost != "":
+		b.losses++
+		why := r.lost
+		if f != nil {
+			why = f.Message
+		}
+		if b.losses > c.set.LostMax {
+			c.failLost(b, why)
+			return true
+		}
+	}
+	return false
+}
+
+func (j *job) attemptsMax(s *Settings) int {
+	if j.spec.AttemptsMax > 0 {
+		return int(min(j.spec.AttemptsMax, attemptsMaxMax))
+	}
+	return s.AttemptsMax
+}
+
+// attemptsMaxMax bounds what a job may ask for.
+const attemptsMaxMax = 100
+
+// failLost fails a job whose work is lost over and over.
+func (c *Core) failLost(b *bundle, why string) {
+	c.endJob(b.job, scheduler.JobFailed, &wire.Failure{
+		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
+		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.job.describe(b, 0), b.losses, why),
+	})
+}

@@ -1,0 +1,185 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// checkDone ends a job whose groups have all finished: at once, or by its last
+// group that publishes. An attempt that lost against its twin is waited for, so
+// that nothing of a job runs when it has ended.
+func (c *Core) checkDone(j *job) {
+	if j.phase != jobRunning || j.unfinished > 0 || len(j.attempts) > 0 {
+		return
+	}
+	if j.lastBundle() == nil {
+		c.jobOver(j, scheduler.JobSucceeded)
+		return
+	}
+	j.phase = jobPublishing
+	c.makeReady(j.lastBundle())
+}
+
+// endJob begins the end of a job that failed or was killed: its attempts are
+// stopped, then its traces are cleaned away.
+func (c *Core) endJob(j *job, outcome scheduler.JobOutcome, f *wire.Failure) {
+	if j.ends() {
+		return
+	}
+	j.phase, j.outcome, j.failure = jobEnding, outcome, f
+	for b := range j.allReady() {
+		c.withdraw(b)
+	}
+	c.releaseClaimsOfJob(j.id)
+	for _, id := range sortedKeys(j.attempts) {
+		c.stopRun(j.attempts[id].run, scheduler.Killed, "its job "+outcome.String(), 0, 0)
+	}
+	c.touch(j)
+	c.checkQuiet(j)
+}
+
+// checkQuiet goes on with the end of a job of which nothing runs any more.
+func (c *Core) checkQuiet(j *job) {
+	if j.phase != jobEnding || len(j.attempts) > 0 {
+		return
+	}
+	if j.lastBundle() == nil {
+		c.jobOver(j, j.outcome)
+		return
+	}
+	j.phase, j.tries = jobCleaning, 0
+	c.after(c.set.CleanMax, timerClean, uint64(j.id))
+	c.makeReady(j.lastBundle())
+}
+
+// lastFinished ends a job whose last group has published or cleaned.
+func (c *Core) lastFinished(j *job) {
+	if j.phase == jobPublishing {
+		j.stages[len(j.stages)-1].done = 1
+		j.finished++
+		j.outcome = scheduler.JobSucceeded
+	}
+	c.jobOver(j, j.outcome)
+}
+
+// lastRunOver decides what follows on a last group that did not come to its end.
+func (c *Core) lastRunOver(b *bundle, r *run) {
+	j := b.job
+	inVain := r.failure != nil || r.lost != ""
+	if inVain {
+		j.tries++
+	}
+	switch {
+	case j.phase == jobEnding:
+		c.checkQuiet(j)
+	case j.phase == jobCleaning && j.tries >= c.set.CleanTries:
+		c.leaveTraces(j, fmt.Sprintf("cleaning failed %d times: %s", j.tries, r.why()))
+	case j.phase == jobCleaning:
+		c.makeReady(b)
+	case r.failure != nil && r.failure.Kind == wire.ErrorKind_ERROR_KIND_INVALID:
+		j.intent = false // there was nothing to publish over
+		c.endJob(j, scheduler.JobFailed, r.failure)
+	case inVain && !j.intent && j.tries >= j.attemptsMax(&c.set):
+		c.endJob(j, scheduler.JobFailed, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("publishing failed %d times: %s", j.tries, r.why())})
+	case inVain && j.tries >= c.set.PublishTries:
+		// Half of it may be published, so nothing is cleaned away.
+		j.failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("publishing failed %d times: %s: the output is left as it is", j.tries, r.why())}
+		c.jobOver(j, scheduler.JobFailed)
+	case r.failure != nil:
+		wait := c.set.PublishRetryAfter << min(j.tries-1, 30)
+		if wait <= 0 || wait > c.set.PublishRetryMax {
+			wait = c.set.PublishRetryMax
+		}
+		j.waitTill = c.now.Add(wait)
+		c.after(wait, timerPublish, uint64(j.id))
+	default:
+		c.makeReady(b)
+	}
+}
+
+func (r *run) why() string {
+	if r.failure != nil {
+		return r.failure.Message
+	}
+	return r.lost
+}
+
+func (c *Core) publishAgain(id scheduler.JobID) {
+	if j := c.jobs.get(id); j != nil && j.phase == jobPublishing && j.lastBundle().phase == bundleWaiting && c.now >= j.waitTill {
+		c.makeReady(j.lastBundle())
+	}
+}
+
+func (c *Core) cleanTooLong(id scheduler.JobID) {
+	j := c.jobs.get(id)
+	switch {
+	case j == nil || j.phase != jobCleaning:
+	case j.lastBundle().phase == bundleReady:
+		c.withdraw(j.lastBundle())
+		c.leaveTraces(j, fmt.Sprintf("its cleaning found no slot for %v", c.set.CleanMax))
+	default:
+		c.after(c.set.CleanMax, timerClean, uint64(j.id))
+	}
+}
+
+// leaveTraces ends a job whose temporary folders could not be deleted.
+func (c *Core) leaveTraces(j *job, why string) {
+	c.noteJob(j, why+": its temporary folders are left behind")
+	c.log(Warn, "a job's temporary folders are left behind", "job", j.id.String(), "reason", why)
+	c.jobOver(j, j.outcome)
+}
+
+// jobOver takes a job out of the state; what is kept is its summary.
+func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
+	j.outcome = outcome
+	c.releaseClaimsOfJob(j.id)
+	c.emit(scheduler.JobFinished{At: c.now, Job: j.id, Outcome: outcome})
+	for i := range j.bundles {
+		b := &j.bundles[i]
+		delete(c.bundles, b.id)
+		for _, k := range b.kept {
+			if l := c.launchers.get(k.launcher); l != nil {
+				delete(l.outputs, k.attempt)
+			}
+		}
+	}
+	for _, id := range j.ranOn {
+		if l := c.launchers.get(id); l != nil && l.up {
+			c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(j.id)}})
+		}
+	}
+	c.stats.job(outcome)
+	c.remember(j)
+	c.jobs.remove(j.id)
+	c.touch(j)
+}
+
+// remember keeps what status shows of a job that ended.
+func (c *Core) remember(j *job) {
+	s := c.statusOf(j, true)
+	s.Waiting = nil
+	s.Summary.State = stateOf(j.outcome)
+	s.Summary.Ended = int64(c.now)
+	if n := len(s.Attempts); n > endedAttemptsKept {
+		s.Attempts = s.Attempts[n-endedAttemptsKept:]
+	}
+	if len(c.ended) >= c.set.JobsKept {
+		c.ended = c.ended[len(c.ended)-c.set.JobsKept+1:]
+	}
+	c.ended = append(c.ended, &endedJob{s})
+}
+
+// endedAttemptsKept is how many attempts are kept of a job that ended.
+const endedAttemptsKept = 100
+
+func stateOf(o scheduler.JobOutcome) wire.JobState {
+	switch o {
+	case scheduler.JobSucceeded:
+		return wire.JobState_JOB_STATE_SUCCEEDED
+	case scheduler.JobKilled:
+		return wire.JobState_JOB_STATE_KILLED
+	}
+	return wire.JobState_JOB_STATE_FAILED
+}

@@ -1,0 +1,232 @@
+package core
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// An input of a bundle is a pair of one of its nodes and a file connection into
+// that node's stage. It is open when enough of its writers are there: all of
+// them, or the share that the connection's slow-start says. All readers of an
+// all-to-all connection have the same writers, so they share one count, and a
+// writer's end costs each of them nothing until the count reaches the number
+// that opens.
+
+func (n *conn) init(p *graph.Plan, c int) {
+	writers, readers := p.Sizes(c)
+	n.bytes = make([]int64, writers)
+	for i := range n.bytes {
+		n.bytes[i] = -1
+	}
+	if p.Connection(c).Pattern == wire.Pattern_PATTERN_ALL_TO_ALL {
+		n.perReader = make([]int64, readers)
+	} else {
+		n.have = make([]int32, readers)
+	}
+}
+
+// opensAt returns how many of a reader's writers open its input.
+func (j *job) opensAt(c, fanIn int, late bool) int {
+	share := j.plan.Connection(c).SlowStart
+	if share == 0 || late || fanIn == 0 {
+		return fanIn
+	}
+	n := int(float64(share * float64(fanIn)))
+	if float64(n) < float64(share*float64(fanIn)) {
+		n++
+	}
+	return min(max(n, 1), fanIn)
+}
+
+// countUnmet counts a bundle's inputs that are not open.
+func (b *bundle) countUnmet() {
+	b.unmet = 0
+	j := b.job
+	for i := range b.groups() {
+		for _, x := range b.nodes(i) {
+			n := j.plan.Node(x)
+			for _, c := range j.into[n.Stage] {
+				fanIn := j.plan.FanIn(int(c), n.Index)
+				if j.writersThere(int(c), n.Index) < j.opensAt(int(c), fanIn, b.late) {
+					b.unmet++
+				}
+			}
+		}
+	}
+}
+
+func (j *job) writersThere(c, reader int) int {
+	if n := &j.conns[c]; n.have == nil {
+		return n.done
+	}
+	return int(j.conns[c].have[reader])
+}
+
+// storedOutput notes that a writer's output is there, in the place of an earlier
+// one if old is not nil, and opens what opens by it.
+func (c *Core) storedOutput(j *job, conn, from int, size int64, perReader []int64, where scheduler.LauncherID, old *commit) {
+	n := &j.conns[conn]
+	replaced := n.bytes[from] >= 0
+	if replaced {
+		n.forget(from, old.launcher)
+	}
+	n.bytes[from] = size
+	if n.have == nil {
+		n.where = addBytes(n.where, where, size)
+		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
+			n.perReader[i] += max(b, 0)
+		}
+	}
+	if !replaced {
+		c.count(j, conn, from, +1)
+	}
+}
+
+// lostOutput notes that a writer's output is gone, and closes what closes by it.
+func (c *Core) lostOutput(j *job, conn, from int, where scheduler.LauncherID) {
+	j.conns[conn].forget(from, where)
+	c.count(j, conn, from, -1)
+}
+
+// forget takes a writer's output off the sums.
+func (n *conn) forget(from int, where scheduler.LauncherID) {
+	size := n.bytes[from]
+	n.bytes[from] = -1
+	if n.have != nil {
+		return
+	}
+	var total int64
+	for _, w := range n.where {
+		total += w.bytes
+	}
+	n.where = addBytes(n.where, where, -size)
+	// The sizes of its partitions were not kept: take an even share off.
+	for i := range n.perReader {
+		n.perReader[i] -= share(n.perReader[i], size, total)
+	}
+}
+
+// share returns x*part/whole without overflow; 0 when the whole is 0.
+func share(x, part, whole int64) int64 {
+	if whole <= 0 || part <= 0 || x <= 0 {
+		return 0
+	}
+	part = min(part, whole)
+	high, low := bits.Mul64(uint64(x), uint64(part))
+	q, _ := bits.Div64(high, low, uint64(whole)) // part <= whole, so it fits
+	return int64(q)
+}
+
+func addBytes(list []launcherBytes, id scheduler.LauncherID, n int64) []launcherBytes {
+	i, found := slices.BinarySearchFunc(list, id, func(a launcherBytes, id scheduler.LauncherID) int { return cmp.Compare(a.launcher, id) })
+	if !found {
+		list = slices.Insert(list, i, launcherBytes{launcher: id})
+	}
+	list[i].bytes = max(list[i].bytes+n, 0)
+	return list
+}
+
+// count adds a writer, or takes one away, and opens or closes inputs.
+func (c *Core) count(j *job, conn, from, delta int) {
+	n := &j.conns[conn]
+	base := j.plan.Connection(conn).ToStage
+	if n.have != nil {
+		r, list := j.plan.Readers(conn, from)
+		graph.Each(r, list, func(reader int) {
+			old := int(n.have[reader])
+			n.have[reader] += int32(delta)
+			c.crossed(j, conn, int(base), reader, j.plan.FanIn(conn, reader), old, old+delta)
+		})
+		return
+	}
+	old := n.done
+	n.done += delta
+	fanIn := len(n.bytes)
+	early, full := j.opensAt(conn, fanIn, false), j.opensAt(conn, fanIn, true)
+	if high := max(old, n.done); high != early && high != full {
+		return // no input opens or closes at this count
+	}
+	for reader := range n.perReader {
+		c.crossed(j, conn, int(base), reader, fanIn, old, n.done)
+	}
+}
+
+// crossed opens or closes one input if the count went over its mark.
+func (c *Core) crossed(j *job, conn, stage, reader, fanIn, old, now int) {
+	b := &j.bundles[j.plan.BundleOf(j.plan.Number(graph.Node{Stage: stage, Index: reader}))]
+	mark := j.opensAt(conn, fanIn, b.late)
+	switch {
+	case old < mark && now >= mark:
+		b.unmet--
+		c.recheck(b)
+	case old >= mark && now < mark:
+		b.unmet++
+		c.recheck(b)
+	}
+}
+
+// recheck moves a bundle between waiting and ready.
+func (c *Core) recheck(b *bundle) {
+	switch {
+	case b.job.phase != jobRunning:
+	case b.phase == bundleWaiting && b.unmet == 0 && len(b.runs) == 0: // a twin of an earlier life is waited for
+		c.makeReady(b)
+	case b.phase == bundleReady && b.unmet > 0:
+		c.withdraw(b)
+	}
+}
+
+// makeReady offers a bundle to the policy.
+func (c *Core) makeReady(b *bundle) {
+	b.phase, b.since = bundleReady, c.now
+	b.job.linkReady(b)
+	if len(b.avoid) > 0 || len(b.job.avoid) > 0 {
+		c.dropAvoidIfAll(b)
+	}
+	c.emit(c.readyEvent(b))
+	c.touch(b.job)
+}
+
+// withdraw takes a bundle back from the policy.
+func (c *Core) withdraw(b *bundle) {
+	b.phase = bundleWaiting
+	b.job.unlinkReady(b)
+	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	c.releaseClaimsOf(b)
+	c.touch(b.job)
+}
+
+func (c *Core) readyEvent(b *bundle) scheduler.BundleReady {
+	return scheduler.BundleReady{At: b.since, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: c.avoidOf(b)}
+}
+
+// groupsFor is what the policy learns of a bundle's groups; the places of their
+// input only where they still matter.
+func (c *Core) groupsFor(b *bundle, places bool) []scheduler.Group {
+	groups := make([]scheduler.Group, b.width())
+	for i := range groups {
+		stage, kind, slots, memory := b.demand(i)
+		groups[i] = scheduler.Group{Stage: scheduler.StageID(stage), Kind: kind, Slots: slots, Memory: memory}
+		if places {
+			groups[i].InputBytes, groups[i].Places = c.inputOf(b, i)
+		}
+	}
+	return groups
+}
+
+// avoidOf lists the launchers that are refused for a bundle, ascending.
+func (c *Core) avoidOf(b *bundle) []scheduler.LauncherID {
+	if len(b.avoid) == 0 && len(b.job.avoid) == 0 {
+		return nil
+	}
+	list := slices.Clone(b.job.avoid)
+	for _, id := range b.avoid {
+		list = addSorted(list, id)
+	}
+	return list
+}

@@ -1,0 +1,208 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// inventory compares what a launcher has with what it should have: it adopts
+// what runs, ends what is not known, and sends again what may have been lost.
+func (c *Core) inventory(l *launcher, attempts []*wire.AttemptInventory, stored []*wire.Stored) {
+	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
+	for _, m := range attempts {
+		id := scheduler.AttemptID(m.GetAttempt())
+		has[id] = m.GetState()
+		if l.attempts[id] == nil {
+			c.endUnknown(l, id, m.GetState())
+		}
+	}
+	for _, id := range sortedKeys(l.attempts) {
+		if a := l.attempts[id]; a != nil && l.up {
+			state, there := has[id]
+			c.reconcile(a, state, there)
+		}
+	}
+	c.reconcileStored(l, stored)
+}
+
+// endUnknown ends an attempt that is not the launcher's to run.
+func (c *Core) endUnknown(l *launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
+	if state == wire.AttemptInventory_STATE_ENDED {
+		c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+		return
+	}
+	c.command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
+}
+
+// reconcile brings an attempt and what its launcher has of it together.
+func (c *Core) reconcile(a *attempt, state wire.AttemptInventory_State, there bool) {
+	switch {
+	case state == wire.AttemptInventory_STATE_ENDED:
+		return // its report comes
+	case !there && a.stop != nil:
+		c.endAttempt(a, a.stop.outcome, a.work, a.stop.reason)
+		c.runOver(a.run)
+		return
+	case !there && a.phase != attemptAssigned:
+		c.lose(a, "its launcher does not have it any more")
+		return
+	case !there || a.phase == attemptAssigned:
+		c.sendStart(a) // a launcher that runs it already says so again
+	}
+	switch {
+	case a.stop != nil:
+		c.sendStop(a)
+	case state == wire.AttemptInventory_STATE_SUSPENDED && a.suspending:
+		c.suspendedNow(a)
+	case state == wire.AttemptInventory_STATE_RUNNING && a.resuming:
+		c.resumedNow(a)
+	case a.suspending:
+		c.sendSuspend(a)
+	case a.resuming || state == wire.AttemptInventory_STATE_SUSPENDED && a.phase == attemptRunning:
+		c.sendResume(a)
+	case state == wire.AttemptInventory_STATE_RUNNING && a.phase == attemptSuspended:
+		c.sendSuspend(a)
+	}
+	if there && a.run.peersSent {
+		c.sendPeersTo(a)
+	}
+	if len(a.updated) > 0 && a.stop == nil {
+		c.sendSources(a, a.updated)
+	}
+}
+
+// reconcileStored deletes what is not needed and finds what is gone.
+func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
+	has := map[scheduler.AttemptID]bool{}
+	dropped := map[uint64]bool{}
+	for _, s := range stored {
+		id := scheduler.AttemptID(s.GetAttempt())
+		has[id] = true
+		j := c.jobs.get(scheduler.JobID(s.GetJob()))
+		switch {
+		case j == nil && !dropped[s.GetJob()]:
+			dropped[s.GetJob()] = true
+			c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: s.GetJob()}})
+		case j != nil && l.outputs[id] == nil && l.attempts[id] == nil && j.attempts[id] == nil:
+			c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
+		}
+	}
+	gone := map[scheduler.AttemptID]*output{}
+	for _, id := range sortedKeys(l.outputs) {
+		if !has[id] {
+			gone[id] = l.outputs[id]
+			delete(l.outputs, id)
+		}
+	}
+	c.loseOutputs(l, gone)
+}
+
+// command sends a command to a launcher that is up.
+func (c *Core) command(l *launcher, m *wire.Command) {
+	if !l.up {
+		return
+	}
+	m.Term, m.Incarnation = c.term, l.incarnation
+	c.stats.Commands++
+	c.act(ToLauncher{l.id, m})
+}
+
+// confirmed notes that the launcher did what was asked last.
+func (a *attempt) confirmed() { a.sentAt, a.tries = 0, 0 }
+
+func (c *Core) sendStop(a *attempt) {
+	c.unconfirmed(a)
+	c.command(a.launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
+		Attempt: uint64(a.id), GraceNs: int64(a.stop.grace), Reason: a.stop.reason,
+	}}})
+}
+
+func (c *Core) sendSuspend(a *attempt) {
+	c.unconfirmed(a)
+	c.command(a.launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.id)}})
+}
+
+func (c *Core) sendResume(a *attempt) {
+	c.unconfirmed(a)
+	c.command(a.launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.id)}})
+}
+
+// unconfirmed has a launcher looked after until it confirms a command.
+func (c *Core) unconfirmed(a *attempt) {
+	a.sentAt = c.now
+	if a.launcher.resendAt == 0 {
+		a.launcher.resendAt = c.now.Add(c.set.CommandTimeout)
+		c.after(c.set.CommandTimeout, timerCommand, uint64(a.launcher.id))
+	}
+}
+
+// resend sends again what a launcher has not confirmed for too long, and gives
+// up a launcher that never does.
+func (c *Core) resend(id scheduler.LauncherID) {
+	l := c.launchers.get(id)
+	if l == nil || l.resendAt == 0 || c.now < l.resendAt {
+		return
+	}
+	l.resendAt = 0
+	if !l.up {
+		return
+	}
+	waits := false
+	for _, id := range sortedKeys(l.attempts) {
+		a := l.attempts[id]
+		if a == nil || a.sentAt == 0 {
+			continue
+		}
+		waits = true
+		if c.now.Sub(a.sentAt) < c.patience(a) {
+			continue
+		}
+		if a.tries++; a.tries > c.set.CommandTries {
+			c.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.id, c.set.CommandTries))
+			return
+		}
+		c.stats.Resent++
+		c.sendAgain(a)
+	}
+	if waits && l.resendAt == 0 {
+		l.resendAt = c.now.Add(c.set.CommandTimeout)
+		c.after(c.set.CommandTimeout, timerCommand, uint64(l.id))
+	}
+}
+
+// patience is how long a command may go unconfirmed; a soft kill has its grace on
+// top.
+func (c *Core) patience(a *attempt) time.Duration {
+	d := c.set.CommandTimeout << min(a.tries, 20)
+	if d <= 0 || d > c.set.CommandTimeoutMax {
+		d = max(c.set.CommandTimeoutMax, c.set.CommandTimeout)
+	}
+	if a.stop != nil {
+		d += a.stop.grace
+	}
+	return d
+}
+
+func (c *Core) sendAgain(a *attempt) {
+	switch {
+	case a.stop != nil:
+		c.sendStop(a)
+	case a.phase == attemptAssigned:
+		c.sendStart(a)
+	case a.suspending:
+		c.sendSuspend(a)
+	case a.resuming:
+		c.sendResume(a)
+	default:
+		a.confirmed()
+	}
+}
+
+// giveUp counts a launcher as lost that is connected and does not work.
+func (c *Core) giveUp(l *launcher, reason string) {
+	c.act(CutLauncher{Launcher: l.id, Incarnation: l.incarnation, Reason: reason})
+	c.loseLauncher(l, reason)
+}

@@ -1,0 +1,231 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// launcher is one that joined: up, or lost and remembered for its name's id.
+type launcher struct {
+	id          scheduler.LauncherID
+	name        string
+	incarnation uint64
+	up          bool
+	host, rack  string
+	dataAddress string
+	httpAddress string
+	canSuspend  bool
+	joined      scheduler.Time
+	slots       slotCounts // in all
+	memory      int64
+	free        slotCounts // neither held nor reserved; kinds with none may be listed
+	memoryFree  int64
+	holds       []*hold // in order of claim
+	draining    bool
+	blamed      bool
+	blamedBy    []scheduler.JobID // jobs that avoid it, ascending
+	attempts    map[scheduler.AttemptID]*attempt
+	outputs     map[scheduler.AttemptID]*output // stored there
+	resendAt    scheduler.Time                  // when its timer is due; 0: not set
+
+	told    scheduler.Offer // the last offer the policy was told
+	changed bool            // since then
+}
+
+// output is what an attempt stored on a launcher.
+type output struct {
+	job    *job
+	bundle *bundle
+	group  int
+	run    uint64
+}
+
+// join takes a launcher in, anew or again.
+func (c *Core) join(m *wire.Join) {
+	l := c.byName[m.GetName()]
+	if why := c.joinRefused(l, m); why != "" {
+		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Refused: why})
+		return
+	}
+	if l != nil && l.up && l.incarnation == m.Incarnation {
+		l.dataAddress, l.httpAddress = m.DataAddress, m.HttpAddress
+		c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Launcher: l.id})
+		c.inventory(l, m.Attempts, m.Stored)
+		return
+	}
+	var kept map[scheduler.AttemptID]*output
+	if l != nil && l.up {
+		// A new life before the old one was missed: what it stored may be there still.
+		kept = l.outputs
+		l.outputs = map[scheduler.AttemptID]*output{}
+		c.loseLauncher(l, "it started anew")
+		l = c.byName[m.Name] // its name may have been one too many to remember
+	}
+	if l == nil {
+		c.ids.launcher++
+		l, kept = &launcher{id: scheduler.LauncherID(c.ids.launcher), name: m.Name}, nil
+		c.launchers.add(l.id, l)
+		c.byName[l.name] = l
+	}
+	c.comeUp(l, m)
+	c.adoptOutputs(l, kept, m.Stored)
+	c.inventory(l, m.Attempts, m.Stored)
+}
+
+func (c *Core) joinRefused(l *launcher, m *wire.Join) string {
+	switch {
+	case m.GetName() == "" || len(m.GetName()) > c.set.Graph.NameBytes:
+		return fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.set.Graph.NameBytes)
+	case m.GetMemory() < 0:
+		return "its memory is negative: give it in bytes, 0 or more"
+	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > slotsMax }):
+		return fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", slotsMax)
+	case l != nil && m.GetIncarnation() < l.incarnation:
+		return "a newer life of this launcher joined already: stop one of the two, or give them different names"
+	case l != nil && !l.up && m.GetIncarnation() == l.incarnation:
+		return "this launcher was given up: it must drop all it has and join as a new incarnation"
+	case (l == nil || !l.up) && c.up >= c.set.LaunchersMax:
+		return fmt.Sprintf("%d launchers are up, which is the limit", c.up)
+	}
+	return ""
+}
+
+// slotsMax bounds the slots of one kind of a launcher.
+const slotsMax = 1 << 20
+
+func (c *Core) comeUp(l *launcher, m *wire.Join) {
+	l.up, l.incarnation, l.joined = true, m.Incarnation, c.now
+	l.host, l.rack, l.dataAddress, l.httpAddress, l.canSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
+	l.slots, l.memory = nil, m.Memory
+	for _, s := range m.Slots {
+		l.slots.add(s.Kind, int(s.Count))
+	}
+	l.free, l.memoryFree = slices.Clone(l.slots), l.memory
+	l.blamed, l.blamedBy = false, nil
+	l.attempts, l.outputs = map[scheduler.AttemptID]*attempt{}, map[scheduler.AttemptID]*output{}
+	l.told = scheduler.Offer{Launcher: l.id}
+	c.up++
+	c.topology, c.roomier = true, true
+	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Launcher: l.id})
+	c.emit(l.joinedEvent())
+	if l.draining {
+		c.emit(scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: true})
+	}
+	c.offerChanged(l)
+}
+
+func (l *launcher) joinedEvent() scheduler.LauncherJoined {
+	return scheduler.LauncherJoined{At: l.joined, Launcher: l.id, Name: l.name, Host: l.host, Rack: l.rack, Slots: slices.Clone(l.slots), Memory: l.memory}
+}
+
+// launcherLost takes the shell's word that a launcher is gone.
+func (c *Core) launcherLost(m *wire.LauncherLost) {
+	l := c.launchers.get(scheduler.LauncherID(m.GetLauncher()))
+	if l == nil || !l.up || l.incarnation != m.GetIncarnation() {
+		return
+	}
+	c.loseLauncher(l, m.GetReason())
+}
+
+// loseLauncher gives a launcher up: its attempts are lost, and what it stored.
+func (c *Core) loseLauncher(l *launcher, reason string) {
+	c.emit(scheduler.LauncherLost{At: c.now, Launcher: l.id, Reason: reason})
+	c.log(Warn, "a launcher was lost", "launcher", l.name, "reason", reason)
+	c.releaseHoldsOn(l)
+	l.up = false
+	c.up--
+	c.topology = true
+	c.stats.LaunchersLost++
+	for _, id := range sortedKeys(l.attempts) {
+		if a := l.attempts[id]; a != nil {
+			c.lose(a, fmt.Sprintf("launcher %s was lost: %s", l.name, reason))
+		}
+	}
+	outputs := l.outputs
+	l.outputs, l.attempts, l.holds, l.free, l.changed = nil, nil, nil, nil, false
+	c.loseOutputs(l, outputs)
+	c.forgetLaunchers()
+}
+
+// loseOutputs has what was stored on a launcher made again where it is needed.
+func (c *Core) loseOutputs(l *launcher, outputs map[scheduler.AttemptID]*output) {
+	ids := sortedKeys(outputs)
+	var again []*output
+	for _, id := range ids {
+		o := outputs[id]
+		if o.bundle.kept != nil && o.bundle.kept[o.group].attempt == id {
+			if !o.bundle.kept[o.group].lost {
+				c.stats.OutputsLost++
+				c.outputsLost(o.bundle, o.group, false)
+				again = append(again, o)
+			}
+			continue
+		}
+		for _, r := range slices.Clone(o.bundle.runs) {
+			if r.id == o.run && r.commits[o.group] != nil { // of a gang that has not committed yet
+				r.lost = "launcher " + l.name + " was lost with what a finished group had stored"
+				c.stopRun(r, scheduler.Lost, r.lost, 0, 0)
+			}
+		}
+	}
+	for _, o := range again {
+		if o.bundle.phase == bundleFinished && o.job.phase == jobRunning && o.job.needed(o.bundle, o.group) {
+			c.wantAgain(o.bundle)
+		}
+	}
+}
+
+// storeLost takes a launcher's word that it lost a stored output.
+func (c *Core) storeLost(l *launcher, id scheduler.AttemptID) {
+	if o := l.outputs[id]; o != nil {
+		delete(l.outputs, id)
+		c.loseOutputs(l, map[scheduler.AttemptID]*output{id: o})
+	}
+}
+
+// adoptOutputs keeps what a launcher's new life still has of the old one.
+func (c *Core) adoptOutputs(l *launcher, old map[scheduler.AttemptID]*output, stored []*wire.Stored) {
+	for _, s := range stored {
+		id := scheduler.AttemptID(s.GetAttempt())
+		if o := old[id]; o != nil {
+			l.outputs[id] = o
+			delete(old, id)
+		}
+	}
+	c.loseOutputs(l, old)
+}
+
+// forgetLaunchers drops the names of launchers that were lost longest ago.
+func (c *Core) forgetLaunchers() {
+	for lost := c.launchers.len() - c.up; lost > c.set.LaunchersKept; lost-- {
+		for l := range c.launchers.all() {
+			if !l.up {
+				c.launchers.remove(l.id)
+				delete(c.byName, l.name)
+				break
+			}
+		}
+	}
+}
+
+// drain starts or ends a drain: what runs there goes on, nothing new starts.
+func (c *Core) drain(m *wire.DrainLauncher) {
+	l := c.byName[m.GetName()]
+	if l == nil {
+		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
+		return
+	}
+	if l.draining != m.GetDrain() {
+		l.draining = m.GetDrain()
+		if l.up {
+			c.releaseHoldsOn(l)
+			c.emit(scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: l.draining})
+			c.offerChanged(l)
+			c.topology = true
+		}
+	}
+	c.reply(m.GetClient(), 0, nil)
+}

@@ -1,0 +1,100 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// inputOf sums what a group reads, from storage and from file channels, and
+// finds the places that hold most of it.
+func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
+	j := b.job
+	var total int64
+	sums := map[string]scheduler.Place{}
+	add := func(host, rack string, bytes int64) {
+		if host != "" && bytes > 0 {
+			sums[host] = scheduler.Place{Host: host, Rack: rack, Bytes: sums[host].Bytes + bytes}
+		}
+	}
+	for _, x := range b.nodes(i) {
+		n := j.plan.Node(x)
+		if inputs := j.plan.Graph.Stages[n.Stage].Inputs; len(inputs) > 0 {
+			in := inputs[n.Index]
+			total += in.GetBytes()
+			for _, p := range in.GetPlaces() {
+				add(p.Host, p.Rack, p.Bytes)
+			}
+		}
+		for _, conn := range j.into[n.Stage] {
+			total += c.inputFrom(j, int(conn), n.Index, add)
+		}
+	}
+	return total, mostBytes(sums)
+}
+
+// inputFrom sums what a reader gets over one file connection.
+func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, bytes int64)) (total int64) {
+	n := &j.conns[conn]
+	if n.have == nil {
+		var all int64
+		for _, w := range n.where {
+			all += w.bytes
+		}
+		for _, w := range n.where {
+			if l := c.launchers.get(w.launcher); l != nil && l.up {
+				add(l.host, l.rack, share(n.perReader[reader], w.bytes, all))
+			}
+		}
+		return n.perReader[reader]
+	}
+	from := int(j.plan.Connection(conn).FromStage)
+	r, list := j.plan.Writers(conn, reader)
+	graph.Each(r, list, func(writer int) {
+		if n.bytes[writer] < 0 {
+			return
+		}
+		// The sizes of partitions were not kept: take an even share.
+		part := n.bytes[writer] / int64(max(j.plan.Partitions(conn, writer), 1))
+		total += part
+		if k := j.commitOf(graph.Node{Stage: from, Index: writer}); k != nil && k.stored {
+			add(k.host, k.rack, part)
+		}
+	})
+	return total
+}
+
+// mostBytes returns the places that hold most, at most scheduler.PlacesMax, in
+// order of bytes, then host.
+func mostBytes(sums map[string]scheduler.Place) []scheduler.Place {
+	if len(sums) == 0 {
+		return nil
+	}
+	list := make([]scheduler.Place, 0, len(sums))
+	for _, p := range sums {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b scheduler.Place) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
+	})
+	return slices.Clone(list[:min(len(list), scheduler.PlacesMax)])
+}
+
+// commitOf returns the last accepted end of the group of a node, or nil.
+func (j *job) commitOf(n graph.Node) *commit {
+	b, i := j.groupOf(n)
+	if b.kept == nil {
+		return nil
+	}
+	return b.kept[i]
+}
+
+// groupOf returns the bundle of a node and the place of its group in it.
+func (j *job) groupOf(n graph.Node) (*bundle, int) {
+	g := j.plan.GroupOf(j.plan.Number(n))
+	b := &j.bundles[j.plan.Groups[g].Bundle]
+	i, _ := slices.BinarySearch(b.groups(), int32(g))
+	return b, i
+}

@@ -1,0 +1,125 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// offerChanged has a launcher's offer looked at when the next round is made.
+func (c *Core) offerChanged(l *launcher) {
+	if !l.changed && l.up {
+		l.changed = true
+		c.changedOffers = append(c.changedOffers, l.id)
+	}
+}
+
+// roundWanted says whether there is something to tell the policy.
+func (c *Core) roundWanted() bool {
+	g := c.policy.current
+	return len(g.events) > 0 || len(c.changedOffers) > 0 || g.fresh
+}
+
+// startRound asks the policy, if there is one that is not thinking, enough time
+// has passed, and there is something to tell.
+func (c *Core) startRound() {
+	p := &c.policy
+	g := p.current
+	if g == nil || p.inFlight || c.now < p.lastRound.Add(c.set.RoundGap) {
+		return
+	}
+	if g.wakeAt != 0 && c.now >= g.wakeAt {
+		g.wakeAt = 0
+		c.tell(g, scheduler.TimePassed{At: c.now})
+	}
+	if !c.roundWanted() {
+		return
+	}
+	offers := c.offers(g)
+	if len(g.events) == 0 && len(offers) == 0 && !g.fresh {
+		return // what changed came back to what it was
+	}
+	p.rounds++
+	p.asked, p.askedAt, p.lastRound, p.inFlight = p.rounds, c.now, c.now, true
+	r := &scheduler.Round{Number: p.rounds, Now: c.now, Events: g.events, Offers: offers}
+	g.events, g.notes, g.fresh = nil, 0, false
+	c.stats.Rounds++
+	c.act(AskPolicy{Generation: g.number, Round: r})
+}
+
+// offers lists the offers that changed since the last round, or all of them for a
+// generation that was told none.
+func (c *Core) offers(g *generation) []scheduler.Offer {
+	ids := c.changedOffers
+	if g.fresh {
+		ids = c.launchers.ids
+	} else {
+		slices.Sort(ids)
+		ids = slices.Compact(ids) // a launcher that left and came is there twice
+	}
+	var list []scheduler.Offer
+	for _, id := range ids {
+		l := c.launchers.get(id)
+		if l == nil || !l.up {
+			continue
+		}
+		l.changed = false
+		o := c.offerOf(l)
+		if g.fresh || !sameOffer(o, l.told) {
+			list = append(list, o)
+			l.told = o
+		}
+	}
+	c.changedOffers = c.changedOffers[:0]
+	return list
+}
+
+// offerOf is what a launcher has to give.
+func (c *Core) offerOf(l *launcher) scheduler.Offer {
+	o := scheduler.Offer{Launcher: l.id}
+	if !l.draining && !l.blamed {
+		for _, f := range l.free {
+			if f.Count > 0 {
+				o.Free = append(o.Free, f)
+			}
+		}
+		o.Memory = l.memoryFree
+	}
+	for _, id := range sortedKeys(l.attempts) {
+		if a := l.attempts[id]; a.phase == attemptSuspended && !a.holds {
+			o.Suspended++
+			o.Held += a.memory
+		}
+	}
+	for _, h := range l.holds {
+		memory := h.memory
+		for _, s := range h.slots {
+			if s.Count > 0 {
+				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: h.claim.job, Kind: s.Kind, Slots: s.Count, Memory: memory})
+				memory = 0 // counted once, on the first kind
+			}
+		}
+	}
+	return o
+}
+
+// addReservation sums reservations of one job and kind, in order of job, then kind.
+func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reservation {
+	for i := range list {
+		x := &list[i]
+		if x.Job == r.Job && x.Kind == r.Kind {
+			x.Slots += r.Slots
+			x.Memory += r.Memory
+			return list
+		}
+		if x.Job > r.Job || x.Job == r.Job && x.Kind > r.Kind {
+			return slices.Insert(list, i, r)
+		}
+	}
+	return append(list, r)
+}
+
+func sameOffer(a, b scheduler.Offer) bool {
+	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held &&
+		slices.Equal(a.Free, b.Free) && slices.Equal(a.Reserved, b.Reserved)
+}

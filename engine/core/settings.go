@@ -1,0 +1,294 @@
+package core
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Settings are the core's bounds and switches. Durations are nanoseconds in
+// JSON. The defaults are those of DefaultSettings.
+type Settings struct {
+	// AttemptsMax is how often a bundle may fail before its job fails; default
+	// 4. A job may ask for another number.
+	AttemptsMax int `json:"attemptsMax"`
+	// LostMax is how often a bundle may be lost (with its launcher or worker, for
+	// want of a launcher's resource, or because its output went) before its job
+	// fails; default 20. These are not failures of the program.
+	LostMax int `json:"lostMax"`
+	// MemoryDefault is what a node may use that says nothing, bytes; default 256 MiB.
+	MemoryDefault int64 `json:"memoryDefault"`
+	// Kinds are the slot kinds the site declares. With any, a job that needs
+	// another is refused at once; with none (the default) it waits for a launcher
+	// that has it.
+	Kinds []string `json:"kinds,omitempty"`
+	// Graph bounds what a job's graph may ask for.
+	Graph graph.Limits `json:"graph"`
+	// TokenSeed goes into the tokens of data connections; the manager chooses it
+	// at its first start.
+	TokenSeed string `json:"tokenSeed"`
+
+	// RoundGap is the least time between the starts of two rounds; default 1 ms.
+	RoundGap time.Duration `json:"roundGap"`
+	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
+	Heartbeat time.Duration `json:"heartbeat"`
+	// Seed is for policies that draw lots; default 1.
+	Seed uint64 `json:"seed"`
+	// Simulated tells policies that nothing real may be charged; default false.
+	Simulated bool `json:"simulated,omitempty"`
+	// PolicyLimits bound a policy's answers.
+	PolicyLimits scheduler.Limits `json:"policyLimits"`
+
+	// CommandTimeout is after what time a command that was not confirmed is sent
+	// again; default 10 s. It doubles with each time, up to CommandTimeoutMax,
+	// default 1 minute. After CommandTries, default 6, the launcher counts as lost.
+	CommandTimeout    time.Duration `json:"commandTimeout"`
+	CommandTimeoutMax time.Duration `json:"commandTimeoutMax"`
+	CommandTries      int           `json:"commandTries"`
+
+	// Speculation gives stragglers a second attempt; default true.
+	Speculation bool `json:"speculation"`
+	// SpeculationMin is the least time an attempt ran before it may be called a
+	// straggler; default 15 s. It must also have run SpeculationPercent of the
+	// median of its stage's finished ones, default 150, when at least
+	// SpeculationAfterPercent of the stage, default 50, has finished.
+	SpeculationMin          time.Duration `json:"speculationMin"`
+	SpeculationPercent      int           `json:"speculationPercent"`
+	SpeculationAfterPercent int           `json:"speculationAfterPercent"`
+	// SpeculationSharePercent bounds the second attempts of a job, offered and
+	// running, against its running attempts; default 10, and always one at least.
+	SpeculationSharePercent int `json:"speculationSharePercent"`
+	// SpeculationEvery is how often stragglers are looked for; default 1 s.
+	SpeculationEvery time.Duration `json:"speculationEvery"`
+
+	// ReserveMax is how long freed slots are kept for a beneficiary; default 1 minute.
+	ReserveMax time.Duration `json:"reserveMax"`
+	// ProtectFor is how long a bundle that was preempted may not be again, from
+	// its next start; default 30 s.
+	ProtectFor time.Duration `json:"protectFor"`
+	// SuspendMax is how long a bundle may be suspended under a policy that does
+	// not resume itself; then it is killed and queued again; default 10 minutes.
+	SuspendMax time.Duration `json:"suspendMax"`
+	// TakeBackAfter is how long work that early readers of its job wait for may
+	// find no slot before readers are stopped for it; default 5 s.
+	TakeBackAfter time.Duration `json:"takeBackAfter"`
+
+	// AdmissionMax bounds the wait for a policy's word on a submission; default 10 s.
+	AdmissionMax time.Duration `json:"admissionMax"`
+	// AdmitWithoutPolicy lets submissions in while a policy that admits is down;
+	// default false: they are refused.
+	AdmitWithoutPolicy bool `json:"admitWithoutPolicy,omitempty"`
+	// UnplaceableAfter is how long a job waits whose bundle no set of the known
+	// launchers could ever hold, before it fails; default 1 minute.
+	UnplaceableAfter time.Duration `json:"unplaceableAfter"`
+
+	// BlameAfter is after how many failures of one job on a launcher the job
+	// avoids it; default 3. BlameJobs such jobs, default 3, make the whole site
+	// avoid it for BlameFor, default 10 minutes, while no more than
+	// BlameSharePercent of the launchers, default 50, are blamed.
+	BlameAfter        int           `json:"blameAfter"`
+	BlameJobs         int           `json:"blameJobs"`
+	BlameFor          time.Duration `json:"blameFor"`
+	BlameSharePercent int           `json:"blameSharePercent"`
+	// AvoidMax is how many launchers one bundle avoids at most because it failed
+	// there; default 8. The oldest is forgotten.
+	AvoidMax int `json:"avoidMax"`
+
+	// PublishTries and CleanTries bound how often a job's last group is tried;
+	// defaults 100 and 3. Tries of publishing are PublishRetryAfter apart,
+	// doubling up to PublishRetryMax; defaults 1 s and 1 minute.
+	PublishTries      int           `json:"publishTries"`
+	CleanTries        int           `json:"cleanTries"`
+	PublishRetryAfter time.Duration `json:"publishRetryAfter"`
+	PublishRetryMax   time.Duration `json:"publishRetryMax"`
+	// CleanMax is how long a job's cleaning may wait for a slot before the job
+	// ends without it, with a note; default 5 minutes.
+	CleanMax time.Duration `json:"cleanMax"`
+
+	// JobsMax bounds jobs that live, default 10,000; JobsKept summaries of those
+	// that ended, default 1000; PreparedMax ids handed out and not submitted,
+	// default 10,000, which expire after PreparedFor, default 1 hour.
+	JobsMax     int           `json:"jobsMax"`
+	JobsKept    int           `json:"jobsKept"`
+	PreparedMax int           `json:"preparedMax"`
+	PreparedFor time.Duration `json:"preparedFor"`
+	// NotesKept and AttemptsKept bound what status shows of one job; defaults 50
+	// and 1000.
+	NotesKept    int `json:"notesKept"`
+	AttemptsKept int `json:"attemptsKept"`
+	// LaunchersMax bounds launchers that are up, default 20,000; LaunchersKept
+	// the names of lost ones that keep their id, default 10,000.
+	LaunchersMax  int `json:"launchersMax"`
+	LaunchersKept int `json:"launchersKept"`
+	// RequestsMax bounds requests for a policy's pages under way, default 100;
+	// each is answered within RequestTimeout, default 10 s. A settings version
+	// is answered within SettingsTimeout, default 30 s.
+	RequestsMax     int           `json:"requestsMax"`
+	RequestTimeout  time.Duration `json:"requestTimeout"`
+	SettingsTimeout time.Duration `json:"settingsTimeout"`
+	// NotesMax bounds notes that wait for a round; default 10,000.
+	NotesMax int `json:"notesMax"`
+}
+
+// DefaultSettings returns the settings of a site that sets none.
+func DefaultSettings() Settings {
+	return Settings{
+		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
+		RoundGap: time.Millisecond, Heartbeat: time.Second, Seed: 1,
+		PolicyLimits: scheduler.Limits{
+			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
+			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
+		},
+		CommandTimeout: 10 * time.Second, CommandTimeoutMax: time.Minute, CommandTries: 6,
+		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
+		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
+		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, TakeBackAfter: 5 * time.Second,
+		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
+		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
+		PublishTries: 100, CleanTries: 3, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
+		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedFor: time.Hour,
+		NotesKept: 50, AttemptsKept: 1000, LaunchersMax: 20_000, LaunchersKept: 10_000,
+		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
+	}
+}
+
+// percentMax bounds every setting in percent.
+const percentMax = 100_000
+
+// Check returns an error that names every setting that can't work.
+func (s *Settings) Check() error {
+	var errs []error
+	atLeast := func(name string, v, least int64) {
+		if v < least {
+			errs = append(errs, fmt.Errorf("%s is %d: use %d or more", name, v, least))
+		}
+	}
+	for _, n := range s.counts() {
+		atLeast(n.name, int64(n.value), 1)
+	}
+	for _, d := range s.durations() {
+		atLeast(d.name, int64(d.value), 1)
+		if d.value > durationMax {
+			errs = append(errs, fmt.Errorf("%s is %v: use %v or less", d.name, d.value, durationMax))
+		}
+	}
+	for _, p := range s.percents() {
+		if p.value < 0 || p.value > percentMax {
+			errs = append(errs, fmt.Errorf("%s is %d: use 0 to %d", p.name, p.value, percentMax))
+		}
+	}
+	atLeast("memoryDefault", s.MemoryDefault, 0)
+	if s.MemoryDefault > s.Graph.Memory {
+		errs = append(errs, fmt.Errorf("memoryDefault is %d: use %d or less, which is graph.memory", s.MemoryDefault, s.Graph.Memory))
+	}
+	if s.Graph.Nodes > math.MaxInt32/2 {
+		errs = append(errs, fmt.Errorf("graph.Nodes is %d: use %d or less", s.Graph.Nodes, math.MaxInt32/2))
+	}
+	if slices.Contains(s.Kinds, "") {
+		errs = append(errs, errors.New("kinds holds an empty name: name the kind or leave it out"))
+	}
+	return errors.Join(errs...)
+}
+
+// durationMax keeps sums of times and durations from overflowing.
+const durationMax = 10 * 365 * 24 * time.Hour
+
+type namedInt struct {
+	name  string
+	value int
+}
+
+type namedDuration struct {
+	name  string
+	value time.Duration
+}
+
+func (s *Settings) counts() []namedInt {
+	return []namedInt{
+		{"attemptsMax", s.AttemptsMax},
+		{"lostMax", s.LostMax},
+		{"commandTries", s.CommandTries},
+		{"blameAfter", s.BlameAfter},
+		{"blameJobs", s.BlameJobs},
+		{"avoidMax", s.AvoidMax},
+		{"publishTries", s.PublishTries},
+		{"cleanTries", s.CleanTries},
+		{"jobsMax", s.JobsMax},
+		{"jobsKept", s.JobsKept},
+		{"preparedMax", s.PreparedMax},
+		{"notesKept", s.NotesKept},
+		{"attemptsKept", s.AttemptsKept},
+		{"launchersMax", s.LaunchersMax},
+		{"launchersKept", s.LaunchersKept},
+		{"requestsMax", s.RequestsMax},
+		{"notesMax", s.NotesMax},
+		{"policyLimits.AnswerBytes", s.PolicyLimits.AnswerBytes},
+		{"policyLimits.CheckpointBytes", s.PolicyLimits.CheckpointBytes},
+		{"policyLimits.Decisions", s.PolicyLimits.Decisions},
+		{"graph.Stages", s.Graph.Stages},
+		{"graph.Nodes", s.Graph.Nodes},
+		{"graph.Slots", s.Graph.Slots},
+	}
+}
+
+func (s *Settings) durations() []namedDuration {
+	return []namedDuration{
+		{"roundGap", s.RoundGap},
+		{"heartbeat", s.Heartbeat},
+		{"commandTimeout", s.CommandTimeout},
+		{"commandTimeoutMax", s.CommandTimeoutMax},
+		{"speculationMin", s.SpeculationMin},
+		{"speculationEvery", s.SpeculationEvery},
+		{"reserveMax", s.ReserveMax},
+		{"protectFor", s.ProtectFor},
+		{"suspendMax", s.SuspendMax},
+		{"takeBackAfter", s.TakeBackAfter},
+		{"admissionMax", s.AdmissionMax},
+		{"unplaceableAfter", s.UnplaceableAfter},
+		{"blameFor", s.BlameFor},
+		{"publishRetryAfter", s.PublishRetryAfter},
+		{"publishRetryMax", s.PublishRetryMax},
+		{"cleanMax", s.CleanMax},
+		{"preparedFor", s.PreparedFor},
+		{"requestTimeout", s.RequestTimeout},
+		{"settingsTimeout", s.SettingsTimeout},
+		{"policyLimits.GraceMax", s.PolicyLimits.GraceMax},
+		{"policyLimits.RoundDeadline", s.PolicyLimits.RoundDeadline},
+	}
+}
+
+func (s *Settings) percents() []namedInt {
+	return []namedInt{
+		{"speculationPercent", s.SpeculationPercent},
+		{"speculationAfterPercent", s.SpeculationAfterPercent},
+		{"speculationSharePercent", s.SpeculationSharePercent},
+		{"blameSharePercent", s.BlameSharePercent},
+	}
+}
+
+// ParseSettings reads settings from JSON, over the defaults, and checks them.
+func ParseSettings(b []byte) (Settings, error) {
+	s := DefaultSettings()
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Settings{}, fmt.Errorf("settings of the core: %w", err)
+	}
+	if err := s.Check(); err != nil {
+		return Settings{}, fmt.Errorf("settings of the core: %w", err)
+	}
+	return s, nil
+}
+
+// JSON returns the settings for a wire.SiteSettings.
+func (s Settings) JSON() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("core: settings are plain values: " + err.Error())
+	}
+	return b
+}

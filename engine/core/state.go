@@ -1,0 +1,368 @@
+package core
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// prepared is a job id that was handed out and not submitted yet.
+type prepared struct {
+	id scheduler.JobID
+	at scheduler.Time
+}
+
+// jobPhase is where a live job stands.
+type jobPhase uint8
+
+const (
+	jobAsked      jobPhase = iota + 1 // waits for the policy to admit it
+	jobRunning                        // its groups run or wait
+	jobPublishing                     // all groups finished; the last one publishes
+	jobEnding                         // failed or killed: its attempts are being stopped
+	jobCleaning                       // failed or killed: the last group cleans
+)
+
+// job is a live job.
+type job struct {
+	id        scheduler.JobID
+	spec      *wire.JobSpec
+	plan      *graph.Plan
+	phase     jobPhase
+	client    uint64 // whom the admission answers; 0 when answered
+	pool      string
+	priority  scheduler.Priority
+	submitted scheduler.Time
+	admitted  scheduler.Time
+	bundles   []bundle // in the plan's order, then the last one of a job with outputs
+	stages    []stage
+	conns     []conn
+	into      [][]int32 // by stage: file connections into it
+	outOf     [][]int32 // by stage: file connections out of it
+
+	unfinished int                              // bundles, without the last
+	attempts   map[scheduler.AttemptID]*attempt // live
+	ready      readyList
+	shapes     []shape // distinct demands of its bundles
+
+	outcome  scheduler.JobOutcome // of a job that ends
+	failure  *wire.Failure
+	intent   bool // publishing was granted: it can only be finished
+	tries    int  // of the last group
+	waitTill scheduler.Time
+
+	watched     bool                   // the timer for readers that wait is set
+	lastLaunch  scheduler.Time         // of a bundle of it
+	ranOn       []scheduler.LauncherID // launchers to be told of its end, ascending
+	blamed      []blame                // in order of launcher
+	avoid       []scheduler.LauncherID // excluded for the whole job, ascending
+	avoiding    bool                   // some bundle of it may avoid a launcher
+	unplaceable scheduler.Time         // since when a bundle can't be placed; 0: all can
+	whyNot      string                 // the message for it
+	policyWait  scheduler.Waiting
+
+	notes        []string
+	notesDropped int
+	history      []pastAttempt // the last to end, as a ring
+	historyNext  int           // its oldest
+	finished     int           // groups
+	read         [scheduler.LocalityLevels]int64
+	local        [scheduler.LocalityLevels]uint32 // finished attempts with stored input, by the nearest level that gave most
+}
+
+// blame counts a job's failures on a launcher.
+type blame struct {
+	launcher scheduler.LauncherID
+	failures int
+}
+
+// stage is what a job knows of a stage. The last of a job with outputs is the
+// one that publishes.
+type stage struct {
+	name     string
+	groups   int
+	nodes    int
+	slots    int // of its largest group
+	open     int // nodes whose bundle is unfinished
+	done     int // groups finished
+	failures int
+	times    histogram // running times of finished groups
+}
+
+// conn is the state of a file connection. Others have a zero one.
+type conn struct {
+	// bytes is the size of each writer's stored output, -1 while there is none.
+	bytes []int64
+	// done counts the writers that are there, of an all-to-all connection; have
+	// counts them for each reader of another.
+	done int
+	have []int32
+	// perReader sums the sizes of each reader's partition, of an all-to-all.
+	perReader []int64
+	// where sums the bytes by launcher, of an all-to-all; in order of launcher.
+	where []launcherBytes
+	// waiting are the live readers that miss a source, in order of attempt.
+	waiting []*attempt
+}
+
+type launcherBytes struct {
+	launcher scheduler.LauncherID
+	bytes    int64
+}
+
+// bundlePhase is where a bundle stands.
+type bundlePhase uint8
+
+const (
+	bundleWaiting bundlePhase = iota // for its inputs
+	bundleReady                      // for the policy
+	bundleRunning
+	bundleFinished
+)
+
+// bundle is one bundle of a job.
+type bundle struct {
+	id    scheduler.BundleID
+	job   *job
+	index int
+	phase bundlePhase
+	// late bundles start when all their inputs are complete, whatever the
+	// connections' slow-start says: they were taken back once.
+	late       bool
+	unmet      int // inputs that keep it from starting
+	since      scheduler.Time
+	next, prev int32 // in the job's ready list
+	runs       []*run
+	kept       []*commit // by group: the last that committed; nil before
+	failures   int
+	losses     int
+	avoid      []scheduler.LauncherID // where it failed, the latest last
+	twice      scheduler.Time         // since when it is wanted twice; 0: it is not
+	preempted  bool
+	protected  scheduler.Time // until then
+}
+
+// commit is the accepted end of a group's attempt.
+type commit struct {
+	attempt  scheduler.AttemptID
+	run      uint64
+	token    []byte
+	launcher scheduler.LauncherID
+	host     string
+	rack     string
+	stored   bool // keeps files in its launcher's store
+	lost     bool // and they are gone
+	spec     bool
+	launched scheduler.Time
+	started  scheduler.Time
+	phased   scheduler.Time // when it began to execute; 0 when that was not told
+	ended    scheduler.Time
+	work     scheduler.Work
+	report   *wire.AttemptEnded // work, files and counters
+}
+
+// run is a bundle attempt: all of its groups' attempts together.
+type run struct {
+	id          uint64 // of its first attempt
+	bundle      *bundle
+	attempts    []*attempt // by group
+	commits     []*commit  // by group, of those that finished
+	token       []byte
+	speculative bool
+	live        int
+	peersSent   bool
+	granted     bool                     // has the commit grant
+	stopped     scheduler.AttemptOutcome // why all of it is being stopped; 0: it is not
+	failure     *wire.Failure            // why it failed
+	lost        string                   // why it was lost
+	launched    scheduler.Time
+	suspended   scheduler.Time // since when its last attempt was; 0: it is not
+}
+
+// attemptPhase is where a live attempt stands.
+type attemptPhase uint8
+
+const (
+	attemptAssigned attemptPhase = iota
+	attemptRunning
+	attemptSuspended
+	attemptEnded
+)
+
+// attempt is one try at running a group.
+type attempt struct {
+	id       scheduler.AttemptID
+	run      *run
+	group    int
+	launcher *launcher
+	kind     string
+	slots    int
+	memory   int64
+	phase    attemptPhase
+	holds    bool // its slots; its memory it holds while it lives
+	started  scheduler.Time
+	since    scheduler.Time // running or suspended
+	ran      time.Duration  // up to since, net of suspension
+	phased   scheduler.Time
+	address  string
+
+	stop       *stop
+	suspending bool
+	resuming   bool
+	claim      uint64 // for which it is being preempted
+	sentAt     scheduler.Time
+	tries      int // of the command that waits for its confirmation
+
+	missing []missing   // sources it was not given
+	misses  int         // how many
+	updated []sourceKey // sources given after its start
+
+	progress float64
+	work     *wire.Work
+	told     scheduler.Time // of its progress
+}
+
+// stop is why an attempt is being stopped.
+type stop struct {
+	outcome scheduler.AttemptOutcome
+	grace   time.Duration
+	reason  string
+	forJob  scheduler.JobID
+	at      scheduler.Time
+}
+
+// missing are the writers of a connection whose output a reader was not given.
+type missing struct {
+	conn int
+	bits []uint64
+}
+
+// sourceKey names one writer's output.
+type sourceKey struct{ conn, from int32 }
+
+// pastAttempt is what status shows of an attempt that ended.
+type pastAttempt struct {
+	id          scheduler.AttemptID
+	stage       int32
+	index       int32
+	launcher    string
+	outcome     scheduler.AttemptOutcome
+	started     scheduler.Time
+	ended       scheduler.Time
+	speculative bool
+	reason      string
+}
+
+// endedJob is what is kept of a job that ended.
+type endedJob struct{ status *wire.JobStatus }
+
+// groups returns the numbers of a bundle's groups in the plan; nil for the last
+// bundle of a job with outputs.
+func (b *bundle) groups() []int32 {
+	if b.last() {
+		return nil
+	}
+	return b.job.plan.Bundles[b.index].Groups
+}
+
+// width is how many groups the bundle has.
+func (b *bundle) width() int {
+	if b.last() {
+		return 1
+	}
+	return len(b.groups())
+}
+
+// last says whether it is the bundle that publishes or cleans.
+func (b *bundle) last() bool { return b.index == len(b.job.plan.Bundles) }
+
+// demand returns what the i-th group takes and the stage it counts for.
+func (b *bundle) demand(i int) (stage int, kind string, slots int, memory int64) {
+	if b.last() {
+		return len(b.job.plan.Graph.Stages), b.job.lastKind(), 1, lastMemory
+	}
+	g := &b.job.plan.Groups[b.groups()[i]]
+	return g.Stage, g.Kind, g.Slots, g.Memory
+}
+
+// lastMemory is what the group that publishes or cleans takes, bytes. It only
+// renames and deletes.
+const lastMemory = 64 << 20
+
+// lastKind is the slot kind of the group that publishes: the default one if the
+// job uses it, else that of its first stage, which the cluster must have anyway.
+func (j *job) lastKind() string {
+	for _, s := range j.plan.Graph.Stages {
+		if graph.KindOf(s) == scheduler.DefaultKind {
+			return scheduler.DefaultKind
+		}
+	}
+	return graph.KindOf(j.plan.Graph.Stages[0])
+}
+
+// lastBundle returns the bundle that publishes or cleans, or nil.
+func (j *job) lastBundle() *bundle {
+	if len(j.bundles) > len(j.plan.Bundles) {
+		return &j.bundles[len(j.bundles)-1]
+	}
+	return nil
+}
+
+// nodes returns the numbers of the nodes of a bundle's i-th group.
+func (b *bundle) nodes(i int) []int32 {
+	if b.last() {
+		return nil
+	}
+	return b.job.plan.Groups[b.groups()[i]].Nodes
+}
+
+// ends says whether nothing of the job is to start any more, but its last bundle.
+func (j *job) ends() bool { return j.phase == jobEnding || j.phase == jobCleaning }
+
+// readyList links a job's ready bundles, the longest ready first.
+type readyList struct {
+	first, last int32 // bundle index + 1; 0: none
+	count       int
+}
+
+func (j *job) linkReady(b *bundle) {
+	b.prev, b.next = j.ready.last, 0
+	if j.ready.last == 0 {
+		j.ready.first = int32(b.index) + 1
+	} else {
+		j.bundles[j.ready.last-1].next = int32(b.index) + 1
+	}
+	j.ready.last = int32(b.index) + 1
+	j.ready.count++
+}
+
+func (j *job) unlinkReady(b *bundle) {
+	if b.prev == 0 {
+		j.ready.first = b.next
+	} else {
+		j.bundles[b.prev-1].next = b.next
+	}
+	if b.next == 0 {
+		j.ready.last = b.prev
+	} else {
+		j.bundles[b.next-1].prev = b.prev
+	}
+	b.prev, b.next = 0, 0
+	j.ready.count--
+}
+
+// allReady walks the ready bundles, the longest ready first. The one at hand may
+// be unlinked meanwhile.
+func (j *job) allReady() func(func(*bundle) bool) {
+	return func(yield func(*bundle) bool) {
+		for at := j.ready.first; at != 0; {
+			b := &j.bundles[at-1]
+			at = b.next
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package core
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler"
+
+// Stats count what happened since the core was made or restored, for metrics.
+// They are no state: a checkpoint leaves them out.
+type Stats struct {
+	Rounds        uint64
+	Commands      uint64
+	Resent        uint64
+	StaleReports  uint64 // of attempts or launchers that were given up
+	LateCommits   uint64 // refused
+	LaunchersLost uint64
+	OutputsLost   uint64
+	Rerun         uint64 // bundles that ran again because their output was lost
+	Speculative   uint64
+	Preempted     uint64 // bundle attempts
+	TakenBack     uint64
+	Blamed        uint64
+	ClaimsExpired uint64
+	Failed        uint64
+	Finished      uint64
+
+	Outcomes  [scheduler.Killed + 1]uint64         // of attempts, by scheduler.AttemptOutcome
+	Jobs      [scheduler.JobKilled + 1]uint64      // that ended, by scheduler.JobOutcome
+	Accepted  [scheduler.DecisionLaunch + 1]uint64 // decisions, by kind
+	Refused   [scheduler.Unsupported + 1]uint64    // decisions, by reason
+	Running   int                                  // attempts that live
+	Suspended int                                  // bundle attempts that are suspended
+	Ready     int                                  // bundles
+	JobsLive  int
+}
+
+// Stats returns the counts.
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.Running, s.Suspended, s.JobsLive = len(c.attempts), len(c.suspended), c.jobs.len()
+	for _, id := range c.jobs.ids {
+		s.Ready += c.jobs.get(id).ready.count
+	}
+	return s
+}
+
+func (s *Stats) outcome(o scheduler.AttemptOutcome) { s.Outcomes[o]++ }
+
+func (s *Stats) job(o scheduler.JobOutcome) { s.Jobs[o]++ }
+
+func (s *Stats) decision(kind scheduler.DecisionKind, r scheduler.RefusalReason) {
+	if r == scheduler.NotRefused {
+		s.Accepted[kind]++
+	} else {
+		s.Refused[r]++
+	}
+}
+
+func (s *Stats) refusals() (n uint64) {
+	for _, x := range s.Refused {
+		n += x
+	}
+	return n
+}

@@ -1,0 +1,294 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/proto"
+)
+
+// prepare hands out a job id. Nothing else of the job exists yet.
+func (c *Core) prepare(m *wire.Prepare) {
+	c.expirePrepared()
+	if len(c.prepared) >= c.set.PreparedMax {
+		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(c.prepared))})
+		return
+	}
+	c.ids.job++
+	id := scheduler.JobID(c.ids.job)
+	c.prepared = append(c.prepared, prepared{id, c.now})
+	c.after(c.set.PreparedFor, timerPrepared, 0)
+	c.reply(m.GetClient(), id, nil)
+}
+
+func (c *Core) expirePrepared() {
+	n := 0
+	for n < len(c.prepared) && c.now.Sub(c.prepared[n].at) >= c.set.PreparedFor {
+		n++
+	}
+	c.prepared = slices.Delete(c.prepared, 0, n)
+}
+
+// submit takes a job in, or refuses it with the reason.
+func (c *Core) submit(m *wire.Submit) {
+	id := scheduler.JobID(m.GetJob())
+	if c.jobs.get(id) != nil {
+		// The client lost our answer and asks again.
+		c.reply(m.GetClient(), id, nil)
+		return
+	}
+	at := slices.IndexFunc(c.prepared, func(p prepared) bool { return p.id == id })
+	if at < 0 {
+		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id)))
+		return
+	}
+	c.prepared = slices.Delete(c.prepared, at, at+1)
+	j, err := c.newJob(id, m.GetSpec())
+	if err == nil && c.jobs.len() >= c.set.JobsMax {
+		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", c.jobs.len())
+	}
+	if err != nil {
+		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
+		return
+	}
+	j.client = m.GetClient()
+	c.jobs.add(id, j)
+	c.touch(j)
+	c.askAdmission(j)
+}
+
+// newJob checks a submission and makes the job of it, in no phase yet.
+func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
+	if err := c.checkSpec(spec); err != nil {
+		return nil, err
+	}
+	spec = proto.CloneOf(spec)
+	for _, s := range spec.GetGraph().GetStages() {
+		if s != nil && s.Memory == 0 {
+			s.Memory = c.set.MemoryDefault // as it was at submission, whatever the setting becomes
+		}
+	}
+	plan, err := graph.Expand(spec.GetGraph(), c.set.MemoryDefault, c.set.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkKinds(spec.Graph); err != nil {
+		return nil, err
+	}
+	j := &job{id: id, spec: spec, plan: plan, pool: spec.Pool, priority: scheduler.Priority(spec.Priority), submitted: c.now}
+	first := c.ids.bundle + 1
+	j.expand(scheduler.BundleID(first))
+	c.ids.bundle += uint64(len(j.bundles))
+	return j, nil
+}
+
+func (c *Core) checkSpec(spec *wire.JobSpec) error {
+	l := c.set.Graph
+	for _, n := range []struct{ what, value string }{
+		{"name", spec.GetName()}, {"pool", spec.GetPool()}, {"user's name", spec.GetPrincipal().GetName()},
+	} {
+		if len(n.value) > l.NameBytes {
+			return fmt.Errorf("the %s has %d bytes, at most %d are allowed: shorten it", n.what, len(n.value), l.NameBytes)
+		}
+	}
+	if spec.GetName() == "" {
+		return fmt.Errorf("the job has no name: give it one")
+	}
+	if n := len(spec.GetOutputs()); n > outputsMax {
+		return fmt.Errorf("the job publishes %d folders, at most %d are allowed: put some into one", n, outputsMax)
+	}
+	for i, o := range spec.GetOutputs() {
+		if o == "" || slices.Index(spec.Outputs, o) != i {
+			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
+		}
+	}
+	for i, p := range spec.GetProperties() {
+		if p == nil || i > 0 && spec.Properties[i-1].GetName() >= p.Name {
+			return fmt.Errorf("property %d is out of order or named twice: list each once, in order of name", i)
+		}
+	}
+	return nil
+}
+
+// outputsMax bounds the folders one job publishes.
+const outputsMax = 1000
+
+// checkKinds refuses slot kinds that the site does not declare.
+func (c *Core) checkKinds(g *wire.Graph) error {
+	if len(c.set.Kinds) == 0 {
+		return nil
+	}
+	for _, s := range g.Stages {
+		if kind := graph.KindOf(s); !slices.Contains(c.set.Kinds, kind) {
+			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", s.Name, kind, c.set.Kinds)
+		}
+	}
+	return nil
+}
+
+// expand makes bundles, stages and connections from the plan.
+func (j *job) expand(first scheduler.BundleID) {
+	p := j.plan
+	count := len(p.Bundles)
+	j.unfinished = count
+	if len(j.spec.Outputs) > 0 {
+		count++
+	}
+	j.attempts = map[scheduler.AttemptID]*attempt{}
+	j.bundles = make([]bundle, count)
+	for i := range j.bundles {
+		j.bundles[i] = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
+	}
+	j.stages = make([]stage, len(p.Graph.Stages))
+	j.into, j.outOf = make([][]int32, len(j.stages)), make([][]int32, len(j.stages))
+	for i, s := range p.Graph.Stages {
+		j.stages[i] = stage{name: s.Name, nodes: int(s.Nodes), open: int(s.Nodes)}
+	}
+	for i := range p.Groups {
+		s := &j.stages[p.Groups[i].Stage]
+		s.groups++
+		s.slots = max(s.slots, p.Groups[i].Slots)
+	}
+	if j.lastBundle() != nil {
+		j.stages = append(j.stages, stage{name: lastStage, groups: 1})
+	}
+	j.conns = make([]conn, len(p.Graph.Connections))
+	for c, m := range p.Graph.Connections {
+		if m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+			j.into[m.ToStage] = append(j.into[m.ToStage], int32(c))
+			j.outOf[m.FromStage] = append(j.outOf[m.FromStage], int32(c))
+			j.conns[c].init(p, c)
+		}
+	}
+	for i := range p.Bundles {
+		j.bundles[i].countUnmet()
+	}
+	j.findShapes()
+}
+
+// lastStage is the name of the stage that publishes a job's outputs.
+const lastStage = "publish"
+
+// start admits a job: from now on the policy knows it.
+func (c *Core) start(j *job) {
+	j.phase = jobRunning
+	j.admitted = c.now
+	for i := range j.bundles {
+		c.bundles[j.bundles[i].id] = &j.bundles[i]
+	}
+	c.reply(j.client, j.id, nil)
+	j.client = 0
+	c.touch(j)
+	c.emit(scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
+	c.checkPlaceableOf(j)
+	for i := range j.plan.Bundles {
+		c.recheck(&j.bundles[i])
+	}
+	c.checkDone(j)
+}
+
+// forPolicy is what the policy learns of a job.
+func (j *job) forPolicy() scheduler.Job {
+	p := scheduler.Job{
+		ID: j.id, Name: j.spec.Name, User: j.spec.GetPrincipal().GetName(), Pool: j.pool, Priority: j.priority,
+		Submitted: j.submitted, Properties: j.properties(),
+	}
+	for i := range j.stages {
+		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.stages[i].name, Groups: j.stages[i].groups}
+		if i < len(j.plan.Graph.Stages) {
+			m := j.plan.Graph.Stages[i]
+			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.stages[i].slots, 1), m.Shuffles
+		} else {
+			s.Kind, s.Slots = j.lastKind(), 1
+		}
+		p.Stages = append(p.Stages, s)
+	}
+	return p
+}
+
+func (j *job) properties() []scheduler.Property {
+	var list []scheduler.Property
+	for _, p := range j.spec.Properties {
+		list = append(list, scheduler.Property{Name: p.Name, Value: p.Value})
+	}
+	return list
+}
+
+// updateJob moves a job to a pool or changes its priority.
+func (c *Core) updateJob(m *wire.UpdateJob) {
+	j := c.jobs.get(scheduler.JobID(m.GetJob()))
+	if j == nil {
+		c.reply(m.GetClient(), 0, c.noJob(m.GetJob()))
+		return
+	}
+	if len(m.GetPool()) > c.set.Graph.NameBytes {
+		c.reply(m.GetClient(), j.id, invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), c.set.Graph.NameBytes)))
+		return
+	}
+	if m.Pool != nil {
+		j.pool = *m.Pool
+		c.noteJob(j, fmt.Sprintf("moved to pool %q by %s", j.pool, m.GetPrincipal().GetName()))
+	}
+	if m.Priority != nil {
+		j.priority = scheduler.Priority(*m.Priority)
+		c.noteJob(j, fmt.Sprintf("priority set to %s by %s", j.priority, m.GetPrincipal().GetName()))
+	}
+	if j.phase != jobAsked {
+		c.emit(scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
+	}
+	c.touch(j)
+	c.reply(m.GetClient(), j.id, nil)
+}
+
+func (c *Core) noJob(id uint64) *wire.Failure {
+	for _, e := range c.ended {
+		if e.status.Summary.Job == id {
+			return invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
+		}
+	}
+	return invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
+}
+
+// killJob ends a job for a person.
+func (c *Core) killJob(m *wire.KillJob) {
+	id := scheduler.JobID(m.GetJob())
+	if at := slices.IndexFunc(c.prepared, func(p prepared) bool { return p.id == id }); at >= 0 {
+		c.prepared = slices.Delete(c.prepared, at, at+1)
+		c.reply(m.GetClient(), id, nil)
+		return
+	}
+	j := c.jobs.get(id)
+	switch {
+	case j == nil:
+		c.reply(m.GetClient(), id, c.noJob(m.GetJob()))
+		return
+	case j.phase == jobAsked:
+		c.turnAway(j, fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason()))
+	case j.intent && !j.ends():
+		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s is publishing its outputs and can only finish now", id)))
+		return
+	case !j.ends():
+		reason := "killed by " + m.GetPrincipal().GetName()
+		if m.GetReason() != "" {
+			reason += ": " + m.GetReason()
+		}
+		c.noteJob(j, reason)
+		c.endJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
+	}
+	c.reply(m.GetClient(), id, nil)
+}
+
+// noteJob keeps a line for the job's status.
+func (c *Core) noteJob(j *job, text string) {
+	if len(j.notes) >= c.set.NotesKept {
+		n := len(j.notes) - c.set.NotesKept + 1
+		j.notes = slices.Delete(j.notes, 0, n)
+		j.notesDropped += n
+	}
+	j.notes = append(j.notes, text)
+	c.touch(j)
+}

@@ -1,0 +1,142 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// suspendRun asks for all of a bundle attempt to be stopped and kept.
+func (c *Core) suspendRun(r *run) {
+	for _, a := range r.attempts {
+		if a.phase == attemptRunning && !a.suspending {
+			a.suspending, a.resuming = true, false
+			c.sendSuspend(a)
+		}
+	}
+}
+
+// suspendedNow frees an attempt's slots. Its memory it keeps.
+func (c *Core) suspendedNow(a *attempt) {
+	c.sureStarted(a)
+	if a.phase != attemptRunning || !a.suspending {
+		return
+	}
+	a.ran, a.since = a.running(c.now), c.now
+	a.phase, a.suspending = attemptSuspended, false
+	if a.stop == nil {
+		a.confirmed()
+	}
+	c.giveSlots(a)
+	c.victimDone(a)
+	c.offerChanged(a.launcher)
+	c.emit(scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
+	c.touch(a.run.bundle.job)
+	r := a.run
+	for _, p := range r.attempts {
+		if p.phase == attemptRunning || p.phase == attemptAssigned {
+			return
+		}
+	}
+	if r.suspended == 0 {
+		r.suspended = c.now
+		c.suspended = append(c.suspended, r)
+		c.after(c.set.SuspendMax, timerSuspend, r.id)
+	}
+}
+
+// resume lets a suspended attempt run again, with the rest of its bundle.
+func (c *Core) resume(d scheduler.Resume) (scheduler.RefusalReason, string) {
+	a := c.attempts[d.Attempt]
+	switch {
+	case a == nil:
+		return scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
+	case a.phase != attemptSuspended || a.resuming || a.stop != nil || a.run.stopped != 0:
+		return scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
+	}
+	if why := c.resumeRun(a.run); why != "" {
+		return scheduler.NoCapacity, why
+	}
+	return scheduler.NotRefused, ""
+}
+
+// resumeRun takes the slots of a run's suspended attempts and resumes them, or
+// says why it can't and takes none.
+func (c *Core) resumeRun(r *run) string {
+	var back []*attempt
+	why := ""
+	for _, a := range r.attempts {
+		if a.phase != attemptSuspended || a.resuming {
+			continue
+		}
+		if have := a.launcher.free.of(a.kind); have < a.slots {
+			why = fmt.Sprintf("attempt %d needs %d %s slots, and launcher %d (%s) has %d free", a.id, a.slots, a.kind, a.launcher.id, a.launcher.name, have)
+			break
+		}
+		c.holdSlots(a)
+		back = append(back, a)
+	}
+	for _, a := range back {
+		if why != "" {
+			a.holds = false
+			a.launcher.free.add(a.kind, a.slots)
+			continue
+		}
+		a.resuming = true
+		c.sendResume(a)
+	}
+	if why == "" {
+		c.dropSuspended(r)
+		r.bundle.protected = c.now.Add(c.set.ProtectFor)
+	}
+	return why
+}
+
+func (c *Core) resumedNow(a *attempt) {
+	if a.phase != attemptSuspended || !a.resuming {
+		return
+	}
+	a.phase, a.resuming, a.since = attemptRunning, false, c.now
+	if a.stop == nil {
+		a.confirmed()
+	}
+	c.offerChanged(a.launcher)
+	c.emit(scheduler.AttemptResumed{At: c.now, Attempt: a.id})
+	c.touch(a.run.bundle.job)
+}
+
+// dropSuspended takes a run off the list of those that wait to be resumed.
+func (c *Core) dropSuspended(r *run) {
+	if r.suspended == 0 {
+		return
+	}
+	r.suspended = 0
+	c.suspended = slices.DeleteFunc(c.suspended, func(x *run) bool { return x == r })
+}
+
+// resumeSuspended is the manager's own resuming, for a policy that does not:
+// whole bundles, the first suspended first, as their slots get free.
+func (c *Core) resumeSuspended() {
+	if c.policy.resumes {
+		return
+	}
+	for _, r := range slices.Clone(c.suspended) {
+		if r.stopped == 0 {
+			c.resumeRun(r)
+		}
+	}
+}
+
+// suspendedTooLong kills what could not be resumed, to be queued again.
+func (c *Core) suspendedTooLong(id uint64) {
+	if c.policy.resumes {
+		return
+	}
+	for _, r := range slices.Clone(c.suspended) {
+		if r.id == id && c.now.Sub(r.suspended) >= c.set.SuspendMax {
+			c.stopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", c.set.SuspendMax), 0, 0)
+			c.dropSuspended(r)
+		}
+	}
+}

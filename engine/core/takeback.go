@@ -1,0 +1,118 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// holdsUpReaders says whether live readers miss what a bundle writes.
+func (c *Core) holdsUpReaders(b *bundle) bool {
+	j := b.job
+	for i := range b.groups() {
+		for _, x := range b.nodes(i) {
+			n := j.plan.Node(x)
+			for _, conn := range j.outOf[n.Stage] {
+				k := sourceKey{conn, int32(n.Index)}
+				if slices.ContainsFunc(j.conns[conn].waiting, func(a *attempt) bool { return a.isMissing(k) }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// watchWaiting sets the timer that looks for work that readers of a job wait for.
+func (c *Core) watchWaiting(j *job) {
+	if !j.watched {
+		j.watched = true
+		c.after(c.set.TakeBackAfter, timerTakeBack, uint64(j.id))
+	}
+}
+
+// takeBack frees slots for a bundle that early readers of its job wait for and
+// that has found none: the youngest of those that wait are stopped until it
+// fits, and what they free is kept for it. They start again when their inputs
+// are complete, so that they can't take the slots from the next such bundle. A
+// job that got slots a short while ago is left alone: its turn comes again.
+func (c *Core) takeBack(id scheduler.JobID) {
+	j := c.jobs.get(id)
+	if j == nil {
+		return
+	}
+	j.watched = false
+	runs := c.youngestWaiting(j)
+	if j.phase != jobRunning || len(runs) == 0 {
+		return
+	}
+	c.watchWaiting(j)
+	for b := range j.allReady() {
+		if c.now.Sub(max(b.since, j.lastLaunch)) < c.set.TakeBackAfter {
+			continue
+		}
+		if c.holdsUpReaders(b) && !c.fits(b, nil, nil) && !c.beingTaken(b) {
+			c.takeFor(b, runs)
+			return
+		}
+	}
+}
+
+// takeFor stops as many of the waiting, the youngest first, as make room.
+func (c *Core) takeFor(b *bundle, runs []*run) {
+	for n := range runs {
+		if c.fits(b, nil, c.freedBy(runs[:n+1], false)) {
+			c.takeRuns(b, runs[:n+1])
+			return
+		}
+	}
+}
+
+// beingTaken says whether slots are being freed for a bundle already.
+func (c *Core) beingTaken(b *bundle) bool {
+	for k := range c.claims.all() {
+		if k.bundle == b.id && k.victims > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// youngestWaiting lists the running bundle attempts of a job that miss sources,
+// the last started first.
+func (c *Core) youngestWaiting(j *job) []*run {
+	var runs []*run
+	for _, id := range sortedKeys(j.attempts) {
+		a := j.attempts[id]
+		if a.misses > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) {
+			runs = append(runs, a.run)
+		}
+	}
+	slices.SortFunc(runs, func(x, y *run) int { return cmp.Compare(y.id, x.id) })
+	return runs
+}
+
+func (c *Core) takeRuns(b *bundle, runs []*run) {
+	j := b.job
+	k := c.newClaim(j.id, b.id)
+	for _, r := range runs {
+		c.stats.TakenBack++
+		c.noteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.describe(r.bundle, 0), j.describe(b, 0)))
+		r.bundle.setLate()
+		for _, a := range r.attempts {
+			if a.phase != attemptEnded {
+				a.claim = k.id
+				k.victims++
+			}
+		}
+		c.stopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.id)
+	}
+}
+
+// setLate has a bundle start only when all its inputs are complete.
+func (b *bundle) setLate() {
+	b.late = true
+	b.countUnmet()
+}
