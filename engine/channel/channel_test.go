@@ -215,7 +215,7 @@ func drain(ctx context.Context, m *channel.Merge) (map[string]int, error) {
 	got := map[string]int{}
 	for {
 		b, err := m.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return got, nil
 		}
 		if err != nil {
@@ -256,7 +256,7 @@ func TestMergeReadsAllThatComesWhileItRuns(t *testing.T) {
 		if m.Counts().Records != 50*50 || m.Sources() != 50 {
 			t.Error(m.Counts(), m.Sources())
 		}
-		if _, err := m.NextSource(t.Context()); err == nil || err == io.EOF {
+		if _, err := m.NextSource(t.Context()); err == nil || errors.Is(err, io.EOF) {
 			t.Error("Next and NextSource on one input:", err)
 		}
 		_ = m.Close()
@@ -285,7 +285,7 @@ func TestNextSourceWaitsForProducers(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := m.NextSource(t.Context()); err != io.EOF {
+		if _, err := m.NextSource(t.Context()); !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
 	})

@@ -245,7 +245,7 @@ func (m *Merge) pump(s job.Source, stored bool) {
 func (m *Merge) copyFrom(s job.Source) error {
 	for {
 		b, err := s.Next(m.ctx)
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			return s.Close()
 		}
 		if err != nil {
@@ -291,7 +291,7 @@ func (c *counted) Next(ctx context.Context) (*job.Batch, error) {
 	switch {
 	case err == nil:
 		c.merge.count(b)
-	case err != io.EOF && ctx.Err() == nil:
+	case err != io.EOF && ctx.Err() == nil: //nolint:errorlint // as above
 		err = &SourceError{From: c.From(), Err: err}
 	}
 	return b, err

@@ -73,7 +73,7 @@ func TestWhatIsEncodedComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := r.Next(); err != io.EOF {
+		if _, err := r.Next(); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last block: %v", err)
 		}
 		if r.Offset() != int64(len(stream)) {
@@ -189,7 +189,7 @@ func drain(t *testing.T, data []byte) {
 	r := NewReader(bytes.NewReader(data))
 	for {
 		b, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

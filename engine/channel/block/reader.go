@@ -33,7 +33,7 @@ func (r *Reader) Offset() int64 { return r.at }
 func (r *Reader) Next() (*job.Batch, error) {
 	b, n, err := r.next()
 	switch {
-	case err == io.EOF:
+	case err == io.EOF: //nolint:errorlint // only the bare one is the end
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("at byte %d: %w", r.at, err)
@@ -43,7 +43,7 @@ func (r *Reader) Next() (*job.Batch, error) {
 }
 
 func (r *Reader) next() (*job.Batch, int64, error) {
-	if n, err := io.ReadFull(r.r, r.head[:]); err == io.EOF {
+	if n, err := io.ReadFull(r.r, r.head[:]); err == io.EOF { //nolint:errorlint // only the bare one is the end
 		return nil, 0, err
 	} else if err != nil {
 		return nil, 0, cut(err, "header", n, HeaderBytes)
@@ -95,7 +95,7 @@ func extend(p []byte, n int) []byte {
 
 // cut tells a stream that ends inside a block from one that fails.
 func cut(err error, part string, got, want int) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // only the bare one is the end
 		return damaged("cut short: %d of %d bytes of its %s", got, want, part)
 	}
 	return err

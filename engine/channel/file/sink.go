@@ -18,14 +18,14 @@ const tmpSuffix = ".tmp"
 // localSink is a local file that appears under its name at Commit.
 type localSink struct {
 	*os.File
-	path string
-	sync bool
-	done bool
+	path    string
+	durable bool
+	done    bool
 }
 
 var _ storage.File = (*localSink)(nil)
 
-func createLocal(path string, sync bool) (*localSink, error) {
+func createLocal(path string, durable bool) (*localSink, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("channel file %s: %w: each attempt writes its own file once", path, fs.ErrExist)
 	}
@@ -33,7 +33,7 @@ func createLocal(path string, sync bool) (*localSink, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	return &localSink{File: f, path: path, sync: sync}, nil
+	return &localSink{File: f, path: path, durable: durable}, nil
 }
 
 // Commit renames the file to its name, with fsync around it when that is wanted.
@@ -47,18 +47,18 @@ func (s *localSink) Commit() error {
 }
 
 func (s *localSink) commit() error {
-	if s.sync {
-		if err := s.File.Sync(); err != nil {
+	if s.durable {
+		if err := s.Sync(); err != nil {
 			return err
 		}
 	}
-	if err := s.File.Close(); err != nil {
+	if err := s.Close(); err != nil {
 		return err
 	}
 	if err := os.Rename(s.path+tmpSuffix, s.path); err != nil {
 		return err
 	}
-	if !s.sync {
+	if !s.durable {
 		return nil
 	}
 	folder, err := os.Open(filepath.Dir(s.path))
@@ -74,7 +74,7 @@ func (s *localSink) Abort() error {
 		return nil
 	}
 	s.done = true
-	_ = s.File.Close() // it may be closed already; the file goes anyway
+	_ = s.Close() // it may be closed already; the file goes anyway
 	if err := os.Remove(s.path + tmpSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -100,7 +100,7 @@ func (s *source) next(ctx context.Context) (*job.Batch, error) {
 	switch {
 	case err == nil:
 		return b, nil
-	case err != io.EOF:
+	case err != io.EOF: //nolint:errorlint // only the bare one is the end
 		return nil, fmt.Errorf("partition %d, %w", s.partition, s.file.failed(ctx, err))
 	case s.blocks.Offset() != s.layout.Bytes || s.records != s.layout.Records:
 		return nil, damaged(s.file.path, "partition %d ends after %d bytes and %d records, want %d and %d",
@@ -133,7 +133,7 @@ func (r *runReader) Read(b []byte) (int, error) {
 	}
 	n, err := r.now.Read(b[:min(int64(len(b)), r.rest)])
 	r.rest -= int64(n)
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // only the bare one is the end
 		err = nil
 		if r.rest > 0 {
 			err = io.ErrUnexpectedEOF

@@ -56,7 +56,7 @@ func (f *File) verifyPartition(ctx context.Context, i int) error {
 	s := f.Source(i, 0)
 	for {
 		b, err := s.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

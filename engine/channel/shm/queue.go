@@ -95,10 +95,7 @@ func tell(c chan struct{}) {
 }
 
 // writer is the writing end.
-type writer struct {
-	q    *queue
-	done bool
-}
+type writer struct{ q *queue }
 
 // WriteBatch hands the batch over, or spills it when the reader has stalled.
 func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {

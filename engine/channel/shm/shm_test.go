@@ -33,7 +33,7 @@ func TestSameBatchComesOut(t *testing.T) {
 	if got, err := s.Next(t.Context()); err != nil || got != b {
 		t.Errorf("%p, %v; want %p", got, err, b)
 	}
-	if _, err := s.Next(t.Context()); err != io.EOF {
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	if err := w.WriteBatch(t.Context(), chantest.Batch("s", 0, 1)); !errors.Is(err, channel.ErrClosed) {
@@ -258,7 +258,7 @@ func BenchmarkMillionRecords(b *testing.B) {
 				got := 0
 				for {
 					x, err := s.Next(b.Context())
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						break
 					}
 					if err != nil {

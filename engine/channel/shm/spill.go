@@ -95,7 +95,7 @@ func (s *spill) next() (*job.Batch, error) {
 	at := s.start.Load()
 	r := block.NewReader(io.NewSectionReader(f, at, 1<<62-at))
 	b, err := r.Next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // the queue counts one more batch here
 	}
 	if err == nil {

@@ -45,10 +45,10 @@ func (a *answer) close() {
 func (a *answer) give(r request) error {
 	stored, ok := a.server.Lookup(r.Key)
 	if !ok {
-		return a.refuse(r, codeLost, "this store has no "+r.Key.String())
+		return a.refuse(r, codeLost, "this store has no "+r.String())
 	}
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
-		return a.refuse(r, codeRefused, "wrong token for "+r.Key.String())
+		return a.refuse(r, codeRefused, "wrong token for "+r.String())
 	}
 	if err := a.open(r, stored.Path); err != nil {
 		return a.refuse(r, codeOf(err), err.Error())

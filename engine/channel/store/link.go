@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -54,7 +53,7 @@ func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []by
 	}
 	kind, p, err := l.in.Next()
 	if err != nil {
-		return have{}, nil, err
+		return have{}, nil, wire.NoEnd(err)
 	}
 	if kind == msgNo {
 		return have{}, nil, parseNo(p)
@@ -89,10 +88,7 @@ func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
 		m, err := l.conn.Read(data[got:])
 		got += m
 		if err != nil && got < n {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
+			return nil, wire.NoEnd(err)
 		}
 	}
 	return data, nil
@@ -103,7 +99,7 @@ func (l *link) end(h have) error {
 	kind, p, err := l.in.Next()
 	switch {
 	case err != nil:
-		return err
+		return wire.NoEnd(err)
 	case kind == msgNo:
 		return parseNo(p)
 	case kind != msgEnd:

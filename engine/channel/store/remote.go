@@ -104,7 +104,7 @@ func (s *remote) read(ctx context.Context) (*job.Batch, error) {
 	switch {
 	case err == nil:
 		return b, nil
-	case err != io.EOF:
+	case err != io.EOF: //nolint:errorlint // only the bare one is the end
 		return nil, fmt.Errorf("partition %d of %v from %s: %w", s.want.Partition, s.want.Key, s.want.Addr, err)
 	}
 	if at := s.base + s.blocks.Offset(); at != s.stream.size || s.records != s.stream.records {

@@ -108,7 +108,7 @@ func (s *Server) serveConn(ctx context.Context, c net.Conn) {
 	defer stop()
 	defer c.Close()
 	err := s.converse(c)
-	if err != nil && err != io.EOF && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		s.log().Warn("store ends a connection", "peer", c.RemoteAddr().String(), "error", err)
 	}
 }

@@ -167,7 +167,7 @@ func TestManySourcesShareFewConnections(t *testing.T) {
 			n := 0
 			for {
 				src, err := m.NextSource(t.Context())
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				if err == nil {
@@ -271,7 +271,7 @@ type cutter struct {
 
 func (c *cutter) Read(b []byte) (int, error) {
 	if c.left <= 0 {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, errors.New("cut")
 	}
 	n, err := c.Conn.Read(b[:min(len(b), c.left)])
@@ -454,7 +454,7 @@ func BenchmarkFetch(b *testing.B) {
 				src := f.Source(s.want(i, 0))
 				for {
 					x, err := src.Next(b.Context())
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						break
 					}
 					if err != nil {

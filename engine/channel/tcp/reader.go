@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -151,7 +152,7 @@ func (r *reader) listen(p *peer) error {
 	blocks := block.NewReader(p.raw)
 	for {
 		kind, body, err := p.in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return lost(r.key, "its writer hung up before the end")
 		}
 		if err == nil {
@@ -195,7 +196,7 @@ func (r *reader) block(n int64, blocks *block.Reader) error {
 	}
 	b, err := blocks.Next()
 	if err != nil {
-		return err
+		return wire.NoEnd(err)
 	}
 	if cost(b) != n {
 		return fmt.Errorf("%w: a batch of %d bytes was announced as %d", wire.ErrGarbled, cost(b), n)

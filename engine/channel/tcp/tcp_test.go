@@ -150,7 +150,7 @@ func TestWriterStaysInsideTheWindow(t *testing.T) {
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Next(t.Context()); err != io.EOF {
+	if _, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 }
@@ -166,7 +166,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if r.cut >= 0 && r.sent.Len()+len(b) > r.cut {
 		n, _ := r.Conn.Write(b[:r.cut-r.sent.Len()])
 		r.sent.Write(b[:n])
-		_ = r.Conn.Close()
+		_ = r.Close()
 		return n, errors.New("cut")
 	}
 	r.sent.Write(b)
@@ -422,7 +422,7 @@ func BenchmarkMillionRecords(b *testing.B) {
 				got := 0
 				for {
 					x, err := s.Next(b.Context())
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						break
 					}
 					if err != nil {

@@ -85,7 +85,7 @@ func shake(ctx context.Context, p *peer, k Key, token string) (int64, error) {
 	}
 	kind, body, err := p.in.Next()
 	if err != nil {
-		return 0, fmt.Errorf("%w: no answer: %w", channel.ErrPeerLost, err)
+		return 0, fmt.Errorf("%w: no answer: %w", channel.ErrPeerLost, wire.NoEnd(err))
 	}
 	switch kind {
 	case msgAccept:
@@ -240,7 +240,7 @@ func (w *writer) listen() {
 		if err != nil {
 			w.mu.Lock()
 			if w.err == nil && !w.gone {
-				w.err = lost(w.key, "%w", err)
+				w.err = lost(w.key, "its reader hung up: %w", wire.NoEnd(err))
 			}
 			w.mu.Unlock()
 			return

@@ -53,7 +53,7 @@ func Prefix(ctx context.Context, r job.BatchReader, stream string) (int, error) 
 	n := 0
 	for {
 		b, err := r.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) { // also wrapped: then a failure that looks like the end shows here
 			return n, nil
 		}
 		if err != nil {

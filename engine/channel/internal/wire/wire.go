@@ -51,6 +51,15 @@ func (b Body) Text(s string) Body {
 	return append(le.AppendUint16(b, uint16(len(s))), s...)
 }
 
+// NoEnd turns io.EOF into io.ErrUnexpectedEOF: for a message that had to come. An
+// error that wraps io.EOF could be taken for the end of a stream.
+func NoEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
 // Append appends a whole message to dst. The body must not exceed BodyMax.
 func Append(dst []byte, kind byte, body Body) []byte {
 	if len(body) > BodyMax {

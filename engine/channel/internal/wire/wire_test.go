@@ -17,7 +17,7 @@ func TestMessagesComeBackAndDamageDoesNot(t *testing.T) {
 			t.Fatal(kind, err)
 		}
 	}
-	if _, _, err := r.Next(); err != io.EOF {
+	if _, _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	for i := range 8 * len(good) {
