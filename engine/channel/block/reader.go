@@ -43,7 +43,7 @@ func (r *Reader) Next() (*job.Batch, error) {
 }
 
 func (r *Reader) next() (*job.Batch, int64, error) {
-	if n, err := io.ReadFull(r.r, r.head[:]); err == io.EOF { //nolint:errorlint // only the bare one is the end
+	if n, err := io.ReadFull(r.r, r.head[:]); err == io.EOF {
 		return nil, 0, err
 	} else if err != nil {
 		return nil, 0, cut(err, "header", n, HeaderBytes)

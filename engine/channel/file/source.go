@@ -133,7 +133,7 @@ func (r *runReader) Read(b []byte) (int, error) {
 	}
 	n, err := r.now.Read(b[:min(int64(len(b)), r.rest)])
 	r.rest -= int64(n)
-	if err == io.EOF { //nolint:errorlint // only the bare one is the end
+	if err == io.EOF {
 		err = nil
 		if r.rest > 0 {
 			err = io.ErrUnexpectedEOF
