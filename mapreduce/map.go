@@ -55,10 +55,14 @@ func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
 		batchMax: int(min(max(memory/4/int64(max(out.Partitions(), 1)), batchMin), job.BatchBytes)),
 	}
 	if j.Combine != nil {
-		e.table, e.tableMax = sorting.NewTable(j.Combine), memory/2
+		e.table, e.tableMax = sorting.NewTable(j.Combine), memory/tableShare
 	}
 	return e, nil
 }
+
+// tableShare is the part of a task's memory, one in so many, that a table gets:
+// while it grows, its old and its new memory are both there.
+const tableShare = 3
 
 // batchMin is the least size of a batch: below it the channel's cost per batch
 // would be felt.

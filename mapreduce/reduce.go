@@ -124,7 +124,7 @@ func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
 // reduceProgram is a reduce task.
 func (j Bytes) reduceProgram(out job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) (err error) {
-		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: memoryOf(n) / 2, Fold: j.Combine})
+		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: memoryOf(n) / tableShare, Fold: j.Combine})
 		defer func() { err = errors.Join(err, s.Close()) }()
 		if err := gather(ctx, n, s); err != nil {
 			return err

@@ -32,7 +32,7 @@ type entry struct {
 }
 
 const (
-	entryBytes = 32
+	entryBytes = 32 + 16 // and its ref when the table is sorted
 	slotsMin   = 1 << 10
 	// arenaMax keeps offsets within 32 bits. A larger pair is passed on unfolded.
 	arenaMax = math.MaxUint32
