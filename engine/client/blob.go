@@ -18,6 +18,9 @@ import (
 // chunkBytes is the size of the parts in which a blob is sent.
 const chunkBytes = 1 << 20
 
+// uploadCalls is how many times as long as a call a blob's way may take.
+const uploadCalls = 10
+
 func opener(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
@@ -32,7 +35,7 @@ func (c *Client) upload(ctx context.Context, hash string, open func() (io.ReadCl
 }
 
 func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, uploadCalls*c.options.Call)
 	defer cancel()
 	r, err := open()
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 // unary makes a call that may be made twice and returns its answer.
 func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (a A, err error) {
 	err = c.call(ctx, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
+		defer cancel()
 		a, err = method(ctx, q)
 		return err
 	})

@@ -40,6 +40,9 @@ type Options struct {
 	Connect time.Duration
 	// Reconnect bounds the wait for a manager that was there before; 2 min.
 	Reconnect time.Duration
+	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
+	// take ten times that.
+	Call time.Duration
 	// User is who asks; the user that runs the program.
 	User string
 }
@@ -85,6 +88,7 @@ func Dial(address string, o Options) (*Client, error) {
 	}
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
+	o.Call = cmp.Or(o.Call, time.Minute)
 	o.User = cmp.Or(o.User, currentUser())
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -125,7 +129,7 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) e
 	deadline := time.Now().Add(wait)
 	for {
 		err := do(ctx)
-		if err == nil || !isUnavailable(err) {
+		if err == nil || !isUnavailable(err) && !isSilent(ctx, err) {
 			c.heard.Store(true)
 			return plain(ctx, err)
 		}
@@ -147,6 +151,11 @@ func (c *Client) unreachable(waited time.Duration, err error) error {
 }
 
 func isUnavailable(err error) bool { return status.Code(err) == codes.Unavailable }
+
+// isSilent tells whether a try ended by its own bound, not by the caller's context.
+func isSilent(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded))
+}
 
 // plain turns a gRPC error into one in the manager's words.
 func plain(ctx context.Context, err error) error {

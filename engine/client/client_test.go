@@ -80,6 +80,11 @@ func (f *fake) Kill(_ context.Context, r *wire.JobRef) (*wire.Empty, error) {
 	return &wire.Empty{}, nil
 }
 
+func (f *fake) Jobs(ctx context.Context, _ *wire.JobsRequest) (*wire.JobsReply, error) {
+	<-ctx.Done() // as a stopped process: it takes the call and never answers
+	return nil, ctx.Err()
+}
+
 func (f *fake) Status(context.Context, *wire.StatusRequest) (*wire.JobStatus, error) {
 	return nil, status.Error(codes.NotFound, "there is no job-9")
 }
@@ -143,6 +148,18 @@ func TestNoManagerIsSaidWithTheRemedy(t *testing.T) {
 	defer c.Close()
 	if _, err := c.Jobs(t.Context(), true); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestManagerThatNeverAnswers(t *testing.T) {
+	address, _ := serve(t, newFake(), "127.0.0.1:0")
+	c, err := Dial(address, Options{Connect: 60 * time.Millisecond, Call: 30 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Jobs(t.Context(), true); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -87,6 +88,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) error {
 	lost := false
 	err := c.call(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
+		defer cancel()
 		if lost {
 			s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: job})
 			if err == nil && s.GetSummary().GetSubmitted() != 0 {
@@ -94,7 +97,7 @@ func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) err
 			}
 		}
 		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: job, Spec: spec})
-		lost = lost || isUnavailable(err)
+		lost = lost || isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded
 		return err
 	})
 	if lost && hasCode(err, codes.AlreadyExists) {
