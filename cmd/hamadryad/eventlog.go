@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+func (c *cli) logCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "log FILE...", Short: "Print event log files, or a folder of them, as lines of JSON", Args: cobra.MinimumNArgs(1),
+		Long: `Prints what reached the manager's core, one batch a line, each file's header
+first. The files are in the folder log below the manager's data folder; they may
+be read while the manager runs.`,
+		Example: "  hamadryad log hamadryad-data/manager/log\n  hamadryad log events-0000000000000001.log | jq 'select(.inputs[]?.submit)'",
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, path := range args {
+				files := []string{path}
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					if files, err = eventlog.Files(path); err != nil {
+						return err
+					}
+				}
+				for _, file := range files {
+					if err := c.printLog(file); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (c *cli) printLog(file string) error {
+	s, err := eventlog.ReadSegment(file)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(c.out)
+	err = out.Encode(struct {
+		File       string          `json:"file"`
+		Header     eventlog.Header `json:"header"`
+		Checkpoint int             `json:"checkpoint_bytes"`
+		First      uint64          `json:"first"`
+		Records    int             `json:"records"`
+		Closed     bool            `json:"closed"`
+		Torn       int64           `json:"torn_bytes"`
+	}{file, s.Header, len(s.Checkpoint), s.First, len(s.Records), s.Closed, s.Torn})
+	for i, record := range s.Records {
+		if err != nil {
+			return err
+		}
+		err = c.printBatch(out, s.First+uint64(i), record)
+	}
+	return err
+}
+
+func (c *cli) printBatch(out *json.Encoder, number uint64, record []byte) error {
+	batch := &wire.Batch{}
+	if err := proto.Unmarshal(record, batch); err != nil {
+		return fmt.Errorf("record %d is no batch: %w", number, err)
+	}
+	line := struct {
+		Number uint64            `json:"number"`
+		At     string            `json:"at"`
+		Inputs []json.RawMessage `json:"inputs"`
+		Answer any               `json:"decisions,omitempty"` // of the batch's last answer by the policy, readable
+	}{Number: number, At: time.Unix(0, batch.At).UTC().Format(time.RFC3339Nano)}
+	for _, in := range batch.Inputs {
+		if a := in.GetPolicyAnswer(); a != nil {
+			if d, err := policywire.DecodeDecisions(a.Decisions); err == nil {
+				line.Answer = d
+			}
+		}
+		b, err := shortJSON(in)
+		if err != nil {
+			return err
+		}
+		line.Inputs = append(line.Inputs, b)
+	}
+	return out.Encode(line)
+}

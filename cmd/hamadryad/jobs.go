@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (c *cli) submitCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "submit PROGRAM ARGS...",
+		Short: "Run a program that submits jobs",
+		Long: `Runs PROGRAM with HAMADRYAD_MANAGER set to the manager's address. The program is
+the job: it submits itself, follows the job and prints its results.`,
+		Example: "  hamadryad --manager 10.0.0.1:7070 submit ./wordcount /data/texts /data/out",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := exec.LookPath(args[0])
+			if err != nil {
+				return fmt.Errorf("%w: name an executable file, such as ./%s", err, args[0])
+			}
+			env := append(os.Environ(), client.AddressVariable+"="+c.manager)
+			return syscall.Exec(path, args, env)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // flags behind the program are the program's
+	return cmd
+}
+
+func (c *cli) jobsCommand() *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use: "jobs", Short: "List jobs", Args: cobra.NoArgs,
+		Example: "  hamadryad jobs\n  hamadryad jobs --all -o json | jq '.[] | select(.state==\"JOB_STATE_FAILED\")'",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withClient(func(cl *client.Client) error {
+				jobs, err := cl.Jobs(cmd.Context(), all)
+				if err != nil {
+					return err
+				}
+				if c.format == "json" {
+					return printMessages(c, jobs)
+				}
+				return c.printJobs(jobs)
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended")
+	return c.formatFlag(cmd)
+}
+
+func (c *cli) printJobs(jobs []*wire.JobSummary) error {
+	t := newTable(c.out, "JOB", "NAME", "USER", "POOL", "PRIORITY", "STATE", "DONE", "RUNNING", "AGE", "TOOK")
+	for _, j := range jobs {
+		took := "-"
+		if j.Ended != 0 {
+			took = span(time.Duration(j.Ended - j.Submitted))
+		}
+		t.row(scheduler.JobID(j.Job).String(), j.Name, orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority).String(), client.StateName(j.State),
+			fmt.Sprintf("%d/%d", j.GroupsFinished, j.Groups), count(j.GroupsRunning), ago(j.Submitted), took)
+	}
+	return t.end()
+}
+
+func jobArg(arg string) (uint64, error) {
+	id, err := scheduler.ParseJobID(arg)
+	return uint64(id), err
+}
+
+func (c *cli) statusCommand() *cobra.Command {
+	attempts := false
+	cmd := &cobra.Command{
+		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1),
+		Example: "  hamadryad status job-12\n  hamadryad status job-12 --attempts",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := jobArg(args[0])
+			if err != nil {
+				return err
+			}
+			return c.withClient(func(cl *client.Client) error {
+				s, err := cl.Status(cmd.Context(), id, attempts)
+				if err != nil {
+					return err
+				}
+				if c.format == "json" {
+					b, err := jsonOf(s)
+					if err != nil {
+						return err
+					}
+					return c.printJSON(b)
+				}
+				return c.printStatus(s)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&attempts, "attempts", false, "also each attempt")
+	return c.formatFlag(cmd)
+}
+
+func (c *cli) printStatus(s *wire.JobStatus) error {
+	j := s.Summary
+	fmt.Fprintf(c.out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), j.Name,
+		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
+	if f := s.Failure; f != nil {
+		fmt.Fprintf(c.out, "failure: %s\n", failureText(f))
+	}
+	for _, w := range s.Waiting {
+		fmt.Fprintf(c.out, "waits: %s\n", w)
+	}
+	for _, o := range s.Outputs {
+		fmt.Fprintf(c.out, "output: %s\n", o)
+	}
+	t := newTable(c.out, "STAGE", "NODES", "WAITING", "READY", "RUNNING", "SUSPENDED", "FINISHED", "FAILURES")
+	for _, st := range s.Stages {
+		t.row(st.Name, count(st.Nodes), count(st.Waiting), count(st.Ready), count(st.Running), count(st.Suspended), count(st.Finished), count(st.Failures))
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(c.out, "note: %s\n", n)
+	}
+	for _, k := range s.Counters {
+		fmt.Fprintf(c.out, "counter: %s = %d\n", k.Name, k.Value)
+	}
+	if len(s.Attempts) == 0 {
+		return nil
+	}
+	t = newTable(c.out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
+	for _, a := range s.Attempts {
+		took := "-"
+		if a.Started != 0 && a.Ended != 0 {
+			took = span(time.Duration(a.Ended - a.Started))
+		}
+		state := a.State
+		if a.Speculative {
+			state += " (speculative)"
+		}
+		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, ago(a.Started), took, a.Reason)
+	}
+	return t.end()
+}
+
+func failureText(f *wire.Failure) string {
+	var b strings.Builder
+	if f.Stage != "" {
+		fmt.Fprintf(&b, "stage %s, node %d: ", f.Stage, f.Index)
+	}
+	b.WriteString(f.Message)
+	if f.Record != "" {
+		fmt.Fprintf(&b, " (at %s)", f.Record)
+	}
+	if f.Stack != "" {
+		b.WriteString("\n" + f.Stack)
+	}
+	return b.String()
+}
+
+func (c *cli) killCommand() *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1),
+		Example: "  hamadryad kill job-12 --reason 'wrong input'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withClient(func(cl *client.Client) error {
+				var errs []error
+				for _, arg := range args {
+					id, err := jobArg(arg)
+					if err == nil {
+						err = cl.Kill(cmd.Context(), id, reason)
+					}
+					errs = append(errs, err)
+				}
+				return errors.Join(errs...)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; shown in the job's status")
+	return cmd
+}
+
+func (c *cli) moveCommand() *cobra.Command {
+	pool := ""
+	cmd := &cobra.Command{
+		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: cobra.ExactArgs(1),
+		Example: "  hamadryad move job-12 --pool research",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.update(cmd, args[0], &pool, nil)
+		},
+	}
+	cmd.Flags().StringVar(&pool, "pool", "", "the pool")
+	_ = cmd.MarkFlagRequired("pool")
+	return cmd
+}
+
+func (c *cli) priorityCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "set-priority JOB PRIORITY", Short: "Change a job's priority", Args: cobra.ExactArgs(2),
+		Example: "  hamadryad set-priority job-12 HIGH",
+		Long:    "Priorities are VERY_LOW, LOW, NORMAL, HIGH and VERY_HIGH, or a number: larger is more urgent, 0 is NORMAL.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := parsePriority(args[1])
+			if err != nil {
+				return err
+			}
+			return c.update(cmd, args[0], nil, &p)
+		},
+	}
+}
+
+func parsePriority(s string) (int32, error) {
+	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
+		return int32(n), nil
+	}
+	p, err := scheduler.ParsePriority(s)
+	return int32(p), err
+}
+
+func (c *cli) update(cmd *cobra.Command, job string, pool *string, priority *int32) error {
+	id, err := jobArg(job)
+	if err != nil {
+		return err
+	}
+	return c.withClient(func(cl *client.Client) error { return cl.Update(cmd.Context(), id, pool, priority) })
+}
+
+func (c *cli) logsCommand() *cobra.Command {
+	follow := false
+	cmd := &cobra.Command{
+		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1),
+		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound.",
+		Example: "  hamadryad logs job-12\n  hamadryad logs --follow 345",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var job, attempt uint64
+			var err error
+			if strings.HasPrefix(args[0], "job-") {
+				job, err = jobArg(args[0])
+			} else if attempt, err = strconv.ParseUint(strings.TrimPrefix(args[0], "attempt-"), 10, 64); err != nil {
+				err = fmt.Errorf("%q is neither a job, such as job-12, nor the number of an attempt", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return c.withClient(func(cl *client.Client) error {
+				last := uint64(0)
+				return cl.Logs(cmd.Context(), job, attempt, follow, func(chunk *wire.LogChunk) error {
+					if attempt == 0 && chunk.Attempt != last {
+						fmt.Fprintf(c.out, "==== attempt %d\n", chunk.Attempt)
+						last = chunk.Attempt
+					}
+					_, err := c.out.Write(chunk.Data)
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job or attempt ends")
+	return cmd
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (c *cli) launcherCommand() *cobra.Command {
+	f := &configured{}
+	child := &childFlags{}
+	cmd := &cobra.Command{
+		Use: "launcher", Short: "Run a launcher", Args: cobra.NoArgs,
+		Long: `Runs a launcher: the agent of one machine. It joins the manager with its slots
+and memory, starts and ends the workers that run jobs, and serves what they store.
+Launchers may come and go while jobs run.`,
+		Example: "  hamadryad launcher --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s := f.sources(cmd)
+			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
+				s.Flags["launcher.manager"] = c.manager
+			}
+			site, err := config.Load(s)
+			if err != nil {
+				return err
+			}
+			ctx, stop, err := child.begin(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer stop()
+			cfg := launcherConfig(site)
+			cfg.ExitWithParent = child.exitWithParent
+			cfg.Ready = func() { child.ready("joined") }
+			return launcher.Run(ctx, cfg)
+		},
+	}
+	f.configFlag(cmd)
+	f.keys = map[string]string{"manager": "launcher.manager"} // the flag is the root's
+	f.flag(cmd, "name", "launcher.name", "name, unique in the cluster")
+	f.flag(cmd, "host", "launcher.host", "name of the machine, as the places of input files spell it")
+	f.flag(cmd, "rack", "launcher.rack", "rack of the machine")
+	f.flag(cmd, "slots", "launcher.slots", "slots: a number, or kinds such as map=4,reduce=2")
+	f.flag(cmd, "memory", "launcher.memory", "memory for all workers, such as 16GiB")
+	f.flag(cmd, "data", "launcher.data", "folder for its data")
+	f.flag(cmd, "cache", "launcher.cache", "folder for programs; launchers of a machine may share it")
+	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
+	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
+	child.add(cmd)
+	return cmd
+}
+
+func isManagerVariable(v string) bool { return len(v) > 18 && v[:18] == "HAMADRYAD_MANAGER=" }
+
+func launcherConfig(c *config.Config) launcher.Config {
+	l := c.Launcher
+	cfg := launcher.Config{
+		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory),
+		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
+		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Log: logger(c.Log),
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.Slots)) {
+		cfg.Slots = append(cfg.Slots, scheduler.SlotCount{Kind: kind, Count: l.Slots[kind]})
+	}
+	return cfg
+}

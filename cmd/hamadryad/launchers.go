@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+)
+
+func (c *cli) launchersCommand() *cobra.Command {
+	return c.formatFlag(&cobra.Command{
+		Use: "launchers", Short: "List launchers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withClient(func(cl *client.Client) error {
+				list, err := cl.Launchers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if c.format == "json" {
+					return printMessages(c, list)
+				}
+				t := newTable(c.out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "RUNNING", "SUSPENDED")
+				for _, l := range list {
+					t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
+						bytesText(l.Memory), bytesText(l.MemoryFree), count(l.Running), count(l.Suspended))
+				}
+				return t.end()
+			})
+		},
+	})
+}
+
+func (c *cli) drainCommand() *cobra.Command {
+	end := false
+	cmd := &cobra.Command{
+		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1),
+		Long:    "What runs on the launcher goes on; when \"hamadryad launchers\" shows it drained it can be stopped.",
+		Example: "  hamadryad drain node-7\n  hamadryad drain node-7 --end",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withClient(func(cl *client.Client) error { return cl.Drain(cmd.Context(), args[0], !end) })
+		},
+	}
+	cmd.Flags().BoolVar(&end, "end", false, "let new work come again")
+	return cmd
+}

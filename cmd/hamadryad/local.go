@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/mem"
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/launcher"
+)
+
+// readyTimeout bounds the start of a local cluster.
+const readyTimeout = time.Minute
+
+// localOptions are the flags of local.
+type localOptions struct {
+	config    string
+	launchers int
+	slots     string
+	memory    string
+	data      string
+	policy    string
+	logLevel  string
+}
+
+func (c *cli) localCommand() *cobra.Command {
+	var o localOptions
+	cmd := &cobra.Command{
+		Use:   "local [flags] [-- PROGRAM ARGS...]",
+		Short: "Run a whole cluster on this machine, for one program or until stopped",
+		Long: `Starts a manager, its policy plug-in and launchers as processes of this machine,
+on free ports of loopback, and waits until they are ready. Then it runs PROGRAM with
+HAMADRYAD_MANAGER set, ends everything when PROGRAM ends, and exits with its exit
+code. Without PROGRAM it prints the manager's address and stays until it is stopped.
+
+It is the same code as a cluster of many machines. A part that dies is started again.`,
+		Example: `  hamadryad local -- ./wordcount --top 10 ~/texts /tmp/out
+  hamadryad local --launchers 4 --slots 2 --data /tmp/cluster -- ./wordcount ~/texts /tmp/out
+  hamadryad local --policy fair --launchers 2`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.runLocal(cmd.Context(), o, args) },
+	}
+	cmd.Flags().StringVar(&o.config, "config", os.Getenv("HAMADRYAD_CONFIG"), "configuration file; addresses and folders of it are not used")
+	cmd.Flags().IntVarP(&o.launchers, "launchers", "l", 1, "number of launchers")
+	cmd.Flags().StringVarP(&o.slots, "slots", "s", "", "slots of each launcher, such as 2 or map=2,reduce=1; one a core when left out")
+	cmd.Flags().StringVar(&o.memory, "memory", "", "memory of each launcher, such as 4GiB; a fair part of the machine's when left out")
+	cmd.Flags().StringVarP(&o.data, "data", "d", "", "folder for all data, kept afterwards; a temporary one when left out")
+	cmd.Flags().StringVar(&o.policy, "policy", "", "scheduling policy: a name, or the path of a plug-in")
+	cmd.Flags().StringVar(&o.logLevel, "log-level", "info", "of manager and launchers: debug, info, warn or error")
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// launchersMax keeps a slip of the finger from filling the machine with processes.
+const launchersMax = 256
+
+func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (err error) {
+	if o.launchers < 1 || o.launchers > launchersMax {
+		return fmt.Errorf("--launchers %d: use 1 to %d", o.launchers, launchersMax)
+	}
+	if len(program) > 0 {
+		if program[0], err = exec.LookPath(program[0]); err != nil {
+			return fmt.Errorf("%w: name an executable file", err)
+		}
+	}
+	cleanup, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	l := newLocal(o.data)
+	defer l.stop()
+	start, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	address, err := l.start(start, o)
+	if err == nil {
+		err = waitForPolicy(start, address)
+	}
+	if err != nil {
+		return l.explain(err)
+	}
+	if len(program) > 0 {
+		return l.run(address, program)
+	}
+	fmt.Fprintf(c.out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s\n\n  export %s=%s\n\nctrl-C ends it\n",
+		o.launchers, address, o.data, client.AddressVariable, address)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-l.broken:
+		return l.explain(err)
+	}
+}
+
+// prepare makes the data folder and fills in what was left out.
+func (o *localOptions) prepare() (cleanup func(), err error) {
+	cleanup = func() {}
+	if o.data == "" {
+		if o.data, err = os.MkdirTemp("", "hamadryad-local-"); err != nil {
+			return cleanup, err
+		}
+		dir := o.data
+		cleanup = func() { os.RemoveAll(dir) }
+	}
+	if o.data, err = filepath.Abs(o.data); err != nil {
+		return cleanup, err
+	}
+	if err := os.MkdirAll(o.data, 0o700); err != nil {
+		return cleanup, err
+	}
+	if o.memory == "" {
+		machine, err := mem.VirtualMemory()
+		if err != nil {
+			return cleanup, fmt.Errorf("this machine's memory: %w; give --memory", err)
+		}
+		o.memory = fmt.Sprint(int64(float64(machine.Total)*launcher.MemoryShare) / int64(o.launchers))
+	}
+	return cleanup, nil
+}
+
+// start brings the processes up and returns the manager's address.
+func (l *local) start(ctx context.Context, o localOptions) (string, error) {
+	base := []string{"--log-level", o.logLevel, "--exit-with-parent", "--ready-fd", "3"}
+	if o.config != "" {
+		base = append(base, "--config", o.config)
+	}
+	address, err := l.child(ctx, "manager", func(address string) []string {
+		if address == "" {
+			address = "127.0.0.1:0" // a manager that is started again takes the address it had
+		}
+		args := append([]string{"manager", "--listen", address, "--http", "127.0.0.1:0", "--data", filepath.Join(l.data, "manager")}, base...)
+		switch {
+		case filepath.Base(o.policy) != o.policy:
+			args = append(args, "--policy-path", o.policy)
+		case o.policy != "":
+			args = append(args, "--policy", o.policy)
+		}
+		return args
+	})
+	if err != nil {
+		return "", err
+	}
+	type result struct{ err error }
+	results := make(chan result, o.launchers)
+	for i := range o.launchers {
+		name := fmt.Sprintf("launcher-%d", i+1)
+		go func() {
+			_, err := l.child(ctx, name, func(string) []string {
+				args := append([]string{"--manager", address, "launcher", "--name", name, "--memory", o.memory,
+					"--data", filepath.Join(l.data, name), "--cache", filepath.Join(l.data, "cache")}, base...)
+				if o.slots != "" {
+					args = append(args, "--slots", o.slots)
+				}
+				return args
+			})
+			results <- result{err}
+		}()
+	}
+	var errs []error
+	for range o.launchers {
+		errs = append(errs, (<-results).err)
+	}
+	return address, errors.Join(errs...)
+}
+
+// waitForPolicy waits until a policy decides.
+func waitForPolicy(ctx context.Context, address string) error {
+	cl, err := client.Dial(address, client.Options{})
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for {
+		r, err := cl.Policy(ctx)
+		if err != nil {
+			return err
+		}
+		if r.State == "running" || r.State == "fallback" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, r.Problem)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

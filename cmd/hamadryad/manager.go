@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/plugins/fifo"
+)
+
+func (c *cli) managerCommand() *cobra.Command {
+	f := &configured{}
+	child := &childFlags{}
+	cmd := &cobra.Command{
+		Use: "manager", Short: "Run a manager", Args: cobra.NoArgs,
+		Long: `Runs the manager: it takes in jobs, asks the policy what runs where, and tells
+the launchers. It keeps its state in the data folder and goes on from there after
+a restart. It listens on loopback unless told otherwise.
+
+The configuration file is watched: a changed policy, or changed settings of it or
+of the section core, take effect at once; a file with mistakes changes nothing.`,
+		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runManager(cmd.Context(), f.sources(cmd), child)
+		},
+	}
+	f.configFlag(cmd)
+	f.flag(cmd, "listen", "manager.listen", "address to listen on")
+	f.flag(cmd, "http", "manager.http", "address of /metrics")
+	f.flag(cmd, "data", "manager.data", "folder for its data")
+	f.flag(cmd, "policy", "policy.name", "scheduling policy")
+	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
+	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
+	child.add(cmd)
+	return cmd
+}
+
+func runManager(ctx context.Context, s config.Sources, child *childFlags) error {
+	site, err := loadSite(s)
+	if err != nil {
+		return err
+	}
+	ctx, stop, err := child.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	log := logger(site.Log)
+	updates := make(chan manager.Update)
+	go watchConfig(ctx, s, site, updates, log)
+	m := site.Manager
+	return manager.Run(ctx, manager.Config{
+		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
+		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
+		BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
+		Core: site.core, Policy: site.policy, Fallback: fifo.New, Updates: updates, Log: log,
+		Ready: func(grpc, http string) { child.ready(grpc) },
+	})
+}
+
+// watchConfig hands changes of the configuration on. One with mistakes changes
+// nothing and says why.
+func watchConfig(ctx context.Context, s config.Sources, now *site, updates chan<- manager.Update, log *slog.Logger) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	var watched atomic.Pointer[[]string]
+	watched.Store(&now.Watched)
+	config.Watch(ctx, func() []string { return *watched.Load() }, hangups, func() {
+		changed, err := loadSite(s)
+		if err != nil {
+			log.Error("the changed configuration has mistakes: nothing is changed", "error", err)
+			return
+		}
+		watched.Store(&changed.Watched)
+		log.Info("the configuration changed", "file", s.File)
+		select {
+		case updates <- manager.Update{Core: changed.core, Policy: changed.policy}:
+		case <-ctx.Done():
+		}
+	}, log)
+}
+
+// childFlags are how "hamadryad local" runs its parts.
+type childFlags struct {
+	readyFD        int
+	exitWithParent bool
+}
+
+func (f *childFlags) add(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.readyFD, "ready-fd", 0, "file descriptor to which a line goes when it is ready")
+	cmd.Flags().BoolVar(&f.exitWithParent, "exit-with-parent", false, "end when the parent process ends")
+	_ = cmd.Flags().MarkHidden("ready-fd")
+	_ = cmd.Flags().MarkHidden("exit-with-parent")
+}
+
+// ready says that it is, once.
+func (f *childFlags) ready(text string) {
+	if f.readyFD <= 0 {
+		return
+	}
+	w := os.NewFile(uintptr(f.readyFD), "ready")
+	fmt.Fprintln(w, text)
+	w.Close()
+	f.readyFD = 0
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// jsonOf writes a message as one line of JSON, the same bytes for the same message.
+func jsonOf(m proto.Message) (json.RawMessage, error) { return marshalJSON(m, true) }
+
+// shortJSON is jsonOf without what has its default value.
+func shortJSON(m proto.Message) (json.RawMessage, error) { return marshalJSON(m, false) }
+
+func marshalJSON(m proto.Message, defaults bool) (json.RawMessage, error) {
+	b, err := protojson.MarshalOptions{EmitDefaultValues: defaults, UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer // protojson varies its blanks on purpose
+	err = json.Compact(&compact, b)
+	return compact.Bytes(), err
+}
+
+// printJSON writes values as one JSON array, or one value as it is.
+func (c *cli) printJSON(v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.out, "%s\n", b)
+	return err
+}
+
+// printMessages writes messages as a JSON array.
+func printMessages[M proto.Message](c *cli, list []M) error {
+	all := make([]json.RawMessage, 0, len(list))
+	for _, m := range list {
+		b, err := jsonOf(m)
+		if err != nil {
+			return err
+		}
+		all = append(all, b)
+	}
+	return c.printJSON(all)
+}
+
+// table prints columns in line.
+type table struct {
+	w *tabwriter.Writer
+}
+
+func newTable(out io.Writer, heads ...string) *table {
+	t := &table{tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)}
+	t.row(heads...)
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+}
+
+func (t *table) end() error { return t.w.Flush() }
+
+func count[N ~uint32 | ~uint64 | ~int | ~int32 | ~int64](n N) string {
+	return strconv.FormatInt(int64(n), 10)
+}
+
+// ago writes a time in nanoseconds since the epoch as an age.
+func ago(at int64) string {
+	if at == 0 {
+		return "-"
+	}
+	return span(time.Since(time.Unix(0, at)))
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func bytesText(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return strconv.FormatInt(n, 10)
+	}
+	v, i := float64(n)/1024, 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	return fmt.Sprintf("%.1f%ciB", v, units[i])
+}
+
+func slotsText(slots []*wire.Slots) string {
+	var parts []string
+	for _, s := range slots {
+		parts = append(parts, fmt.Sprintf("%s=%d", s.Kind, s.Count))
+	}
+	return strings.Join(parts, ",")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+)
+
+// Exit codes: those of engine/app, so that scripts need to know one set.
+const (
+	exitFailed      = 1
+	exitRefused     = 2
+	exitUnreachable = 3
+)
+
+// exitCode is an error that only sets the exit code: everything was said.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// cli is what the commands share.
+type cli struct {
+	manager string
+	format  string
+	out     io.Writer
+	errors  io.Writer
+}
+
+func execute(ctx context.Context, args []string) int {
+	c := &cli{out: os.Stdout, errors: os.Stderr}
+	root := c.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintln(c.errors, "hamadryad:", err)
+	var refused *client.Error
+	switch {
+	case errors.Is(err, client.ErrUnreachable):
+		return exitUnreachable
+	case errors.As(err, &refused):
+		return exitRefused
+	}
+	return exitFailed
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hamadryad",
+		Short: "Run data-parallel jobs on one machine or many",
+		Long: `Hamadryad runs data-parallel jobs: graphs of programs joined by channels. A
+manager decides what runs where, as its scheduling policy says; launchers run it.`,
+		Example: `  # A whole cluster for one program, on this machine, gone when it ends:
+  hamadryad local -- ./wordcount ~/texts /tmp/out
+
+  # A cluster on this machine that stays:
+  hamadryad local --launchers 4 --slots 2
+
+  # A cluster on many: a manager here, a launcher on each machine.
+  hamadryad manager --listen 10.0.0.1:7070
+  hamadryad launcher --manager 10.0.0.1:7070 --bind 10.0.0.2
+
+  # See what happens:
+  export HAMADRYAD_MANAGER=10.0.0.1:7070
+  hamadryad jobs
+  hamadryad status job-12`,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.PersistentFlags().StringVar(&c.manager, "manager", cmp.Or(os.Getenv(client.AddressVariable), "127.0.0.1:7070"),
+		"address of the manager; $"+client.AddressVariable+" sets it too")
+	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
+		c.jobsCommand(), c.statusCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(),
+		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.logCommand(), c.configCommand(), c.versionCommand())
+	return root
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprintln(c.out, "hamadryad", version())
+			return nil
+		},
+	}
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v, revision := info.Main.Version, ""
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			revision = " " + s.Value
+		}
+	}
+	return v + revision + " " + info.GoVersion
+}
+
+// dial connects to the manager.
+func (c *cli) dial() (*client.Client, error) { return client.Dial(c.manager, client.Options{}) }
+
+// withClient runs do with a connection.
+func (c *cli) withClient(do func(*client.Client) error) error {
+	cl, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return do(cl)
+}
+
+// formatFlag adds -o to a command that prints.
+func (c *cli) formatFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if c.format != "table" && c.format != "json" {
+			return fmt.Errorf("-o %s: it is table or json", c.format)
+		}
+		return nil
+	}
+	return cmd
+}

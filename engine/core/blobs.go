@@ -1,0 +1,11 @@
+package core
+
+// Blobs lists the hashes of the programs and plans that live jobs need, in no
+// particular order and some more than once.
+func (c *Core) Blobs() []string {
+	var hashes []string
+	for j := range c.jobs.all() {
+		hashes = append(hashes, j.spec.GetProgram(), j.spec.GetPlan())
+	}
+	return hashes
+}

@@ -1,0 +1,111 @@
+package manager
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func hashOf(data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return hex.EncodeToString(sum[:])
+}
+
+func put(b *blobs, hash, data string) error {
+	u, err := b.begin(hash)
+	if err != nil {
+		return err
+	}
+	if err := u.write([]byte(data)); err != nil {
+		u.abort()
+		return err
+	}
+	return u.finish()
+}
+
+func newBlobs(t *testing.T, max int64, needed ...string) *blobs {
+	t.Helper()
+	b, err := openBlobs(t.TempDir(), max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.needed = func() (map[string]bool, error) {
+		m := map[string]bool{}
+		for _, n := range needed {
+			m[hashOf(n)] = true
+		}
+		return m, nil
+	}
+	return b
+}
+
+func TestBlobsAreVerified(t *testing.T) {
+	b := newBlobs(t, 1000)
+	if err := put(b, hashOf("program"), "damaged"); err == nil || !strings.Contains(err.Error(), "send it again") {
+		t.Fatal(err)
+	}
+	if b.has(hashOf("program")) || b.total != 0 {
+		t.Fatal("what was damaged is kept")
+	}
+	if err := put(b, "../../etc/passwd", "x"); err == nil {
+		t.Fatal("a path was taken for a hash")
+	}
+	for range 2 {
+		if err := put(b, hashOf("program"), "program"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := b.reader(hashOf("program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if data, err := io.ReadAll(r); err != nil || string(data) != "program" || b.total != 7 {
+		t.Fatalf("%q %v, %d bytes in all", data, err, b.total)
+	}
+}
+
+func TestBlobsOutliveTheManager(t *testing.T) {
+	b := newBlobs(t, 1000)
+	if err := put(b, hashOf("a"), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.begin(hashOf("b")); err != nil { // cut off
+		t.Fatal(err)
+	}
+	again, err := openBlobs(b.folder, 1000)
+	if err != nil || !again.has(hashOf("a")) || again.total != 1 {
+		t.Fatalf("%+v %v", again, err)
+	}
+	if entries, _ := os.ReadDir(b.folder); len(entries) != 1 {
+		t.Fatalf("%d files are left", len(entries))
+	}
+}
+
+func TestBlobsMakeRoomWithoutWhatIsNeeded(t *testing.T) {
+	b := newBlobs(t, 10, "needed")
+	age := func(data string) { b.kept[hashOf(data)].used = time.Now().Add(-2 * blobGrace) }
+	for _, data := range []string{"needed", "old"} {
+		if err := put(b, hashOf(data), data); err != nil {
+			t.Fatal(err)
+		}
+		age(data)
+	}
+	if err := put(b, hashOf("new1"), "new1"); err != nil {
+		t.Fatal(err)
+	}
+	if b.has(hashOf("old")) || !b.has(hashOf("needed")) {
+		t.Fatal("the wrong one went")
+	}
+	if err := put(b, hashOf("new2"), "new2"); err == nil || !strings.Contains(err.Error(), "manager.programs") {
+		t.Fatalf("over the bound, with nothing that may go: %v", err)
+	}
+	if _, err := b.reader(hashOf("old")); !errors.Is(err, errBlobMissing) {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,230 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// joinTimeout bounds the wait for a launcher's first message.
+	joinTimeout = 10 * time.Second
+	// blobChunkBytes is the size of the parts in which a blob is sent.
+	blobChunkBytes = 256 << 10
+	// Bounds of what a launcher says of itself.
+	nameBytesMax     = 256
+	slotKindsMax     = 64
+	slotsMax         = 100_000
+	inventoryMaxSize = 1 << 20
+)
+
+// launcherServer is the service that launchers talk to.
+type launcherServer struct {
+	rpc.UnimplementedLaunchersServer
+	m *manager
+}
+
+// Connect is one launcher's stream, from its join to its end.
+func (s *launcherServer) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) error {
+	join, err := firstMessage(stream)
+	if err != nil {
+		return err
+	}
+	if err := checkJoin(join); err != nil {
+		return refuse(stream, err)
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	session := newSession(join, cancel)
+	if err := s.m.launchers.claim(session); err != nil {
+		return refuse(stream, err)
+	}
+	defer func() {
+		if s.m.launchers.released(session) {
+			s.m.log.Info("a launcher's stream ended", "launcher", join.Name)
+		}
+	}()
+	if err := s.m.driver.put(ctx, entry{inputs: []*wire.Input{{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: join}}}}}); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	received := make(chan error, 1)
+	go func() { received <- s.receive(ctx, stream, session) }()
+	return s.transmit(ctx, stream, session, received)
+}
+
+// firstMessage waits for the join. A stream that never says anything ends with
+// its connection or at joinTimeout.
+func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) (*wire.Join, error) {
+	type first struct {
+		m   *wire.FromLauncher
+		err error
+	}
+	got := make(chan first, 1)
+	go func() {
+		m, err := stream.Recv()
+		got <- first{m, err}
+	}()
+	select {
+	case f := <-got:
+		if f.err != nil {
+			return nil, f.err
+		}
+		if f.m.Join == nil {
+			return nil, status.Error(codes.InvalidArgument, "the first message of a launcher must carry its join")
+		}
+		return f.m.Join, nil
+	case <-time.After(joinTimeout):
+		return nil, status.Error(codes.DeadlineExceeded, "no join came")
+	}
+}
+
+func refuse(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], why error) error {
+	_ = stream.Send(&wire.ToLauncher{Welcome: &wire.Welcome{Refused: why.Error()}})
+	return status.Error(codes.FailedPrecondition, why.Error())
+}
+
+// checkJoin refuses what could not be told apart or counted later.
+func checkJoin(j *wire.Join) error {
+	switch {
+	case j.Name == "" || len(j.Name) > nameBytesMax || len(j.Host) > nameBytesMax || len(j.Rack) > nameBytesMax:
+		return fmt.Errorf("a launcher needs a name, and name, host and rack have at most %d bytes each", nameBytesMax)
+	case j.Incarnation == 0:
+		return errors.New("a launcher needs an incarnation larger than 0")
+	case len(j.Slots) > slotKindsMax:
+		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
+	case j.Memory < 0:
+		return errors.New("a launcher's memory can't be negative")
+	case len(j.Attempts) > inventoryMaxSize || len(j.Stored) > inventoryMaxSize:
+		return fmt.Errorf("a launcher's inventory has at most %d entries", inventoryMaxSize)
+	}
+	seen := map[string]bool{}
+	for _, s := range j.Slots {
+		if s.Kind == "" || len(s.Kind) > nameBytesMax || seen[s.Kind] || s.Count > slotsMax {
+			return fmt.Errorf("%d slots of kind %q: each kind has a name, stands once and has at most %d slots", s.Count, s.Kind, slotsMax)
+		}
+		seen[s.Kind] = true
+	}
+	return nil
+}
+
+// receive passes reports on until the stream ends.
+func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		session.hear(m.Heartbeat)
+		inputs := s.inputs(m.Reports, session)
+		if len(inputs) == 0 {
+			continue
+		}
+		if err := s.m.driver.put(ctx, entry{inputs: inputs}); err != nil {
+			return err
+		}
+	}
+}
+
+// inputs makes inputs of reports. Progress that no policy asked for stays here.
+func (s *launcherServer) inputs(reports []*wire.Report, session *session) []*wire.Input {
+	id := s.m.launchers.idOf(session)
+	if id == 0 {
+		return nil // reports before the welcome: they are sent again
+	}
+	inputs := make([]*wire.Input, 0, len(reports))
+	for _, r := range reports {
+		if r.Incarnation != session.join.Incarnation || r.What == nil {
+			continue
+		}
+		if _, ok := r.What.(*wire.Report_Progress); ok && !s.m.supervisor.wantsProgress() {
+			continue
+		}
+		if ended := r.GetEnded(); ended != nil {
+			s.m.stats.work(ended.Work)
+		}
+		inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(id), Report: r}}})
+	}
+	return inputs
+}
+
+// idOf returns the id under which the core let the session's launcher in.
+func (l *launchers) idOf(s *session) scheduler.LauncherID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.byName[s.join.Name]; r != nil && r.session == s {
+		return r.id
+	}
+	return 0
+}
+
+// transmit sends what is queued until the stream ends.
+func (s *launcherServer) transmit(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session, received <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return status.Error(codes.Unavailable, context.Cause(ctx).Error())
+		case err := <-received:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-s.m.stopping:
+			return status.Error(codes.Unavailable, errStopping.Error())
+		case <-session.wake:
+		}
+		for m := session.next(); m != nil; m = session.next() {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+			if m.Welcome.GetRefused() != "" {
+				return status.Error(codes.FailedPrecondition, m.Welcome.Refused)
+			}
+		}
+	}
+}
+
+// welcome answers a join when the core has decided.
+func (m *manager) welcome(w core.Welcome) {
+	m.launchers.welcomed(w, &wire.Welcome{
+		Term: m.life.term, LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.identity,
+	})
+}
+
+// FetchBlob sends a program or a plan.
+func (s *launcherServer) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
+	r, err := s.m.blobs.reader(q.Hash)
+	if errors.Is(err, errBlobMissing) {
+		return status.Errorf(codes.NotFound, "the manager has no program or plan with SHA-256 %.64q: submit the job again", q.Hash)
+	}
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	defer r.Close()
+	for first := q.Hash; ; first = "" {
+		chunk := &wire.BlobChunk{Hash: first, Data: make([]byte, blobChunkBytes)}
+		n, err := io.ReadFull(r, chunk.Data)
+		chunk.Data = chunk.Data[:n]
+		if n > 0 || first != "" {
+			if err := stream.Send(chunk); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return status.Error(codes.Internal, err.Error())
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package manager
+
+import "sync"
+
+// hold keeps what is to be done until the log says that its cause is durable.
+// Deeds run in the order in which they were added, one at a time, and must not
+// block.
+type hold struct {
+	mu      sync.Mutex
+	durable uint64
+	waiting []deeds
+	busy    bool // a goroutine runs deeds
+}
+
+// deeds are to be done when record seq is durable.
+type deeds struct {
+	seq uint64
+	do  func()
+}
+
+// add runs do when record seq is durable, at once if it is.
+func (h *hold) add(seq uint64, do func()) {
+	h.mu.Lock()
+	h.waiting = append(h.waiting, deeds{seq, do})
+	h.release()
+}
+
+// reached says that all records up to seq are durable.
+func (h *hold) reached(seq uint64) {
+	h.mu.Lock()
+	h.durable = max(h.durable, seq)
+	h.release()
+}
+
+// release runs what is due, unlocks, and leaves it to the goroutine that is
+// already at it, if there is one: deeds keep their order.
+func (h *hold) release() {
+	defer h.mu.Unlock()
+	if h.busy {
+		return
+	}
+	h.busy = true
+	for len(h.waiting) > 0 && h.waiting[0].seq <= h.durable {
+		do := h.waiting[0].do
+		h.waiting[0].do = nil
+		h.waiting = h.waiting[1:]
+		h.mu.Unlock()
+		do()
+		h.mu.Lock()
+	}
+	h.busy = false
+}

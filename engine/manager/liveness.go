@@ -1,0 +1,113 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+const (
+	// livenessEvery is how often launchers' signs of life are looked at, and how
+	// often one whose stream ended is dialled.
+	livenessEvery = 100 * time.Millisecond
+	// redialTimeout bounds one such dial.
+	redialTimeout = 2 * time.Second
+)
+
+// liveness judges which launchers are lost: at once when a stream ended and
+// nobody listens at the launcher's HTTP address any more, which is what the end
+// of its process looks like; else after lostAfter of silence.
+type liveness struct {
+	launchers *launchers
+	lostAfter time.Duration
+	put       func(context.Context, entry) error
+	dial      func(ctx context.Context, address string) error
+	log       *slog.Logger
+}
+
+func (v *liveness) run(ctx context.Context) {
+	tick := time.NewTicker(livenessEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, loss := range v.look(ctx) {
+			if v.put(ctx, loss) != nil {
+				return
+			}
+		}
+	}
+}
+
+// look goes through all records once.
+func (v *liveness) look(ctx context.Context) []entry {
+	l := v.launchers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var losses []entry
+	for _, r := range l.byName {
+		if r.lost || r.id == 0 {
+			continue
+		}
+		heard := r.heard
+		if r.session != nil {
+			heard = r.session.lastHeard()
+		}
+		switch silent := time.Since(heard); {
+		case silent > v.lostAfter:
+			losses = append(losses, v.lose(r, fmt.Sprintf("nothing was heard of it for %v", v.lostAfter)))
+		case r.session == nil && r.http != "" && !r.dialing:
+			r.dialing = true
+			go v.redial(ctx, r, r.incarnation, r.http)
+		}
+	}
+	return losses
+}
+
+// lose is called with the table locked.
+func (v *liveness) lose(r *launcherRecord, reason string) entry {
+	v.log.Warn("a launcher is lost", "launcher", r.name, "reason", reason)
+	r.lost = true
+	if r.session != nil {
+		r.session.cancel(errors.New(reason))
+	} else {
+		v.launchers.forget(r)
+	}
+	return entry{inputs: []*wire.Input{{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
+		Launcher: uint64(r.id), Incarnation: r.incarnation, Reason: reason,
+	}}}}}
+}
+
+// redial tries whether the launcher's process is still there.
+func (v *liveness) redial(ctx context.Context, r *launcherRecord, incarnation uint64, address string) {
+	err := v.dial(ctx, address)
+	l := v.launchers
+	l.mu.Lock()
+	r.dialing = false
+	if !errors.Is(err, unix.ECONNREFUSED) || r.session != nil || r.lost || r.incarnation != incarnation {
+		l.mu.Unlock()
+		return
+	}
+	loss := v.lose(r, "its process has ended: nobody listens at "+address)
+	l.mu.Unlock()
+	_ = v.put(ctx, loss) // fails only when the manager ends
+}
+
+func dialTCP(ctx context.Context, address string) error {
+	d := net.Dialer{Timeout: redialTimeout}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err == nil {
+		conn.Close()
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// life is what a manager begins with.
+type life struct {
+	core     *core.Core
+	identity string // of the data, the same in all lives
+	term     uint64 // one more than in the life before
+	last     scheduler.Time
+}
+
+// restore brings the core to where it was when the last life ended. The actions
+// of replayed batches are not done again: they were done, or their cause never
+// got out, and what matters of them is sent again when launchers join.
+func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
+	if s == nil {
+		return &life{core: core.New(settings), identity: rand.Text(), term: 1}, nil
+	}
+	if s.Header.Core != core.Version && len(s.Records) > 0 {
+		return nil, fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen: "+
+			"start the old program once more on this data and stop it with SIGTERM, so that it leaves a clean end", s.Path, s.Header.Core, core.Version)
+	}
+	l := &life{identity: s.Header.Identity, term: s.Header.Term + 1}
+	var err error
+	if l.core, err = core.Restore(s.Checkpoint); err != nil {
+		return nil, fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", s.Path, err)
+	}
+	for i, record := range s.Records {
+		batch := &wire.Batch{}
+		if err := proto.Unmarshal(record, batch); err != nil {
+			return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", s.Path, s.First+uint64(i), err)
+		}
+		l.core.Step(batch)
+		l.last = scheduler.Time(batch.At)
+	}
+	l.last = max(l.last, scheduler.Time(s.Header.Created))
+	return l, nil
+}
+
+// open restores the core from the data folder and begins a new term.
+func open(o eventlog.Options, settings core.Settings) (*eventlog.Log, *life, error) {
+	log, err := eventlog.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := restore(log.Recovered(), settings)
+	if err == nil {
+		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term}, l.core.Checkpoint())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, l, nil
+}
+
+// opening are the first inputs of a term.
+func (l *life) opening(settings core.Settings) []*wire.Input {
+	settings.TokenSeed = l.identity
+	return []*wire.Input{
+		{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: settings.JSON()}}},
+		{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: l.term}}},
+	}
+}

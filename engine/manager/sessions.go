@@ -1,0 +1,269 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// commandsMax and commandBytesMax bound what waits to be sent to one launcher.
+	// A launcher that is slower is cut off; it joins anew with its inventory, which
+	// costs less than what it has missed.
+	commandsMax     = 1 << 16
+	commandBytesMax = 256 << 20
+	// messageBytes is how much goes into one message, about.
+	messageBytes = 1 << 20
+	// aliveBeats is after how many heartbeats without a sign a launcher's name may
+	// be taken by a new incarnation though its stream still stands.
+	aliveBeats = 4
+)
+
+// session is one launcher's stream.
+type session struct {
+	join   *wire.Join
+	cancel context.CancelCauseFunc // ends the stream
+	wake   chan struct{}           // capacity 1: something to send
+
+	mu       sync.Mutex
+	welcome  *wire.Welcome // to be sent first
+	commands []*wire.Command
+	bytes    int
+	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
+	heard    time.Time
+}
+
+func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
+	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now()}
+}
+
+func (s *session) hear(beat *wire.Heartbeat) {
+	s.mu.Lock()
+	s.heard = time.Now()
+	if beat != nil {
+		s.ack = &wire.HeartbeatAck{Seq: beat.Seq}
+	}
+	s.mu.Unlock()
+	if beat != nil {
+		s.nudge()
+	}
+}
+
+func (s *session) lastHeard() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
+}
+
+func (s *session) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send queues a command. It never blocks.
+func (s *session) send(c *wire.Command) {
+	s.mu.Lock()
+	s.commands = append(s.commands, c)
+	s.bytes += proto.Size(c)
+	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
+	s.mu.Unlock()
+	if over {
+		s.cancel(errors.New("the launcher takes its commands too slowly: it is cut off and has to join anew"))
+		return
+	}
+	s.nudge()
+}
+
+// next takes what is to be sent in one message, nil when there is nothing.
+func (s *session) next() *wire.ToLauncher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &wire.ToLauncher{Welcome: s.welcome, Heartbeat: s.ack}
+	s.welcome, s.ack = nil, nil
+	n, bytes := 0, 0
+	for n < len(s.commands) && bytes < messageBytes {
+		bytes += proto.Size(s.commands[n])
+		n++
+	}
+	m.Commands = s.commands[:n:n]
+	s.commands = s.commands[n:]
+	s.bytes -= bytes
+	if m.Welcome == nil && m.Heartbeat == nil && n == 0 {
+		return nil
+	}
+	return m
+}
+
+// launcherRecord is what the shell knows of a launcher that the core counts as up,
+// or that asks to join.
+type launcherRecord struct {
+	name        string
+	id          scheduler.LauncherID // 0 until the core has let it in
+	incarnation uint64
+	http        string
+	heard       time.Time // last sign of life when there is no session
+	session     *session  // nil: its stream ended
+	dialing     bool      // its http address is being tried
+	lost        bool      // the core was told
+}
+
+// launchers is the table of records.
+type launchers struct {
+	heartbeat time.Duration
+
+	mu     sync.Mutex
+	byName map[string]*launcherRecord
+	byID   map[scheduler.LauncherID]*launcherRecord
+}
+
+func newLaunchers(heartbeat time.Duration) *launchers {
+	return &launchers{heartbeat: heartbeat, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}}
+}
+
+// claim gives a name to a session, unless somebody else who lives has it.
+func (l *launchers) claim(s *session) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[s.join.Name]
+	if r == nil {
+		r = &launcherRecord{name: s.join.Name}
+		l.byName[r.name] = r
+	}
+	if s.join.Incarnation < r.incarnation {
+		return fmt.Errorf("a newer start of launcher %q was here: this one must end", r.name)
+	}
+	if old := r.session; old != nil {
+		if old.join.Incarnation != s.join.Incarnation && time.Since(old.lastHeard()) < aliveBeats*l.heartbeat {
+			return fmt.Errorf("a launcher named %q on %s is connected: give this one another name (launcher.name)", r.name, old.join.Host)
+		}
+		old.cancel(errors.New("the launcher connected again"))
+	}
+	if s.join.Incarnation != r.incarnation {
+		r.lost = false
+	}
+	r.session, r.incarnation, r.http = s, s.join.Incarnation, s.join.HttpAddress
+	return nil
+}
+
+// welcomed takes the core's answer to a join: commands can go out from here on.
+func (l *launchers) welcomed(w core.Welcome, terms *wire.Welcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[w.Name]
+	if r == nil || r.session == nil || r.incarnation != w.Incarnation {
+		return // it went away meanwhile
+	}
+	terms.Launcher, terms.Refused = uint64(w.Launcher), w.Refused
+	s := r.session
+	s.mu.Lock()
+	s.welcome = terms
+	s.mu.Unlock()
+	if w.Refused == "" {
+		r.id, r.lost = w.Launcher, false
+		l.byID[r.id] = r
+	}
+	s.nudge()
+}
+
+// send queues a command for a launcher; one for a launcher without a stream is
+// dropped, because it is told anew what it needs when it joins.
+func (l *launchers) send(id scheduler.LauncherID, c *wire.Command) {
+	l.mu.Lock()
+	var s *session
+	if r := l.byID[id]; r != nil {
+		s = r.session
+	}
+	l.mu.Unlock()
+	if s != nil {
+		s.send(c)
+	}
+}
+
+// cut ends a launcher's stream because the core counts it as lost.
+func (l *launchers) cut(c core.CutLauncher) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byID[c.Launcher]
+	if r == nil || r.incarnation != c.Incarnation {
+		return
+	}
+	r.lost = true
+	if r.session != nil {
+		r.session.cancel(errors.New(c.Reason))
+	}
+}
+
+// released says that a session's stream has ended; true when that leaves its
+// launcher without one.
+func (l *launchers) released(s *session) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[s.join.Name]
+	if r == nil || r.session != s {
+		return false
+	}
+	r.session, r.heard = nil, s.lastHeard()
+	if r.lost || r.id == 0 {
+		l.forget(r)
+		return false
+	}
+	return true
+}
+
+func (l *launchers) forget(r *launcherRecord) {
+	delete(l.byName, r.name)
+	if r.id != 0 && l.byID[r.id] == r {
+		delete(l.byID, r.id)
+	}
+}
+
+// expect makes records of launchers that the core counts as up after a restart:
+// they are lost when they do not join, as if their streams had just ended.
+func (l *launchers) expect(c *core.Core) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range c.Launchers() {
+		i, ok := c.Launcher(s.Name)
+		if !ok || !i.Up {
+			continue
+		}
+		r := &launcherRecord{name: i.Name, id: i.Launcher, incarnation: i.Incarnation, http: i.HTTPAddress, heard: time.Now()}
+		l.byName[r.name], l.byID[r.id] = r, r
+	}
+}
+
+// httpOf returns the address of a launcher's HTTP server, "" when it has none.
+func (l *launchers) httpOf(name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.byName[name]; r != nil {
+		return r.http
+	}
+	return ""
+}
+
+// suspects lists the launchers that were not heard of, without their streams,
+// for a while.
+func (l *launchers) suspects() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name, r := range l.byName {
+		if r.id != 0 && (r.session == nil || time.Since(r.session.lastHeard()) > aliveBeats*l.heartbeat) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

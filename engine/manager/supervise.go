@@ -1,0 +1,337 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+const (
+	// A failed policy is started again after restartMin, doubling to restartMax.
+	restartMin = 100 * time.Millisecond
+	restartMax = 10 * time.Second
+	// explainTimeout bounds the questions that status asks of a policy.
+	explainTimeout = 2 * time.Second
+)
+
+// States of the policy, as PolicyReply names them.
+const (
+	stateStarting = "starting"
+	stateRunning  = "running"
+	stateFallback = "fallback"
+	stateFailed   = "failed"
+)
+
+// supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
+// starts them again when they fail, swaps them, and falls back to the policy in
+// this process when a plug-in keeps failing. Its methods may be called from any
+// goroutine and do not block; what takes time happens in goroutines that end with
+// ctx or with their host.
+type supervisor struct {
+	ctx      context.Context
+	put      func(context.Context, entry) error
+	fallback func() scheduler.TaskScheduler
+	sockets  string // folder
+	term     uint64
+	log      *slog.Logger
+	stats    *metrics
+	fatal    func(error)
+
+	mu       sync.Mutex
+	starts   uint32             // generations begun in this life
+	spec     Policy             // what is to run
+	live     map[uint64]*hosted // all that have not ended
+	current  *hosted            // the newest that was started
+	incoming *hosted            // being started; beside current when this is a swap
+	failures []time.Time        // within the window
+	pause    time.Duration      // before the next start
+	state    string
+	problem  string // the last one
+	restarts uint32
+	version  uint64            // of settings
+	asked    map[uint64]Policy // settings versions that the policy has not answered
+	everRan  bool
+	closed   bool
+	wait     sync.WaitGroup
+}
+
+// hosted is one generation of a policy.
+type hosted struct {
+	generation uint64
+	spec       Policy
+	inProcess  bool
+	host       policy.Host // nil until it is launched
+	described  scheduler.Description
+	announced  bool // the core knows the generation
+	ended      bool
+	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
+	end        chan struct{}         // closed when ended
+}
+
+// begin starts the policy that the configuration names.
+func (s *supervisor) begin(spec Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.launch(spec, false)
+}
+
+// launch starts a generation; with mu held. Numbers grow over restarts of the
+// manager too.
+func (s *supervisor) launch(spec Policy, inProcess bool) {
+	if s.closed {
+		return
+	}
+	s.starts++
+	h := &hosted{
+		generation: s.term<<32 | uint64(s.starts), spec: spec, inProcess: inProcess,
+		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}),
+	}
+	s.spec, s.incoming, s.live[h.generation] = spec, h, h
+	if s.current == nil {
+		s.state = stateStarting
+	}
+	s.wait.Go(func() {
+		host, err := s.open(h)
+		if err != nil {
+			s.failed(h, err)
+			return
+		}
+		s.launched(h, host)
+	})
+}
+
+// open starts the process and lets it check its settings.
+func (s *supervisor) open(h *hosted) (policy.Host, error) {
+	if h.inProcess {
+		return policy.InProcess(s.fallback()), nil
+	}
+	host, err := policy.Launch(s.ctx, policy.Options{
+		Path: h.spec.Path, Checksum: h.spec.Checksum, Dir: s.sockets,
+		Log: s.log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := host.Check(s.ctx, h.spec.Config); err != nil {
+		host.Close()
+		return nil, err
+	}
+	return host, nil
+}
+
+func (s *supervisor) launched(h *hosted, host policy.Host) {
+	s.mu.Lock()
+	if h.ended { // something newer took its place
+		s.mu.Unlock()
+		host.Close()
+		return
+	}
+	h.host, h.announced = host, true
+	s.wait.Go(func() { s.watch(h) })
+	s.wait.Go(func() { s.carry(h) })
+	s.wait.Go(func() { s.notes(h) })
+	s.mu.Unlock()
+	s.input(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: h.generation, Policy: h.name()}}})
+}
+
+func (h *hosted) name() string {
+	if h.inProcess {
+		return "builtin"
+	}
+	return h.spec.Name
+}
+
+// input hands one to the core; it fails only when the manager ends.
+func (s *supervisor) input(in *wire.Input) { _ = s.put(s.ctx, entry{inputs: []*wire.Input{in}}) }
+
+// start gives the core's snapshot to a generation.
+func (s *supervisor) start(a core.StartPolicy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.live[a.Generation]
+	if h == nil {
+		s.wait.Go(func() { s.tellFailed(a.Generation, "it has ended") })
+		return
+	}
+	env := a.Environment
+	env.Store, env.Trace = h.spec.Store, h.spec.Trace
+	s.wait.Go(func() {
+		config := h.spec.Config
+		if h.inProcess {
+			config = scheduler.Config{} // the settings are another policy's
+		}
+		d, err := h.host.Start(s.ctx, config, a.Snapshot, env)
+		if err != nil {
+			s.failed(h, err)
+			return
+		}
+		s.started(h, d)
+	})
+}
+
+func (s *supervisor) started(h *hosted, d scheduler.Description) {
+	s.mu.Lock()
+	if h.ended {
+		s.mu.Unlock()
+		return
+	}
+	h.described = d
+	s.current, s.incoming = h, nil
+	s.everRan = true
+	s.state = stateRunning
+	if h.inProcess {
+		s.state = stateFallback
+	} else {
+		s.pause = 0
+	}
+	s.mu.Unlock()
+	s.log.Info("the policy runs", "policy", h.name(), "version", d.Version, "generation", h.generation, "pid", h.host.PID())
+	s.input(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+		Generation: h.generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
+	}}})
+}
+
+// gone ends a generation that the core has done with: after a cut-over, or
+// because an answer of it broke the contract.
+func (s *supervisor) gone(a core.PolicyGone) {
+	s.mu.Lock()
+	h := s.live[a.Generation]
+	if h != nil && a.Breach == "" {
+		s.end(h)
+	}
+	s.mu.Unlock()
+	if h != nil && a.Breach != "" {
+		s.failed(h, errors.New(a.Breach))
+	}
+}
+
+// end closes a generation; with mu held.
+func (s *supervisor) end(h *hosted) {
+	if h.ended {
+		return
+	}
+	h.ended = true
+	close(h.end)
+	delete(s.live, h.generation)
+	if h.host != nil {
+		s.wait.Go(h.host.Close)
+	}
+}
+
+// failed takes a generation off that could not start, died, hung or broke the
+// contract, and decides what comes in its place.
+func (s *supervisor) failed(h *hosted, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.ended {
+		return
+	}
+	s.end(h)
+	if s.closed {
+		return
+	}
+	if h.announced {
+		s.wait.Go(func() { s.tellFailed(h.generation, err.Error()) })
+	}
+	log := s.log.With("policy", h.name(), "generation", h.generation, "error", err)
+	switch {
+	case h == s.incoming && s.current != nil:
+		s.incoming, s.spec = nil, s.current.spec
+		s.problem = fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name(), s.current.name(), err)
+		log.Error("the new policy could not take over: the old one goes on")
+		return
+	case h != s.incoming && h != s.current:
+		log.Warn("a policy that was replaced failed")
+		return
+	}
+	s.incoming, s.current = nil, nil
+	s.problem = err.Error()
+	if policy.KindOf(err) == policy.Invalid {
+		s.state = stateFailed
+		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
+		if !s.everRan {
+			s.fatal(fmt.Errorf("policy %s rejects its settings:\n%w", h.name(), problemsOf(err)))
+		}
+		return
+	}
+	s.again(h, log)
+}
+
+// problemsOf leaves out the frames round a policy's own words.
+func problemsOf(err error) error {
+	var p scheduler.Problems
+	if errors.As(err, &p) {
+		return p
+	}
+	return err
+}
+
+// again starts the policy once more, or the one in this process when it has
+// failed too often; with mu held.
+func (s *supervisor) again(h *hosted, log *slog.Logger) {
+	now := time.Now()
+	s.restarts++
+	s.stats.policyRestarts.Inc()
+	recent := s.failures[:0]
+	for _, at := range s.failures {
+		if now.Sub(at) < h.spec.FailuresWindow {
+			recent = append(recent, at)
+		}
+	}
+	s.failures = append(recent, now)
+	if len(s.failures) >= h.spec.FailuresMax && !h.inProcess {
+		log.Error("the policy failed too often: the built-in FIFO takes over until the configuration changes", "failures", len(s.failures))
+		s.launch(h.spec, true)
+		return
+	}
+	s.pause = min(max(2*s.pause, restartMin), restartMax)
+	log.Warn("the policy failed and is started again", "after", s.pause)
+	s.state = stateStarting
+	pause, starts := s.pause, s.starts
+	s.wait.Go(func() {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.starts == starts { // nothing else was begun meanwhile
+			s.launch(h.spec, h.inProcess)
+		}
+	})
+}
+
+func (s *supervisor) tellFailed(generation uint64, reason string) {
+	s.input(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: generation, Reason: reason}}})
+}
+
+// socketFolder is where plug-ins have their sockets: a short path, because the path of a Unix socket is.
+func socketFolder(data string) string {
+	if path, err := filepath.Abs(filepath.Join(data, "policy")); err == nil && len(path) <= policy.DirBytesMax {
+		return path
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("hamadryad-policy-%d", os.Getuid()))
+}
+
+// settingsBytes encodes settings for the log.
+func settingsBytes(c scheduler.Config) ([]byte, error) {
+	m, err := policywire.NewConfig(c)
+	if err != nil {
+		return nil, fmt.Errorf("the policy's settings: %w", err)
+	}
+	return proto.Marshal(m)
+}
