@@ -237,6 +237,7 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	delete(c.attempts, a.id)
 	delete(j.attempts, a.id)
 	delete(a.launcher.attempts, a.id)
+	a.ran, a.since, a.outcome = a.running(c.now), c.now, outcome
 	a.phase = attemptEnded
 	a.run.live--
 	b.twice = 0

@@ -109,9 +109,9 @@ func (c *Core) sureStarted(a *attempt) {
 
 func (c *Core) progress(a *attempt, m *wire.AttemptProgress) {
 	c.sureStarted(a)
-	a.progress, a.work = m.GetProgress(), m.GetWork()
-	if !(a.progress >= 0 && a.progress <= 1) {
-		a.progress = 0 // also not-a-number
+	a.progress, a.work = 0, m.GetWork()
+	if p := m.GetProgress(); p >= 0 && p <= 1 { // not-a-number is neither
+		a.progress = float64(int64(p*1000)) / 1000
 	}
 	c.touch(a.run.bundle.job)
 	p := c.policy.current

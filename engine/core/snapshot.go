@@ -109,7 +109,7 @@ func snapshotCommit(events []scheduler.Event, b *bundle, i int, k *commit) []sch
 func snapshotAttempt(events []scheduler.Event, a *attempt) []scheduler.Event {
 	b := a.run.bundle
 	stage, _, _, _ := b.demand(a.group)
-	if a.phase != attemptAssigned {
+	if a.started != 0 {
 		// Told as if it had never been suspended before: so its running time is right.
 		start := a.since.Add(-a.ran)
 		events = append(events, scheduler.AttemptStarted{
@@ -122,6 +122,9 @@ func snapshotAttempt(events []scheduler.Event, a *attempt) []scheduler.Event {
 		if a.phase == attemptSuspended {
 			events = append(events, scheduler.AttemptSuspended{At: max(a.since, a.phased), Attempt: a.id})
 		}
+	}
+	if a.phase == attemptEnded {
+		return append(events, scheduler.AttemptEnded{At: a.since, Attempt: a.id, Outcome: a.outcome})
 	}
 	if a.stop != nil && a.stop.outcome == scheduler.Preempted {
 		events = append(events, scheduler.Outcome{

@@ -206,6 +206,7 @@ type attempt struct {
 	since    scheduler.Time // running or suspended
 	ran      time.Duration  // up to since, net of suspension
 	phased   scheduler.Time
+	outcome  scheduler.AttemptOutcome // once it ended
 	address  string
 
 	stop       *stop

@@ -25,7 +25,7 @@ func (c *Core) Jobs(all bool) []*wire.JobSummary {
 
 // JobStatus returns what is known of a job, with its attempts when they are
 // asked for: at most Settings.AttemptsKept that ended, and all that live. It is
-// false for a job that is not known.
+// false for a job that is not known. What it returns must not be changed.
 func (c *Core) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
 	if j := c.jobs.get(id); j != nil {
 		return c.statusOf(j, attempts), true
