@@ -1,0 +1,344 @@
+package faults
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binaries is the folder of the programs under test, built once.
+var binaries string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "hamadryad-faults")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binaries = dir
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../../plugins/...", "./testdata/gated")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// cluster is a manager and launchers as processes, with files of its own.
+type cluster struct {
+	t         *testing.T
+	dir       string
+	address   string // of the manager
+	options   options
+	manager   *process
+	launchers []*process
+}
+
+// options are what a test wants of its cluster.
+type options struct {
+	launchers int
+	slots     int
+	lease     time.Duration // 0: 2 s
+	core      string        // lines of YAML below core:
+}
+
+// process is one program of the cluster.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	log  *syncBuffer
+	done chan struct{}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// waitMax bounds every wait of these tests.
+const waitMax = 60 * time.Second
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	within(t, waitMax, what, holds)
+}
+
+func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("after %v still not: %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}
+
+func startCluster(t *testing.T, o options) *cluster {
+	t.Helper()
+	if o.lease == 0 {
+		o.lease = 2 * time.Second
+	}
+	c := &cluster{t: t, dir: t.TempDir(), address: freeAddress(t), options: o}
+	t.Cleanup(c.stop)
+	c.startManager()
+	for range o.launchers {
+		c.addLauncher()
+	}
+	return c
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (c *cluster) path(elem ...string) string {
+	return filepath.Join(append([]string{c.dir}, elem...)...)
+}
+
+func (c *cluster) write(name, text string) string {
+	c.t.Helper()
+	path := c.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	return path
+}
+
+// start runs a program of the project and keeps what it prints.
+func (c *cluster) start(name string, args ...string) *process {
+	c.t.Helper()
+	p := &process{name: name, log: &syncBuffer{}, done: make(chan struct{})}
+	p.cmd = exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Dir = c.dir
+	p.cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
+	p.cmd.WaitDelay = time.Second
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	return p
+}
+
+func (c *cluster) startManager() {
+	c.t.Helper()
+	config := c.write("manager.yaml", fmt.Sprintf(`manager:
+  listen: %s
+  http: 127.0.0.1:0
+  data: %s
+  heartbeat: 100ms
+  lease: %v
+  launcherLostAfter: %v
+policy:
+  name: fifo
+  roundDeadline: 1s
+core:
+  takeBackAfter: 300ms
+  commandTimeout: 1s
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.core))
+	c.manager = c.start("manager", "hamadryad", "manager", "--config", config)
+	eventually(c.t, "the manager listens", func() bool {
+		conn, err := net.Dial("tcp", c.address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func (c *cluster) addLauncher() {
+	c.t.Helper()
+	c.launchers = append(c.launchers, nil)
+	c.startLauncher(len(c.launchers) - 1)
+}
+
+// startLauncher starts launcher i, again after it ended.
+func (c *cluster) startLauncher(i int) {
+	c.t.Helper()
+	name := fmt.Sprintf("launcher%d", i)
+	config := c.write(name+".yaml", fmt.Sprintf(`launcher:
+  manager: %s
+  name: %s
+  host: %s.test
+  slots: {default: %d}
+  memory: 4GiB
+  data: %s
+`, c.address, name, name, c.options.slots, c.path(name)))
+	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
+	eventually(c.t, name+" joined", func() bool {
+		out, err := c.command("launchers", "-o", "json")
+		return err == nil && strings.Contains(out, `"`+name+`"`) && strings.Contains(out, `"up"`)
+	})
+}
+
+// command runs the command line and returns what it prints.
+func (c *cluster) command(args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(binaries, "hamadryad"), args...)
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// kill sends SIGKILL and waits for the end.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	select {
+	case <-p.done:
+	case <-time.After(waitMax):
+		t.Fatalf("%s does not end", p.name)
+	}
+}
+
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends everything, and fails the test if a process outlives it.
+func (c *cluster) stop() {
+	c.killAll()
+	if c.t.Failed() {
+		for _, p := range append([]*process{c.manager}, c.launchers...) {
+			c.t.Logf("---- %s\n%s", p.name, tail(p.log.String(), 8000))
+		}
+	}
+	within(c.t, 15*time.Second, "no process of the cluster is left", func() bool { return len(c.strays()) == 0 })
+}
+
+func (c *cluster) killAll() {
+	for _, p := range append([]*process{c.manager}, c.launchers...) {
+		if p != nil {
+			_ = p.cmd.Process.Signal(syscall.SIGCONT)
+			p.kill(c.t)
+		}
+	}
+}
+
+// strays are processes that carry this cluster's folder in their command line or
+// environment.
+func (c *cluster) strays() []int {
+	return processes(func(pid int) bool {
+		for _, file := range []string{"cmdline", "environ"} {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+			if err == nil && bytes.Contains(b, []byte(c.dir)) && pid != os.Getpid() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// processes lists the processes that match, in order.
+func processes(match func(pid int) bool) []int {
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && match(pid) && !zombie(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	sort.Ints(pids)
+	return pids
+}
+
+func zombie(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || bytes.Contains(b, []byte(") Z "))
+}
+
+// plugin is the process id of the manager's policy.
+func (c *cluster) plugin() int {
+	c.t.Helper()
+	var found []int
+	eventually(c.t, "the plug-in runs", func() bool {
+		found = processes(func(pid int) bool {
+			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+			return err == nil && filepath.Dir(exe) == binaries && filepath.Base(exe) == "hamadryad-policy-fifo" && parent(pid) == c.manager.cmd.Process.Pid
+		})
+		return len(found) == 1
+	})
+	return found[0]
+}
+
+func parent(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
+
+// files lists the regular files below a folder of the cluster whose path matches.
+func (c *cluster) files(folder string, match func(string) bool) []string {
+	var found []string
+	_ = filepath.WalkDir(c.path(folder), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && match(path) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "…" + s[len(s)-n:]
+}

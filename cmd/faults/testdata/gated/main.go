@@ -1,0 +1,180 @@
+// Gated is the fault tests' application: a word count in two stages whose nodes
+// stop at gates, so that a test can break things at a known moment. A node that
+// reaches a gate leaves a file REACHED.<gate>.<index>.a<attempt> in the gates'
+// folder and goes on when a file OPEN.<gate> is there.
+//
+// Gates: map (before a map writes), maphalf (after half of its words), reduce
+// (after a reduce's first batch), part (before it makes its part file).
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+func main() {
+	app.Main(job.Definition{
+		Name:  "gated",
+		Help:  "IN OUT GATES CHANNEL SLOWSTART REDUCES: counts words, stopping at gates",
+		Build: build,
+	})
+}
+
+func build(g *job.Graph, args []string) error {
+	if len(args) != 6 {
+		return fmt.Errorf("want IN OUT GATES CHANNEL SLOWSTART REDUCES, got %q", args)
+	}
+	tasks, err := g.Files(job.Files{Patterns: []string{args[0]}, SplitBytes: 4 << 10, Whole: true})
+	if err != nil {
+		return err
+	}
+	slow, err := strconv.ParseFloat(args[4], 64)
+	if err != nil {
+		return err
+	}
+	reduces, err := strconv.Atoi(args[5])
+	if err != nil {
+		return err
+	}
+	kinds := map[string]job.ChannelKind{"file": job.File, "tcp": job.TCP, "shm": job.SHM}
+	w := &wordCount{gates: args[2], out: g.Output(args[1])}
+	maps := g.Stage("map", len(tasks), w.doMap).Read(tasks)
+	reduce := g.Stage("reduce", reduces, w.doReduce).Shuffles()
+	g.AllToAll(maps.Out("words"), reduce.In("words"), job.Channel{Kind: kinds[args[3]], SlowStart: slow})
+	return nil
+}
+
+type wordCount struct {
+	gates string
+	out   job.Folder
+}
+
+// gate says that it was reached and waits until it is open; a gate whose folder
+// holds no SHUT.<name> is open from the start.
+func (w *wordCount) gate(ctx context.Context, n *job.Node, name string) error {
+	info := n.Info()
+	reached := filepath.Join(w.gates, fmt.Sprintf("REACHED.%s.%d.a%d", name, info.Index, info.Attempt))
+	if err := os.WriteFile(reached, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(w.gates, "SHUT."+name)); err != nil {
+		return nil
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(w.gates, "OPEN."+name)); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (w *wordCount) doMap(ctx context.Context, n *job.Node) error {
+	if err := w.gate(ctx, n, "map"); err != nil {
+		return err
+	}
+	out, err := n.Output("words")
+	if err != nil {
+		return err
+	}
+	words, err := readWords(ctx, n)
+	if err != nil {
+		return err
+	}
+	for i, word := range words {
+		if i == len(words)/2 {
+			if err := w.gate(ctx, n, "maphalf"); err != nil {
+				return err
+			}
+		}
+		h := fnv.New32a()
+		h.Write([]byte(word))
+		if err := out.Write(ctx, int(h.Sum32()%uint32(out.Partitions())), []byte(word)); err != nil {
+			return err
+		}
+	}
+	n.Count("words", int64(len(words)))
+	return nil
+}
+
+func readWords(ctx context.Context, n *job.Node) ([]string, error) {
+	var words []string
+	for _, split := range n.Task() {
+		r, err := n.Open(ctx, split)
+		if err != nil {
+			return nil, err
+		}
+		scan := bufio.NewScanner(r)
+		scan.Split(bufio.ScanWords)
+		for scan.Scan() {
+			words = append(words, scan.Text())
+		}
+		r.Close()
+		if scan.Err() != nil {
+			return nil, scan.Err()
+		}
+	}
+	return words, nil
+}
+
+func (w *wordCount) doReduce(ctx context.Context, n *job.Node) error {
+	in, err := n.Input("words")
+	if err != nil {
+		return err
+	}
+	counts := map[string]int{}
+	for first := true; ; first = false {
+		b, err := in.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for word := range b.All() {
+			counts[string(word)]++
+		}
+		if first {
+			if err := w.gate(ctx, n, "reduce"); err != nil {
+				return err
+			}
+		}
+	}
+	n.Executing()
+	if err := w.gate(ctx, n, "part"); err != nil {
+		return err
+	}
+	return w.write(ctx, n, counts)
+}
+
+func (w *wordCount) write(ctx context.Context, n *job.Node, counts map[string]int) error {
+	lines := make([]string, 0, len(counts))
+	for word, c := range counts {
+		lines = append(lines, fmt.Sprintf("%s\t%d\n", word, c))
+	}
+	sort.Strings(lines)
+	f, err := n.Create(ctx, w.out, fmt.Sprintf("part-%05d", n.Info().Index))
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, strings.Join(lines, "")); err != nil {
+		return err
+	}
+	return f.Close()
+}
