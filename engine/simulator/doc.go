@@ -1,0 +1,18 @@
+// Package simulator drives the manager's core in virtual time: a seeded cluster
+// of fake launchers that crash, freeze, come back, fill up and garble the order
+// of what they say, random jobs, and policies that think, crash and are swapped.
+//
+//	s := simulator.New(simulator.Options{Seed: 7, Policies: policies})
+//	err := s.Run()
+//
+// One seed is one history, always the same. After every step the core checks
+// itself; after every round the policy's view is held against the core; the log
+// of batches is replayed and must give the same state to the byte; a job that
+// should succeed must, with each of its groups committed once. When the faults
+// end, all jobs must end within bounded virtual time.
+//
+// Clock is a heap of events and knows nothing of faults; what a simulation of a
+// policy alone needs is Clock and a core.
+//
+// A Sim is for one goroutine. It holds all in memory.
+package simulator

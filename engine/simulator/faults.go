@@ -1,0 +1,149 @@
+package simulator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// planFaults draws what goes wrong, and what people ask for, until the calm.
+func (s *Sim) planFaults() {
+	every := s.between(2*time.Second, 30*time.Second) // this seed's temper
+	var next func()
+	next = func() {
+		if s.calm {
+			return
+		}
+		s.fault()
+		s.After(s.upTo(2*every), next)
+	}
+	s.After(s.upTo(every), next)
+}
+
+func (s *Sim) fault() {
+	f := s.launchers[s.rand.IntN(len(s.launchers))]
+	switch s.rand.IntN(16) {
+	case 0:
+		f.crash()
+	case 1, 2:
+		f.disconnect()
+	case 3:
+		f.freeze()
+	case 4:
+		f.full = !f.full
+	case 5:
+		f.slow = 1 + int64(s.rand.IntN(5))
+	case 6:
+		s.damage(f)
+	case 7:
+		s.drain(f, s.chance(500))
+	case 8:
+		s.kill()
+	case 9, 10:
+		s.update()
+	case 11:
+		s.restart()
+	case 12, 13:
+		s.startPolicy() // a swap, or a start beside a start
+	case 14:
+		s.askForPage()
+	case 15:
+		s.changeSettings()
+	}
+}
+
+// damage makes a stored output unreadable, or has the launcher notice its loss.
+func (s *Sim) damage(f *fake) {
+	ids := sorted(f.stored)
+	if len(ids) == 0 {
+		return
+	}
+	s.Seen["damaged outputs"]++
+	id := ids[s.rand.IntN(len(ids))]
+	if s.chance(700) {
+		f.stored[id].damaged = true
+		return
+	}
+	job := f.stored[id].job
+	delete(f.stored, id)
+	f.tell(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
+}
+
+func (s *Sim) drain(f *fake, yes bool) {
+	s.push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.name, Drain: yes}}})
+}
+
+func (s *Sim) randomJobThatRuns() *fakeJob {
+	j := s.jobs[s.rand.IntN(len(s.jobs))]
+	if j.id == 0 || j.over {
+		return nil
+	}
+	return j
+}
+
+func (s *Sim) kill() {
+	if j := s.randomJobThatRuns(); j != nil && j.accepted && s.chance(500) {
+		j.killed = true
+		s.push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
+	}
+}
+
+func (s *Sim) update() {
+	if j := s.randomJobThatRuns(); j != nil {
+		m := &wire.UpdateJob{Client: s.client("update"), Job: j.id}
+		if s.chance(500) {
+			pool := fmt.Sprint("pool", s.rand.IntN(3))
+			m.Pool = &pool
+		} else {
+			p := int32(s.rand.IntN(5) - 2)
+			m.Priority = &p
+		}
+		s.push(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: m}})
+	}
+}
+
+func (s *Sim) askForPage() {
+	s.push(&wire.Input{What: &wire.Input_Request{Request: &wire.PolicyRequest{
+		Client: s.client("page"), Principal: &wire.Principal{Name: "u", Proof: scheduler.Unproven}, Method: "GET", Path: "/",
+	}}})
+	s.push(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n", Body: []byte("b")}}})
+}
+
+func (s *Sim) changeSettings() {
+	s.push(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: uint64(s.steps)}}})
+}
+
+// calmDown ends the faults and mends what they broke.
+func (s *Sim) calmDown() {
+	s.calm = true
+	for _, f := range s.launchers {
+		f.full, f.slow = false, 1
+		s.drain(f, false)
+	}
+	s.startPolicy() // a good one
+}
+
+// checkNothingLeft looks, long after the last job ended, for what should be gone.
+func (s *Sim) checkNothingLeft() {
+	for id, what := range s.waiting {
+		s.fail("client %d waits for the answer to its %s", id, what)
+	}
+	for _, f := range s.launchers {
+		if len(f.tasks) > 0 || len(f.stored) > 0 {
+			s.fail("%s (connected %t, life %d) still has %d attempts and %d outputs", f.name, f.connected, f.incarnation, len(f.tasks), len(f.stored))
+			for _, id := range sorted(f.tasks) {
+				s.trace("left: attempt %d of job %d, ended %v", id, f.tasks[id].m.Job, f.tasks[id].ended)
+			}
+		}
+		for _, l := range s.core.Launchers() {
+			if l.Name == f.name && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
+				s.fail("%v", l)
+			}
+		}
+	}
+	if st := s.core.Stats(); st.Running+st.Suspended+st.Ready+st.JobsLive > 0 {
+		s.fail("the core still has %+v", st)
+	}
+}

@@ -1,0 +1,385 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// fakeJob is a submission, and what is known of how it should end.
+type fakeJob struct {
+	name       string
+	spec       *wire.JobSpec
+	plan       *graph.Plan
+	id         uint64
+	asksCommit bool
+	poison     bool // a group of it always fails
+	tooLarge   bool // for the cluster
+	invalid    bool // its program says so
+	occupied   bool // its output is there and not its own
+	killed     bool // somebody asked for that
+	refused    bool
+	accepted   bool
+	over       bool
+	work       time.Duration
+	flaky      map[uint32]int     // by first node: failures still to come
+	gang       map[uint64][]*task // by bundle attempt
+	ended      map[uint64]bool    // attempts that told of a good end
+	state      wire.JobState
+}
+
+// jobKinds are slot kinds that launchers have.
+var jobKinds = []string{"default", "default", "other"}
+
+func (s *Sim) planJobs() {
+	for i := range 1 + s.rand.IntN(5) {
+		j := s.randomJob(fmt.Sprint("job", i))
+		s.jobs = append(s.jobs, j)
+		s.After(s.upTo(faultsFor/3), func() { s.announce(j) })
+	}
+}
+
+// randomJob draws a job with a graph that is right.
+func (s *Sim) randomJob(name string) *fakeJob {
+	for {
+		g := s.randomGraph()
+		plan, err := graph.Expand(g, 64<<20, graph.DefaultLimits())
+		if err != nil || !s.fitsTheFirst(plan) {
+			continue
+		}
+		j := &fakeJob{
+			name: name, plan: plan, flaky: map[uint32]int{}, gang: map[uint64][]*task{}, ended: map[uint64]bool{},
+			work: s.between(50*time.Millisecond, 6*time.Second), asksCommit: s.chance(150),
+		}
+		j.spec = &wire.JobSpec{
+			Name: name, Graph: g, Principal: &wire.Principal{Name: "u"}, Priority: int32(s.rand.IntN(3)), NoSpeculation: s.chance(300),
+			Properties: []*wire.Property{{Name: "a", Value: "b"}},
+		}
+		if s.chance(500) {
+			j.spec.Outputs = []string{"/out/" + name}
+			j.occupied = s.chance(80)
+		}
+		for i := range plan.Groups {
+			if s.chance(80) {
+				j.flaky[uint32(plan.Groups[i].Nodes[0])] = 1 + s.rand.IntN(2)
+			}
+		}
+		switch s.rand.IntN(20) {
+		case 0:
+			j.poison = plan.Nodes() > 0
+		case 1:
+			j.invalid = plan.Nodes() > 0
+		case 2:
+			g.Stages[0].Slots, j.tooLarge = 500, plan.StageNodes(0) > 0
+			j.plan, _ = graph.Expand(g, 64<<20, graph.DefaultLimits())
+		}
+		return j
+	}
+}
+
+func (s *Sim) randomGraph() *wire.Graph {
+	g := &wire.Graph{}
+	for i := range 1 + s.rand.IntN(4) {
+		m := &wire.Stage{Name: fmt.Sprint("s", i), Nodes: uint32(s.rand.IntN(7)), Kind: jobKinds[s.rand.IntN(len(jobKinds))], Shuffles: s.chance(300)}
+		if s.chance(200) {
+			m.Slots = 2
+		}
+		if s.chance(300) && m.Nodes > 0 {
+			for range m.Nodes {
+				m.Inputs = append(m.Inputs, &wire.NodeInput{Bytes: 100, Places: []*wire.Place{{Host: fmt.Sprint("h", s.rand.IntN(5)), Bytes: 100}}})
+			}
+		}
+		g.Stages = append(g.Stages, m)
+	}
+	for i := range s.rand.IntN(5) {
+		if c := s.randomConnection(g, i); c != nil {
+			g.Connections = append(g.Connections, c)
+		}
+	}
+	return g
+}
+
+func (s *Sim) randomConnection(g *wire.Graph, i int) *wire.Connection {
+	if len(g.Stages) < 2 {
+		return nil
+	}
+	to := 1 + s.rand.IntN(len(g.Stages)-1)
+	from := s.rand.IntN(to)
+	n, m := g.Stages[from].Nodes, g.Stages[to].Nodes
+	c := &wire.Connection{FromStage: uint32(from), FromPort: fmt.Sprint("o", i), ToStage: uint32(to), ToPort: fmt.Sprint("i", i)}
+	c.Kind = []wire.ChannelKind{1, 1, 1, 2, 3}[s.rand.IntN(5)]
+	if c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM {
+		g.Stages[to].Kind = g.Stages[from].Kind
+	}
+	if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+		if s.chance(400) {
+			c.SlowStart = []float64{0.05, 0.3, 0.7}[s.rand.IntN(3)]
+		}
+		if s.chance(100) {
+			c.Store = "/store"
+		}
+	}
+	switch s.rand.IntN(4) {
+	case 0:
+		c.Pattern = wire.Pattern_PATTERN_ALL_TO_ALL
+	case 1:
+		c.Pattern = wire.Pattern_PATTERN_ONE_TO_ONE
+		g.Stages[to].Inputs, g.Stages[to].Nodes = nil, n
+	case 2:
+		c.Pattern = wire.Pattern_PATTERN_MERGE
+		if n < m || m == 0 {
+			c.Pattern = wire.Pattern_PATTERN_FORK
+		}
+	case 3:
+		c.Pattern = wire.Pattern_PATTERN_EDGES
+		for a := range n {
+			for b := range m {
+				if s.chance(400) {
+					c.Edges = append(c.Edges, &wire.Edge{From: a, To: b})
+				}
+			}
+		}
+	}
+	return c
+}
+
+// fitsTheFirst says whether each bundle has room on the first two launchers,
+// which all seeds have: so every job can run when all are well.
+func (s *Sim) fitsTheFirst(p *graph.Plan) bool {
+	for _, b := range p.Bundles {
+		need := map[string]int{}
+		widest := 0
+		for _, g := range b.Groups {
+			need[p.Groups[g].Kind] += p.Groups[g].Slots
+			widest = max(widest, p.Groups[g].Slots)
+		}
+		if need["default"] > int(s.launchers[0].slots[0].Count) || need["other"] > int(s.launchers[0].slots[1].Count) || p.Groups[b.Groups[0]].Memory > 1<<30 {
+			return false
+		}
+	}
+	return true
+}
+
+// announce asks for a job's id.
+func (s *Sim) announce(j *fakeJob) {
+	client := s.client("prepare")
+	s.prepare[client] = j
+	s.push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}})
+}
+
+func (s *Sim) prepared(j *fakeJob, r core.Reply) {
+	if r.Failure != nil {
+		s.fail("a job was not prepared: %v", r.Failure)
+		return
+	}
+	j.id = uint64(r.Job)
+	s.byJob[j.id] = j
+	for _, out := range j.spec.Outputs {
+		s.storage.prepare(out, j)
+	}
+	s.After(s.upTo(100*time.Millisecond), func() { s.submitAgain(j) })
+}
+
+// submitAgain submits a job, or announces it if that was lost with the manager.
+func (s *Sim) submitAgain(j *fakeJob) {
+	switch {
+	case j.id == 0:
+		if !slices.Contains(values(s.prepare), j) || len(s.waiting) == 0 {
+			s.After(time.Second, func() {
+				if j.id == 0 {
+					s.announce(j)
+				}
+			})
+		}
+	case !j.accepted && !j.refused:
+		s.push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}}})
+	}
+}
+
+func values[K comparable, V any](m map[K]V) (list []V) {
+	for _, v := range m {
+		list = append(list, v)
+	}
+	return list
+}
+
+func (s *Sim) submitted(r core.Reply) {
+	j := s.byJob[uint64(r.Job)]
+	if r.Failure == nil {
+		j.accepted = true
+		return
+	}
+	if j.over {
+		return
+	}
+	s.Seen["refused submissions"]++
+	j.refused, j.over = true, true
+	if strings.Contains(r.Failure.Message, "was not announced") && !s.policy.everBad {
+		s.fail("%s: %v", j.name, r.Failure)
+	}
+	for _, out := range j.spec.Outputs {
+		s.storage.removeTemporary(out, j)
+	}
+}
+
+func (j *fakeJob) bundleOf(t *task) int {
+	n := t.m.Nodes[0]
+	return j.plan.BundleOf(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
+}
+
+func (j *fakeJob) firstNode(t *task) uint32 {
+	n := t.m.Nodes[0]
+	return uint32(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
+}
+
+func (s *Sim) joinGang(t *task) {
+	j := s.byJob[t.m.Job]
+	j.gang[t.m.BundleAttempt] = append(j.gang[t.m.BundleAttempt], t)
+}
+
+// workTime is how long a task executes; some are stragglers.
+func (s *Sim) workTime(t *task) time.Duration {
+	j := s.byJob[t.m.Job]
+	d := j.work/2 + s.upTo(j.work)
+	if !s.calm && s.chance(50) {
+		s.Seen["stragglers"]++
+		d *= 20
+	}
+	return d
+}
+
+// fate says whether a task fails, and how.
+func (s *Sim) fate(t *task) (wire.ErrorKind, string) {
+	j := s.byJob[t.m.Job]
+	if t.m.Finish != nil {
+		if !s.calm && s.chance(100) {
+			return wire.ErrorKind_ERROR_KIND_RESOURCE, "the storage is away"
+		}
+		return 0, ""
+	}
+	first := j.firstNode(t)
+	switch {
+	case j.invalid:
+		return wire.ErrorKind_ERROR_KIND_INVALID, "another graph"
+	case j.poison && first == uint32(j.plan.Groups[0].Nodes[0]):
+		return wire.ErrorKind_ERROR_KIND_PROGRAM, "poison"
+	case j.flaky[first] > 0:
+		j.flaky[first]--
+		return wire.ErrorKind_ERROR_KIND_PROGRAM, "flaky"
+	}
+	return 0, ""
+}
+
+// product is a good end: what the task stored, and the files it wrote.
+func (t *task) product(j *fakeJob) *wire.AttemptEnded {
+	e := &wire.AttemptEnded{
+		End: wire.End_END_FINISHED, Work: &wire.Work{RunningNs: 1, Read: []int64{10, 5, 1}},
+		Counters: []*wire.Counter{{Name: "nodes", Value: int64(len(t.m.Nodes))}},
+	}
+	o := &storedOutput{job: t.m.Job, files: map[[2]uint32]bool{}}
+	for _, n := range t.m.Nodes {
+		for c, m := range j.spec.Graph.Connections {
+			if m.FromStage != n.Stage || m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
+				continue
+			}
+			parts := make([]int64, j.plan.Partitions(c, int(n.Index)))
+			total := int64(0)
+			for i := range parts {
+				parts[i] = t.f.s.rand.Int64N(1000)
+				total += parts[i]
+			}
+			e.Stored = append(e.Stored, &wire.StoredOutput{Connection: uint32(c), From: n.Index, Bytes: total, PartitionBytes: parts})
+			if m.Store == "" {
+				o.files[[2]uint32{uint32(c), n.Index}] = true
+			}
+		}
+		if len(j.spec.Outputs) > 0 {
+			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", t.m.Attempt, n.Index), Name: nodeFile(n.Stage, n.Index)})
+		}
+	}
+	if len(o.files) > 0 {
+		t.f.stored[t.m.Attempt] = o
+	}
+	j.ended[t.m.Attempt] = true
+	return e
+}
+
+func nodeFile(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", stage, index) }
+
+// jobChanged looks whether a job has ended, and as it should.
+func (s *Sim) jobChanged(id uint64) {
+	j := s.byJob[id]
+	if j == nil || j.over {
+		return
+	}
+	status, ok := s.core.JobStatus(scheduler.JobID(id), false)
+	if !ok {
+		s.fail("%s changed and is not there", scheduler.JobID(id))
+		return
+	}
+	j.state = status.Summary.State
+	if j.state < wire.JobState_JOB_STATE_SUCCEEDED || !j.accepted {
+		return
+	}
+	j.over = true
+	s.Seen[j.state.String()]++
+	s.checkEnd(j, status)
+}
+
+// checkEnd holds a job's end against what it should be.
+func (s *Sim) checkEnd(j *fakeJob, status *wire.JobStatus) {
+	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied
+	switch {
+	case j.state == wire.JobState_JOB_STATE_SUCCEEDED:
+		if j.poison || j.invalid || j.tooLarge || j.occupied {
+			s.fail("%s succeeded and should not", j.name)
+		}
+		for i, st := range status.Stages {
+			want := uint32(0)
+			for _, g := range j.plan.Groups {
+				if g.Stage == i {
+					want++
+				}
+			}
+			if i == len(j.spec.Graph.Stages) {
+				want = 1
+			}
+			if st.Finished != want || st.Running+st.Ready+st.Waiting+st.Suspended > 0 {
+				s.fail("%s succeeded with stage %v, want %d groups finished", j.name, st, want)
+			}
+		}
+		nodes := int64(0)
+		for _, c := range status.Counters {
+			nodes += c.Value
+		}
+		if nodes != int64(j.plan.Nodes()) {
+			s.fail("%s counted %d nodes and has %d: groups committed twice or not at all", j.name, nodes, j.plan.Nodes())
+		}
+	case good:
+		s.fail("%s should succeed and is %v: %v", j.name, j.state, status.Failure)
+	case j.state == wire.JobState_JOB_STATE_KILLED && !j.killed:
+		s.fail("%s was killed and nobody asked", j.name)
+	}
+	if err := s.storage.check(j); err != nil {
+		s.fail("%s (%v): %v", j.name, j.state, err)
+	}
+}
+
+// unfinished describes the jobs that go on.
+func (s *Sim) unfinished() string {
+	var parts []string
+	for _, j := range s.jobs {
+		if j.over {
+			continue
+		}
+		status, _ := s.core.JobStatus(scheduler.JobID(j.id), true)
+		parts = append(parts, fmt.Sprintf("%s (%v) %v", j.name, j.state, status))
+	}
+	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", s.core.PolicyState(), s.core.Launchers())
+}

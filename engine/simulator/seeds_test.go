@@ -1,0 +1,131 @@
+package simulator
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
+)
+
+var (
+	seedFlag = flag.Uint64("seed", 0, "run this one seed, and print all that happens")
+	fromFlag = flag.Uint64("from", 1, "first seed")
+	manyFlag = flag.Int("seeds", 0, "how many seeds; 0 is the usual number")
+)
+
+// usable are the zoo's bad policies that answer at all: what hangs or answers
+// too much is the policy host's to stop.
+var usable = []string{
+	"does nothing", "launches twice", "launches half a bundle", "unknown ids", "beyond the offer", "preempts for ever",
+	"answers for an old round", "crashes", "forgetful", "lax settings", "ignores requests", "admits nobody",
+}
+
+func allPolicies() []Policy {
+	list := []Policy{
+		{Name: "suspend", New: policies.Suspend},
+		{Name: "gang", New: policies.Gang},
+		{Name: "delay", New: policies.Delay},
+		{Name: "admit", New: policies.Admit},
+		{Name: "pages", New: policies.Pages},
+		{Name: "remember", New: policies.Remember},
+		{Name: "wild", New: newWild},
+		{Name: "wild too", New: newWild},
+	}
+	for _, a := range zoo.All() {
+		if slices.Contains(usable, a.Name) {
+			list = append(list, Policy{Name: a.Name, New: a.New, Bad: true})
+		}
+	}
+	return list
+}
+
+// policiesOf is what a seed draws from: mostly good ones.
+func policiesOf(seed uint64) []Policy {
+	all := allPolicies()
+	if seed%4 == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(p Policy) bool { return p.Bad })
+}
+
+// TestSeeds plays many histories. Each is its own test of all that a Sim checks.
+func TestSeeds(t *testing.T) {
+	if *seedFlag != 0 {
+		s := New(Options{Seed: *seedFlag, Policies: policiesOf(*seedFlag), Trace: func(format string, args ...any) {
+			if testing.Verbose() {
+				fmt.Printf(format+"\n", args...)
+			}
+		}})
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	many := *manyFlag
+	if many == 0 {
+		many = seedsUsual
+	}
+	seen := runSeeds(t, *fromFlag, many)
+	if *manyFlag == 0 && !t.Failed() {
+		needSeen(t, seen)
+	}
+}
+
+func runSeeds(t *testing.T, from uint64, many int) map[string]int {
+	seen := map[string]int{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	next := make(chan uint64)
+	for range 2 {
+		wg.Go(func() {
+			for seed := range next {
+				s := New(Options{Seed: seed, Policies: policiesOf(seed)})
+				err := s.Run()
+				mu.Lock()
+				for k, n := range s.Seen {
+					seen[k] += n
+				}
+				mu.Unlock()
+				if err != nil {
+					t.Errorf("seed %d: %v\nto see all of it: go test ./engine/simulator -run TestSeeds -v -seed=%d", seed, err, seed)
+				}
+			}
+		})
+	}
+	for i := range many {
+		if t.Failed() {
+			break
+		}
+		next <- from + uint64(i)
+	}
+	close(next)
+	wg.Wait()
+	return seen
+}
+
+// needSeen makes sure that what the seeds are for does happen in them.
+func needSeen(t *testing.T, seen map[string]int) {
+	for _, k := range []string{
+		"replays", "manager restarts", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
+		"doubled reports", "reordered reports", "lost reports", "refused joins", "lost commands", "doubled commands",
+		"inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "policy failures",
+		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",
+		"BundleWithdrawn", "BundleWantedAgain", "BundleWantedTwice", "AttemptSuspended", "AttemptResumed", "LauncherDraining",
+		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained",
+		"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_KILLED",
+	} {
+		if seen[k] == 0 {
+			t.Errorf("%q never happened in any seed", k)
+		}
+	}
+	if testing.Verbose() {
+		for _, k := range slices.Sorted(maps.Keys(seen)) {
+			t.Logf("%8d %s", seen[k], k)
+		}
+	}
+}

@@ -1,0 +1,353 @@
+package simulator
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/proto"
+)
+
+// Options say what is simulated.
+type Options struct {
+	Seed uint64
+	// Policies are what generations of the policy are drawn from. Those that are
+	// Bad may err, and are replaced when the faults end.
+	Policies []Policy
+	// Trace, when not nil, is told every batch and action, for a person.
+	Trace func(format string, args ...any)
+}
+
+// Policy is one kind of policy to draw.
+type Policy struct {
+	Name string
+	New  func() scheduler.TaskScheduler
+	Bad  bool // it may break the contract, or starve jobs
+}
+
+// The bounds of a run, in virtual time.
+const (
+	faultsFor = 4 * time.Minute  // after that nothing new goes wrong
+	endWithin = 4 * time.Hour    // after that all jobs must have ended
+	settleFor = 10 * time.Minute // after the last end, until nothing may be left
+	start     = scheduler.Time(1_000_000_000_000)
+	stepsMax  = 400_000 // a run that takes more goes round in circles
+	replayAt  = 150     // steps between replays of the log
+)
+
+// Sim is one simulated history.
+type Sim struct {
+	Clock
+	opt  Options
+	rand *rand.Rand
+	core *core.Core
+
+	queue   []*wire.Input // for the next batch
+	term    uint64
+	steps   int
+	waking  scheduler.Time // when a tick is planned; 0: none
+	err     error
+	calm    bool // the faults have ended
+	log     [][]byte
+	logged  []int // actions of each batch
+	base    []byte
+	clients uint64
+	waiting map[uint64]string // replies not there yet
+	prepare map[uint64]*fakeJob
+
+	launchers []*fake
+	byID      map[scheduler.LauncherID]*fake
+	jobs      []*fakeJob
+	byJob     map[uint64]*fakeJob
+	policy    policyDriver
+	storage   storage
+
+	// Seen counts what happened, so that tests can tell that it happens.
+	Seen map[string]int
+}
+
+// New makes a simulation.
+func New(o Options) *Sim {
+	s := &Sim{
+		opt: o, rand: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15)),
+		waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{},
+		byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
+		Seen: map[string]int{}, storage: newStorage(),
+	}
+	s.now = start
+	s.core = core.New(s.settings())
+	s.base = s.core.Checkpoint()
+	return s
+}
+
+// settings are short times, so that all of them pass in a run.
+func (s *Sim) settings() core.Settings {
+	c := core.DefaultSettings()
+	c.TokenSeed, c.Simulated = "seed", true
+	c.LostMax = 100_000
+	c.MemoryDefault = 64 << 20
+	c.ReserveMax, c.ProtectFor, c.SuspendMax = 20*time.Second, 5*time.Second, 40*time.Second
+	c.CommandTimeout, c.CommandTimeoutMax, c.CommandTries = 3*time.Second, 10*time.Second, 8
+	c.SpeculationMin, c.SpeculationAfterPercent = 4*time.Second, 30
+	c.UnplaceableAfter = time.Hour
+	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
+	c.BlameAfter, c.BlameJobs, c.BlameFor = 2, 2, 30*time.Second
+	c.PublishTries, c.PublishRetryMax, c.CleanTries, c.CleanMax = 1000, 5*time.Second, 1000, time.Hour
+	c.AttemptsKept, c.NotesKept = 20, 5
+	return c
+}
+
+// Run plays the whole history. The error names what went wrong first.
+func (s *Sim) Run() error {
+	s.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: s.nextTerm()}}})
+	s.makeLaunchers()
+	s.startPolicy()
+	s.planJobs()
+	s.planFaults()
+	s.After(faultsFor, s.calmDown)
+	for s.err == nil && !s.over() {
+		if s.steps > stepsMax {
+			s.fail("%d steps and no end", s.steps)
+		}
+		if s.now > start.Add(faultsFor+endWithin) {
+			s.fail("jobs hang: %s", s.unfinished())
+		}
+		if !s.Next() {
+			s.fail("nothing will ever happen any more: %s", s.unfinished())
+		}
+	}
+	s.settleDown()
+	s.replay()
+	return s.err
+}
+
+// over says whether all jobs have ended.
+func (s *Sim) over() bool {
+	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over })
+}
+
+// settleDown lets all messages arrive, and looks for what is left.
+func (s *Sim) settleDown() {
+	end := s.now.Add(settleFor)
+	for s.err == nil && len(s.events) > 0 && s.events[0].at <= end {
+		s.Next()
+	}
+	if s.err == nil {
+		s.checkNothingLeft()
+	}
+}
+
+func (s *Sim) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("at %v, step %d: %s", time.Duration(s.now-start), s.steps, fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *Sim) trace(format string, args ...any) {
+	if s.opt.Trace != nil {
+		s.opt.Trace("%v "+format, append([]any{time.Duration(s.now - start)}, args...)...)
+	}
+}
+
+// push gives an input to the manager. Inputs that come close together make one
+// batch.
+func (s *Sim) push(in *wire.Input) {
+	s.queue = append(s.queue, in)
+	if len(s.queue) == 1 {
+		s.After(s.upTo(2*time.Millisecond), s.flush)
+	}
+}
+
+func (s *Sim) flush() {
+	if len(s.queue) > 0 {
+		queue := s.queue
+		s.queue = nil
+		s.step(queue)
+	}
+}
+
+// step is the manager's shell: it logs a batch, steps the core, and carries out
+// the actions.
+func (s *Sim) step(inputs []*wire.Input) {
+	if s.err != nil {
+		return
+	}
+	s.steps++
+	b := &wire.Batch{At: int64(s.now), Inputs: inputs}
+	data, err := proto.Marshal(b)
+	if err != nil {
+		s.fail("a batch can't be logged: %v", err)
+		return
+	}
+	before := s.core.Now()
+	if s.opt.Trace != nil {
+		s.trace("batch %v", b)
+	}
+	actions := s.core.Step(b)
+	s.log, s.logged = append(s.log, data), append(s.logged, len(actions))
+	if s.core.Now() <= before {
+		s.fail("the core's time went from %d to %d", before, s.core.Now())
+	}
+	if err := s.core.Check(); err != nil {
+		s.fail("%v", err)
+	}
+	for _, a := range actions {
+		s.act(a)
+	}
+	if len(s.log) >= replayAt {
+		s.replay()
+	}
+	s.planWake()
+}
+
+// planWake has a tick come when the core wants one.
+func (s *Sim) planWake() {
+	at, ok := s.core.NextWake()
+	if !ok {
+		return
+	}
+	at = max(at, s.now+1)
+	if s.waking != 0 && s.waking <= at && s.waking > s.now {
+		return
+	}
+	s.waking = at
+	s.At(at, func() {
+		if s.waking == at {
+			s.waking = 0
+			s.step([]*wire.Input{{What: &wire.Input_Tick{Tick: true}}})
+		}
+	})
+}
+
+// replay restores the last checkpoint, steps it through the log since, and holds
+// the result against the core, to the byte.
+func (s *Sim) replay() {
+	if s.err != nil {
+		return
+	}
+	c, err := core.Restore(s.base)
+	if err != nil {
+		s.fail("a checkpoint can't be restored: %v", err)
+		return
+	}
+	if !bytes.Equal(c.Checkpoint(), s.base) {
+		s.fail("a restored checkpoint is not the same when it is written again")
+		return
+	}
+	for i, data := range s.log {
+		b := &wire.Batch{}
+		if err := proto.Unmarshal(data, b); err != nil {
+			s.fail("a logged batch can't be read: %v", err)
+			return
+		}
+		if n := len(c.Step(b)); n != s.logged[i] {
+			s.fail("replay of batch %d of %d gives %d actions, and gave %d", i, len(s.log), n, s.logged[i])
+			return
+		}
+	}
+	now := s.core.Checkpoint()
+	if !bytes.Equal(c.Checkpoint(), now) {
+		s.fail("the log of %d batches replays to another state", len(s.log))
+		return
+	}
+	s.base, s.log, s.logged = now, nil, nil
+	s.Seen["replays"]++
+}
+
+// restart ends the manager and starts it again from its log.
+func (s *Sim) restart() {
+	s.replay()
+	c, err := core.Restore(s.base)
+	if err != nil {
+		s.fail("%v", err)
+		return
+	}
+	s.Seen["manager restarts"]++
+	s.core, s.queue, s.waking = c, nil, 0
+	clear(s.waiting)
+	s.policy.forget()
+	for _, f := range s.launchers {
+		f.disconnect()
+	}
+	s.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: s.nextTerm()}}})
+	s.startPolicy()
+	// What the last life was told and did not log, clients ask again.
+	for _, j := range s.jobs {
+		if !j.over {
+			s.submitAgain(j)
+		}
+	}
+}
+
+func (s *Sim) nextTerm() uint64 {
+	s.term++
+	return s.term
+}
+
+// act carries out an action.
+func (s *Sim) act(a core.Action) {
+	if s.opt.Trace != nil {
+		s.trace("  %T %v", a, a)
+	}
+	switch a := a.(type) {
+	case core.ToLauncher:
+		s.deliver(a)
+	case core.Welcome:
+		s.welcome(a)
+	case core.CutLauncher:
+		s.Seen["cut launchers"]++
+		if f := s.byID[a.Launcher]; f != nil {
+			f.disconnect()
+		}
+	case core.AskPolicy:
+		s.policy.ask(s, a)
+	case core.StartPolicy:
+		s.policy.start(s, a)
+	case core.PolicyGone:
+		s.policy.gone(s, a)
+	case core.Reply:
+		s.replied(a)
+	case core.JobChanged:
+		s.jobChanged(uint64(a.Job))
+	case core.LogLine:
+		s.Seen["log: "+a.Message]++
+	}
+}
+
+// client makes the name of a caller who waits for a reply.
+func (s *Sim) client(what string) uint64 {
+	s.clients++
+	s.waiting[s.clients] = what
+	return s.clients
+}
+
+func (s *Sim) replied(r core.Reply) {
+	what, ok := s.waiting[r.Client]
+	if !ok {
+		s.fail("client %d was answered and did not wait", r.Client)
+		return
+	}
+	delete(s.waiting, r.Client)
+	if j := s.prepare[r.Client]; j != nil {
+		delete(s.prepare, r.Client)
+		s.prepared(j, r)
+		return
+	}
+	if what == "submit" {
+		s.submitted(r)
+	}
+}
+
+// upTo draws a duration below d.
+func (s *Sim) upTo(d time.Duration) time.Duration { return time.Duration(s.rand.Int64N(int64(d))) }
+
+// between draws a duration.
+func (s *Sim) between(low, high time.Duration) time.Duration { return low + s.upTo(high-low) }
+
+// chance is true in so many of a thousand cases.
+func (s *Sim) chance(perMille int) bool { return s.rand.IntN(1000) < perMille }

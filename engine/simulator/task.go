@@ -1,0 +1,314 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// task is an attempt at a fake launcher.
+type task struct {
+	f         *fake
+	m         *wire.StartAttempt
+	started   bool
+	peered    bool
+	executing bool
+	suspended bool
+	asked     bool // for its commit
+	granted   bool
+	dead      bool                       // with its launcher's life
+	sources   map[[2]uint32]*wire.Source // as told
+	read      map[[2]uint32]uint64       // by which attempt's output
+	lost      []*wire.InputLost          // told and not replaced yet
+	parked    []func()                   // what is to go on when it is resumed
+	ended     *wire.AttemptEnded
+}
+
+func (t *task) inventory() wire.AttemptInventory_State {
+	switch {
+	case t.ended != nil:
+		return wire.AttemptInventory_STATE_ENDED
+	case t.suspended:
+		return wire.AttemptInventory_STATE_SUSPENDED
+	}
+	return wire.AttemptInventory_STATE_RUNNING
+}
+
+// later has the attempt do something after a while, unless it ended or its life
+// did. A suspended one does it when it is resumed.
+func (t *task) later(d time.Duration, do func()) {
+	var run func()
+	run = func() {
+		switch {
+		case t.dead || t.ended != nil:
+		case t.f.isFrozen(run):
+		case t.suspended:
+			t.parked = append(t.parked, run)
+		default:
+			do()
+		}
+	}
+	t.f.s.After(max(d, 1)*time.Duration(t.f.slow), run)
+}
+
+func (t *task) gone() { t.dead = true }
+
+// begin tells of the start and looks whether it can go on.
+func (t *task) begin() {
+	t.started = true
+	t.tellStarted()
+	t.goOn()
+}
+
+func (t *task) tellStarted() {
+	t.f.tell(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: t.m.Attempt, Address: t.f.name + ":3"}}})
+}
+
+// reportAgain tells all that may not have arrived.
+func (t *task) reportAgain() {
+	switch {
+	case t.ended != nil:
+		t.f.tell(&wire.Report{What: &wire.Report_Ended{Ended: t.ended}})
+		return
+	case t.started:
+		t.tellStarted()
+	}
+	for _, l := range t.lost {
+		t.f.tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+	}
+	if t.asked && !t.granted {
+		t.f.tell(&wire.Report{What: &wire.Report_Commit{Commit: t.m.Attempt}})
+	}
+}
+
+// insist reports again and again until it is answered.
+func (t *task) insist() {
+	var again func()
+	again = func() {
+		if !t.dead && t.f.tasks[t.m.Attempt] == t && (t.ended != nil || len(t.lost) > 0 || t.asked && !t.granted) {
+			if !t.f.isFrozen(again) {
+				t.reportAgain()
+				t.f.s.After(reportAgain, again)
+			}
+		}
+	}
+	t.f.s.After(reportAgain, again)
+}
+
+func (t *task) peers(m *wire.Peers) {
+	if job := t.f.s.byJob[t.m.Job]; job.plan != nil {
+		want := len(job.plan.Bundles[job.bundleOf(t)].Groups)
+		if len(m.Peers) != want {
+			t.f.s.fail("attempt %d is told of %d peers, and its bundle has %d groups", t.m.Attempt, len(m.Peers), want)
+		}
+	}
+	for _, p := range m.Peers {
+		if p.Address == "" && t.f.s.calm {
+			t.f.s.fail("attempt %d is told of a peer %d without an address", t.m.Attempt, p.Attempt)
+		}
+	}
+	if !t.peered {
+		t.peered = true
+		t.goOn()
+	}
+}
+
+func (t *task) keepSources(list []*wire.Source) {
+	for _, s := range list {
+		key := [2]uint32{s.Connection, s.From}
+		if old, ok := t.read[key]; ok && old != s.Attempt {
+			// Some of its records were handed over: this attempt is of no use.
+			t.f.s.Seen["sources replaced after reading"]++
+			t.later(time.Millisecond, func() { t.fail(wire.ErrorKind_ERROR_KIND_LOST, "a source was replaced") })
+			return
+		}
+		t.sources[key] = s
+		kept := t.lost[:0]
+		for _, l := range t.lost {
+			if l.Connection != s.Connection || l.From != s.From {
+				kept = append(kept, l)
+			}
+		}
+		t.lost = kept
+	}
+}
+
+func (t *task) moreSources(list []*wire.Source) {
+	t.keepSources(list)
+	t.goOn()
+}
+
+// goOn reads what there is to read; when it has all, it executes.
+func (t *task) goOn() {
+	if !t.started || t.executing || t.m.WaitForPeers && !t.peered {
+		return
+	}
+	missing := false
+	for _, key := range t.f.s.inputs(t) {
+		if _, ok := t.read[key]; ok {
+			continue
+		}
+		s := t.sources[key]
+		switch {
+		case s == nil:
+			missing = true
+		case t.f.s.readable(t, s):
+			t.read[key] = s.Attempt
+		default:
+			missing = true
+			delete(t.sources, key)
+			t.tellLost(s)
+		}
+	}
+	if missing {
+		return
+	}
+	t.executing = true
+	t.f.tell(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: t.m.Attempt, Executing: true}}})
+	t.later(t.f.s.workTime(t), t.finish)
+}
+
+func (t *task) tellLost(s *wire.Source) {
+	t.f.s.Seen["inputs lost"]++
+	l := &wire.InputLost{Attempt: t.m.Attempt, Connection: s.Connection, From: s.From, Producer: s.Attempt, Reason: "can't be read"}
+	t.lost = append(t.lost, l)
+	// A worker tries for a while before it says so.
+	t.later(t.f.s.upTo(3*time.Second)+1, func() {
+		t.f.tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+		t.insist()
+	})
+}
+
+// readable says whether a stored output can be read now.
+func (s *Sim) readable(t *task, src *wire.Source) bool {
+	j := s.byJob[t.m.Job]
+	if c := j.spec.Graph.Connections[src.Connection]; c.Store != "" {
+		return true
+	}
+	for _, f := range s.launchers {
+		if uint64(f.id) == src.Launcher && f.alive && s.now >= f.frozen {
+			o := f.stored[src.Attempt]
+			return o != nil && !o.damaged && o.files[[2]uint32{src.Connection, src.From}]
+		}
+	}
+	return false
+}
+
+// inputs lists what a task has to read, by the graph and not by what it was told.
+func (s *Sim) inputs(t *task) (keys [][2]uint32) {
+	if t.m.Finish != nil {
+		return nil
+	}
+	p := s.byJob[t.m.Job].plan
+	for _, n := range t.m.Nodes {
+		for c, m := range p.Graph.Connections {
+			if m.ToStage == n.Stage && m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+				r, list := p.Writers(c, int(n.Index))
+				graph.Each(r, list, func(i int) { keys = append(keys, [2]uint32{uint32(c), uint32(i)}) })
+			}
+		}
+	}
+	return keys
+}
+
+func (t *task) suspend() {
+	if !t.suspended {
+		t.suspended = true
+	}
+	t.f.tell(&wire.Report{What: &wire.Report_Suspended{Suspended: t.m.Attempt}})
+}
+
+func (t *task) resume() {
+	if t.suspended {
+		t.suspended = false
+		parked := t.parked
+		t.parked = nil
+		for _, do := range parked {
+			t.f.s.After(1, do)
+		}
+	}
+	t.f.tell(&wire.Report{What: &wire.Report_Resumed{Resumed: t.m.Attempt}})
+}
+
+// finish ends the attempt as its job's plan has it.
+func (t *task) finish() {
+	s := t.f.s
+	j := s.byJob[t.m.Job]
+	switch {
+	case (j.asksCommit || t.m.Finish != nil) && !t.granted:
+		if !t.asked {
+			t.asked = true
+			t.f.tell(&wire.Report{What: &wire.Report_Commit{Commit: t.m.Attempt}})
+			t.insist()
+		}
+		return
+	case t.f.full && s.chance(700):
+		s.Seen["full disks"]++
+		t.fail(wire.ErrorKind_ERROR_KIND_RESOURCE, "no space left on device")
+		return
+	case t.brokenPeer():
+		s.Seen["broken peers"]++
+		t.fail(wire.ErrorKind_ERROR_KIND_LOST, "a peer went away")
+		return
+	}
+	if kind, why := s.fate(t); why != "" {
+		t.fail(kind, why)
+		return
+	}
+	if t.m.Finish != nil {
+		if why := s.storage.finish(t); why != "" {
+			t.fail(wire.ErrorKind_ERROR_KIND_INVALID, why)
+			return
+		}
+		if s.err == nil && !s.calm && s.chance(200) {
+			t.f.crash() // after the rename, before it is told
+			return
+		}
+		t.end(&wire.AttemptEnded{End: wire.End_END_FINISHED})
+		return
+	}
+	t.end(t.product(j))
+}
+
+// verdict is the manager's word on a commit.
+func (t *task) verdict(granted bool) {
+	switch {
+	case !t.asked || t.granted:
+	case granted:
+		t.granted = true
+		t.later(t.f.s.upTo(200*time.Millisecond), t.finish)
+	default:
+		t.f.s.Seen["refused commits"]++
+		t.fail(wire.ErrorKind_ERROR_KIND_LOST, "the commit was refused")
+	}
+}
+
+// brokenPeer says whether some other group of the bundle attempt is gone.
+func (t *task) brokenPeer() bool {
+	if !t.m.WaitForPeers {
+		return false
+	}
+	j := t.f.s.byJob[t.m.Job]
+	for _, a := range j.gang[t.m.BundleAttempt] {
+		if a.dead || a.ended != nil && a.ended.End != wire.End_END_FINISHED {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *task) fail(kind wire.ErrorKind, why string) {
+	t.end(&wire.AttemptEnded{End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: why}})
+}
+
+func (t *task) end(e *wire.AttemptEnded) {
+	if t.ended != nil || t.dead {
+		return
+	}
+	e.Attempt = t.m.Attempt
+	t.ended = e
+	t.f.s.Seen["end "+e.End.String()]++
+	t.reportAgain()
+	t.insist()
+}

@@ -1,0 +1,7 @@
+//go:build race
+
+package simulator
+
+// seedsUsual is how many seeds a test run plays under the race detector, which
+// makes them many times slower.
+const seedsUsual = 60

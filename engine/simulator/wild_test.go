@@ -1,0 +1,105 @@
+package simulator
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// wild decides at random, all that there is to decide, and launches most of what
+// fits. It calms down with the faults.
+type wild struct {
+	view.View
+	rand *rand.Rand
+}
+
+func newWild() scheduler.TaskScheduler { return &wild{} }
+
+func (p *wild) Check(scheduler.Config) error { return nil }
+
+func (p *wild) Start(_ scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
+	p.rand = rand.New(rand.NewPCG(uint64(s.Now), 1))
+	d := scheduler.Description{Name: "wild", Version: "1", ProgressEvery: time.Second}
+	for _, a := range []scheduler.Ability{scheduler.AbilityProgress, scheduler.AbilityResume, scheduler.AbilityAdmission, scheduler.AbilityPages, scheduler.AbilityCheckpoint} {
+		if p.rand.IntN(2) == 0 {
+			d.Abilities |= a
+		}
+	}
+	return d, p.View.Start(s)
+}
+
+func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var d scheduler.Decisions
+	if err := p.Apply(r); err != nil {
+		return d, err
+	}
+	restless := r.Now < start.Add(faultsFor)
+	p.answer(r, &d)
+	for _, j := range p.Jobs() {
+		for _, a := range j.Attempts() {
+			if a.State == view.Suspended && p.rand.IntN(3) == 0 {
+				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
+			}
+			if restless && p.rand.IntN(40) == 0 {
+				d.Preempt = append(d.Preempt, p.preempt(a))
+			}
+		}
+	}
+	for b := range p.Ready() {
+		where, ok := p.Fit(b)
+		if restless && p.rand.IntN(20) == 0 && len(p.Launchers()) > 0 { // as if it had not looked
+			where, ok = nil, true
+			for range b.Groups {
+				where = append(where, p.Launchers()[p.rand.IntN(len(p.Launchers()))].ID)
+			}
+		}
+		if ok && p.rand.IntN(5) > 0 {
+			d.Launch = append(d.Launch, p.Launch(b, where))
+		}
+	}
+	d.WakeAt = r.Now.Add(time.Duration(1+p.rand.IntN(3000)) * time.Millisecond)
+	if p.rand.IntN(10) == 0 {
+		d.Checkpoint = &scheduler.Checkpoint{Version: 1, Data: []byte{1}}
+	}
+	return d, nil
+}
+
+// preempt takes an attempt, for some job with something ready if there is one.
+func (p *wild) preempt(a *view.Attempt) scheduler.Preempt {
+	d := scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptMode(1 + p.rand.IntN(3)), Grace: time.Second, For: a.Job().ID()}
+	for b := range p.Ready() {
+		if p.rand.IntN(3) == 0 {
+			d.For = b.Job.ID()
+			if p.rand.IntN(2) == 0 {
+				d.Bundle = b.ID
+			}
+			break
+		}
+	}
+	return d
+}
+
+func (p *wild) answer(r scheduler.Round, d *scheduler.Decisions) {
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case scheduler.AdmissionAsked:
+			if p.rand.IntN(20) == 0 {
+				d.Refuse = append(d.Refuse, scheduler.Refuse{Job: e.Job.ID, Reason: "a whim"})
+			} else {
+				d.Admit = append(d.Admit, scheduler.Admit{Job: e.Job.ID})
+			}
+		case scheduler.Requested:
+			d.Answers = append(d.Answers, scheduler.Answer{Request: e.Request, Status: 200})
+		case scheduler.SettingChanged:
+			d.Settings = append(d.Settings, scheduler.SettingsVerdict{Version: e.Version})
+		}
+	}
+}
+
+func (p *wild) Explain(scheduler.JobID) (scheduler.Explanation, error) {
+	return scheduler.Explanation{}, nil
+}
+func (p *wild) Status() (scheduler.Status, error) { return scheduler.Status{}, nil }
+func (p *wild) Terminate()                        {}
