@@ -52,6 +52,7 @@ type StartPolicy struct {
 type PolicyGone struct {
 	Generation uint64
 	Breach     string
+	Stalled    bool // the breach is that it started nothing: another start would not help
 }
 
 // Reply answers a client's request: prepare, submit, kill, update, drain, or a

@@ -71,6 +71,7 @@ func (w *coder) core(c *Core) {
 	w.timers(c)
 	nums(w, &c.changedOffers)
 	flag(w, &c.speculating)
+	flag(w, &c.stallWatched)
 	flag(w, &c.roomier)
 	flag(w, &c.topology)
 }

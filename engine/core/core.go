@@ -35,9 +35,10 @@ type Core struct {
 	requests []request // under way, in order
 	settings []settingsAsked
 
-	timers      timerHeap
-	speculating bool  // its timer is set
-	stats       Stats // never decide anything
+	timers       timerHeap
+	speculating  bool  // its timer is set
+	stallWatched bool  // so is that of a stalling policy
+	stats        Stats // never decide anything
 
 	// What a step gathers. Empty between steps.
 	out           []Action
@@ -99,6 +100,7 @@ func (c *Core) settle() {
 		c.resumeSuspended()
 	}
 	c.flushSources()
+	c.watchStall()
 	c.startRound()
 	for _, id := range sortedKeys(c.changed) {
 		c.out = append(c.out, JobChanged{id})

@@ -132,6 +132,10 @@ type Settings struct {
 	RequestsMax     int           `json:"requestsMax"`
 	RequestTimeout  time.Duration `json:"requestTimeout"`
 	SettingsTimeout time.Duration `json:"settingsTimeout"`
+	// PolicyStallAfter is how long a policy may leave work that fits when nothing at
+	// all runs, without a waiting reason, before it counts as broken; default 1
+	// minute; 0 is for ever.
+	PolicyStallAfter time.Duration `json:"policyStallAfter"`
 	// NotesMax bounds notes that wait for a round; default 10,000.
 	NotesMax int `json:"notesMax"`
 }
@@ -155,6 +159,7 @@ func DefaultSettings() Settings {
 		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
+		PolicyStallAfter: time.Minute,
 	}
 }
 

@@ -93,6 +93,20 @@ func (c *Core) supply(j *job, k sourceKey) {
 	for _, a := range j.conns[k.conn].waiting {
 		c.supplyTo(a, k)
 	}
+	if b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)}); b.losses > 0 {
+		c.resupply(j, k)
+	}
+}
+
+// resupply tells readers of a source that was made again where it is now, before
+// they find out that the old one is gone. Those that read it already don't look.
+func (c *Core) resupply(j *job, k sourceKey) {
+	for _, id := range sortedKeys(j.attempts) {
+		a := j.attempts[id]
+		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) && !slices.Contains(c.updates[id], k) {
+			c.updates[id] = append(c.updates[id], k)
+		}
+	}
 }
 
 func (c *Core) supplyTo(a *attempt, k sourceKey) {
@@ -247,7 +261,7 @@ func (j *job) readersOpen(conn, from int) bool {
 	if j.stages[to].open == 0 {
 		return false
 	}
-	if j.conns[conn].have == nil {
+	if j.conns[conn].all {
 		return true
 	}
 	open := false

@@ -24,6 +24,7 @@ const (
 	timerPublish
 	timerClean
 	timerPrepared
+	timerStall
 )
 
 // timer is due at a time. It is never cancelled: whoever it is for looks, when
@@ -86,6 +87,8 @@ func (c *Core) expire() {
 			c.cleanTooLong(scheduler.JobID(t.id))
 		case timerPrepared:
 			c.expirePrepared()
+		case timerStall:
+			c.stallDue(t.id)
 		}
 	}
 }

@@ -213,7 +213,11 @@ func (s *supervisor) gone(a core.PolicyGone) {
 		s.end(h)
 	}
 	s.mu.Unlock()
-	if h != nil && a.Breach != "" {
+	switch {
+	case h == nil || a.Breach == "":
+	case a.Stalled:
+		s.failed(h, &stallError{a.Breach})
+	default:
 		s.failed(h, errors.New(a.Breach))
 	}
 }
@@ -267,7 +271,8 @@ func (s *supervisor) failed(h *hosted, err error) {
 		}
 		return
 	}
-	s.again(h, log)
+	var stall *stallError
+	s.again(h, errors.As(err, &stall), log)
 }
 
 // problemsOf leaves out the frames round a policy's own words.
@@ -280,8 +285,8 @@ func problemsOf(err error) error {
 }
 
 // again starts the policy once more, or the one in this process when it has
-// failed too often; with mu held.
-func (s *supervisor) again(h *hosted, log *slog.Logger) {
+// failed too often, or stalled, which it would do again; with mu held.
+func (s *supervisor) again(h *hosted, stalled bool, log *slog.Logger) {
 	now := time.Now()
 	s.restarts++
 	s.stats.policyRestarts.Inc()
@@ -292,8 +297,8 @@ func (s *supervisor) again(h *hosted, log *slog.Logger) {
 		}
 	}
 	s.failures = append(recent, now)
-	if len(s.failures) >= h.spec.FailuresMax && !h.inProcess {
-		log.Error("the policy failed too often: the built-in FIFO takes over until the configuration changes", "failures", len(s.failures))
+	if (stalled || len(s.failures) >= h.spec.FailuresMax) && !h.inProcess {
+		log.Error("the policy failed too often, or stalled: the built-in FIFO takes over until the configuration changes", "failures", len(s.failures))
 		s.launch(h.spec, true)
 		return
 	}
@@ -314,6 +319,11 @@ func (s *supervisor) again(h *hosted, log *slog.Logger) {
 		}
 	})
 }
+
+// stallError is the failure of a policy that answers and never starts anything.
+type stallError struct{ reason string }
+
+func (e *stallError) Error() string { return e.reason }
 
 func (s *supervisor) tellFailed(generation uint64, reason string) {
 	s.input(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: generation, Reason: reason}}})

@@ -1,0 +1,56 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A policy stalls when nothing at all runs, work is ready that the cluster could
+// hold, and it neither launches any of it nor says why. It may be alive, answer
+// every round and still never start anything, so it counts as broken: without
+// that, a bad policy would hang every job.
+
+// stalled returns a job that waits for no reason; nil when there is none.
+func (c *Core) stalled() *job {
+	if c.policy.current == nil || len(c.attempts) > 0 || !c.anyUsable() {
+		return nil
+	}
+	for j := range c.jobs.all() {
+		if j.phase != jobAsked && j.ready.count > 0 && j.unplaceable == 0 && j.policyWait.Reason == scheduler.WaitNone {
+			return j
+		}
+	}
+	return nil
+}
+
+func (c *Core) anyUsable() bool {
+	for l := range c.launchers.all() {
+		if l.up && !l.draining && !l.blamed {
+			return true
+		}
+	}
+	return false
+}
+
+// watchStall sets a timer when the policy may be stalling.
+func (c *Core) watchStall() {
+	if c.set.PolicyStallAfter > 0 && !c.stallWatched && c.stalled() != nil {
+		c.stallWatched = true
+		c.after(c.set.PolicyStallAfter, timerStall, c.ids.attempt)
+	}
+}
+
+// stallDue ends a policy that has started nothing since the timer was set.
+func (c *Core) stallDue(attempts uint64) {
+	c.stallWatched = false
+	j := c.stalled()
+	if j == nil || attempts != c.ids.attempt {
+		return
+	}
+	number := c.policy.current.number
+	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
+		c.set.PolicyStallAfter, j.ready.count, j.id)
+	c.act(PolicyGone{Generation: number, Breach: reason, Stalled: true})
+	c.policyFailed(number, reason)
+}
