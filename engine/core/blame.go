@@ -92,25 +92,18 @@ func (c *Core) dropAvoidIfAll(b *bundle) {
 	}
 }
 
-// somewhere says whether each group of a bundle has a launcher that could hold
-// it and is not avoided.
+// somewhere says whether a bundle would have room on the launchers that it does
+// not avoid, were they empty. A gang may need one of those where it failed.
 func (c *Core) somewhere(b *bundle) bool {
-	for i := range b.width() {
-		_, kind, slots, memory := b.demand(i)
-		found := false
-		for _, id := range c.launchers.ids {
-			l := c.launchers.get(id)
-			if l.up && !l.draining && !l.blamed && l.slots.of(kind) >= slots && l.memory >= memory &&
-				!inSorted(b.job.avoid, id) && !slices.Contains(b.avoid, id) {
-				found = true
-				break
-			}
+	rooms := map[scheduler.LauncherID]*room{}
+	return c.place(b, func(l *launcher) bool {
+		return l.up && !l.draining && !l.blamed && !inSorted(b.job.avoid, l.id) && !slices.Contains(b.avoid, l.id)
+	}, func(l *launcher) *room {
+		if rooms[l.id] == nil {
+			rooms[l.id] = &room{launcher: l, slots: slices.Clone(l.slots), memory: l.memory}
 		}
-		if !found {
-			return false
-		}
-	}
-	return true
+		return rooms[l.id]
+	})
 }
 
 // relaxAvoid looks, after launchers came or went, whether some ready bundle now

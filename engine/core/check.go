@@ -63,7 +63,7 @@ func (c *Core) checkLauncher(l *launcher) error {
 		if a.holds {
 			sum.add(a.kind, a.slots)
 		}
-		if a.holds != (a.phase != attemptSuspended || a.resuming) {
+		if a.stop == nil && a.holds != (a.phase != attemptSuspended || a.resuming) {
 			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", id, a.holds, a.resuming)
 		}
 	}
@@ -201,12 +201,12 @@ func (c *Core) checkConns(j *job) error {
 			if l := c.launchers.get(k.launcher); j.plan.Connection(i).Store == "" && k.stored && (l == nil || !l.up || l.outputs[k.attempt] == nil) {
 				return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", i, from, k.launcher)
 			}
-			if n.have != nil {
+			if !n.all {
 				r, list := j.plan.Readers(i, from)
 				graph.Each(r, list, func(reader int) { have[reader]++ })
 			}
 		}
-		if n.have == nil && there != n.done || !slices.Equal(have, n.have) {
+		if n.all && there != n.done || !slices.Equal(have, n.have) {
 			return fmt.Errorf("connection %d: %d writers there %v, counted as %d %v", i, there, have, n.done, n.have)
 		}
 	}

@@ -24,7 +24,7 @@ func (n *conn) init(p *graph.Plan, c int) {
 		n.bytes[i] = -1
 	}
 	if p.Connection(c).Pattern == wire.Pattern_PATTERN_ALL_TO_ALL {
-		n.perReader = make([]int64, readers)
+		n.all, n.perReader = true, make([]int64, readers)
 	} else {
 		n.have = make([]int32, readers)
 	}
@@ -61,7 +61,7 @@ func (b *bundle) countUnmet() {
 }
 
 func (j *job) writersThere(c, reader int) int {
-	if n := &j.conns[c]; n.have == nil {
+	if n := &j.conns[c]; n.all {
 		return n.done
 	}
 	return int(j.conns[c].have[reader])
@@ -76,7 +76,7 @@ func (c *Core) storedOutput(j *job, conn, from int, size int64, perReader []int6
 		n.forget(from, old.launcher)
 	}
 	n.bytes[from] = size
-	if n.have == nil {
+	if n.all {
 		n.where = addBytes(n.where, where, size)
 		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
 			n.perReader[i] += max(b, 0)
@@ -97,7 +97,7 @@ func (c *Core) lostOutput(j *job, conn, from int, where scheduler.LauncherID) {
 func (n *conn) forget(from int, where scheduler.LauncherID) {
 	size := n.bytes[from]
 	n.bytes[from] = -1
-	if n.have != nil {
+	if !n.all {
 		return
 	}
 	var total int64
@@ -135,7 +135,7 @@ func addBytes(list []launcherBytes, id scheduler.LauncherID, n int64) []launcher
 func (c *Core) count(j *job, conn, from, delta int) {
 	n := &j.conns[conn]
 	base := j.plan.Connection(conn).ToStage
-	if n.have != nil {
+	if !n.all {
 		r, list := j.plan.Readers(conn, from)
 		graph.Each(r, list, func(reader int) {
 			old := int(n.have[reader])

@@ -38,7 +38,7 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 // inputFrom sums what a reader gets over one file connection.
 func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, bytes int64)) (total int64) {
 	n := &j.conns[conn]
-	if n.have == nil {
+	if n.all {
 		var all int64
 		for _, w := range n.where {
 			all += w.bytes

@@ -197,6 +197,19 @@ func (c *Core) fits(b *bundle, where []*launcher, freed map[scheduler.LauncherID
 		rooms[l.id] = r
 		return r
 	}
+	if where == nil {
+		return c.place(b, func(l *launcher) bool { return c.unavailable(b, l) == "" }, roomOf)
+	}
+	for i, l := range where {
+		if c.unavailable(b, l) != "" || !roomOf(l).take(b, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// place tries a launcher for each group of a bundle, the widest group first.
+func (c *Core) place(b *bundle, usable func(*launcher) bool, roomOf func(*launcher) *room) bool {
 	order := make([]int, b.width())
 	for i := range order {
 		order[i] = i
@@ -207,19 +220,10 @@ func (c *Core) fits(b *bundle, where []*launcher, freed map[scheduler.LauncherID
 		return cmp.Or(sy-sx, cmp.Compare(my, mx))
 	})
 	for _, i := range order {
-		if where != nil {
-			if c.unavailable(b, where[i]) != "" || !roomOf(where[i]).take(b, i) {
-				return false
-			}
-			continue
-		}
-		found := false
-		for _, id := range c.launchers.ids {
-			if l := c.launchers.get(id); c.unavailable(b, l) == "" && roomOf(l).take(b, i) {
-				found = true
-				break
-			}
-		}
+		found := slices.ContainsFunc(c.launchers.ids, func(id scheduler.LauncherID) bool {
+			l := c.launchers.get(id)
+			return usable(l) && roomOf(l).take(b, i)
+		})
 		if !found {
 			return false
 		}

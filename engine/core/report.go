@@ -172,7 +172,6 @@ func (c *Core) grant(a *attempt) {
 	c.sureStarted(a)
 	b := a.run.bundle
 	a.run.granted = true
-	b.twice = 0
 	if b.last() && b.job.phase == jobPublishing {
 		b.job.intent = true
 	}

@@ -13,21 +13,27 @@ import (
 
 // stalled returns a job that waits for no reason; nil when there is none.
 func (c *Core) stalled() *job {
-	if c.policy.current == nil || len(c.attempts) > 0 || !c.anyUsable() {
+	if c.policy.current == nil || len(c.attempts) > 0 {
 		return nil
 	}
 	for j := range c.jobs.all() {
-		if j.phase != jobAsked && j.ready.count > 0 && j.unplaceable == 0 && j.policyWait.Reason == scheduler.WaitNone {
+		if j.phase != jobAsked && j.ready.count > 0 && j.unplaceable == 0 && j.policyWait.Reason == scheduler.WaitNone && c.someFits(j) {
 			return j
 		}
 	}
 	return nil
 }
 
-func (c *Core) anyUsable() bool {
-	for l := range c.launchers.all() {
-		if l.up && !l.draining && !l.blamed {
+// someFits says whether one of a job's longest ready bundles has room now. What
+// is drained, or kept for others, is not the policy's to give.
+func (c *Core) someFits(j *job) bool {
+	tried := 0
+	for b := range j.allReady() {
+		if c.fits(b, nil, nil) {
 			return true
+		}
+		if tried++; tried == bundlesTried {
+			break
 		}
 	}
 	return false

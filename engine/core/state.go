@@ -95,6 +95,7 @@ type stage struct {
 type conn struct {
 	// bytes is the size of each writer's stored output, -1 while there is none.
 	bytes []int64
+	all   bool // it joins all to all
 	// done counts the writers that are there, of an all-to-all connection; have
 	// counts them for each reader of another.
 	done int

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +24,7 @@ type fakeJob struct {
 	occupied   bool // its output is there and not its own
 	killed     bool // somebody asked for that
 	refused    bool
+	announced  bool
 	accepted   bool
 	over       bool
 	work       time.Duration
@@ -65,9 +65,9 @@ func (s *Sim) randomJob(name string) *fakeJob {
 			j.spec.Outputs = []string{"/out/" + name}
 			j.occupied = s.chance(80)
 		}
-		for i := range plan.Groups {
+		for _, b := range plan.Bundles { // less often than a bundle may fail
 			if s.chance(80) {
-				j.flaky[uint32(plan.Groups[i].Nodes[0])] = 1 + s.rand.IntN(2)
+				j.flaky[uint32(plan.Groups[b.Groups[len(b.Groups)-1]].Nodes[0])] = 1 + s.rand.IntN(2)
 			}
 		}
 		switch s.rand.IntN(20) {
@@ -168,6 +168,10 @@ func (s *Sim) fitsTheFirst(p *graph.Plan) bool {
 
 // announce asks for a job's id.
 func (s *Sim) announce(j *fakeJob) {
+	if j.id != 0 || j.announced {
+		return
+	}
+	j.announced = true
 	client := s.client("prepare")
 	s.prepare[client] = j
 	s.push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}})
@@ -189,24 +193,12 @@ func (s *Sim) prepared(j *fakeJob, r core.Reply) {
 // submitAgain submits a job, or announces it if that was lost with the manager.
 func (s *Sim) submitAgain(j *fakeJob) {
 	switch {
-	case j.id == 0:
-		if !slices.Contains(values(s.prepare), j) || len(s.waiting) == 0 {
-			s.After(time.Second, func() {
-				if j.id == 0 {
-					s.announce(j)
-				}
-			})
-		}
-	case !j.accepted && !j.refused:
+	case j.id == 0 && j.announced:
+		j.announced = false // the reply is lost
+		s.announce(j)
+	case j.id != 0 && !j.accepted && !j.refused:
 		s.push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}}})
 	}
-}
-
-func values[K comparable, V any](m map[K]V) (list []V) {
-	for _, v := range m {
-		list = append(list, v)
-	}
-	return list
 }
 
 func (s *Sim) submitted(r core.Reply) {

@@ -199,6 +199,9 @@ func (s *Sim) step(inputs []*wire.Input) {
 	for _, a := range actions {
 		s.act(a)
 	}
+	if debugReplay != nil {
+		debugReplay(s)
+	}
 	if len(s.log) >= replayAt {
 		s.replay()
 	}
@@ -270,6 +273,7 @@ func (s *Sim) restart() {
 	s.Seen["manager restarts"]++
 	s.core, s.queue, s.waking = c, nil, 0
 	clear(s.waiting)
+	clear(s.prepare)
 	s.policy.forget()
 	for _, f := range s.launchers {
 		f.disconnect()
@@ -351,3 +355,5 @@ func (s *Sim) between(low, high time.Duration) time.Duration { return low + s.up
 
 // chance is true in so many of a thousand cases.
 func (s *Sim) chance(perMille int) bool { return s.rand.IntN(1000) < perMille }
+
+var debugReplay func(*Sim)

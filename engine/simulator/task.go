@@ -117,11 +117,11 @@ func (t *task) peers(m *wire.Peers) {
 func (t *task) keepSources(list []*wire.Source) {
 	for _, s := range list {
 		key := [2]uint32{s.Connection, s.From}
-		if old, ok := t.read[key]; ok && old != s.Attempt {
-			// Some of its records were handed over: this attempt is of no use.
-			t.f.s.Seen["sources replaced after reading"]++
-			t.later(time.Millisecond, func() { t.fail(wire.ErrorKind_ERROR_KIND_LOST, "a source was replaced") })
-			return
+		if old, ok := t.read[key]; ok {
+			if old != s.Attempt {
+				t.f.s.Seen["sources replaced after reading"]++ // it does not look
+			}
+			continue
 		}
 		t.sources[key] = s
 		kept := t.lost[:0]
