@@ -13,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -153,7 +154,7 @@ func (d *pluginDriver) Terminate(context.Context) error {
 // Restart replaces the process.
 func (d *pluginDriver) Restart(ctx context.Context) error {
 	d.close()
-	host, err := policy.Launch(ctx, policy.Options{Path: d.path, Log: d.log})
+	host, err := policy.Launch(ctx, policy.Options{Path: d.path, Log: d.log, Dir: manager.SocketFolder("")})
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (c *cli) configCommand() *cobra.Command {
 // checkPolicy lets the plug-in check its settings.
 func checkPolicy(ctx context.Context, s *site) error {
 	host, err := policy.Launch(ctx, policy.Options{
-		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout,
+		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout, Dir: manager.SocketFolder(""),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,6 @@ type liveness struct {
 	lostAfter time.Duration
 	put       func(context.Context, entry) error
 	dial      func(ctx context.Context, address string) error
-	log       *slog.Logger
 }
 
 func (v *liveness) run(ctx context.Context) {
@@ -55,7 +55,8 @@ func (v *liveness) look(ctx context.Context) []entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var losses []entry
-	for _, r := range l.byName {
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		r := l.byName[name]
 		if r.lost || r.id == 0 {
 			continue
 		}
@@ -76,7 +77,6 @@ func (v *liveness) look(ctx context.Context) []entry {
 
 // lose is called with the table locked.
 func (v *liveness) lose(r *launcherRecord, reason string) entry {
-	v.log.Warn("a launcher is lost", "launcher", r.name, "reason", reason)
 	r.lost = true
 	if r.session != nil {
 		r.session.cancel(errors.New(reason))

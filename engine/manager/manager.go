@@ -128,7 +128,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		return errors.Join(fmt.Errorf("manager: %w: choose another manager.http", err), listener.Close(), log.Close())
 	}
 	m.supervisor = &supervisor{
-		ctx: ctx, put: m.driver.put, fallback: m.cfg.Fallback, sockets: socketFolder(m.cfg.Data), term: m.life.term,
+		ctx: ctx, put: m.driver.put, fallback: m.cfg.Fallback, sockets: SocketFolder(m.cfg.Data), term: m.life.term,
 		log: m.log, stats: m.stats, fatal: cancel, live: map[uint64]*hosted{}, asked: map[uint64]Policy{}, state: stateStarting,
 	}
 	m.launchers.expect(m.life.core)
@@ -141,7 +141,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	})
 	parts.Go(func() { _ = site.Serve(web) })
 	parts.Go(func() {
-		v := &liveness{launchers: m.launchers, lostAfter: m.cfg.LauncherLostAfter, put: m.driver.put, dial: dialTCP, log: m.log}
+		v := &liveness{launchers: m.launchers, lostAfter: m.cfg.LauncherLostAfter, put: m.driver.put, dial: dialTCP}
 		v.run(ctx)
 	})
 	parts.Go(func() { m.takeUpdates(ctx) })

@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,7 +94,7 @@ func judge(t *testing.T, l *launchers, dial error) (string, time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	v := &liveness{
-		launchers: l, lostAfter: 20 * time.Second, log: slog.New(slog.DiscardHandler),
+		launchers: l, lostAfter: 20 * time.Second,
 		put:  func(_ context.Context, e entry) error { losses <- e; return nil },
 		dial: func(context.Context, string) error { return dial },
 	}

@@ -329,12 +329,22 @@ func (s *supervisor) tellFailed(generation uint64, reason string) {
 	s.input(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: generation, Reason: reason}}})
 }
 
-// socketFolder is where plug-ins have their sockets: a short path, because the path of a Unix socket is.
-func socketFolder(data string) string {
-	if path, err := filepath.Abs(filepath.Join(data, "policy")); err == nil && len(path) <= policy.DirBytesMax {
-		return path
+// SocketFolder is where plug-ins of a manager with a data folder have their
+// sockets; data may be empty. The path of a Unix socket is bounded, so it is the
+// first short enough one of: below data, below TMPDIR, below /tmp. Several
+// managers may share it.
+func SocketFolder(data string) string {
+	shared := fmt.Sprintf("hamadryad-policy-%d", os.Getuid())
+	candidates := []string{filepath.Join(os.TempDir(), shared)}
+	if own, err := filepath.Abs(filepath.Join(data, "policy")); err == nil && data != "" {
+		candidates = []string{own, candidates[0]}
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("hamadryad-policy-%d", os.Getuid()))
+	for _, path := range candidates {
+		if len(path) <= policy.DirBytesMax {
+			return path
+		}
+	}
+	return filepath.Join("/tmp", shared)
 }
 
 // settingsBytes encodes settings for the log.
