@@ -3,7 +3,6 @@ package core
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -56,9 +55,10 @@ func (c *Core) admissionExpired(id scheduler.JobID) {
 
 // turnAway refuses a submission before anything of it exists.
 func (c *Core) turnAway(j *job, reason string) {
-	c.reply(j.client, j.id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: fmt.Sprintf("%s was refused: %s", j.id, reason)})
-	j.failure, j.outcome = invalid(reason), scheduler.JobFailed
+	j.failure, j.outcome = invalid(fmt.Sprintf("%s was refused: %s", j.id, reason)), scheduler.JobFailed
+	c.reply(j.client, j.id, j.failure)
 	c.remember(j)
+	c.ended[len(c.ended)-1].refused = j.failure
 	c.jobs.remove(j.id)
 	c.touch(j)
 }

@@ -60,7 +60,7 @@ func (w *coder) core(c *Core) {
 	}
 	list(w, &c.prepared, func(w *coder, p *prepared) { num(w, &p.id); num(w, &p.at) })
 	list(w, &c.ended, func(w *coder, p **endedJob) {
-		opt(w, p, func(w *coder, e *endedJob) { message(w, &e.status) })
+		opt(w, p, func(w *coder, e *endedJob) { message(w, &e.status); message(w, &e.refused) })
 	})
 	w.launchers(c)
 	w.jobs(c)

@@ -123,6 +123,10 @@ func (c *Core) commitRun(r *run) {
 		var before *commit
 		if old != nil {
 			before = old[i]
+			// Its file stays until the job ends: who reads it may go on.
+			if l := c.launchers.get(before.launcher); l != nil {
+				delete(l.outputs, before.attempt)
+			}
 		}
 		c.keepOutputs(b, i, k, before)
 	}

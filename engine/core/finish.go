@@ -71,6 +71,11 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 	if inVain {
 		j.tries++
 	}
+	if r.failure != nil {
+		b.failures++
+	} else if inVain {
+		b.losses++
+	}
 	switch {
 	case j.phase == jobEnding:
 		c.checkQuiet(j)
@@ -81,7 +86,7 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 	case r.failure != nil && r.failure.Kind == wire.ErrorKind_ERROR_KIND_INVALID:
 		j.intent = false // there was nothing to publish over
 		c.endJob(j, scheduler.JobFailed, r.failure)
-	case inVain && !j.intent && j.tries >= j.attemptsMax(&c.set):
+	case !j.intent && (b.failures >= j.attemptsMax(&c.set) || b.losses > c.set.LostMax):
 		c.endJob(j, scheduler.JobFailed, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("publishing failed %d times: %s", j.tries, r.why())})
 	case inVain && j.tries >= c.set.PublishTries:
 		// Half of it may be published, so nothing is cleaned away.
@@ -168,7 +173,7 @@ func (c *Core) remember(j *job) {
 	if len(c.ended) >= c.set.JobsKept {
 		c.ended = c.ended[len(c.ended)-c.set.JobsKept+1:]
 	}
-	c.ended = append(c.ended, &endedJob{s})
+	c.ended = append(c.ended, &endedJob{status: s})
 }
 
 // endedAttemptsKept is how many attempts are kept of a job that ended.

@@ -258,7 +258,10 @@ type pastAttempt struct {
 }
 
 // endedJob is what is kept of a job that ended.
-type endedJob struct{ status *wire.JobStatus }
+type endedJob struct {
+	status  *wire.JobStatus
+	refused *wire.Failure // why its submission was; nil when it was not
+}
 
 // groups returns the numbers of a bundle's groups in the plan; nil for the last
 // bundle of a job with outputs.

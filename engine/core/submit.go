@@ -36,9 +36,7 @@ func (c *Core) expirePrepared() {
 // submit takes a job in, or refuses it with the reason.
 func (c *Core) submit(m *wire.Submit) {
 	id := scheduler.JobID(m.GetJob())
-	if c.jobs.get(id) != nil {
-		// The client lost our answer and asks again.
-		c.reply(m.GetClient(), id, nil)
+	if c.submittedBefore(id, m.GetClient()) {
 		return
 	}
 	at := slices.IndexFunc(c.prepared, func(p prepared) bool { return p.id == id })
@@ -59,6 +57,26 @@ func (c *Core) submit(m *wire.Submit) {
 	c.jobs.add(id, j)
 	c.touch(j)
 	c.askAdmission(j)
+}
+
+// submittedBefore answers a client that lost the answer and asks again.
+func (c *Core) submittedBefore(id scheduler.JobID, client uint64) bool {
+	if j := c.jobs.get(id); j != nil {
+		if j.phase != jobAsked {
+			c.reply(client, id, nil)
+			return true
+		}
+		c.reply(j.client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
+		j.client = client
+		return true
+	}
+	for _, e := range c.ended {
+		if e.status.Summary.Job == uint64(id) {
+			c.reply(client, id, e.refused)
+			return true
+		}
+	}
+	return false
 }
 
 // newJob checks a submission and makes the job of it, in no phase yet.

@@ -207,7 +207,7 @@ func (s *Sim) submitted(r core.Reply) {
 		j.accepted = true
 		return
 	}
-	if j.over {
+	if j.over || r.Failure.Kind == wire.ErrorKind_ERROR_KIND_LOST {
 		return
 	}
 	s.Seen["refused submissions"]++
