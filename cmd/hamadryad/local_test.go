@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waitMax bounds every wait of these tests.
+const waitMax = 60 * time.Second
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(waitMax)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("after %v still not: %s", waitMax, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// localRun is one "hamadryad local" with what it started.
+type localRun struct {
+	t    *testing.T
+	dir  string
+	cmd  *exec.Cmd
+	out  *output
+	done chan error
+}
+
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func startLocal(t *testing.T, flags []string, program ...string) *localRun {
+	t.Helper()
+	r := &localRun{t: t, dir: t.TempDir(), out: &output{}, done: make(chan error, 1)}
+	args := append([]string{"local", "--data", filepath.Join(r.dir, "c")}, flags...)
+	if len(program) > 0 {
+		program[0] = filepath.Join(binaries, program[0])
+		args = append(append(args, "--"), program...)
+	}
+	r.cmd = exec.Command(filepath.Join(binaries, "hamadryad"), args...)
+	r.cmd.Stdout, r.cmd.Stderr = r.out, r.out
+	r.cmd.WaitDelay = time.Second
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("it printed:\n%s\nthe manager logged:\n%s", r.out, r.managerLog())
+		}
+		eventually(t, "nothing of the cluster is left", func() bool { return len(r.processes("")) == 0 })
+	})
+	return r
+}
+
+func (r *localRun) managerLog() string {
+	b, _ := os.ReadFile(filepath.Join(r.dir, "c", "manager.log"))
+	return string(b)
+}
+
+// processes are those of the cluster whose command line holds a text.
+func (r *localRun) processes(text string) []int {
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		command := strings.ReplaceAll(string(line), "\x00", " ")
+		if strings.Contains(command+string(environ), r.dir) && strings.Contains(command, text) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (r *localRun) wait() error {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(2 * waitMax):
+		r.t.Fatal("it does not end")
+		return nil
+	}
+}
+
+// pluginOf finds the policy's process below the cluster's manager.
+func (r *localRun) pluginOf() []int {
+	managers := r.processes("hamadryad manager")
+	if len(managers) != 1 {
+		return nil
+	}
+	var pids []int
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", managers[0]))
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, f := range strings.Fields(string(children)) {
+			if pid, err := strconv.Atoi(f); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// Whatever part is killed in mid-job, the job ends with the same result.
+func TestPartsAreKilledInMidJob(t *testing.T) {
+	for _, part := range []struct {
+		name string
+		find func(r *localRun) []int
+	}{
+		{"manager", func(r *localRun) []int { return r.processes("hamadryad manager") }},
+		{"launcher", func(r *localRun) []int { return r.processes("--name launcher-2") }},
+		{"worker", func(r *localRun) []int { return r.processes("/c/cache/") }},
+		{"policy", (*localRun).pluginOf},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			r := startLocal(t, []string{"--launchers", "2", "--slots", "2"}, "noop", "2000")
+			eventually(t, "the job is under way", func() bool { return strings.Contains(r.out.String(), "noop ") && progress(r) > 100 })
+			var victims []int
+			eventually(t, "the "+part.name+" is found", func() bool { victims = part.find(r); return len(victims) > 0 })
+			if err := syscall.Kill(victims[0], syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+				t.Fatal(err)
+			}
+			if err := r.wait(); err != nil || !strings.Contains(r.out.String(), "noop 2000/2000") {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
+}
+
+// progress is the last count of finished tasks that the program printed.
+func progress(r *localRun) int {
+	out := r.out.String()
+	i := strings.LastIndex(out, "noop: noop ")
+	if i < 0 {
+		return 0
+	}
+	number, _, _ := strings.Cut(out[i+len("noop: noop "):], "/")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+func TestKilledLocalLeavesNothing(t *testing.T) {
+	r := startLocal(t, []string{"--launchers", "2", "--slots", "1"}, "noop", "100000")
+	eventually(t, "a worker runs", func() bool { return len(r.processes("/cache/")) > 0 && progress(r) > 0 })
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.wait()
+	eventually(t, "nothing is left", func() bool { return len(r.processes("")) == 0 })
+}
+
+func TestInterruptEndsTheJobAndTheCluster(t *testing.T) {
+	r := startLocal(t, []string{"--launchers", "1", "--slots", "1"}, "noop", "100000")
+	eventually(t, "the job is under way", func() bool { return progress(r) > 0 })
+	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does
+		t.Fatal(err)
+	}
+	err := r.wait()
+	if code := r.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Fatalf("exit code %d: %v", code, err)
+	}
+	if !strings.Contains(r.out.String(), "kill") {
+		t.Fatal("the job was not killed")
+	}
+}
+
+// Changing the policy in the file takes effect in the running manager, a file with
+// mistakes changes nothing, and no task is lost over it.
+func TestPolicyIsSwitchedInTheFile(t *testing.T) {
+	plugins := t.TempDir()
+	original, err := os.ReadFile(filepath.Join(binaries, "hamadryad-policy-fifo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fifo", "other"} {
+		if err := os.WriteFile(filepath.Join(plugins, "hamadryad-policy-"+name), original, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(plugins, "site.yaml")
+	configure := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(fmt.Sprintf("policy:\n  folder: %s\n%s", plugins, text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure("  name: fifo\n")
+	r := startLocal(t, []string{"--launchers", "2", "--slots", "2", "--config", file}, "noop", "4000")
+	logged := func(text string) {
+		t.Helper()
+		eventually(t, "the log says "+text, func() bool { return strings.Contains(r.managerLog(), text) })
+	}
+	eventually(t, "the job is under way", func() bool { return progress(r) > 0 })
+	configure("  name: fifo\n  settings:\n    collectAfter: soon\n")
+	logged("the policy rejects its new settings: the old ones stand")
+	configure("  name: [\n")
+	logged("the changed configuration has mistakes: nothing is changed")
+	configure("  name: other\n")
+	logged("msg=\"the policy runs\" policy=other")
+	if err := r.wait(); err != nil || !strings.Contains(r.out.String(), "noop 4000/4000") {
+		t.Fatal(err)
+	}
+}
