@@ -190,12 +190,23 @@ func (c *Core) storeLost(l *launcher, id scheduler.AttemptID) {
 func (c *Core) adoptOutputs(l *launcher, old map[scheduler.AttemptID]*output, stored []*wire.Stored) {
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
-		if o := old[id]; o != nil {
+		if o := old[id]; o != nil && c.stillKept(o, id) {
 			l.outputs[id] = o
 			delete(old, id)
 		}
 	}
 	c.loseOutputs(l, old)
+}
+
+// stillKept says whether anybody counts on a stored output: losing the attempts
+// of its launcher may have ended its job, or its gang.
+func (c *Core) stillKept(o *output, id scheduler.AttemptID) bool {
+	if c.jobs.get(o.job.id) != o.job {
+		return false
+	}
+	b := o.bundle
+	return b.kept != nil && b.kept[o.group].attempt == id && !b.kept[o.group].lost ||
+		slices.ContainsFunc(b.runs, func(r *run) bool { return r.id == o.run && r.commits[o.group] != nil })
 }
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.

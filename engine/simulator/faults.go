@@ -24,7 +24,7 @@ func (s *Sim) planFaults() {
 
 func (s *Sim) fault() {
 	f := s.launchers[s.rand.IntN(len(s.launchers))]
-	switch s.rand.IntN(16) {
+	switch s.rand.IntN(18) {
 	case 0:
 		f.crash()
 	case 1, 2:
@@ -51,6 +51,12 @@ func (s *Sim) fault() {
 		s.askForPage()
 	case 15:
 		s.changeSettings()
+	case 16:
+		f.deaf = true
+		s.After(s.upTo(2*time.Minute), func() { f.deaf = false })
+	case 17: // given up though it is well
+		f.disconnect()
+		s.lose(f, f.incarnation, "a mistake")
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 const (
 	lease         = 8 * time.Second
 	lostAfter     = 15 * time.Second
-	latencyMax    = 4 * time.Millisecond
+	latencyUsual  = 4 * time.Millisecond
+	latencySlow   = 900 * time.Millisecond
 	reportAgain   = 2 * time.Second
 	refusedRedial = 50 * time.Millisecond
 )
@@ -34,6 +35,8 @@ type fake struct {
 	frozen      scheduler.Time // until then it does nothing
 	full        bool           // its disk
 	slow        int64          // how many times longer work takes
+	latency     time.Duration  // of messages, at most
+	deaf        bool           // to commands that it should confirm
 	connected   bool           // the manager's stream is open, from here
 	welcomed    bool
 	session     uint64 // counts connections; what was sent on an old one is lost
@@ -56,6 +59,10 @@ func (s *Sim) makeLaunchers() {
 		f := &fake{
 			s: s, name: fmt.Sprint("l", i), host: fmt.Sprint("h", i), rack: fmt.Sprint("r", i%2), alive: true, slow: 1,
 			memory: 4 << 30, canSuspend: s.chance(800), tasks: map[uint64]*task{}, stored: map[uint64]*storedOutput{},
+		}
+		f.latency = latencyUsual
+		if s.chance(200) {
+			f.latency = latencySlow
 		}
 		f.slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + s.rand.IntN(4))}}
 		if i == 0 {
@@ -212,7 +219,7 @@ func (f *fake) transmit(in *wire.Input) {
 		return
 	}
 	session := f.session
-	f.out = max(f.out+1, f.s.now.Add(f.s.upTo(latencyMax)))
+	f.out = max(f.out+1, f.s.now.Add(f.s.upTo(f.latency)))
 	late := !f.s.calm && f.s.chance(200)
 	f.s.At(f.out, func() {
 		switch {
@@ -296,12 +303,12 @@ func (s *Sim) deliver(a core.ToLauncher) {
 	if !f.connected || !f.welcomed {
 		return
 	}
-	if losableCommand(a.Command) && !s.calm && s.chance(20) {
+	if losableCommand(a.Command) && !s.calm && (f.deaf || s.chance(20)) {
 		s.Seen["lost commands"]++
 		return
 	}
 	session := f.session
-	f.in = max(f.in+1, s.now.Add(s.upTo(latencyMax)))
+	f.in = max(f.in+1, s.now.Add(s.upTo(f.latency)))
 	var arrive func()
 	arrive = func() {
 		if f.session != session || !f.alive || a.Command.Incarnation != f.incarnation || f.isFrozen(arrive) {

@@ -112,7 +112,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
 		"replays", "manager restarts", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
-		"doubled reports", "reordered reports", "lost reports", "refused joins", "lost commands", "doubled commands",
+		"doubled reports", "reordered reports", "lost reports", "refused joins", "cut launchers", "lost commands", "doubled commands",
 		"inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",
 		"BundleWithdrawn", "BundleWantedAgain", "BundleWantedTwice", "AttemptSuspended", "AttemptResumed", "LauncherDraining",
