@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../../plugins/...", "./testdata/gated")
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../../plugins/...", "./testdata/gated", "./testdata/zoo")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
@@ -55,6 +55,8 @@ type options struct {
 	slots     int
 	lease     time.Duration // 0: 2 s
 	core      string        // lines of YAML below core:
+	policy    string        // path of a plug-in; "": the FIFO
+	checksum  string        // of it
 }
 
 // process is one program of the cluster.
@@ -172,12 +174,12 @@ func (c *cluster) startManager() {
   lease: %v
   launcherLostAfter: %v
 policy:
-  name: fifo
-  roundDeadline: 1s
+%s  roundDeadline: 1s
+  startTimeout: 2s
 core:
   takeBackAfter: 300ms
   commandTimeout: 1s
-%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.core))
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.policy(), c.options.core))
 	c.manager = c.start("manager", "hamadryad", "manager", "--config", config)
 	eventually(c.t, "the manager listens", func() bool {
 		conn, err := net.Dial("tcp", c.address)
@@ -186,6 +188,17 @@ core:
 		}
 		return err == nil
 	})
+}
+
+// policy is the configuration's lines that choose the policy.
+func (c *cluster) policy() string {
+	switch {
+	case c.options.policy == "":
+		return "  name: fifo\n"
+	case c.options.checksum == "":
+		return "  path: " + c.options.policy + "\n"
+	}
+	return "  path: " + c.options.policy + "\n  checksum: \"" + c.options.checksum + "\"\n"
 }
 
 func (c *cluster) addLauncher() {

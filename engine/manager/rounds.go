@@ -19,6 +19,7 @@ import (
 // hears of its end from failed.
 func (s *supervisor) ask(a core.AskPolicy) {
 	s.stats.events(a.Round)
+	s.refused.round(s.log, a.Round)
 	s.mu.Lock()
 	h := s.live[a.Generation]
 	s.mu.Unlock()

@@ -49,6 +49,7 @@ type supervisor struct {
 	log      *slog.Logger
 	stats    *metrics
 	fatal    func(error)
+	refused  refusalLog
 
 	mu       sync.Mutex
 	starts   uint32             // generations begun in this life

@@ -69,7 +69,7 @@ func newProcess(path string, lines *lineLog) *process {
 func (p *process) prepare(args, env []string) {
 	p.cmd.Args = append(p.cmd.Args, args...)
 	p.cmd.Env = append(env, rpc.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // Start starts the process on a thread that lives as long as it does, because

@@ -3,8 +3,9 @@
 // reaches a gate leaves a file REACHED.<gate>.<index>.a<attempt> in the gates'
 // folder and goes on when a file OPEN.<gate> is there.
 //
-// Gates: map (before a map writes), maphalf (after half of its words), reduce
-// (after a reduce's first batch), part (before it makes its part file).
+// Gates: map (before a map writes), maphalf (after half of its words), read
+// (before a reduce reads), reduce (after its first batch), part (before it makes
+// its part file).
 package main
 
 import (
@@ -136,6 +137,9 @@ func readWords(ctx context.Context, n *job.Node) ([]string, error) {
 func (w *wordCount) doReduce(ctx context.Context, n *job.Node) error {
 	in, err := n.Input("words")
 	if err != nil {
+		return err
+	}
+	if err := w.gate(ctx, n, "read"); err != nil {
 		return err
 	}
 	counts := map[string]int{}

@@ -1,0 +1,24 @@
+// Zoo is a plug-in with the bad policy that its own file name names, with - for
+// spaces: a test links the binary under the names it wants.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
+)
+
+func main() {
+	name := strings.ReplaceAll(filepath.Base(os.Args[0]), "-", " ")
+	for _, a := range zoo.All() {
+		if a.Name == name {
+			serve.Main(a.New)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "no bad policy is called %q\n", name)
+	os.Exit(1)
+}
