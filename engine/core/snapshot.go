@@ -52,7 +52,9 @@ func (c *Core) snapshotBundle(events []scheduler.Event, b *bundle) []scheduler.E
 	for _, r := range b.runs {
 		runs = append(runs, past{r, r.launched, r.commits})
 	}
-	if b.phase == bundleFinished {
+	// A finished bundle that is wanted again waits for the twin it had to end.
+	again := b.phase == bundleWaiting && len(b.runs) > 0
+	if b.phase == bundleFinished || again {
 		runs = append(runs, past{nil, b.kept[0].launched, b.kept})
 		slices.SortStableFunc(runs, func(x, y past) int { return cmp.Compare(x.launched, y.launched) })
 	}
@@ -65,6 +67,9 @@ func (c *Core) snapshotBundle(events []scheduler.Event, b *bundle) []scheduler.E
 			events = append(events, scheduler.BundleWantedTwice{At: p.launched, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, false)})
 		}
 		events = snapshotRun(events, b, p)
+	}
+	if again {
+		events = append(events, scheduler.BundleWantedAgain{At: b.since, Job: b.job.id, Bundle: b.id})
 	}
 	if b.twice != 0 {
 		events = append(events, c.twiceEvent(b))

@@ -10,7 +10,7 @@ import (
 
 // planFaults draws what goes wrong, and what people ask for, until the calm.
 func (s *Sim) planFaults() {
-	every := s.between(2*time.Second, 30*time.Second) // this seed's temper
+	every := s.between(500*time.Millisecond, 12*time.Second) // this seed's temper
 	var next func()
 	next = func() {
 		if s.calm {

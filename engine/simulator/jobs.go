@@ -38,10 +38,10 @@ type fakeJob struct {
 var jobKinds = []string{"default", "default", "other"}
 
 func (s *Sim) planJobs() {
-	for i := range 1 + s.rand.IntN(5) {
+	for i := range 2 + s.rand.IntN(7) {
 		j := s.randomJob(fmt.Sprint("job", i))
 		s.jobs = append(s.jobs, j)
-		s.After(s.upTo(faultsFor/3), func() { s.announce(j) })
+		s.After(s.upTo(faultsFor*2/3), func() { s.announce(j) })
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Sim) randomJob(name string) *fakeJob {
 		}
 		j := &fakeJob{
 			name: name, plan: plan, flaky: map[uint32]int{}, gang: map[uint64][]*task{}, ended: map[uint64]bool{},
-			work: s.between(50*time.Millisecond, 6*time.Second), asksCommit: s.chance(150),
+			work: s.between(100*time.Millisecond, 15*time.Second), asksCommit: s.chance(150),
 		}
 		j.spec = &wire.JobSpec{
 			Name: name, Graph: g, Principal: &wire.Principal{Name: "u"}, Priority: int32(s.rand.IntN(3)), NoSpeculation: s.chance(300),
@@ -86,7 +86,7 @@ func (s *Sim) randomJob(name string) *fakeJob {
 func (s *Sim) randomGraph() *wire.Graph {
 	g := &wire.Graph{}
 	for i := range 1 + s.rand.IntN(4) {
-		m := &wire.Stage{Name: fmt.Sprint("s", i), Nodes: uint32(s.rand.IntN(7)), Kind: jobKinds[s.rand.IntN(len(jobKinds))], Shuffles: s.chance(300)}
+		m := &wire.Stage{Name: fmt.Sprint("s", i), Nodes: uint32(s.rand.IntN(9)), Kind: jobKinds[s.rand.IntN(len(jobKinds))], Shuffles: s.chance(300)}
 		if s.chance(200) {
 			m.Slots = 2
 		}
