@@ -20,8 +20,8 @@ func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.Refu
 	if b.phase != bundleReady && !twin {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.id, b.job.id, b.phase)
 	}
-	if twin && b.runs[0].granted {
-		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits", b.id, b.job.id)
+	if twin && (b.runs[0].granted || b.runs[0].stopped != 0) {
+		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.id, b.job.id)
 	}
 	if len(d.Launchers) != b.width() {
 		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.id, b.job.id, b.width(), len(d.Launchers))

@@ -103,6 +103,7 @@ func (c *Core) takeRuns(b *bundle, runs []*run) {
 		r.bundle.setLate()
 		for _, a := range r.attempts {
 			if a.phase != attemptEnded {
+				c.victimDone(a) // of one that was to suspend it
 				a.claim = k.id
 				k.victims++
 			}
