@@ -137,7 +137,12 @@ func (g *group) prepare() error {
 }
 
 func (g *group) reportStarted(address string) {
-	g.w.report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: g.start.Attempt, Address: address}}})
+	started := &wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: g.start.Attempt, Address: address}}}
+	if g.start.WaitForPeers {
+		g.w.report(started) // the bundle's other groups wait for it
+		return
+	}
+	g.w.reportSoon(started)
 }
 
 // listen opens the port for tcp channels, at the first that is needed.

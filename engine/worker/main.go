@@ -41,12 +41,13 @@ func Main(defs []job.Definition) {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(ExitProtocol)
 	}
-	w := &worker{conn: conn, defs: defs}
+	w := &worker{reports: reports{send: conn.Send}, conn: conn, defs: defs}
 	os.Exit(w.serve())
 }
 
 // worker is the process. The goroutine of serve owns all but what says otherwise.
 type worker struct {
+	reports
 	conn  *link.Conn // any goroutine may send
 	defs  []job.Definition
 	setup *wire.WorkerSetup
@@ -205,12 +206,6 @@ func (w *worker) run(r *wire.RunGroup) error {
 	w.group.Store(g)
 	go g.life()
 	return nil
-}
-
-// report sends a report. A launcher that does not take it is gone, and
-// then serve ends the process.
-func (w *worker) report(r *wire.Report) {
-	_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: r}})
 }
 
 // killDescendants ends every process that this one's programs left, and collects

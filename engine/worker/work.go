@@ -1,12 +1,15 @@
 package worker
 
 import (
+	"errors"
+	"io"
 	"maps"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -155,13 +158,21 @@ func (g *group) samplePeak() int64 {
 	}
 }
 
+// statm is open for good: it is read at the end of every attempt.
+var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
+
 // residentBytes is the memory that this process holds, or 0 where that can't be read.
 func residentBytes() int64 {
-	statm, err := os.ReadFile("/proc/self/statm")
+	f, err := statm()
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(statm))
+	var buf [128]byte
+	n, err := f.ReadAt(buf[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0
+	}
+	fields := strings.Fields(string(buf[:n]))
 	if len(fields) < 2 {
 		return 0
 	}

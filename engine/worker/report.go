@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// startedHold is how long the report that a group runs waits for another to
+// share its message. A group that ends sooner is told of in one.
+const startedHold = time.Millisecond
+
+// reports sends a worker's reports, in order. Safe for concurrent use.
+type reports struct {
+	send func(...proto.Message) error
+
+	mu   sync.Mutex
+	held *wire.FromWorker
+	late *time.Timer
+}
+
+// report sends a report. A launcher that does not take it is gone, and then
+// serve ends the process.
+func (r *reports) report(report *wire.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush(&wire.FromWorker{What: &wire.FromWorker_Report{Report: report}})
+}
+
+// reportSoon sends a report with the next one, or after startedHold.
+func (r *reports) reportSoon(report *wire.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
+	r.held = &wire.FromWorker{What: &wire.FromWorker_Report{Report: report}}
+	if r.late != nil {
+		r.late.Reset(startedHold)
+		return
+	}
+	r.late = time.AfterFunc(startedHold, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.flush()
+	})
+}
+
+// flush sends what is held, and then more; with mu held.
+func (r *reports) flush(more ...proto.Message) {
+	if r.held != nil {
+		r.late.Stop()
+		more = append([]proto.Message{r.held}, more...)
+		r.held = nil
+	}
+	if len(more) > 0 {
+		_ = r.send(more...)
+	}
+}
