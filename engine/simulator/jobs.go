@@ -19,6 +19,7 @@ type fakeJob struct {
 	id         uint64
 	asksCommit bool
 	poison     bool // a group of it always fails
+	wrong      bool // its specification is, and it must be refused
 	tooLarge   bool // for the cluster
 	invalid    bool // its program says so
 	occupied   bool // its output is there and not its own
@@ -40,6 +41,9 @@ var jobKinds = []string{"default", "default", "other"}
 func (s *Sim) planJobs() {
 	for i := range 2 + s.rand.IntN(7) {
 		j := s.randomJob(fmt.Sprint("job", i))
+		if s.chance(60) {
+			s.spoil(j)
+		}
 		s.jobs = append(s.jobs, j)
 		s.After(s.upTo(faultsFor*2/3), func() { s.announce(j) })
 	}
@@ -204,6 +208,9 @@ func (s *Sim) submitAgain(j *fakeJob) {
 func (s *Sim) submitted(r core.Reply) {
 	j := s.byJob[uint64(r.Job)]
 	if r.Failure == nil {
+		if j.wrong {
+			s.fail("%s is wrong and was taken in", j.name)
+		}
 		j.accepted = true
 		return
 	}
@@ -212,8 +219,8 @@ func (s *Sim) submitted(r core.Reply) {
 	}
 	s.Seen["refused submissions"]++
 	j.refused, j.over = true, true
-	if strings.Contains(r.Failure.Message, "was not announced") && !s.policy.everBad {
-		s.fail("%s: %v", j.name, r.Failure)
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") {
+		s.fail("%s was refused: %v", j.name, r.Failure)
 	}
 	for _, out := range j.spec.Outputs {
 		s.storage.removeTemporary(out, j)

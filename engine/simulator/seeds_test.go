@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
 )
 
 var (
-	seedFlag = flag.Uint64("seed", 0, "run this one seed, and print all that happens")
-	fromFlag = flag.Uint64("from", 1, "first seed")
-	manyFlag = flag.Int("seeds", 0, "how many seeds; 0 is the usual number")
+	seedFlag   = flag.Uint64("seed", 0, "run this one seed, and print what happened last before it fails, or with -v all")
+	fromFlag   = flag.Uint64("from", 1, "first seed")
+	manyFlag   = flag.Int("seeds", 0, "how many seeds; 0 is the usual number")
+	replayFlag = flag.Int("replay", 0, "with -seed: replay the log each so many steps; 0 is the usual number")
 )
 
 // usable are the zoo's bad policies that answer at all: what hangs or answers
@@ -33,6 +36,7 @@ func allPolicies() []Policy {
 		{Name: "admit", New: policies.Admit},
 		{Name: "pages", New: policies.Pages},
 		{Name: "remember", New: policies.Remember},
+		{Name: "fifo", New: fifo.New},
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
 	}
@@ -56,14 +60,7 @@ func policiesOf(seed uint64) []Policy {
 // TestSeeds plays many histories. Each is its own test of all that a Sim checks.
 func TestSeeds(t *testing.T) {
 	if *seedFlag != 0 {
-		s := New(Options{Seed: *seedFlag, Policies: policiesOf(*seedFlag), Trace: func(format string, args ...any) {
-			if testing.Verbose() {
-				fmt.Printf(format+"\n", args...)
-			}
-		}})
-		if err := s.Run(); err != nil {
-			t.Fatal(err)
-		}
+		runOne(t, *seedFlag)
 		return
 	}
 	many := *manyFlag
@@ -75,6 +72,29 @@ func TestSeeds(t *testing.T) {
 		needSeen(t, seen)
 	}
 }
+
+// runOne plays one seed and shows what happened.
+func runOne(t *testing.T, seed uint64) {
+	var last []string
+	s := New(Options{Seed: seed, Policies: policiesOf(seed), ReplayEvery: *replayFlag, Trace: func(format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		if testing.Verbose() {
+			fmt.Println(line)
+			return
+		}
+		if len(last) == linesKept {
+			last = last[1:]
+		}
+		last = append(last, line)
+	}})
+	if err := s.Run(); err != nil {
+		t.Fatalf("%s\nseed %d: %v", strings.Join(last, "\n"), seed, err)
+	}
+}
+
+// linesKept is how many of the last batches and actions are shown of a seed that
+// fails.
+const linesKept = 200
 
 func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 	seen := map[string]int{}
@@ -92,7 +112,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 				}
 				mu.Unlock()
 				if err != nil {
-					t.Errorf("seed %d: %v\nto see all of it: go test ./engine/simulator -run TestSeeds -v -seed=%d", seed, err, seed)
+					t.Errorf("seed %d: %v\nto see the last of it, or with -v all: go test ./engine/simulator -run TestSeeds -seed=%d", seed, err, seed)
 				}
 			}
 		})
@@ -113,7 +133,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
 		"replays", "manager restarts", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "cut launchers", "lost commands", "doubled commands",
-		"inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "policy failures",
+		"inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",
 		"BundleWithdrawn", "BundleWantedAgain", "BundleWantedTwice", "AttemptSuspended", "AttemptResumed", "LauncherDraining",
 		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained",

@@ -21,6 +21,9 @@ type Options struct {
 	Policies []Policy
 	// Trace, when not nil, is told every batch and action, for a person.
 	Trace func(format string, args ...any)
+	// ReplayEvery is how many steps of the log are replayed together; default 150.
+	// With 1 a difference is found in the step that made it.
+	ReplayEvery int
 }
 
 // Policy is one kind of policy to draw.
@@ -37,7 +40,6 @@ const (
 	settleFor = 10 * time.Minute // after the last end, until nothing may be left
 	start     = scheduler.Time(1_000_000_000_000)
 	stepsMax  = 400_000 // a run that takes more goes round in circles
-	replayAt  = 150     // steps between replays of the log
 )
 
 // Sim is one simulated history.
@@ -80,6 +82,9 @@ func New(o Options) *Sim {
 		Seen: map[string]int{}, storage: newStorage(),
 	}
 	s.now = start
+	if s.opt.ReplayEvery == 0 {
+		s.opt.ReplayEvery = 150
+	}
 	s.core = core.New(s.settings())
 	s.base = s.core.Checkpoint()
 	return s
@@ -92,7 +97,7 @@ func (s *Sim) settings() core.Settings {
 	c.LostMax = 100_000
 	c.MemoryDefault = 64 << 20
 	c.ReserveMax, c.ProtectFor, c.SuspendMax = 20*time.Second, 5*time.Second, 40*time.Second
-	c.CommandTimeout, c.CommandTimeoutMax, c.CommandTries = 3*time.Second, 10*time.Second, 8
+	c.CommandTimeout, c.CommandTimeoutMax, c.CommandTries = 3*time.Second, 10*time.Second, 5
 	c.SpeculationMin, c.SpeculationAfterPercent = 4*time.Second, 30
 	c.UnplaceableAfter = time.Hour
 	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
@@ -199,10 +204,7 @@ func (s *Sim) step(inputs []*wire.Input) {
 	for _, a := range actions {
 		s.act(a)
 	}
-	if debugReplay != nil {
-		debugReplay(s)
-	}
-	if len(s.log) >= replayAt {
+	if len(s.log) >= s.opt.ReplayEvery {
 		s.replay()
 	}
 	s.planWake()
@@ -355,5 +357,3 @@ func (s *Sim) between(low, high time.Duration) time.Duration { return low + s.up
 
 // chance is true in so many of a thousand cases.
 func (s *Sim) chance(perMille int) bool { return s.rand.IntN(1000) < perMille }
-
-var debugReplay func(*Sim)
