@@ -5,24 +5,78 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// holdsUpReaders says whether live readers miss what a bundle writes.
-func (c *Core) holdsUpReaders(b *bundle) bool {
-	j := b.job
-	for i := range b.groups() {
-		for _, x := range b.nodes(i) {
-			n := j.plan.Node(x)
-			for _, conn := range j.outOf[n.Stage] {
-				k := sourceKey{conn, int32(n.Index)}
-				if slices.ContainsFunc(j.conns[conn].waiting, func(a *attempt) bool { return a.isMissing(k) }) {
-					return true
+// heldUpBy marks the bundles, by index, that attempts wait for: those that write
+// what they miss, and what those need in turn before they can start.
+func (j *job) heldUpBy(runs []*run) []bool {
+	marked := make([]bool, len(j.bundles))
+	var work []*bundle
+	mark := func(k sourceKey) {
+		if j.conns[k.conn].bytes[k.from] >= 0 {
+			return
+		}
+		b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
+		if !marked[b.index] {
+			marked[b.index] = true
+			work = append(work, b)
+		}
+	}
+	for _, m := range missedBy(runs) {
+		for from := range j.conns[m.conn].bytes {
+			if m.bits[from/64]>>(from%64)&1 == 1 {
+				mark(sourceKey{int32(m.conn), int32(from)})
+			}
+		}
+	}
+	done := make([]bool, len(j.conns)) // all readers of an all-to-all have the same writers
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if b.phase == bundleWaiting {
+			j.eachNeeded(b, done, mark)
+		}
+	}
+	return marked
+}
+
+// missedBy joins what attempts miss, so that a connection is looked through once.
+func missedBy(runs []*run) (list []missing) {
+	for _, r := range runs {
+		for _, a := range r.attempts {
+			for _, m := range a.missing {
+				i := slices.IndexFunc(list, func(x missing) bool { return x.conn == m.conn })
+				if i < 0 {
+					list = append(list, missing{m.conn, slices.Clone(m.bits)})
+					continue
+				}
+				for w, bits := range m.bits {
+					list[i].bits[w] |= bits
 				}
 			}
 		}
 	}
-	return false
+	return list
+}
+
+// eachNeeded calls f for every input of a bundle that waits, leaving out
+// all-to-all connections that were done and noting those that now are.
+func (j *job) eachNeeded(b *bundle, done []bool, f func(sourceKey)) {
+	for i := range b.groups() {
+		for _, x := range b.nodes(i) {
+			n := j.plan.Node(x)
+			for _, conn := range j.into[n.Stage] {
+				if done[conn] {
+					continue
+				}
+				done[conn] = j.conns[conn].all
+				r, list := j.plan.Writers(int(conn), n.Index)
+				graph.Each(r, list, func(from int) { f(sourceKey{conn, int32(from)}) })
+			}
+		}
+	}
 }
 
 // watchWaiting sets the timer that looks for work that readers of a job wait for.
@@ -49,11 +103,15 @@ func (c *Core) takeBack(id scheduler.JobID) {
 		return
 	}
 	c.watchWaiting(j)
+	var wanted []bool
 	for b := range j.allReady() {
 		if c.now.Sub(max(b.since, j.lastLaunch)) < c.set.TakeBackAfter {
 			continue
 		}
-		if c.holdsUpReaders(b) && !c.fits(b, nil, nil) && !c.beingTaken(b) {
+		if wanted == nil {
+			wanted = j.heldUpBy(runs)
+		}
+		if wanted[b.index] && !c.fits(b, nil, nil) && !c.beingTaken(b) {
 			c.takeFor(b, runs)
 			return
 		}
