@@ -165,6 +165,9 @@ func (c *Core) checkBundle(b *bundle) error {
 		if r.live == 0 {
 			return fmt.Errorf("bundle attempt %d has no live member and is there", r.id)
 		}
+		if r.rests() && r.suspended == 0 {
+			return fmt.Errorf("bundle attempt %d waits to be resumed and is not listed as that", r.id)
+		}
 	}
 	switch {
 	case recount.unmet != unmet:

@@ -29,7 +29,7 @@ type Core struct {
 	up        int // launchers that are up
 
 	claims    index[uint64, *claim]
-	suspended []*run // whole runs that are suspended, the first suspended first
+	suspended []*run // runs that wait to be resumed, the first suspended first
 
 	policy   policyState
 	requests []request // under way, in order

@@ -95,6 +95,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 	b.job.stages[stage].times.add(ran)
 	for _, k := range r.commits {
 		if k == nil {
+			c.noteSuspended(r)
 			return // r.live > 0: a run that loses a member is stopped
 		}
 	}

@@ -192,6 +192,7 @@ func (c *Core) refusedCommand(a *attempt, f *wire.Failure) {
 		a.suspending = false
 		a.confirmed()
 		c.victimDone(a)
+		c.noteSuspended(a.run)
 		c.log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.name, "reason", f.GetMessage())
 	default:
 		c.log(Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.name, "reason", f.GetMessage())

@@ -33,17 +33,29 @@ func (c *Core) suspendedNow(a *attempt) {
 	c.offerChanged(a.launcher)
 	c.emit(scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
-	r := a.run
-	for _, p := range r.attempts {
-		if p.phase == attemptRunning || p.phase == attemptAssigned {
-			return
-		}
-	}
-	if r.suspended == 0 {
+	c.noteSuspended(a.run)
+}
+
+// noteSuspended lists a run as suspended when as much of it is as will be: some
+// of a gang may have come to their end first, or can't be suspended.
+func (c *Core) noteSuspended(r *run) {
+	if r.suspended == 0 && r.rests() {
 		r.suspended = c.now
 		c.suspended = append(c.suspended, r)
 		c.after(c.set.SuspendMax, timerSuspend, r.id)
 	}
+}
+
+// rests says whether a run waits to be resumed.
+func (r *run) rests() bool {
+	rests := false
+	for _, a := range r.attempts {
+		if a.suspending || a.stop != nil {
+			return false
+		}
+		rests = rests || a.phase == attemptSuspended && !a.resuming
+	}
+	return rests
 }
 
 // resume lets a suspended attempt run again, with the rest of its bundle.

@@ -116,6 +116,7 @@ func (c *Core) takeBack(id scheduler.JobID) {
 			return
 		}
 	}
+	c.takeForSuspended(j, runs, wanted)
 }
 
 // takeFor stops as many of the waiting, the youngest first, as make room.
@@ -126,6 +127,76 @@ func (c *Core) takeFor(b *bundle, runs []*run) {
 			return
 		}
 	}
+}
+
+// takeForSuspended stops waiting readers that hold the slots which work of their
+// job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
+// resumes sees that there is room.
+func (c *Core) takeForSuspended(j *job, runs []*run, wanted []bool) {
+	for _, s := range c.suspended {
+		if s.bundle.job != j || s.bundle.last() || s.stopped != 0 || c.now.Sub(max(s.suspended, j.lastLaunch)) < c.set.TakeBackAfter {
+			continue
+		}
+		if wanted == nil {
+			wanted = j.heldUpBy(runs)
+		}
+		if !wanted[s.bundle.index] {
+			continue
+		}
+		if victims := inTheWay(s, runs); len(victims) > 0 {
+			for _, r := range victims {
+				c.takeRun(r, s.bundle)
+			}
+			return
+		}
+	}
+}
+
+// inTheWay lists the runs, in their order, whose end gives a suspended one the
+// slots that it lacks; none if it lacks none, or all of them do not give enough.
+func inTheWay(s *run, runs []*run) (victims []*run) {
+	type place struct {
+		launcher *launcher
+		kind     string
+	}
+	var places []place
+	lacks := map[place]int{}
+	for _, a := range s.attempts {
+		if a.phase == attemptSuspended && !a.resuming {
+			p := place{a.launcher, a.kind}
+			if _, there := lacks[p]; !there {
+				places = append(places, p)
+				lacks[p] = -a.launcher.free.of(a.kind) - a.launcher.stopping(a.kind)
+			}
+			lacks[p] += a.slots
+		}
+	}
+	for _, r := range runs {
+		helps := false
+		for _, a := range r.attempts {
+			if p := (place{a.launcher, a.kind}); a.holds && a.phase != attemptEnded && lacks[p] > 0 {
+				lacks[p] -= a.slots
+				helps = true
+			}
+		}
+		if helps {
+			victims = append(victims, r)
+		}
+	}
+	if slices.ContainsFunc(places, func(p place) bool { return lacks[p] > 0 }) {
+		return nil
+	}
+	return victims
+}
+
+// stopping counts the slots that attempts hold which were told to stop.
+func (l *launcher) stopping(kind string) (n int) {
+	for _, a := range l.attempts {
+		if a.stop != nil && a.holds && a.kind == kind {
+			n += a.slots
+		}
+	}
+	return n
 }
 
 // beingTaken says whether slots are being freed for a bundle already.
@@ -153,12 +224,8 @@ func (c *Core) youngestWaiting(j *job) []*run {
 }
 
 func (c *Core) takeRuns(b *bundle, runs []*run) {
-	j := b.job
-	k := c.newClaim(j.id, b.id)
+	k := c.newClaim(b.job.id, b.id)
 	for _, r := range runs {
-		c.stats.TakenBack++
-		c.noteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.describe(r.bundle, 0), j.describe(b, 0)))
-		r.bundle.setLate()
 		for _, a := range r.attempts {
 			if a.phase != attemptEnded {
 				c.victimDone(a) // of one that was to suspend it
@@ -166,8 +233,17 @@ func (c *Core) takeRuns(b *bundle, runs []*run) {
 				k.victims++
 			}
 		}
-		c.stopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.id)
+		c.takeRun(r, b)
 	}
+}
+
+// takeRun stops a reader for a bundle that it waits for.
+func (c *Core) takeRun(r *run, b *bundle) {
+	j := b.job
+	c.stats.TakenBack++
+	c.noteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.describe(r.bundle, 0), j.describe(b, 0)))
+	r.bundle.setLate()
+	c.stopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.id)
 }
 
 // setLate has a bundle start only when all its inputs are complete.
