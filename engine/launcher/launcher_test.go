@@ -1,0 +1,208 @@
+package launcher_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// follow reads an attempt's log as it grows until it holds text. The log may not
+// be there yet.
+func (m *manager) follow(address string, id uint64, text string) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/logs/%d?follow=1", address, id), nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
+	}
+	m.t.Fatalf("attempt %d: log ends without %q (%v)", id, text, lines.Err())
+}
+
+// log returns an attempt's log.
+func (n *node) log(id uint64) string {
+	n.m.t.Helper()
+	answer, err := http.Get(fmt.Sprintf("http://%s/logs/%d", n.join.HttpAddress, id))
+	if err != nil {
+		n.m.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		n.m.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRunAndReuseWorker(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	b := m.job("pid")
+	first := counters(n.finished(n.start(b.attempt(0, 0))))
+	second := counters(n.finished(n.start(b.attempt(0, 1))))
+	if first["pid"] == 0 || first["pid"] != second["pid"] {
+		t.Errorf("the second group of a job ran in another process: %v, %v", first, second)
+	}
+	if first["memory"] != 256<<20 {
+		t.Errorf("the node's memory is %d", first["memory"])
+	}
+	other := m.job("pid")
+	if third := counters(n.finished(n.start(other.attempt(0, 0)))); third["pid"] == first["pid"] {
+		t.Error("two jobs shared a worker")
+	}
+}
+
+func TestStartAgainChangesNothing(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	s := m.job("pid").attempt(0, 0)
+	id := n.start(s)
+	first := counters(n.finished(id))
+	n.start(s)
+	if again := counters(n.finished(id)); again["pid"] != first["pid"] {
+		t.Errorf("a repeated start ran again: %v, %v", first, again)
+	}
+	if r := n.report("one start", func(r *wire.Report) bool { return r.GetStarted() != nil }); r == nil {
+		t.Error("no start")
+	}
+}
+
+func TestPanicComesBackWithOriginAndStack(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	e := n.ended(n.start(m.job("panic").attempt(0, 2)))
+	f := e.Failure
+	if e.End != wire.End_END_FAILED || f.GetKind() != wire.ErrorKind_ERROR_KIND_PROGRAM || f.Stage != "s" || f.Index != 2 || f.Record != "/data/input.txt:4711" {
+		t.Fatalf("%v", e)
+	}
+	if !strings.Contains(f.Message, "assignment to entry in nil map") || !strings.Contains(f.Stack, "explode") || strings.Contains(f.Stack, "runtime.") || strings.Contains(f.Stack, "engine/worker.") {
+		t.Errorf("message %q\nstack %s", f.Message, f.Stack)
+	}
+	e = n.ended(n.start(m.job("error").attempt(0, 0)))
+	if f := e.Failure; f.GetMessage() != "the number is odd" || f.Record != "/data/input.txt:12" || f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestProgramThatEndsItsProcess(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	e := n.ended(n.start(m.job("exit").attempt(0, 0)))
+	if f := e.Failure; f.GetKind() != wire.ErrorKind_ERROR_KIND_PROGRAM || !strings.Contains(f.Message, "exit status 3") || !strings.Contains(f.Message, "goodbye from the program") {
+		t.Errorf("%v", e)
+	}
+	n.finished(n.start(m.job("noop").attempt(0, 0)))
+}
+
+func TestProgramThatBuildsAnotherGraph(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	e := n.ended(n.start(m.job("moody").attempt(0, 0)))
+	if f := e.Failure; f.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID || !strings.Contains(f.Message, "another graph the second time") {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestUnknownProgramIsInvalid(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	s := m.job("noop").attempt(0, 0)
+	s.Program = strings.Repeat("ab", 32)
+	e := n.ended(n.start(s))
+	if e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID || !strings.Contains(e.Failure.Message, "the manager does not have it") {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestSoftStopReachesTheProgram(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	b := m.job("polite")
+	id := n.start(b.attempt(0, 0))
+	n.logged(id, "waiting to be stopped")
+	n.stop(id, time.Minute)
+	if e := n.finished(id); counters(e)["stopped"] != 1 {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestSoftStopEndsInAKill(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	b := m.job("hang")
+	id := n.start(b.attempt(0, 0))
+	n.logged(id, "hanging")
+	n.stop(id, 200*time.Millisecond)
+	if e := n.ended(id); e.End != wire.End_END_STOPPED {
+		t.Errorf("%v", e)
+	}
+	// Also one that comes when the attempt is over is answered.
+	n.stop(id, 0)
+	if e := n.ended(id); e.End != wire.End_END_STOPPED {
+		t.Errorf("%v", e)
+	}
+	n.stop(999_999, 0)
+	if e := n.ended(999_999); e.End != wire.End_END_STOPPED {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestStaleCommandsAreIgnored(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	b := m.job("hang")
+	id := n.start(b.attempt(0, 0))
+	n.logged(id, "hanging")
+	stop := &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: id}}
+	n.out <- &wire.ToLauncher{Commands: []*wire.Command{
+		{Term: m.term.Load() - 1, Incarnation: n.join.Incarnation, Do: stop},
+		{Term: m.term.Load(), Incarnation: n.join.Incarnation - 1, Do: stop},
+		{Term: m.term.Load(), Incarnation: n.join.Incarnation, Do: &wire.Command_ReportInventory{ReportInventory: true}},
+	}}
+	r := n.report("inventory", func(r *wire.Report) bool { return r.GetInventory() != nil }).GetInventory()
+	if len(r.Attempts) != 1 || r.Attempts[0].Attempt != id || r.Attempts[0].State != wire.AttemptInventory_STATE_RUNNING {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	n.finished(n.start(m.job("noop").attempt(0, 0)))
+	n.ended(n.start(m.job("error").attempt(0, 0)))
+	answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`hamadryad_launcher_slots{kind="default"} 4`, `hamadryad_launcher_attempts_total{outcome="finished"} 1`,
+		`hamadryad_launcher_attempts_total{outcome="failed"} 1`, "hamadryad_launcher_worker_starts_total 2",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package launcher_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/engine/worker"
+)
+
+// launcherVariable makes the test binary a launcher: it holds the configuration.
+const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
+
+// TestMain is the application when a launcher starts the test binary as a worker.
+func TestMain(m *testing.M) {
+	if os.Getenv(worker.Variable) == "1" {
+		worker.Main(definitions)
+	}
+	if text := os.Getenv(launcherVariable); text != "" {
+		os.Exit(launcherProcess(text))
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	folder, err := os.MkdirTemp("", "hamadryad-launcher-test-")
+	if err != nil {
+		panic(err)
+	}
+	sharedCache = folder
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// sharedCache is the cache folder of all launchers of the tests, so that the test
+// binary is copied once.
+var sharedCache string
+
+func launcherProcess(text string) int {
+	var cfg launcher.Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := launcher.Run(ctx, cfg); err != nil {
+		slog.Error("launcher", "error", err)
+		return 1
+	}
+	return 0
+}

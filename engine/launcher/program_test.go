@@ -1,0 +1,293 @@
+package launcher_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// definitions are the jobs of the test program.
+var definitions = []job.Definition{
+	single("noop", func(context.Context, *job.Node) error { return nil }),
+	single("pid", func(_ context.Context, n *job.Node) error {
+		n.Count("pid", int64(os.Getpid()))
+		n.Count("memory", n.Info().Memory)
+		return nil
+	}),
+	single("panic", func(_ context.Context, n *job.Node) error {
+		n.At("/data/input.txt", 4711)
+		explode(nil)
+		return nil
+	}),
+	single("error", func(_ context.Context, n *job.Node) error {
+		n.At("/data/input.txt", 12)
+		return errors.New("the number is odd")
+	}),
+	single("exit", func(context.Context, *job.Node) error {
+		fmt.Println("goodbye from the program")
+		os.Exit(3)
+		return nil
+	}),
+	single("hang", func(context.Context, *job.Node) error {
+		fmt.Println("hanging, pid", os.Getpid())
+		select {}
+	}),
+	single("polite", func(ctx context.Context, n *job.Node) error {
+		fmt.Println("waiting to be stopped")
+		<-n.Stopping()
+		if left := time.Until(n.StopDeadline()); left <= 0 || left > time.Minute {
+			return fmt.Errorf("deadline in %v", left)
+		}
+		n.Count("stopped", 1)
+		return nil
+	}),
+	single("family", family),
+	single("ticking", func(ctx context.Context, n *job.Node) error {
+		for i := 0; ctx.Err() == nil; i++ {
+			fmt.Println("tick", i)
+			time.Sleep(20 * time.Millisecond)
+		}
+		return ctx.Err()
+	}),
+	single("garble", func(context.Context, *job.Node) error {
+		if _, err := os.NewFile(3, "launcher").Write([]byte("\x05\x00\x00\x00ABCDE and more")); err != nil {
+			return err
+		}
+		select {}
+	}),
+	single("shout", func(_ context.Context, n *job.Node) error {
+		size, err := strconv.Atoi(n.Task()[0].Path)
+		if err != nil {
+			return err
+		}
+		fmt.Println("the beginning")
+		line := strings.Repeat("x", 99) + "\n"
+		for written := 0; written < size; written += len(line) {
+			fmt.Print(line)
+		}
+		n.Log().Info("the end", "of", "it")
+		return nil
+	}),
+	single("late write", nil),
+	single("builder", func(context.Context, *job.Node) error { return nil }),
+	{Name: "moody", Build: func(g *job.Graph, args []string) error {
+		nodes := 1
+		if os.Getenv("HAMADRYAD_DATA") != "" { // set in workers only
+			nodes = 2
+		}
+		g.Stage("s", nodes, func(context.Context, *job.Node) error { return nil })
+		return nil
+	}},
+	{Name: "relay", Build: relay},
+	{Name: "output", Build: func(g *job.Graph, args []string) error {
+		out := g.Output(args[0])
+		g.Stage("write", 2, func(ctx context.Context, n *job.Node) error {
+			f, err := n.Create(ctx, out, fmt.Sprintf("deep/part-%d", n.Info().Index))
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(f, "from", n.Info().Index); err != nil {
+				return err
+			}
+			return f.Close()
+		})
+		return nil
+	}},
+	{Name: "fill", Build: func(g *job.Graph, args []string) error {
+		from := g.Stage("from", 1, func(ctx context.Context, n *job.Node) error {
+			out, err := n.Output("o")
+			if err != nil {
+				return err
+			}
+			noise := make([]byte, 64<<10)
+			state := uint64(88172645463325252)
+			for range 1024 {
+				for i := 0; i+8 <= len(noise); i += 8 {
+					state ^= state << 13
+					state ^= state >> 7
+					state ^= state << 17
+					binary.LittleEndian.PutUint64(noise[i:], state)
+				}
+				if err := out.Write(ctx, 0, noise); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		to := g.Stage("to", 1, sumProgram)
+		g.OneToOne(from.Out("o"), to.In("in"), job.Channel{Kind: job.File, Codec: job.NoCodec})
+		return nil
+	}},
+	{Name: "command", Build: commandJob},
+	{Name: "commit", Build: func(g *job.Graph, args []string) error {
+		g.Stage("s", 1, func(ctx context.Context, n *job.Node) error { return n.AskCommit(ctx) })
+		return nil
+	}},
+	{Name: "leftover", Build: leftover},
+}
+
+// single is a job of one stage with four nodes.
+func single(name string, program job.Program) job.Definition {
+	if program == nil {
+		program = func(context.Context, *job.Node) error { return nil }
+	}
+	return job.Definition{Name: name, Build: func(g *job.Graph, args []string) error {
+		s := g.Stage("s", 4, program)
+		if len(args) > 0 {
+			task := job.Task{{Path: args[0]}}
+			s.Read([]job.Task{task, task, task, task})
+		}
+		return nil
+	}}
+}
+
+//go:noinline
+func explode(m map[string]int) { m["x"] = 1 }
+
+// family starts a child and a grandchild in a session of its own, and waits.
+func family(ctx context.Context, n *job.Node) error {
+	cmd := exec.Command("setsid", "sh", "-c", "echo grandchild $$; exec sleep 1000")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	child := exec.Command("sh", "-c", "sleep 1000 & echo child $$; wait")
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	if err := child.Start(); err != nil {
+		return err
+	}
+	fmt.Println("worker", os.Getpid())
+	select {}
+}
+
+// relay is a chain of numbers through one kind of channel: args are the kind,
+// the numbers of writers and readers, and how many numbers each writer writes.
+func relay(g *job.Graph, args []string) error {
+	kinds := map[string]job.ChannelKind{"file": job.File, "tcp": job.TCP, "shm": job.SHM}
+	writers, _ := strconv.Atoi(args[1])
+	readers, _ := strconv.Atoi(args[2])
+	count, _ := strconv.Atoi(args[3])
+	store := ""
+	if len(args) > 4 {
+		store = args[4]
+	}
+	from := g.Stage("from", writers, func(ctx context.Context, n *job.Node) error {
+		out, err := n.Output("o")
+		if err != nil {
+			return err
+		}
+		var record [8]byte
+		for i := range count {
+			v := uint64(n.Info().Index*count + i)
+			binary.BigEndian.PutUint64(record[:], v)
+			if err := out.Write(ctx, int(v%uint64(out.Partitions())), record[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	to := g.Stage("to", readers, sumProgram).Shuffles()
+	g.AllToAll(from.Out("o"), to.In("in"), job.Channel{Kind: kinds[args[0]], Store: store})
+	return nil
+}
+
+// sumProgram adds up the numbers that it reads.
+func sumProgram(ctx context.Context, n *job.Node) error {
+	in, err := n.Input("in")
+	if err != nil {
+		return err
+	}
+	for {
+		b, err := in.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for r := range b.All() {
+			n.Count("records", 1)
+			n.Count("sum", int64(binary.BigEndian.Uint64(r)))
+		}
+	}
+}
+
+// commandJob runs args as a command over the lines of three files' worth of
+// records, and counts what comes out.
+func commandJob(g *job.Graph, args []string) error {
+	framing := job.Lines
+	if args[0] == "prefixed" {
+		framing = job.Prefixed
+	}
+	lines := g.Stage("lines", 1, func(ctx context.Context, n *job.Node) error {
+		out, err := n.Output("o")
+		if err != nil {
+			return err
+		}
+		for i := range 10_000 {
+			if err := out.Write(ctx, 0, fmt.Appendf(nil, "line %d", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run := g.CommandStage("run", 1, job.Command{Args: args[1:], Framing: framing, Env: []string{"GREETING=hello"}, Grace: 2 * time.Second})
+	count := g.Stage("count", 1, func(ctx context.Context, n *job.Node) error {
+		in, err := n.Input("in")
+		if err != nil {
+			return err
+		}
+		for {
+			b, err := in.Next(ctx)
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for r := range b.All() {
+				n.Count("records", 1)
+				n.Count("bytes", int64(len(r)))
+			}
+		}
+	})
+	g.OneToOne(lines.Out("o"), run.In("in"), job.Channel{Kind: job.SHM})
+	g.OneToOne(run.Out("out"), count.In("in"), job.Channel{Kind: job.SHM})
+	return nil
+}
+
+// leftover leaves a goroutine behind that writes on after the node returned.
+func leftover(g *job.Graph, _ []string) error {
+	from := g.Stage("from", 1, func(ctx context.Context, n *job.Node) error {
+		out, err := n.Output("o")
+		if err != nil {
+			return err
+		}
+		wrote := make(chan struct{})
+		go func() {
+			for i := 0; ; i++ {
+				if err := out.Write(context.Background(), 0, []byte("12345678")); err != nil {
+					fmt.Println("the write failed:", err)
+					return
+				}
+				if i == 0 {
+					close(wrote)
+				}
+			}
+		}()
+		<-wrote
+		return nil
+	})
+	to := g.Stage("to", 1, sumProgram)
+	g.OneToOne(from.Out("o"), to.In("in"), job.Channel{Kind: job.SHM})
+	return nil
+}
