@@ -67,6 +67,7 @@ type Sim struct {
 	jobs      []*fakeJob
 	byJob     map[uint64]*fakeJob
 	policy    policyDriver
+	ledger    *ledger
 	storage   storage
 
 	// Seen counts what happened, so that tests can tell that it happens.
@@ -79,7 +80,7 @@ func New(o Options) *Sim {
 		opt: o, rand: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15)),
 		waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{},
 		byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
-		Seen: map[string]int{}, storage: newStorage(),
+		Seen: map[string]int{}, storage: newStorage(), ledger: newLedger(),
 	}
 	s.now = start
 	if s.opt.ReplayEvery == 0 {
@@ -199,6 +200,9 @@ func (s *Sim) step(inputs []*wire.Input) {
 		s.fail("the core's time went from %d to %d", before, s.core.Now())
 	}
 	if err := s.core.Check(); err != nil {
+		s.fail("%v", err)
+	}
+	if err := s.ledger.step(s, inputs, actions); err != nil {
 		s.fail("%v", err)
 	}
 	for _, a := range actions {

@@ -145,7 +145,7 @@ func (t *task) goOn() {
 		return
 	}
 	missing := false
-	for _, key := range t.f.s.inputs(t) {
+	for _, key := range t.f.s.byJob[t.m.Job].inputs(t.m) {
 		if _, ok := t.read[key]; ok {
 			continue
 		}
@@ -195,17 +195,23 @@ func (s *Sim) readable(t *task, src *wire.Source) bool {
 	return false
 }
 
-// inputs lists what a task has to read, by the graph and not by what it was told.
-func (s *Sim) inputs(t *task) (keys [][2]uint32) {
-	if t.m.Finish != nil {
+// inputs lists what an attempt has to read, each once, by the graph and not by
+// what it is told.
+func (j *fakeJob) inputs(m *wire.StartAttempt) (keys [][2]uint32) {
+	if m.Finish != nil {
 		return nil
 	}
-	p := s.byJob[t.m.Job].plan
-	for _, n := range t.m.Nodes {
-		for c, m := range p.Graph.Connections {
-			if m.ToStage == n.Stage && m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
-				r, list := p.Writers(c, int(n.Index))
-				graph.Each(r, list, func(i int) { keys = append(keys, [2]uint32{uint32(c), uint32(i)}) })
+	seen := map[[2]uint32]bool{}
+	for _, n := range m.Nodes {
+		for c, conn := range j.plan.Graph.Connections {
+			if conn.ToStage == n.Stage && conn.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+				r, list := j.plan.Writers(c, int(n.Index))
+				graph.Each(r, list, func(i int) {
+					if k := [2]uint32{uint32(c), uint32(i)}; !seen[k] {
+						seen[k] = true
+						keys = append(keys, k)
+					}
+				})
 			}
 		}
 	}

@@ -1,0 +1,318 @@
+package simulator
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// ledger is an account of its own of what the manager was told and what it said:
+// who runs what, who holds slots, who may commit. It never asks the core.
+type ledger struct {
+	term      uint64
+	joining   map[string]*wire.Join // the last join of each name
+	launchers map[uint64]*account
+	held      map[uint64]*held    // attempts that live, by id
+	runs      map[uint64][]uint64 // live bundle attempts of a bundle
+	last      uint64              // the last attempt that was started
+	fresh     map[uint64]int      // groups started in this step, by bundle attempt
+}
+
+// account is a launcher as the manager should know it.
+type account struct {
+	name        string
+	up          bool
+	wasUp       bool // in this step
+	incarnation uint64
+	slots       map[string]int
+	memory      int64
+	attempts    map[uint64]*held
+}
+
+// held is an attempt that lives, and what it holds.
+type held struct {
+	m          *wire.StartAttempt
+	launcher   *account
+	suspending bool // was asked to
+	suspended  bool // so it holds no slots
+	granted    bool
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		joining: map[string]*wire.Join{}, launchers: map[uint64]*account{}, held: map[uint64]*held{},
+		runs: map[uint64][]uint64{}, fresh: map[uint64]int{},
+	}
+}
+
+// step enters one step's inputs and actions, and checks what has to hold.
+func (l *ledger) step(s *Sim, inputs []*wire.Input, actions []core.Action) error {
+	clear(l.fresh)
+	for _, a := range l.launchers {
+		a.wasUp = a.up
+	}
+	for _, in := range inputs {
+		l.input(in)
+	}
+	for _, a := range actions {
+		if err := l.action(s, a); err != nil {
+			return err
+		}
+	}
+	for run, n := range l.fresh {
+		if h := l.held[run]; h != nil && n != s.width(h.m) {
+			return fmt.Errorf("%d groups of bundle attempt %d start together, and it has %d", n, run, s.width(h.m))
+		}
+	}
+	for id, a := range l.launchers {
+		if err := a.check(); err != nil {
+			return fmt.Errorf("launcher %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (l *ledger) input(in *wire.Input) {
+	switch w := in.What.(type) {
+	case *wire.Input_ManagerStart:
+		l.term = w.ManagerStart.Term
+	case *wire.Input_LauncherJoin:
+		l.joining[w.LauncherJoin.Join.Name] = w.LauncherJoin.Join
+	case *wire.Input_LauncherLost:
+		if a := l.launchers[w.LauncherLost.Launcher]; a != nil && a.incarnation == w.LauncherLost.Incarnation {
+			l.lose(a)
+		}
+	case *wire.Input_Report:
+		r := w.Report.Report
+		if a := l.launchers[w.Report.Launcher]; a != nil && a.up && a.incarnation == r.Incarnation {
+			l.report(a, r)
+		}
+	}
+}
+
+func (l *ledger) report(a *account, r *wire.Report) {
+	switch w := r.What.(type) {
+	case *wire.Report_Ended:
+		l.end(a.attempts[w.Ended.Attempt])
+	case *wire.Report_Suspended:
+		a.attempts[w.Suspended].rest()
+	case *wire.Report_Refused:
+		l.end(a.attempts[w.Refused.Attempt]) // only starts are refused here
+	case *wire.Report_Inventory:
+		l.inventory(a, w.Inventory.Attempts)
+	}
+}
+
+// rest has an attempt that was asked to suspend hold its slots no more.
+func (h *held) rest() {
+	if h != nil && h.suspending {
+		h.suspending, h.suspended = false, true
+	}
+}
+
+// inventory drops what a launcher does not have: if it is to be started again,
+// it is entered again.
+func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
+	has := map[uint64]bool{}
+	for _, m := range list {
+		has[m.Attempt] = true
+		if m.State == wire.AttemptInventory_STATE_SUSPENDED {
+			a.attempts[m.Attempt].rest()
+		}
+	}
+	for _, id := range sorted(a.attempts) {
+		if !has[id] {
+			l.end(a.attempts[id])
+		}
+	}
+}
+
+func (l *ledger) lose(a *account) {
+	a.up = false
+	for _, id := range sorted(a.attempts) {
+		l.end(a.attempts[id])
+	}
+}
+
+func (l *ledger) end(h *held) {
+	if h == nil {
+		return
+	}
+	delete(l.held, h.m.Attempt)
+	delete(h.launcher.attempts, h.m.Attempt)
+	live := l.runs[h.m.Bundle][:0]
+	for _, id := range l.runs[h.m.Bundle] {
+		if id != h.m.Attempt {
+			live = append(live, id)
+		}
+	}
+	l.runs[h.m.Bundle] = live
+}
+
+func (l *ledger) action(s *Sim, a core.Action) error {
+	switch a := a.(type) {
+	case core.Welcome:
+		l.welcome(a)
+	case core.CutLauncher:
+		l.lose(l.launchers[uint64(a.Launcher)])
+	case core.ToLauncher:
+		to := l.launchers[uint64(a.Launcher)]
+		if to == nil || !to.wasUp || to.incarnation != a.Command.Incarnation || l.term != a.Command.Term {
+			return fmt.Errorf("a command of term %d for life %d goes to launcher %d, which is %+v: %v", a.Command.Term, a.Command.Incarnation, a.Launcher, to, a.Command)
+		}
+		return l.command(s, to, a.Command)
+	}
+	return nil
+}
+
+func (l *ledger) welcome(w core.Welcome) {
+	m := l.joining[w.Name]
+	if w.Refused != "" || m.Incarnation != w.Incarnation {
+		return
+	}
+	a := l.launchers[uint64(w.Launcher)]
+	if a == nil {
+		a = &account{name: w.Name, attempts: map[uint64]*held{}}
+		l.launchers[uint64(w.Launcher)] = a
+	}
+	if !a.up || a.incarnation != w.Incarnation {
+		l.lose(a)
+	}
+	a.up, a.wasUp, a.incarnation, a.memory, a.slots = true, true, w.Incarnation, m.Memory, map[string]int{}
+	for _, k := range m.Slots {
+		a.slots[k.Kind] += int(k.Count)
+	}
+	l.inventory(a, m.Attempts)
+}
+
+func (l *ledger) command(s *Sim, to *account, m *wire.Command) error {
+	switch d := m.Do.(type) {
+	case *wire.Command_Start:
+		return l.start(s, to, d.Start)
+	case *wire.Command_Stop:
+		if h := to.attempts[d.Stop.Attempt]; h != nil {
+			h.suspending = false
+		}
+	case *wire.Command_Suspend:
+		if h := to.attempts[d.Suspend]; h != nil {
+			h.suspending = true
+		}
+	case *wire.Command_Resume:
+		if h := to.attempts[d.Resume]; h != nil {
+			h.suspending, h.suspended = false, false
+		}
+	case *wire.Command_Commit:
+		return l.grant(to, d.Commit)
+	}
+	return nil
+}
+
+// start enters an attempt; the command may come again for one that lives.
+func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
+	if l.held[m.Attempt] != nil {
+		return nil
+	}
+	h := &held{m: m, launcher: to}
+	if m.Attempt > l.last {
+		l.last = m.Attempt
+		l.fresh[m.BundleAttempt]++
+		if err := l.firstStart(s, h); err != nil {
+			return err
+		}
+	}
+	l.held[m.Attempt], to.attempts[m.Attempt] = h, h
+	l.runs[m.Bundle] = append(l.runs[m.Bundle], m.Attempt)
+	return nil
+}
+
+// firstStart checks an attempt that was not there before.
+func (l *ledger) firstStart(s *Sim, h *held) error {
+	m := h.m
+	for _, id := range l.runs[m.Bundle] {
+		other := l.held[id]
+		if other.m.BundleAttempt != m.BundleAttempt && (!m.Speculative || other.launcher == h.launcher) {
+			return fmt.Errorf("attempt %d starts on %s (speculative %t) while attempt %d of its bundle lives on %s",
+				m.Attempt, h.launcher.name, m.Speculative, id, other.launcher.name)
+		}
+	}
+	j := s.byJob[m.Job]
+	if m.Finish == nil {
+		return j.checkSources(m)
+	}
+	return nil
+}
+
+// checkSources holds what an attempt is given to read against the graph. What is
+// lost while one attempt runs a second one may wait for, too.
+func (j *fakeJob) checkSources(m *wire.StartAttempt) error {
+	given := map[[2]uint32]bool{}
+	for _, s := range m.Sources {
+		if !j.ended[s.Attempt] {
+			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
+		}
+		given[[2]uint32{s.Connection, s.From}] = true
+	}
+	needs := j.inputs(m)
+	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {
+		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
+	}
+	for _, k := range needs {
+		if !given[k] && !m.Speculative && j.spec.Graph.Connections[k[0]].SlowStart == 0 {
+			return fmt.Errorf("attempt %d starts without input %v, which is no slow-start", m.Attempt, k)
+		}
+	}
+	return nil
+}
+
+// grant enters a commit grant: of two attempts of a bundle that live at once, only
+// one may have it.
+func (l *ledger) grant(to *account, m *wire.CommitVerdict) error {
+	h := to.attempts[m.Attempt]
+	if !m.Granted {
+		return nil
+	}
+	if h == nil {
+		return fmt.Errorf("attempt %d may commit and does not live", m.Attempt)
+	}
+	h.granted = true
+	for _, id := range l.runs[h.m.Bundle] {
+		if o := l.held[id]; o.granted && o.m.BundleAttempt != h.m.BundleAttempt {
+			return fmt.Errorf("attempts %d and %d of one bundle may both commit", id, m.Attempt)
+		}
+	}
+	return nil
+}
+
+// check holds what a launcher's attempts hold against what it has.
+func (a *account) check() error {
+	if !a.up && len(a.attempts) > 0 {
+		return fmt.Errorf("%s is lost and has %d attempts", a.name, len(a.attempts))
+	}
+	slots, memory := map[string]int{}, int64(0)
+	for _, h := range a.attempts {
+		memory += h.m.Memory
+		if !h.suspended {
+			slots[h.m.Kind] += int(h.m.Slots)
+		}
+	}
+	for kind, n := range slots {
+		if n > a.slots[kind] {
+			return fmt.Errorf("%s holds %d slots of kind %s and has %d", a.name, n, kind, a.slots[kind])
+		}
+	}
+	if memory > a.memory {
+		return fmt.Errorf("%s holds %d bytes and has %d", a.name, memory, a.memory)
+	}
+	return nil
+}
+
+// width is how many groups start together with an attempt, by its job's graph.
+func (s *Sim) width(m *wire.StartAttempt) int {
+	if m.Finish != nil {
+		return 1
+	}
+	p, n := s.byJob[m.Job].plan, m.Nodes[0]
+	return len(p.Bundles[p.BundleOf(p.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))].Groups)
+}
