@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../../plugins/...", "./testdata/gated", "./testdata/zoo")
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/zoo", "./testdata/wrong")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
@@ -355,3 +355,30 @@ func tail(s string, n int) string {
 	}
 	return "…" + s[len(s)-n:]
 }
+
+// listening lists the TCP ports on which processes listen.
+func listening(pids []int) []int {
+	inodes := map[string]bool{}
+	for _, pid := range pids {
+		fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		for _, fd := range fds {
+			if link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name())); err == nil {
+				inodes[strings.TrimSuffix(strings.TrimPrefix(link, "socket:["), "]")] = true
+			}
+		}
+	}
+	var ports []int
+	table, _ := os.ReadFile("/proc/net/tcp")
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if len(f) > 9 && f[3] == "0A" && inodes[f[9]] {
+			_, hex, _ := strings.Cut(f[1], ":")
+			if port, err := strconv.ParseInt(hex, 16, 32); err == nil {
+				ports = append(ports, int(port))
+			}
+		}
+	}
+	return ports
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

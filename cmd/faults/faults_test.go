@@ -3,7 +3,6 @@ package faults
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,7 +81,7 @@ func TestPluginStopped(t *testing.T) {
 	signal(t, pid, syscall.SIGSTOP)
 	j.open("map")
 	j.succeeds()
-	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); err == nil && !zombie(pid) {
+	if _, err := os.Stat(filepath.Join("/proc", itoa(pid))); err == nil && !zombie(pid) {
 		t.Errorf("the stopped plug-in %d is still there", pid)
 	}
 }
@@ -165,7 +164,7 @@ func TestManagerGoneForGood(t *testing.T) {
 	c.manager.kill(t)
 	within(t, 3*c.options.lease, "the workers are gone", func() bool {
 		for _, p := range pids {
-			if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(p))); err == nil && !zombie(p) {
+			if _, err := os.Stat(filepath.Join("/proc", itoa(p))); err == nil && !zombie(p) {
 				return false
 			}
 		}

@@ -1,0 +1,116 @@
+package faults
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// example runs an example against the cluster and returns what it prints.
+func (c *cluster) example(name string, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(binaries, name), args...)
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// `make run`, held against coreutils: the words of the Go source tree, equal to
+// the last line. The tree's files end with newlines or not, and hold any bytes.
+func TestWordCountIsThatOfCoreutils(t *testing.T) {
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := filepath.Join(strings.TrimSpace(string(goroot)), "src")
+	c := startCluster(t, options{launchers: 4, slots: 2})
+	if out, err := c.example("wordcount", "--top", "10", src, c.path("out")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// Hidden files are left out of a folder, and every file ends its last word.
+	script := `export LC_ALL=C
+find "$1" -type f -not -path '*/.*' -not -path '*/_*' -print0 | sort -z | xargs -0 sed -s -e '$a\' |
+	tr -s '[:space:]' '\n' | grep -v '^$' -a | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/' | sort`
+	want, err := exec.Command("sh", "-c", script, "sh", src).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for _, f := range c.files("out", func(p string) bool { return strings.HasPrefix(filepath.Base(p), "part-") }) {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, b...)
+	}
+	if diff := firstDifference(lines(got), lines(want)); diff != "" {
+		t.Errorf("the output is not that of coreutils: %s", diff)
+	}
+}
+
+func lines(b []byte) []string {
+	l := strings.Split(string(bytes.TrimSuffix(b, []byte("\n"))), "\n")
+	slices.Sort(l)
+	return l
+}
+
+// firstDifference describes the first line in which two sorted lists differ.
+func firstDifference(got, want []string) string {
+	for i := range max(len(got), len(want)) {
+		g, w := "(nothing)", "(nothing)"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			return "got " + g + ", want " + w
+		}
+	}
+	return ""
+}
+
+// A graph with all three kinds of channel gives the same on 1 launcher and on 4.
+func TestChannelsOnOneAndOnFour(t *testing.T) {
+	var outputs []string
+	for _, n := range []int{1, 4} {
+		c := startCluster(t, options{launchers: n, slots: 4 / n})
+		if out, err := c.example("channels", filepath.Join(runtime.GOROOT(), "src", "strings"), c.path("out")); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var all []byte
+		for _, f := range c.files("out", func(p string) bool { return filepath.Base(p) != "_SUCCESS" }) {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b...)
+		}
+		outputs = append(outputs, string(all))
+	}
+	if outputs[0] != outputs[1] || len(outputs[0]) < 100 {
+		t.Errorf("on 1 launcher:\n%s\non 4:\n%s", outputs[0], outputs[1])
+	}
+}
+
+// With too few slots for a bundle nothing of it starts, and status says why; when
+// a launcher with the rest joins, all of it does.
+func TestGangWaitsWhole(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 3})
+	j := c.submit("tcp", 0, 3, 2)
+	var status string
+	eventually(t, "status says what the bundle waits for", func() bool {
+		status, _ = c.command("status", "job-1")
+		return strings.Contains(status, "5") && strings.Contains(status, "at once")
+	})
+	if n := j.attempts("map"); n != 0 {
+		t.Errorf("%d attempts of a bundle that does not fit were started\n%s", n, status)
+	}
+	c.addLauncher()
+	j.succeeds()
+}
