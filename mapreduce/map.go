@@ -123,7 +123,7 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	if e.partition == nil {
 		p = job.PartitionOfHash(hash, len(e.batches))
 	} else if p = e.partition(key, len(e.batches)); p < 0 || p >= len(e.batches) {
-		return fmt.Errorf("Partition gave %d for key %q: it must give 0 to %d", p, shorten(key), len(e.batches)-1)
+		return fmt.Errorf("the partition function gave %d for key %q: it must give 0 to %d", p, shorten(key), len(e.batches)-1)
 	}
 	e.sent++
 	b := e.batches[p]

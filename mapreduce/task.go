@@ -25,7 +25,7 @@ const (
 	SpilledRecords       = "SPILLED_RECORDS"
 )
 
-func kind(name string) scheduler.SlotKind { return scheduler.SlotKind(name) }
+func kind(name string) scheduler.SlotKind { return name }
 
 // Task is a running map or reduce task. It is for one goroutine.
 type Task struct {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,11 +21,7 @@ func (c *cluster) example(name string, args ...string) (string, error) {
 // `make run`, held against coreutils: the words of the Go source tree, equal to
 // the last line. The tree's files end with newlines or not, and hold any bytes.
 func TestWordCountIsThatOfCoreutils(t *testing.T) {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	src := filepath.Join(strings.TrimSpace(string(goroot)), "src")
+	src := goSource(t)
 	c := startCluster(t, options{launchers: 4, slots: 2})
 	if out, err := c.example("wordcount", "--top", "10", src, c.path("out")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -50,6 +45,16 @@ find "$1" -type f -not -path '*/.*' -not -path '*/_*' -print0 | sort -z | xargs 
 	if diff := firstDifference(lines(got), lines(want)); diff != "" {
 		t.Errorf("the output is not that of coreutils: %s", diff)
 	}
+}
+
+// goSource is the Go source tree of this machine.
+func goSource(t *testing.T) string {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(root)), "src")
 }
 
 func lines(b []byte) []string {
@@ -80,7 +85,7 @@ func TestChannelsOnOneAndOnFour(t *testing.T) {
 	var outputs []string
 	for _, n := range []int{1, 4} {
 		c := startCluster(t, options{launchers: n, slots: 4 / n})
-		if out, err := c.example("channels", filepath.Join(runtime.GOROOT(), "src", "strings"), c.path("out")); err != nil {
+		if out, err := c.example("channels", filepath.Join(goSource(t), "strings"), c.path("out")); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		var all []byte

@@ -185,12 +185,12 @@ func (l *local) end(name string, ended <-chan error) {
 	l.mu.Unlock()
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-ended:
+	case _ = <-ended:
 		return
 	case <-time.After(partStop):
 	}
 	_ = cmd.Process.Kill()
-	<-ended
+	_ = <-ended
 }
 
 // stop ends all parts.

@@ -152,8 +152,10 @@ func (l *local) start(ctx context.Context, o localOptions) (string, error) {
 		name := fmt.Sprintf("launcher-%d", i+1)
 		go func() {
 			_, err := l.child(ctx, name, func(string) []string {
-				args := append([]string{"--manager", address, "launcher", "--name", name, "--memory", o.memory,
-					"--data", filepath.Join(l.data, name), "--cache", filepath.Join(l.data, "cache")}, base...)
+				args := append([]string{
+					"--manager", address, "launcher", "--name", name, "--memory", o.memory,
+					"--data", filepath.Join(l.data, name), "--cache", filepath.Join(l.data, "cache"),
+				}, base...)
 				if o.slots != "" {
 					args = append(args, "--slots", o.slots)
 				}

@@ -62,14 +62,6 @@ func addSorted[K cmp.Ordered](s []K, k K) []K {
 	return s
 }
 
-// removeSorted takes a key out of a sorted set.
-func removeSorted[K cmp.Ordered](s []K, k K) []K {
-	if i, found := slices.BinarySearch(s, k); found {
-		return slices.Delete(s, i, i+1)
-	}
-	return s
-}
-
 func inSorted[K cmp.Ordered](s []K, k K) bool {
 	_, found := slices.BinarySearch(s, k)
 	return found

@@ -14,8 +14,10 @@ import (
 func (c *Core) prepare(m *wire.Prepare) {
 	c.expirePrepared()
 	if len(c.prepared) >= c.set.PreparedMax {
-		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE,
-			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(c.prepared))})
+		c.reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(c.prepared)),
+		})
 		return
 	}
 	c.ids.job++

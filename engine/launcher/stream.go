@@ -129,7 +129,7 @@ func (a *agent) session(ctx context.Context, client rpc.LaunchersClient) (joined
 	go func() { sent <- a.sendAll(ctx, stream, first.Welcome, beats) }()
 	err = a.receive(ctx, stream, beats)
 	cancel(err)
-	<-sent // it ends with ctx, and nothing of this stream may be under way in the next
+	_ = <-sent // it ends with ctx, and nothing of this stream may be under way in the next
 	return true, cause(ctx, err)
 }
 

@@ -70,7 +70,7 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 		return nil, fmt.Errorf("stage %q has %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
 	}
 	w := &wire.Stage{
-		Name: s.Name, Nodes: uint32(s.Nodes), Kind: string(s.Kind), Slots: uint32(s.Slots),
+		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, Slots: uint32(s.Slots),
 		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess,
 	}
 	if s.Command != nil {

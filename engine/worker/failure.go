@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,12 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Bounds of what a failure carries: its message (16 KiB) and the stack of a panic
-// (16 KiB).
-const (
-	messageMax = 16 << 10
-	stackMax   = 16 << 10
-)
+// messageMax bounds what a failure carries: its message, and the stack of a
+// panic, 16 KiB each.
+const messageMax = 16 << 10
 
 // errAttemptOver is why a context ended that a program kept after its attempt.
 var errAttemptOver = errors.New("the attempt is over")
@@ -60,7 +56,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // describe makes the failure that is reported for an error of a node.
 func describe(n *node, err error) *wire.Failure {
-	f := &wire.Failure{Kind: kindOf(err), Message: bounded(err.Error(), messageMax)}
+	f := &wire.Failure{Kind: kindOf(err), Message: bounded(err.Error())}
 	if n != nil {
 		f.Stage, f.Index, f.Record = n.spec.Name, uint32(n.index), n.origin()
 	}
@@ -140,7 +136,7 @@ func userStack() string {
 		}
 		kept = append(kept, name, lines[i+1])
 	}
-	return bounded(strings.Join(kept, "\n"), stackMax)
+	return bounded(strings.Join(kept, "\n"))
 }
 
 // isEngineFrame tells the worker's own frames; the test programs of this package
@@ -150,18 +146,12 @@ func isEngineFrame(name string) bool {
 	return strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
 }
 
-// bounded cuts text at a size and says so.
-func bounded(text string, size int) string {
-	if len(text) <= size {
+// bounded cuts text at messageMax and says so.
+func bounded(text string) string {
+	if len(text) <= messageMax {
 		return text
 	}
-	return strings.ToValidUTF8(text[:size], "") + fmt.Sprintf("... (%d bytes more)", len(text)-size)
-}
-
-// consequence reports whether err only says that the attempt was ended for
-// another reason.
-func consequence(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+	return strings.ToValidUTF8(text[:messageMax], "") + fmt.Sprintf("... (%d bytes more)", len(text)-messageMax)
 }
 
 // asFile wraps errors of files the job reads.

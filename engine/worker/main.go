@@ -146,7 +146,7 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 	go w.tick()
 	ready := &wire.WorkerReady{}
 	if err := w.build(s); err != nil {
-		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error(), messageMax)}
+		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error())}
 	}
 	return w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
 }

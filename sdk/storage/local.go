@@ -202,7 +202,7 @@ func renameNew(from, to string) error {
 	if err == nil {
 		return nil
 	}
-	if err != unix.EINVAL && err != unix.ENOSYS {
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	info, err := os.Lstat(from)

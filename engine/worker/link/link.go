@@ -52,8 +52,8 @@ func Pair() (*Conn, *os.File, error) {
 	}
 	// Only the launcher's end: the flag belongs to the socket and the worker sets its own.
 	if err := unix.SetNonblock(fds[0], true); err != nil {
-		unix.Close(fds[0])
-		unix.Close(fds[1])
+		_ = unix.Close(fds[0])
+		_ = unix.Close(fds[1])
 		return nil, nil, fmt.Errorf("socket pair for a worker: %w", err)
 	}
 	return New(os.NewFile(uintptr(fds[0]), "worker")), os.NewFile(uintptr(fds[1]), "launcher"), nil
