@@ -83,9 +83,14 @@ func (j *job) eachNeeded(b *bundle, done []bool, f func(sourceKey)) {
 func (c *Core) watchWaiting(j *job) {
 	if !j.watched {
 		j.watched = true
-		c.after(c.set.TakeBackAfter, timerTakeBack, uint64(j.id))
+		// A launch since then puts it off.
+		c.after(max(c.set.TakeBackAfter-c.now.Sub(j.lastLaunch), c.set.TakeBackAfter/takeBackLooks), timerTakeBack, uint64(j.id))
 	}
 }
+
+// takeBackLooks bounds how often a job's waiting readers are looked at: so many
+// times in takeBackAfter.
+const takeBackLooks = 4
 
 // takeBack frees slots for a bundle that early readers of its job wait for and
 // that has found none: the youngest of those that wait are stopped until it

@@ -1,0 +1,263 @@
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (s *story) attempt(t *testing.T, d *datadriven.TestData, name string) *attempt {
+	a := s.c.attempts[scheduler.AttemptID(number(name))]
+	if a == nil {
+		t.Fatalf("%s: attempt %s does not live", d.Pos, name)
+	}
+	return a
+}
+
+// set changes settings: durations and numbers by their JSON names.
+func (s *story) set(t *testing.T, named map[string]string) {
+	for name, value := range named {
+		if d, err := time.ParseDuration(value); err == nil {
+			value = strconv.FormatInt(int64(d), 10)
+		}
+		parsed, err := ParseSettings([]byte(fmt.Sprintf(`{%q: %s, "tokenSeed": "story"}`, name, value)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.step(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: parsed.JSON()}}})
+	}
+}
+
+// join brings a launcher up: kind=count for slots, running, ended and stored list
+// attempts.
+func (s *story) join(name string, named map[string]string) {
+	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, Incarnation: s.inc[name]}
+	if named["again"] == "" {
+		s.inc[name]++
+		m.Incarnation = s.inc[name]
+	}
+	for _, kind := range []string{"default", "map", "reduce"} {
+		if n := named[kind]; n != "" {
+			m.Slots = append(m.Slots, &wire.Slots{Kind: kind, Count: uint32(number(n))})
+		}
+	}
+	for state, text := range map[wire.AttemptInventory_State]string{
+		wire.AttemptInventory_STATE_RUNNING: named["running"], wire.AttemptInventory_STATE_ENDED: named["ended"],
+	} {
+		if text != "" {
+			for a := range strings.SplitSeq(text, ",") {
+				m.Attempts = append(m.Attempts, &wire.AttemptInventory{Attempt: number(a), State: state})
+			}
+		}
+	}
+	if text := named["stored"]; text != "" {
+		for a := range strings.SplitSeq(text, ",") {
+			m.Stored = append(m.Stored, &wire.Stored{Job: number(named["job"]), Attempt: number(a)})
+		}
+	}
+	s.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
+}
+
+// submit reads a graph, a stage or a connection a line:
+//
+//	map 3 slots=2 kind=map
+//	map -> reduce all file slow=0.05
+func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
+	spec := &wire.JobSpec{Name: name, Graph: &wire.Graph{}, Principal: &wire.Principal{Name: "ann"}}
+	if o := named["outputs"]; o != "" {
+		spec.Outputs = strings.Split(o, ",")
+	}
+	stages := map[string]uint32{}
+	for line := range strings.Lines(d.Input) {
+		f := strings.Fields(line)
+		opts := map[string]string{}
+		for _, x := range f {
+			if k, v, ok := strings.Cut(x, "="); ok {
+				opts[k] = v
+			}
+		}
+		if f[1] == "->" {
+			c := &wire.Connection{FromStage: stages[f[0]], FromPort: "out", ToStage: stages[f[2]], ToPort: "in"}
+			c.Pattern = map[string]wire.Pattern{"all": wire.Pattern_PATTERN_ALL_TO_ALL, "one": wire.Pattern_PATTERN_ONE_TO_ONE}[f[3]]
+			c.Kind = wire.ChannelKind(wire.ChannelKind_value["CHANNEL_KIND_"+strings.ToUpper(f[4])])
+			c.SlowStart, _ = strconv.ParseFloat(opts["slow"], 64)
+			spec.Graph.Connections = append(spec.Graph.Connections, c)
+			continue
+		}
+		stages[f[0]] = uint32(len(spec.Graph.Stages))
+		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{
+			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"],
+		})
+	}
+	out := s.out
+	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	s.out = out
+	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.c.ids.job, Spec: spec}}})
+}
+
+// policy starts the next generation, and has it take over.
+func (s *story) policy(named map[string]string) {
+	s.gen++
+	s.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.gen, Policy: "p"}}})
+	var able scheduler.Ability
+	for _, name := range strings.Split(named["able"], ",") {
+		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission}[name]
+	}
+	s.settle()
+	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(able)}}})
+}
+
+// decision has the policy decide one thing, and says what became of it.
+func (s *story) decision(cmd, first string, rest []string, named map[string]string) {
+	s.settle()
+	s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+	var d scheduler.Decisions
+	switch cmd {
+	case "launch":
+		d.Launch = []scheduler.Launch{{Bundle: scheduler.BundleID(number(first)), Launchers: s.ids(rest)}}
+	case "preempt":
+		mode := map[string]scheduler.PreemptMode{"kill": scheduler.PreemptKill, "soft": scheduler.PreemptSoft, "suspend": scheduler.PreemptSuspend}[named["mode"]]
+		p := scheduler.Preempt{Mode: mode, Grace: 3 * time.Second, For: scheduler.JobID(number(named["for"])), Bundle: scheduler.BundleID(number(named["bundle"]))}
+		for _, v := range append([]string{first}, rest...) {
+			p.Victims = append(p.Victims, scheduler.AttemptID(number(v)))
+		}
+		d.Preempt = []scheduler.Preempt{p}
+	case "resume":
+		d.Resume = []scheduler.Resume{{Attempt: scheduler.AttemptID(number(first))}}
+	case "admit":
+		d.Admit = []scheduler.Admit{{Job: scheduler.JobID(number(first))}}
+	}
+	number := s.round.number
+	s.decide(d)
+	for s.round == nil {
+		s.step()
+	}
+	for _, e := range s.events {
+		if o, ok := e.(scheduler.Outcome); ok && o.Round == number && !o.Accepted {
+			s.say("refused: %s: %s", o.Reason, o.Detail)
+		}
+	}
+}
+
+func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
+	for _, n := range names {
+		ids = append(ids, s.c.byName[n].id)
+	}
+	return ids
+}
+
+// finishReport ends an attempt with all that its nodes have to store.
+func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string) *wire.Report {
+	a := s.attempt(t, d, name)
+	e := &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_FINISHED}
+	b := a.run.bundle
+	for _, x := range b.nodes(a.group) {
+		n := b.job.plan.Node(x)
+		for _, c := range b.job.outOf[n.Stage] {
+			parts := make([]int64, b.job.plan.Partitions(int(c), n.Index))
+			for i := range parts {
+				parts[i] = 100
+			}
+			e.Stored = append(e.Stored, &wire.StoredOutput{Connection: uint32(c), From: uint32(n.Index), Bytes: int64(100 * len(parts)), PartitionBytes: parts})
+		}
+		if len(b.job.spec.Outputs) > 0 {
+			e.Files = append(e.Files, &wire.CommittedFile{Name: fmt.Sprint("part-", x)})
+		}
+	}
+	return &wire.Report{What: &wire.Report_Ended{Ended: e}}
+}
+
+// wait lets time pass; the core is woken when it wants to be.
+func (s *story) wait(t *testing.T, text string) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := s.at + d
+	for {
+		s.settle()
+		wake, ok := s.c.NextWake()
+		if !ok || wake > storyStart.Add(end) {
+			break
+		}
+		s.at = max(s.at, time.Duration(wake-storyStart)-time.Millisecond)
+		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	}
+	s.at = max(s.at, end)
+	s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+}
+
+func (s *story) status(id scheduler.JobID) {
+	st, ok := s.c.JobStatus(id, false)
+	if !ok {
+		s.say("not known")
+		return
+	}
+	s.say("%s", strings.ToLower(strings.TrimPrefix(st.Summary.State.String(), "JOB_STATE_")))
+	for _, x := range st.Stages {
+		s.say("%s: %d waiting %d ready %d running %d suspended %d finished", x.Name, x.Waiting, x.Ready, x.Running, x.Suspended, x.Finished)
+	}
+	for _, w := range st.Waiting {
+		s.say("waits: %s", w)
+	}
+	if st.Failure != nil {
+		s.say("failure: %s", st.Failure.Message)
+	}
+}
+
+// reserved lists what is kept for whom.
+func (s *story) reserved() {
+	for _, id := range s.c.launchers.ids {
+		l := s.c.launchers.get(id)
+		for _, r := range s.c.offerOf(l).Reserved {
+			s.say("%s: %d %s for %s", l.name, r.Slots, r.Kind, r.Job)
+		}
+	}
+}
+
+// tellEvents lists what the policy was told since the last time.
+func (s *story) tellEvents() {
+	for _, e := range s.events {
+		switch e := e.(type) {
+		case scheduler.BundleReady:
+			s.say("ready b%d avoid %v", e.Bundle, e.Avoid)
+		case scheduler.BundleWithdrawn:
+			s.say("withdrawn b%d", e.Bundle)
+		case scheduler.BundleWantedAgain:
+			s.say("wanted again b%d", e.Bundle)
+		case scheduler.BundleWantedTwice:
+			s.say("wanted twice b%d avoid %v", e.Bundle, e.Avoid)
+		case scheduler.AttemptStarted:
+			s.say("started a%d", e.Attempt)
+		case scheduler.AttemptEnded:
+			s.say("ended a%d %s", e.Attempt, e.Outcome)
+		case scheduler.AttemptSuspended:
+			s.say("suspended a%d", e.Attempt)
+		case scheduler.AttemptResumed:
+			s.say("resumed a%d", e.Attempt)
+		case scheduler.JobSubmitted:
+			s.say("submitted %s", e.Job.ID)
+		case scheduler.JobFinished:
+			s.say("finished %s %s", e.Job, e.Outcome)
+		case scheduler.LauncherJoined:
+			s.say("joined %s", e.Name)
+		case scheduler.LauncherLost:
+			s.say("lost launcher %d", e.Launcher)
+		case scheduler.LauncherDraining:
+			s.say("draining launcher %d %t", e.Launcher, e.Draining)
+		case scheduler.AdmissionAsked:
+			s.say("asked about %s", e.Job.ID)
+		case scheduler.Outcome:
+			if e.Kind == scheduler.DecisionLaunch && e.Accepted {
+				s.say("launched b%d %v", e.Launch.Bundle, e.Attempts)
+			}
+		}
+	}
+	s.events = nil
+}

@@ -1,0 +1,271 @@
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// TestStories plays the scripts in testdata/stories: what people, launchers and
+// the policy say, and what the core tells launchers. What each should say was
+// written down from the contract before it was run.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		s := newStory()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return s.play(t, d)
+		})
+	})
+}
+
+// story is a core, and a policy that decides what the script says.
+type story struct {
+	c      *Core
+	at     time.Duration
+	out    []string
+	round  *storyRound
+	events []scheduler.Event
+	gen    uint64
+	inc    map[string]uint64
+}
+
+type storyRound struct{ generation, number uint64 }
+
+const storyStart = scheduler.Time(time.Hour)
+
+func newStory() *story {
+	set := DefaultSettings()
+	set.TokenSeed = "story"
+	s := &story{c: New(set), inc: map[string]uint64{}}
+	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	return s
+}
+
+// step steps the core a millisecond later, and answers rounds with no decision.
+func (s *story) step(inputs ...*wire.Input) {
+	s.at += time.Millisecond
+	for _, a := range s.c.Step(&wire.Batch{At: int64(storyStart.Add(s.at)), Inputs: inputs}) {
+		s.act(a)
+	}
+}
+
+// settle answers rounds until there is none.
+func (s *story) settle() {
+	for s.round != nil {
+		s.decide(scheduler.Decisions{})
+		s.step()
+	}
+}
+
+func (s *story) decide(d scheduler.Decisions) {
+	data, err := schedwire.EncodeDecisions(&d)
+	if err != nil {
+		panic(err)
+	}
+	r := s.round
+	s.round = nil
+	s.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: r.generation, Round: r.number, Decisions: data}}})
+}
+
+func (s *story) say(format string, args ...any) { s.out = append(s.out, fmt.Sprintf(format, args...)) }
+
+func (s *story) act(a Action) {
+	switch a := a.(type) {
+	case ToLauncher:
+		s.say("%s: %s", s.c.launchers.get(a.Launcher).name, s.command(a.Command))
+	case AskPolicy:
+		s.round = &storyRound{a.Generation, a.Round.Number}
+		s.events = append(s.events, a.Round.Events...)
+	case StartPolicy:
+		s.events = append(s.events, a.Snapshot.Events...)
+	case PolicyGone:
+		s.say("policy %d ends", a.Generation)
+	case Reply:
+		switch {
+		case a.Failure != nil:
+			s.say("refused: %s", a.Failure.Message)
+		case a.Job != 0:
+			s.say("%s", a.Job)
+		}
+	case LogLine:
+		if a.Level > Info {
+			s.say("log: %s", a.Message)
+		}
+	case CutLauncher:
+		s.say("cut %s", s.c.launchers.get(a.Launcher).name)
+	}
+}
+
+// command shows a command as a line.
+func (s *story) command(m *wire.Command) string {
+	switch d := m.GetDo().(type) {
+	case *wire.Command_Start:
+		return s.startLine(d.Start)
+	case *wire.Command_Stop:
+		grace := ""
+		if d.Stop.GraceNs > 0 {
+			grace = " within " + time.Duration(d.Stop.GraceNs).String()
+		}
+		return fmt.Sprintf("stop a%d%s: %s", d.Stop.Attempt, grace, d.Stop.Reason)
+	case *wire.Command_Forget:
+		return fmt.Sprintf("forget a%d", d.Forget)
+	case *wire.Command_Peers:
+		var peers []string
+		for _, p := range d.Peers.Peers {
+			peers = append(peers, fmt.Sprintf("a%d at %s", p.Attempt, p.Address))
+		}
+		return fmt.Sprintf("peers of a%d: %s", d.Peers.Attempt, strings.Join(peers, ", "))
+	case *wire.Command_Sources:
+		return fmt.Sprintf("sources for a%d:%s", d.Sources.Attempt, sourceText(d.Sources.Sources, d.Sources.Complete))
+	case *wire.Command_Suspend:
+		return fmt.Sprintf("suspend a%d", d.Suspend)
+	case *wire.Command_Resume:
+		return fmt.Sprintf("resume a%d", d.Resume)
+	case *wire.Command_Commit:
+		return fmt.Sprintf("commit of a%d granted: %t", d.Commit.Attempt, d.Commit.Granted)
+	case *wire.Command_DropJob:
+		return fmt.Sprintf("drop job-%d", d.DropJob)
+	case *wire.Command_DropOutput:
+		return fmt.Sprintf("drop output of a%d", d.DropOutput.Attempt)
+	}
+	return m.String()
+}
+
+func (s *story) startLine(m *wire.StartAttempt) string {
+	j := s.c.jobs.get(scheduler.JobID(m.Job))
+	text := fmt.Sprintf("start a%d", m.Attempt)
+	for _, n := range m.Nodes {
+		text += fmt.Sprintf(" %s/%d", j.stages[n.Stage].name, n.Index)
+	}
+	if f := m.Finish; f != nil {
+		verb := "clean"
+		if f.Publish {
+			verb = "publish"
+		}
+		text += fmt.Sprintf(" %s %v %d files", verb, f.Outputs, len(f.Files))
+	}
+	if m.Speculative {
+		text += " again"
+	}
+	if len(m.Sources) > 0 || !m.SourcesComplete {
+		text += " from" + sourceText(m.Sources, m.SourcesComplete)
+	}
+	return text
+}
+
+func sourceText(list []*wire.Source, complete bool) (text string) {
+	for _, s := range list {
+		text += fmt.Sprintf(" %d.%d=a%d@%s", s.Connection, s.From, s.Attempt, s.Address)
+	}
+	if !complete {
+		text += " and more to come"
+	}
+	return text
+}
+
+// play carries out one command of a script and returns what came of it.
+func (s *story) play(t *testing.T, d *datadriven.TestData) string {
+	s.out = nil
+	first := ""
+	var rest []string
+	named := map[string]string{}
+	for i, a := range d.CmdArgs {
+		switch {
+		case len(a.Vals) > 0:
+			named[a.Key] = strings.Join(a.Vals, ",")
+		case i == 0:
+			first = a.Key
+		default:
+			rest = append(rest, a.Key)
+		}
+	}
+	s.do(t, d, first, rest, named)
+	s.settle()
+	if err := s.c.Check(); err != nil {
+		t.Fatalf("%s: after %s %s: %v", d.Pos, d.Cmd, first, err)
+	}
+	again, err := Restore(s.c.Checkpoint())
+	if err != nil || string(again.Checkpoint()) != string(s.c.Checkpoint()) {
+		t.Fatalf("%s: the checkpoint is not the state: %v", d.Pos, err)
+	}
+	if len(s.out) == 0 {
+		return "nothing\n"
+	}
+	return strings.Join(s.out, "\n") + "\n"
+}
+
+func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []string, named map[string]string) {
+	report := func(r *wire.Report) {
+		a := s.attempt(t, d, first)
+		r.Incarnation = a.launcher.incarnation
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.id), Report: r}}})
+	}
+	id := number(first)
+	switch d.Cmd {
+	case "set":
+		s.set(t, named)
+	case "join":
+		s.join(first, named)
+	case "lose":
+		l := s.c.byName[first]
+		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.id), Incarnation: l.incarnation, Reason: "gone"}}})
+	case "submit":
+		s.submit(t, d, first, named)
+	case "policy":
+		s.policy(named)
+	case "launch", "preempt", "resume", "admit":
+		s.decision(d.Cmd, first, rest, named)
+	case "started":
+		report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id, Address: named["at"]}}})
+	case "finish":
+		report(s.finishReport(t, d, first))
+	case "fail":
+		kind := wire.ErrorKind(wire.ErrorKind_value["ERROR_KIND_"+strings.ToUpper(named["kind"])])
+		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"]}}}})
+	case "stopped":
+		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_STOPPED}}})
+	case "suspended":
+		report(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
+	case "resumed":
+		report(&wire.Report{What: &wire.Report_Resumed{Resumed: id}})
+	case "commit":
+		report(&wire.Report{What: &wire.Report_Commit{Commit: id}})
+	case "input-lost":
+		conn, from, _ := strings.Cut(named["source"], ".")
+		report(&wire.Report{What: &wire.Report_InputLost{InputLost: &wire.InputLost{
+			Attempt: id, Connection: uint32(number(conn)), From: uint32(number(from)), Producer: number(named["of"]), Reason: "damaged", Damaged: true,
+		}}})
+	case "late-finish": // over the launcher's earlier life
+		l := s.c.byName[named["from"]]
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.id), Report: &wire.Report{
+			Incarnation: number(named["life"]), What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}},
+		}}}})
+	case "kill":
+		s.step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}}})
+	case "drain":
+		s.step(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: 9, Name: first, Drain: true}}})
+	case "wait":
+		s.wait(t, first)
+	case "status":
+		s.status(scheduler.JobID(id))
+	case "reserved":
+		s.reserved()
+	case "events":
+		s.tellEvents()
+	default:
+		t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+	}
+}
+
+// number reads the number in a1, job-2 or 3.
+func number(s string) uint64 {
+	n, _ := strconv.ParseUint(strings.TrimLeft(s, "abcdefghijklmnopqrstuvwxyz-"), 10, 64)
+	return n
+}
