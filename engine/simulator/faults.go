@@ -24,7 +24,7 @@ func (s *Sim) planFaults() {
 
 func (s *Sim) fault() {
 	f := s.launchers[s.rand.IntN(len(s.launchers))]
-	switch s.rand.IntN(18) {
+	switch s.rand.IntN(21) {
 	case 0:
 		f.crash()
 	case 1, 2:
@@ -54,6 +54,14 @@ func (s *Sim) fault() {
 	case 16:
 		f.deaf = true
 		s.After(s.upTo(2*time.Minute), func() { f.deaf = false })
+	case 18:
+		if s.chance(200) {
+			f.leave()
+		}
+	case 19:
+		f.tell(&wire.Report{What: &wire.Report_Inventory{Inventory: f.inventory()}})
+	case 20:
+		s.changeSite()
 	case 17: // given up though it is well
 		f.disconnect()
 		s.lose(f, f.incarnation, "a mistake")
@@ -121,6 +129,17 @@ func (s *Sim) changeSettings() {
 	s.push(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: uint64(s.steps)}}})
 }
 
+// changeSite changes settings of the manager itself.
+func (s *Sim) changeSite() {
+	c := s.settings()
+	if !s.calm {
+		c.Speculation, c.AdmitWithoutPolicy = s.chance(500), s.chance(500)
+		c.TakeBackAfter, c.ReserveMax, c.ProtectFor = s.between(time.Second, 20*time.Second), s.between(time.Second, time.Minute), s.between(time.Second, time.Minute)
+		c.RoundGap, c.AvoidMax, c.BlameAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
+	}
+	s.push(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: c.JSON()}}})
+}
+
 // calmDown ends the faults and mends what they broke.
 func (s *Sim) calmDown() {
 	s.calm = true
@@ -128,6 +147,7 @@ func (s *Sim) calmDown() {
 		f.full, f.slow = false, 1
 		s.drain(f, false)
 	}
+	s.changeSite()
 	s.startPolicy() // a good one
 }
 
@@ -144,9 +164,14 @@ func (s *Sim) checkNothingLeft() {
 			}
 		}
 		for _, l := range s.core.Launchers() {
-			if l.Name == f.name && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
+			if l.Name == f.name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
 				s.fail("%v", l)
 			}
+		}
+	}
+	for _, l := range s.policy.lives {
+		if err := idle(l.mirror.World()); !l.dead && err != nil {
+			s.fail("to generation %d: %v", l.number, err)
 		}
 	}
 	if st := s.core.Stats(); st.Running+st.Suspended+st.Ready+st.JobsLive > 0 {

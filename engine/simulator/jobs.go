@@ -212,6 +212,7 @@ func (s *Sim) submitted(r core.Reply) {
 			s.fail("%s is wrong and was taken in", j.name)
 		}
 		j.accepted = true
+		s.jobChanged(j.id) // it may have ended while the answer was lost
 		return
 	}
 	if j.over || r.Failure.Kind == wire.ErrorKind_ERROR_KIND_LOST {
@@ -314,7 +315,7 @@ func nodeFile(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", sta
 // jobChanged looks whether a job has ended, and as it should.
 func (s *Sim) jobChanged(id uint64) {
 	j := s.byJob[id]
-	if j == nil || j.over {
+	if j == nil || j.over || !j.accepted {
 		return
 	}
 	status, ok := s.core.JobStatus(scheduler.JobID(id), false)
@@ -323,7 +324,7 @@ func (s *Sim) jobChanged(id uint64) {
 		return
 	}
 	j.state = status.Summary.State
-	if j.state < wire.JobState_JOB_STATE_SUCCEEDED || !j.accepted {
+	if j.state < wire.JobState_JOB_STATE_SUCCEEDED {
 		return
 	}
 	j.over = true

@@ -43,8 +43,11 @@ type fake struct {
 	out, in     scheduler.Time
 	lastContact scheduler.Time
 
-	tasks  map[uint64]*task
-	stored map[uint64]*storedOutput
+	tasks   map[uint64]*task
+	stored  map[uint64]*storedOutput
+	refused map[uint64]bool // attempts it would not start
+	extra   bool            // not one of the first two, which always come back as they were
+	left    bool            // for ever
 }
 
 type storedOutput struct {
@@ -72,7 +75,20 @@ func (s *Sim) makeLaunchers() {
 			f.slots = append(f.slots, &wire.Slots{Kind: "other", Count: uint32(1 + s.rand.IntN(3))})
 		}
 		s.launchers = append(s.launchers, f)
-		s.After(s.upTo(2*time.Second), f.connect)
+		join := s.upTo(2 * time.Second)
+		if f.extra = i >= 2; f.extra && s.chance(300) {
+			join = s.upTo(faultsFor)
+		}
+		s.After(join, f.connect)
+	}
+}
+
+// leave takes a launcher away for ever.
+func (f *fake) leave() {
+	if f.extra && f.alive {
+		f.s.Seen["launchers that left"]++
+		f.crash()
+		f.left, f.stored = true, map[uint64]*storedOutput{}
 	}
 }
 
@@ -91,13 +107,21 @@ func (f *fake) connect() {
 		Name: f.name, Incarnation: f.incarnation, Host: f.host, Rack: f.rack, Slots: f.slots, Memory: f.memory,
 		DataAddress: f.name + ":1", HttpAddress: f.name + ":2", CanSuspend: f.canSuspend,
 	}
+	has := f.inventory()
+	m.Attempts, m.Stored = has.Attempts, has.Stored
+	f.transmit(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
+}
+
+// inventory is what it has.
+func (f *fake) inventory() *wire.Inventory {
+	m := &wire.Inventory{}
 	for _, id := range sorted(f.tasks) {
 		m.Attempts = append(m.Attempts, &wire.AttemptInventory{Attempt: id, State: f.tasks[id].inventory()})
 	}
 	for _, id := range sorted(f.stored) {
 		m.Stored = append(m.Stored, &wire.Stored{Job: f.stored[id].job, Attempt: id})
 	}
-	f.transmit(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
+	return m
 }
 
 // wipe begins a new life: nothing runs, and nothing is stored.
@@ -109,7 +133,11 @@ func (f *fake) wipe() {
 	}
 	f.tasks = map[uint64]*task{}
 	f.stored = map[uint64]*storedOutput{}
+	f.refused = map[uint64]bool{}
 	f.lastContact = 0
+	if f.extra && f.s.chance(200) {
+		f.slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + f.s.rand.IntN(5))}}
+	}
 }
 
 // disconnect breaks the stream; what is under way on it is lost.
@@ -159,6 +187,7 @@ func (f *fake) crash() {
 	f.tasks = map[uint64]*task{}
 	f.incarnation++
 	f.lastContact = 0
+	f.refused = map[uint64]bool{}
 	if !kept {
 		f.stored = map[uint64]*storedOutput{}
 	}
@@ -169,6 +198,9 @@ func (f *fake) crash() {
 }
 
 func (f *fake) revive() {
+	if f.left {
+		return
+	}
 	f.alive = true
 	f.connect()
 }
@@ -225,11 +257,11 @@ func (f *fake) transmit(in *wire.Input) {
 		switch {
 		case f.session == session:
 			f.s.push(in)
-			if in.GetReport() != nil && !f.s.calm && f.s.chance(20) {
+			if in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil && !f.s.calm && f.s.chance(20) {
 				f.s.Seen["doubled reports"]++
 				f.s.After(f.s.upTo(time.Second), func() { f.s.push(in) })
 			}
-		case late && in.GetReport() != nil:
+		case late && in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil:
 			f.s.Seen["reordered reports"]++
 			f.s.After(f.s.upTo(30*time.Second), func() { f.s.push(in) })
 		}
@@ -372,12 +404,25 @@ func (f *fake) start(m *wire.StartAttempt) {
 		t.reportAgain()
 		return
 	}
+	if f.refused[m.Attempt] || f.full && f.s.chance(100) {
+		f.refuse(m)
+		return
+	}
 	t := &task{f: f, m: m, sources: map[[2]uint32]*wire.Source{}, read: map[[2]uint32]uint64{}}
 	f.tasks[m.Attempt] = t
 	f.s.joinGang(t)
 	f.checkRoom()
 	t.keepSources(m.Sources)
 	t.later(f.s.between(time.Millisecond, 300*time.Millisecond), t.begin)
+}
+
+// refuse tells that it can't start an attempt, and keeps to it.
+func (f *fake) refuse(m *wire.StartAttempt) {
+	f.s.Seen["refused starts"]++
+	f.refused[m.Attempt] = true
+	f.tell(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{
+		Attempt: m.Attempt, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "no space for its folder"},
+	}}})
 }
 
 // checkRoom holds what runs against the slots there are. A report that came late

@@ -18,6 +18,7 @@ type ledger struct {
 	runs      map[uint64][]uint64 // live bundle attempts of a bundle
 	last      uint64              // the last attempt that was started
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
+	over      map[uint64]bool     // attempts that ended in this step
 }
 
 // account is a launcher as the manager should know it.
@@ -43,13 +44,14 @@ type held struct {
 func newLedger() *ledger {
 	return &ledger{
 		joining: map[string]*wire.Join{}, launchers: map[uint64]*account{}, held: map[uint64]*held{},
-		runs: map[uint64][]uint64{}, fresh: map[uint64]int{},
+		runs: map[uint64][]uint64{}, fresh: map[uint64]int{}, over: map[uint64]bool{},
 	}
 }
 
 // step enters one step's inputs and actions, and checks what has to hold.
 func (l *ledger) step(s *Sim, inputs []*wire.Input, actions []core.Action) error {
 	clear(l.fresh)
+	clear(l.over)
 	for _, a := range l.launchers {
 		a.wasUp = a.up
 	}
@@ -140,6 +142,7 @@ func (l *ledger) end(h *held) {
 	if h == nil {
 		return
 	}
+	l.over[h.m.Attempt] = true
 	delete(l.held, h.m.Attempt)
 	delete(h.launcher.attempts, h.m.Attempt)
 	live := l.runs[h.m.Bundle][:0]
@@ -270,7 +273,7 @@ func (j *fakeJob) checkSources(m *wire.StartAttempt) error {
 // one may have it.
 func (l *ledger) grant(to *account, m *wire.CommitVerdict) error {
 	h := to.attempts[m.Attempt]
-	if !m.Granted {
+	if !m.Granted || h == nil && l.over[m.Attempt] {
 		return nil
 	}
 	if h == nil {

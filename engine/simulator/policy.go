@@ -22,6 +22,7 @@ type policyDriver struct {
 	lives      map[uint64]*life
 	current    *life
 	everBad    bool
+	now        scheduler.Time // of the last round
 }
 
 // life is one generation, and the view that is held against the core.
@@ -183,11 +184,32 @@ func (d *policyDriver) ask(s *Sim, a core.AskPolicy) {
 	if !s.calm && s.chance(10) {
 		think = s.upTo(3 * time.Second)
 	}
-	s.After(think, func() {
-		if !l.dead {
-			s.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: l.number, Round: a.Round.Number, Decisions: answer}}})
+	if !s.calm && s.chance(2) {
+		s.Seen["hung policies"]++
+		think = roundDeadline + s.upTo(3*time.Second)
+		s.After(roundDeadline, func() { d.failed(s, l, "no answer in time") })
+	}
+	s.After(think, func() { s.answered(l, a.Round.Number, answer) })
+}
+
+// roundDeadline is how long a policy may think.
+const roundDeadline = 5 * time.Second
+
+// answered passes on an answer, now and then twice. That of a generation that is
+// gone may still come, too late.
+func (s *Sim) answered(l *life, round uint64, data []byte) {
+	m := &wire.PolicyAnswer{Generation: l.number, Round: round, Decisions: data}
+	if l.dead {
+		if s.calm || s.chance(500) {
+			return
 		}
-	})
+		s.Seen["late answers"]++
+	}
+	s.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
+	if !s.calm && s.chance(5) {
+		s.Seen["doubled answers"]++
+		s.After(s.upTo(time.Second), func() { s.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}) })
+	}
 }
 
 // answer has the policy decide. A panic is a crash of its process.
@@ -232,6 +254,10 @@ func (s *Sim) checkRound(l *life, r *scheduler.Round) {
 			s.Seen["refused: "+o.Reason.String()]++
 		}
 	}
+	if r.Now <= s.policy.now {
+		s.fail("round %d is at %d, and the one before was at %d", r.Number, r.Now, s.policy.now)
+	}
+	s.policy.now = r.Now
 	if len(l.pending) > 0 {
 		s.fail("round %d: %d decisions of round %d have no outcome", r.Number, len(l.pending), l.round)
 	}
@@ -245,10 +271,7 @@ func (s *Sim) checkRound(l *life, r *scheduler.Round) {
 		s.fail("%v", err)
 		return
 	}
-	// What comes after a run of its twin ended alone is told as no twin in a
-	// snapshot, so that word is left out.
-	clean := func(text string) string { return strings.ReplaceAll(text, " speculative", "") }
-	if got, want := clean(l.mirror.Dump()), clean(s.core.World().String()); got != want {
+	if got, want := l.mirror.World(), s.core.World(); !sameWorld(got, want) {
 		s.fail("round %d: the view is not the state:\nview\n%s\nstate\n%s", r.Number, got, want)
 	}
 	if s.chance(100) {

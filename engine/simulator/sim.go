@@ -55,6 +55,7 @@ type Sim struct {
 	waking  scheduler.Time // when a tick is planned; 0: none
 	err     error
 	calm    bool // the faults have ended
+	dying   bool // the manager logs what it decides, and ends before it acts
 	log     [][]byte
 	logged  []int // actions of each batch
 	base    []byte
@@ -129,6 +130,7 @@ func (s *Sim) Run() error {
 	}
 	s.settleDown()
 	s.replay()
+	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
 	return s.err
 }
 
@@ -206,7 +208,9 @@ func (s *Sim) step(inputs []*wire.Input) {
 		s.fail("%v", err)
 	}
 	for _, a := range actions {
-		s.act(a)
+		if !s.dying {
+			s.act(a)
+		}
 	}
 	if len(s.log) >= s.opt.ReplayEvery {
 		s.replay()
@@ -270,7 +274,14 @@ func (s *Sim) replay() {
 
 // restart ends the manager and starts it again from its log.
 func (s *Sim) restart() {
+	if len(s.queue) > 0 && s.chance(700) {
+		s.Seen["actions lost with the manager"]++
+		s.dying = true
+		s.flush()
+		s.dying = false
+	}
 	s.replay()
+	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
 	c, err := core.Restore(s.base)
 	if err != nil {
 		s.fail("%v", err)
@@ -290,6 +301,7 @@ func (s *Sim) restart() {
 	for _, j := range s.jobs {
 		if !j.over {
 			s.submitAgain(j)
+			s.jobChanged(j.id)
 		}
 	}
 }

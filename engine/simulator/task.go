@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"math"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
@@ -119,7 +120,7 @@ func (t *task) keepSources(list []*wire.Source) {
 		key := [2]uint32{s.Connection, s.From}
 		if old, ok := t.read[key]; ok {
 			if old != s.Attempt {
-				t.f.s.Seen["sources replaced after reading"]++ // it does not look
+				t.readInPart()
 			}
 			continue
 		}
@@ -167,6 +168,26 @@ func (t *task) goOn() {
 	t.executing = true
 	t.f.tell(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: t.m.Attempt, Executing: true}}})
 	t.later(t.f.s.workTime(t), t.finish)
+	t.later(t.f.s.between(time.Second, 10*time.Second), t.tellProgress)
+}
+
+// readInPart is told that what it reads was made again. It goes on, unless it was
+// in the middle.
+func (t *task) readInPart() {
+	t.f.s.Seen["sources replaced after reading"]++
+	if t.executing && t.f.s.chance(100) {
+		t.later(1, func() { t.fail(wire.ErrorKind_ERROR_KIND_LOST, "what it reads was replaced when it had read a part") })
+	}
+}
+
+// tellProgress says how far it is, now and then nonsense.
+func (t *task) tellProgress() {
+	m := &wire.AttemptProgress{Attempt: t.m.Attempt, Progress: t.f.s.rand.Float64() * 1.1, Work: &wire.Work{Read: []int64{1}}}
+	if t.f.s.chance(20) {
+		m.Progress = math.NaN()
+	}
+	t.f.tell(&wire.Report{What: &wire.Report_Progress{Progress: m}})
+	t.later(t.f.s.between(2*time.Second, 10*time.Second), t.tellProgress)
 }
 
 func (t *task) tellLost(s *wire.Source) {

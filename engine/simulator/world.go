@@ -1,0 +1,44 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// sameWorld says whether a policy's view is the manager's state. Whether an
+// attempt is the second of two is left out: when the first ended alone, a
+// snapshot tells of the other as of a first.
+func sameWorld(a, b view.World) bool {
+	return slices.EqualFunc(a.Launchers, b.Launchers, sameLauncher) && slices.EqualFunc(a.Jobs, b.Jobs, sameJob)
+}
+
+func sameLauncher(a, b view.WorldLauncher) bool {
+	x, y := a.Offer, b.Offer
+	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && slices.Equal(a.Slots, b.Slots) &&
+		x.Launcher == y.Launcher && x.Memory == y.Memory && x.Suspended == y.Suspended && x.Held == y.Held &&
+		slices.Equal(x.Free, y.Free) && slices.Equal(x.Reserved, y.Reserved)
+}
+
+func sameJob(a, b view.WorldJob) bool {
+	return a.ID == b.ID && a.Pool == b.Pool && a.Priority == b.Priority && slices.Equal(a.Stages, b.Stages) &&
+		slices.Equal(a.Ready, b.Ready) && slices.Equal(a.Twice, b.Twice) &&
+		slices.EqualFunc(a.Attempts, b.Attempts, func(x, y view.WorldAttempt) bool {
+			x.Speculative = y.Speculative
+			return x == y
+		})
+}
+
+// idle says why a world is not at rest, with all that it has free.
+func idle(w view.World) error {
+	if len(w.Jobs) > 0 {
+		return fmt.Errorf("%d jobs are there", len(w.Jobs))
+	}
+	for _, l := range w.Launchers {
+		if !slices.Equal(l.Offer.Free, l.Slots) || l.Offer.Memory != l.Memory || len(l.Offer.Reserved) > 0 || l.Offer.Suspended > 0 {
+			return fmt.Errorf("launcher %d with %v offers %+v", l.ID, l.Slots, l.Offer)
+		}
+	}
+	return nil
+}
