@@ -65,6 +65,9 @@ func Run(ctx context.Context, cfg Config) error {
 func (a *agent) run(ctx context.Context) error {
 	conn, err := grpc.NewClient(a.cfg.Manager,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// Fixed windows: measuring the path costs a ping for nearly every message.
+		grpc.WithStaticStreamWindowSize(windowBytes),
+		grpc.WithStaticConnWindowSize(windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: redialMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: redialMax},

@@ -38,6 +38,8 @@ const (
 	resendEvery = 5 * time.Second
 	// messageMax is the largest message of the manager, in bytes.
 	messageMax = 256 << 20
+	// windowBytes is how much may be under way to one side of the stream.
+	windowBytes = 4 << 20
 	// leaseTicks is how often within a lease it is checked and workers are pinged.
 	leaseTicks = 8
 )

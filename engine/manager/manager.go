@@ -28,6 +28,8 @@ const (
 	// receiveBytesMax bounds one message to the manager: a submission of a graph
 	// with a million inputs.
 	receiveBytesMax = 256 << 20
+	// windowBytes is how much may be under way to one side of a stream.
+	windowBytes = 4 << 20
 	// streamsMax bounds what one connection may have under way.
 	streamsMax = 1000
 	// handshakeTimeout ends connections that say nothing or garbage.
@@ -194,6 +196,9 @@ func (m *manager) grpcServer() *grpc.Server {
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(receiveBytesMax),
 		grpc.MaxConcurrentStreams(streamsMax),
+		// Fixed windows: measuring the path costs a ping for nearly every message.
+		grpc.StaticStreamWindowSize(windowBytes),
+		grpc.StaticConnWindowSize(windowBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

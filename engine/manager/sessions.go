@@ -26,6 +26,9 @@ const (
 	// aliveBeats is after how many heartbeats without a sign a launcher's name may
 	// be taken by a new incarnation though its stream still stands.
 	aliveBeats = 4
+	// forgetHold is how long a command to forget an attempt waits for another to
+	// share its message: nobody waits for it, and the next start is mostly near.
+	forgetHold = 20 * time.Millisecond
 )
 
 // session is one launcher's stream.
@@ -38,6 +41,7 @@ type session struct {
 	welcome  *wire.Welcome // to be sent first
 	commands []*wire.Command
 	bytes    int
+	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
 }
@@ -77,12 +81,20 @@ func (s *session) send(c *wire.Command) {
 	s.commands = append(s.commands, c)
 	s.bytes += proto.Size(c)
 	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
+	_, lazy := c.Do.(*wire.Command_Forget)
+	first := lazy && !s.held
+	s.held = s.held || lazy
 	s.mu.Unlock()
 	if over {
 		s.cancel(errors.New("the launcher takes its commands too slowly: it is cut off and has to join anew"))
 		return
 	}
-	s.nudge()
+	switch {
+	case !lazy:
+		s.nudge()
+	case first:
+		time.AfterFunc(forgetHold, s.nudge)
+	}
 }
 
 // next takes what is to be sent in one message, nil when there is nothing.
@@ -90,7 +102,7 @@ func (s *session) next() *wire.ToLauncher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &wire.ToLauncher{Welcome: s.welcome, Heartbeat: s.ack}
-	s.welcome, s.ack = nil, nil
+	s.welcome, s.ack, s.held = nil, nil, false
 	n, bytes := 0, 0
 	for n < len(s.commands) && bytes < messageBytes {
 		bytes += proto.Size(s.commands[n])

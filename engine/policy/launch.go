@@ -143,7 +143,7 @@ func newRemote(o Options, dir *socketDir) *remote {
 		// What go-plugin would log is in this package's own errors.
 		Logger: hclog.NewNullLogger(),
 		GRPCDialOptions: []grpc.DialOption{
-			grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
+			grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(windowBytes),
 			grpc.WithReadBufferSize(ioBytes), grpc.WithWriteBufferSize(ioBytes), grpc.WithIdleTimeout(idleMax),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerBytesDefault), grpc.MaxCallSendMsgSize(wire.MessageBytesMax)),
 		},

@@ -85,7 +85,7 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		Logger:  hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, DisableTime: true}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			opts = append(opts, grpc.MaxRecvMsgSize(wire.MessageBytesMax), grpc.MaxSendMsgSize(wire.MessageBytesMax),
-				grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
+				grpc.StaticStreamWindowSize(windowBytes), grpc.StaticConnWindowSize(windowBytes),
 				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes))
 			s.grpc = grpc.NewServer(opts...)
 			return s.grpc
