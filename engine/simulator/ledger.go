@@ -18,7 +18,7 @@ type ledger struct {
 	runs      map[uint64][]uint64 // live bundle attempts of a bundle
 	last      uint64              // the last attempt that was started
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
-	over      map[uint64]bool     // attempts that ended in this step
+	over      map[uint64]bool     // attempts whose end was told in this step
 }
 
 // account is a launcher as the manager should know it.
@@ -97,11 +97,13 @@ func (l *ledger) input(in *wire.Input) {
 func (l *ledger) report(a *account, r *wire.Report) {
 	switch w := r.What.(type) {
 	case *wire.Report_Ended:
+		l.over[w.Ended.Attempt] = true
 		l.end(a.attempts[w.Ended.Attempt])
 	case *wire.Report_Suspended:
 		a.attempts[w.Suspended].rest()
 	case *wire.Report_Refused:
-		l.end(a.attempts[w.Refused.Attempt]) // only starts are refused here
+		l.over[w.Refused.Attempt] = true // only starts are refused here
+		l.end(a.attempts[w.Refused.Attempt])
 	case *wire.Report_Inventory:
 		l.inventory(a, w.Inventory.Attempts)
 	}
@@ -142,7 +144,6 @@ func (l *ledger) end(h *held) {
 	if h == nil {
 		return
 	}
-	l.over[h.m.Attempt] = true
 	delete(l.held, h.m.Attempt)
 	delete(h.launcher.attempts, h.m.Attempt)
 	live := l.runs[h.m.Bundle][:0]
@@ -214,7 +215,7 @@ func (l *ledger) command(s *Sim, to *account, m *wire.Command) error {
 
 // start enters an attempt; the command may come again for one that lives.
 func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
-	if l.held[m.Attempt] != nil {
+	if l.held[m.Attempt] != nil || l.over[m.Attempt] {
 		return nil
 	}
 	h := &held{m: m, launcher: to}
@@ -224,6 +225,9 @@ func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
 		if err := l.firstStart(s, h); err != nil {
 			return err
 		}
+	}
+	if !to.up {
+		return nil // it was lost in this same step
 	}
 	l.held[m.Attempt], to.attempts[m.Attempt] = h, h
 	l.runs[m.Bundle] = append(l.runs[m.Bundle], m.Attempt)
