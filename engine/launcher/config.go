@@ -41,9 +41,9 @@ type Config struct {
 
 	// ExitWithParent ends the launcher when the process that started it ends.
 	ExitWithParent bool
-	Log            *slog.Logger // nil: slog.Default()
+	Log            *slog.Logger `json:"-"` // nil: slog.Default()
 	// Ready, if set, is called once, when the manager has let the launcher in.
-	Ready func()
+	Ready func() `json:"-"`
 }
 
 // Defaults of Config.

@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// follow reads an attempt's log as it grows until it holds text. The log may not
-// be there yet.
-func (m *manager) follow(address string, id uint64, text string) {
+// follow reads an attempt's log as it grows until a line holds text, and returns
+// that line.
+func (m *manager) follow(address string, id uint64, text string) string {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -23,18 +23,26 @@ func (m *manager) follow(address string, id uint64, text string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	var answer *http.Response
+	waitFor(m.t, fmt.Sprintf("attempt %d", id), func() bool { // its start may be under way
+		if answer, err = http.DefaultClient.Do(request); err != nil {
+			m.t.Fatal(err)
+		}
+		if answer.StatusCode == http.StatusNotFound {
+			answer.Body.Close()
+			return false
+		}
+		return true
+	})
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), text) {
-			return
+		if strings.Contains("\n"+lines.Text(), text) {
+			return lines.Text()
 		}
 	}
 	m.t.Fatalf("attempt %d: log ends without %q (%v)", id, text, lines.Err())
+	return ""
 }
 
 // log returns an attempt's log.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -19,6 +20,7 @@ const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if os.Getenv(worker.Variable) == "1" {
+		limitFiles()
 		worker.Main(definitions)
 	}
 	if text := os.Getenv(launcherVariable); text != "" {
@@ -33,6 +35,21 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(folder)
 	os.Exit(code)
+}
+
+// fileLimitVariable gives workers a limit on the size of files, in bytes: a full
+// disk for those who may not mount one.
+const fileLimitVariable = "HAMADRYAD_TEST_FILE_LIMIT"
+
+func limitFiles() {
+	limit, err := strconv.ParseUint(os.Getenv(fileLimitVariable), 10, 64)
+	if err != nil {
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+		panic(err)
+	}
 }
 
 // sharedCache is the cache folder of all launchers of the tests, so that the test

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"encoding/json"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -25,7 +23,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -49,7 +46,11 @@ type manager struct {
 	mu    sync.Mutex
 	blobs map[string][]byte
 	nodes map[string]*node // by launcher's name
+
+	folders map[string]string // data folders of the launchers, by name
 }
+
+type configuration = launcher.Config
 
 // node is the manager's side of one launcher.
 type node struct {
@@ -83,7 +84,7 @@ func sum(b []byte) string {
 }
 
 func newManager(t testing.TB) *manager {
-	m := &manager{t: t, id: "one", lease: time.Minute, blobs: map[string][]byte{}, nodes: map[string]*node{}}
+	m := &manager{t: t, id: "one", lease: time.Minute, blobs: map[string][]byte{}, nodes: map[string]*node{}, folders: map[string]string{}}
 	m.term.Store(1)
 	blob, hash := ownProgram()
 	m.blobs[hash] = blob
@@ -279,6 +280,7 @@ func (m *manager) launch(name string, change func(*launcher.Config)) *node {
 	if change != nil {
 		change(&cfg)
 	}
+	m.folders[name] = cfg.Data
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- launcher.Run(ctx, cfg) }()
@@ -402,6 +404,26 @@ func counters(e *wire.AttemptEnded) map[string]int64 {
 	return all
 }
 
-var _ job.Planner = job.Recorded(nil, nil)
+// waitGone waits until a path does not exist.
+func waitGone(t testing.TB, path string) {
+	t.Helper()
+	waitFor(t, "end of "+path, func() bool {
+		_, err := os.Stat(path)
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
 
-func closeQuietly(c io.Closer) { _ = c.Close() }
+// waitFor looks again and again: for what sends no event.
+func waitFor(t testing.TB, what string, check func() bool) {
+	t.Helper()
+	late := time.After(patience)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !check() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("no %s after %v", what, patience)
+		}
+	}
+}

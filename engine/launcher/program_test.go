@@ -206,13 +206,16 @@ func sumProgram(ctx context.Context, n *job.Node) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for first := true; ; first = false {
 		b, err := in.Next(ctx)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if first {
+			fmt.Println("reading")
 		}
 		for r := range b.All() {
 			n.Count("records", 1)
@@ -260,8 +263,8 @@ func commandJob(g *job.Graph, args []string) error {
 			}
 		}
 	})
-	g.OneToOne(lines.Out("o"), run.In("in"), job.Channel{Kind: job.SHM})
-	g.OneToOne(run.Out("out"), count.In("in"), job.Channel{Kind: job.SHM})
+	g.OneToOne(lines.Out("o"), run.In("in"), job.Channel{Kind: job.TCP})
+	g.OneToOne(run.Out("out"), count.In("in"), job.Channel{Kind: job.TCP})
 	return nil
 }
 

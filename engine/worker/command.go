@@ -26,7 +26,7 @@ const (
 	stderrTail = 2 << 10
 	// leftoverWait is how long a command's pipes may stay open once it ended: by
 	// processes that it left behind, which are then killed.
-	leftoverWait = time.Second
+	leftoverWait = 500 * time.Millisecond
 	// commandVariable marks a command's processes in their environment.
 	commandVariable = "HAMADRYAD_COMMAND"
 )
@@ -47,6 +47,7 @@ type running struct {
 	mark    proctree.Mark
 	stdin   *os.File // our ends of its pipes
 	stdout  *os.File
+	stderr  *os.File
 	errTail tail
 	exited  chan struct{} // closed after Wait
 }
@@ -67,6 +68,7 @@ func (n *node) command(ctx context.Context, handle *job.Node) error {
 	defer stopFeeding()
 	pipes.Go(func() { feedErr = c.feed(feedCtx, handle) })
 	pipes.Go(func() { readErr = c.collect(ctx, handle) })
+	pipes.Go(c.hear)
 	go c.endOn(ctx)
 
 	waitErr := c.cmd.Wait()
@@ -96,30 +98,47 @@ func (n *node) startCommand() (*running, error) {
 		"HAMADRYAD_JOB="+info.Job, "HAMADRYAD_STAGE="+info.Stage,
 		"HAMADRYAD_NODE="+strconv.Itoa(info.Index), "HAMADRYAD_NODES="+strconv.Itoa(info.Nodes))
 	c.cmd.Env = append(append(c.cmd.Env, spec.Env...), string(c.mark))
-	c.cmd.Stderr = io.MultiWriter(os.Stderr, &c.errTail)
-	c.cmd.WaitDelay = leftoverWait
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	childIn, in, err := os.Pipe()
+	theirs, err := c.openPipes()
 	if err != nil {
-		return nil, fmt.Errorf("pipe for a command: %w", err)
+		return nil, err
 	}
-	out, childOut, err := os.Pipe()
-	if err != nil {
-		childIn.Close()
-		in.Close()
-		return nil, fmt.Errorf("pipe for a command: %w", err)
-	}
-	c.stdin, c.stdout = in, out
-	c.cmd.Stdin, c.cmd.Stdout = childIn, childOut
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	err = c.cmd.Start()
-	childIn.Close()
-	childOut.Close()
+	closeAll(theirs...)
 	if err != nil {
-		in.Close()
-		out.Close()
+		closeAll(c.stdin, c.stdout, c.stderr)
 		return nil, fmt.Errorf("command %q: %w; it must be installed on every launcher's machine, or travel with the job in Command.Files", spec.Args[0], err)
 	}
 	return c, nil
+}
+
+// openPipes makes the command's three pipes and returns its own ends of them.
+// They are files on both sides, so that Wait waits for the process only.
+func (c *running) openPipes() ([]*os.File, error) {
+	var files []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(files...)
+			return nil, &resourceError{fmt.Errorf("pipe for a command: %w", err)}
+		}
+		files = append(files, r, w)
+	}
+	c.stdin, c.stdout, c.stderr = files[1], files[2], files[4]
+	return []*os.File{files[0], files[3], files[5]}, nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// hear passes the command's standard error on to the log.
+func (c *running) hear() {
+	defer c.stderr.Close()
+	_, _ = io.Copy(io.MultiWriter(os.Stderr, &c.errTail), c.stderr) // a log that is cut short is no failure
 }
 
 // feed writes the node's input to the command. A command that stops reading has
@@ -202,7 +221,7 @@ func (c *running) verdict(wait, feed, read error) error {
 	if read != nil {
 		return fmt.Errorf("command %q: %w", c.spec.Args[0], read)
 	}
-	if wait != nil && !errors.Is(wait, exec.ErrWaitDelay) {
+	if wait != nil {
 		last := c.errTail.String()
 		if last != "" {
 			last = "; its last words:\n" + last

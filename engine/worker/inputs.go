@@ -268,7 +268,7 @@ func (s *storedSource) report(at *wire.Source, cause error) {
 	g.w.report(&wire.Report{What: &wire.Report_InputLost{InputLost: &wire.InputLost{
 		Attempt: g.start.Attempt, Connection: uint32(s.producer.connection), From: uint32(s.producer.from),
 		Producer: at.Attempt, Damaged: errors.Is(cause, channel.ErrDamaged) || errors.Is(cause, channel.ErrLost),
-		Reason: bounded(s.name(at)+": "+cause.Error()),
+		Reason: bounded(s.name(at) + ": " + cause.Error()),
 	}}})
 }
 

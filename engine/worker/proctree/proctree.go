@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,8 +29,39 @@ type process struct {
 	state                byte
 }
 
-// Stop freezes the tree of root: root first, so that it starts nothing more.
-func Stop(root int, mark Mark) error { return spread(root, mark, unix.SIGSTOP) }
+// A stop signal is acted on a moment after it was sent. Stop looks every stopLook
+// whether all stand still, for at most stopMax: a process in the middle of a slow
+// disk's answer stops after it.
+const (
+	stopLook = time.Millisecond
+	stopMax  = 2 * time.Second
+)
+
+// Stop freezes the tree of root, root first, so that it starts nothing more. It
+// returns when all stand still; those that do not after stopMax will as soon as the
+// system call they are in ends.
+func Stop(root int, mark Mark) error {
+	if err := spread(root, mark, unix.SIGSTOP); err != nil {
+		return err
+	}
+	members := Members(root, mark)
+	for late := time.Now().Add(stopMax); time.Now().Before(late); time.Sleep(stopLook) {
+		if !slices.ContainsFunc(members, moves) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// moves reports whether a process is there and not stopped.
+func moves(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	p, ok := parse(pid, string(stat))
+	return ok && !strings.ContainsRune("TtZX", rune(p.state))
+}
 
 // Continue thaws the tree, root last.
 func Continue(root int, mark Mark) error {

@@ -1,0 +1,346 @@
+package launcher_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker"
+)
+
+// sumTo is the sum of the numbers below n.
+func sumTo(n int64) int64 { return n * (n - 1) / 2 }
+
+func TestSharedMemoryChannels(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	b := m.job("relay", "shm", "3", "2", "20000")
+	e := n.finished(n.start(b.attempt(0, 0, 0, 1, 0, 2, 1, 0, 1, 1)))
+	if got := counters(e); got["records"] != 60000 || got["sum"] != sumTo(60000) {
+		t.Errorf("%v", got)
+	}
+	if e.Work.ChannelBytes[2] != 8*60000 {
+		t.Errorf("bytes by kind %v", e.Work.ChannelBytes)
+	}
+	if left, err := os.ReadDir(filepath.Join(dataOf(t, n), "scratch")); err != nil || len(left) > 0 {
+		t.Errorf("left in scratch: %v, %v", left, err)
+	}
+}
+
+// dataOf is the data folder of a launcher made by launch.
+func dataOf(t *testing.T, n *node) string {
+	t.Helper()
+	return n.m.folders[n.name]
+}
+
+func TestStreamedChannelsAcrossLaunchers(t *testing.T) {
+	m := newManager(t)
+	one, two := m.launch("one", nil), m.launch("two", nil)
+	b := m.job("relay", "tcp", "2", "2", "5000")
+	from, to := b.attempt(0, 0, 0, 1), b.attempt(1, 0, 1, 1)
+	peers := startBundle(member{one, from}, member{two, to})
+	if peers[0].Address != "" || peers[1].Address == "" {
+		t.Errorf("writers listen at %q, readers at %q: only readers need a port", peers[0].Address, peers[1].Address)
+	}
+	garble(t, peers[1].Address)
+	meet(peers, member{one, from}, member{two, to})
+	one.finished(from.Attempt)
+	if got := counters(two.finished(to.Attempt)); got["records"] != 10000 || got["sum"] != sumTo(10000) {
+		t.Errorf("%v", got)
+	}
+}
+
+// member is a group of a bundle and where it runs.
+type member struct {
+	*node
+	group *wire.StartAttempt
+}
+
+// startBundle starts groups as one bundle and waits until all have started.
+func startBundle(members ...member) []*wire.Peer {
+	first := members[0].group
+	for _, x := range members {
+		x.group.Bundle, x.group.BundleAttempt, x.group.Token = first.Bundle, first.BundleAttempt, first.Token
+		x.group.WaitForPeers = true
+		x.start(x.group)
+	}
+	var peers []*wire.Peer
+	for _, x := range members {
+		peers = append(peers, &wire.Peer{Attempt: x.group.Attempt, Address: x.started(x.group.Attempt).Address, Nodes: x.group.Nodes})
+	}
+	return peers
+}
+
+// meet tells the groups of a bundle where the others are.
+func meet(peers []*wire.Peer, members ...member) {
+	for _, x := range members {
+		x.do(&wire.Command{Do: &wire.Command_Peers{Peers: &wire.Peers{Attempt: x.group.Attempt, Peers: peers}}})
+	}
+}
+
+// garble sends bytes to a port that make no sense.
+func garble(t *testing.T, address string) {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte(strings.Repeat("\xff\x00garbage", 100))); err != nil {
+		t.Log("the port refuses garbage in the middle of it:", err)
+	}
+}
+
+func TestBrokenBundleIsLost(t *testing.T) {
+	m := newManager(t)
+	one, two := m.launch("one", nil), m.launch("two", nil)
+	b := m.job("relay", "tcp", "1", "1", "100000000")
+	from, to := b.attempt(0, 0), b.attempt(1, 0)
+	meet(startBundle(member{one, from}, member{two, to}), member{one, from}, member{two, to})
+	two.logged(to.Attempt, "reading")
+	one.stop(from.Attempt, 0)
+	if e := two.ended(to.Attempt); e.End != wire.End_END_FAILED || e.Failure.Kind != wire.ErrorKind_ERROR_KIND_LOST {
+		t.Errorf("a reader whose writer was killed: %v", e)
+	}
+}
+
+func TestStoredChannels(t *testing.T) {
+	for _, place := range []string{"same machine", "over the network", "on the job's storage"} {
+		t.Run(place, func(t *testing.T) {
+			m := newManager(t)
+			one := m.launch("one", nil)
+			two := m.launch("two", func(c *configuration) {
+				if place == "over the network" {
+					c.Cache = t.TempDir()
+				}
+			})
+			args := []string{"file", "2", "2", "20000"}
+			kept := t.TempDir()
+			if place == "on the job's storage" {
+				args = append(args, kept)
+			}
+			b := m.job("relay", args...)
+			first, second := b.attempt(0, 0), b.attempt(0, 1)
+			stored := one.finished(one.start(first))
+			two.finished(two.start(second))
+			if len(stored.Stored) != 1 || len(stored.Stored[0].PartitionBytes) != 2 || stored.Stored[0].Bytes == 0 {
+				t.Fatalf("%v", stored.Stored)
+			}
+			garble(t, one.join.DataAddress)
+			read := b.attempt(1, 1)
+			read.Sources = []*wire.Source{source(one, first, 0, 0), source(two, second, 0, 1)}
+			e := two.finished(two.start(read))
+			// Odd numbers below 40000.
+			if got := counters(e); got["records"] != 20000 || got["sum"] != 400_000_000 {
+				t.Errorf("%v", got)
+			}
+			if e.Work.Read[0] == 0 || e.Work.Read[1] == 0 || e.Work.Read[2] != 0 {
+				t.Errorf("bytes by locality %v", e.Work.Read)
+			}
+			if place == "on the job's storage" {
+				finishJob(t, one, b, false)
+				if left, err := os.ReadDir(kept); err != nil || len(left) > 0 {
+					t.Errorf("the last group left %v, %v", left, err)
+				}
+			}
+		})
+	}
+}
+
+func finishJob(t *testing.T, n *node, b *built, publish bool) *wire.AttemptEnded {
+	t.Helper()
+	s := b.attempt()
+	s.Finish = &wire.Finish{Publish: publish}
+	return n.finished(n.start(s))
+}
+
+func TestSourcesThatComeLater(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("one", nil)
+	b := m.job("relay", "file", "2", "1", "1000")
+	first, second := b.attempt(0, 0), b.attempt(0, 1)
+	n.finished(n.start(first))
+	read := b.attempt(1, 0)
+	read.Sources, read.SourcesComplete = []*wire.Source{source(n, first, 0, 0)}, false
+	n.start(read)
+	n.started(read.Attempt)
+	n.finished(n.start(second))
+	n.do(&wire.Command{Do: &wire.Command_Sources{Sources: &wire.SourcesUpdate{
+		Attempt: read.Attempt, Sources: []*wire.Source{source(n, second, 0, 1)}, Complete: true,
+	}}})
+	if got := counters(n.finished(read.Attempt)); got["records"] != 2000 || got["sum"] != sumTo(2000) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestDamagedOutputIsReadFromItsSuccessor(t *testing.T) {
+	for _, direct := range []bool{true, false} {
+		t.Run(fmt.Sprintf("direct=%v", direct), func(t *testing.T) {
+			m := newManager(t)
+			one := m.launch("one", nil)
+			two := m.launch("two", func(c *configuration) {
+				if !direct {
+					c.Cache = t.TempDir()
+				}
+			})
+			b := m.job("relay", "file", "1", "1", "1000")
+			write := b.attempt(0, 0)
+			one.finished(one.start(write))
+			path := filepath.Join(worker.AttemptFolder(filepath.Join(dataOf(t, one), "store"), b.id, write.Attempt), worker.StoredName(0, 0))
+			flipBit(t, path)
+			read := b.attempt(1, 0)
+			read.Sources = []*wire.Source{source(one, write, 0, 0)}
+			two.start(read)
+			lost := two.report("lost input", func(r *wire.Report) bool { return r.GetInputLost() != nil }).GetInputLost()
+			if lost.Attempt != read.Attempt || lost.Producer != write.Attempt || !lost.Damaged || lost.Connection != 0 || lost.From != 0 {
+				t.Errorf("%v", lost)
+			}
+			again := b.attempt(0, 0)
+			one.finished(one.start(again))
+			two.do(&wire.Command{Do: &wire.Command_Sources{Sources: &wire.SourcesUpdate{
+				Attempt: read.Attempt, Sources: []*wire.Source{source(one, again, 0, 0)}, Complete: true,
+			}}})
+			if got := counters(two.finished(read.Attempt)); got["records"] != 1000 || got["sum"] != sumTo(1000) {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// flipBit changes one bit in the middle of a file.
+func flipBit(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/3] ^= 16
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWrongTokenIsRefused(t *testing.T) {
+	m := newManager(t)
+	one := m.launch("one", nil)
+	two := m.launch("two", func(c *configuration) { c.Cache = t.TempDir() })
+	b := m.job("relay", "file", "1", "1", "1000")
+	write, read := b.attempt(0, 0), b.attempt(1, 0)
+	one.finished(one.start(write))
+	wrong := source(one, write, 0, 0)
+	wrong.Token = []byte("guessed")
+	read.Sources = []*wire.Source{wrong}
+	two.start(read)
+	two.report("lost input", func(r *wire.Report) bool { return r.GetInputLost().GetProducer() == write.Attempt })
+}
+
+func TestDroppedOutputAndJobAreDeleted(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("one", nil)
+	b := m.job("relay", "file", "2", "1", "1000")
+	first, second := b.attempt(0, 0), b.attempt(0, 1)
+	n.finished(n.start(first))
+	n.finished(n.start(second))
+	store := filepath.Join(dataOf(t, n), "store")
+	n.do(&wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: b.id, Attempt: first.Attempt}}})
+	waitGone(t, worker.AttemptFolder(store, b.id, first.Attempt))
+	if _, err := os.Stat(worker.AttemptFolder(store, b.id, second.Attempt)); err != nil {
+		t.Error(err)
+	}
+	n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
+	waitGone(t, filepath.Join(store, fmt.Sprintf("job-%d", b.id)))
+}
+
+func TestPublish(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	out := filepath.Join(t.TempDir(), "out")
+	b := m.jobWith(&plan.Plan{Name: "output", Args: []string{out}, Folders: []string{out}})
+	if err := os.Mkdir(plan.Temporary(out, b.id), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var files []*wire.CommittedFile
+	for i := range 2 {
+		files = append(files, n.finished(n.start(b.attempt(0, i))).Files...)
+	}
+	if len(files) != 2 || files[0].Name != "deep/part-0" || files[0].Bytes != 7 {
+		t.Fatalf("%v", files)
+	}
+	publish := func() *wire.StartAttempt {
+		s := b.attempt()
+		s.Finish = &wire.Finish{Publish: true, Outputs: []string{out}, Files: files}
+		return s
+	}
+	// The first to ask gets no grant, the second publishes, the third finds it done.
+	denied, first, again := publish(), publish(), publish()
+	n.start(denied)
+	n.grant(denied.Attempt, false)
+	if e := n.ended(denied.Attempt); e.End != wire.End_END_FAILED {
+		t.Errorf("%v", e)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("published without a grant")
+	}
+	for _, s := range []*wire.StartAttempt{first, again} {
+		n.start(s)
+		n.grant(s.Attempt, true)
+		n.finished(s.Attempt)
+	}
+	for name, want := range map[string]string{"deep/part-0": "from 0\n", "deep/part-1": "from 1\n", "_SUCCESS": fmt.Sprintf("job-%d output\n", b.id)} {
+		if text, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	if _, err := os.Stat(plan.Temporary(out, b.id)); err == nil {
+		t.Error("the temporary folder is left")
+	}
+}
+
+func (n *node) grant(id uint64, granted bool) {
+	n.m.t.Helper()
+	n.report("question for the grant", func(r *wire.Report) bool { return r.GetCommit() == id })
+	n.do(&wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: id, Granted: granted, Reason: "test"}}})
+}
+
+func TestPublishNeverReplacesAFolder(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	out := filepath.Join(t.TempDir(), "out")
+	b := m.jobWith(&plan.Plan{Name: "output", Args: []string{out}, Folders: []string{out}})
+	for _, folder := range []string{plan.Temporary(out, b.id), out} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := b.attempt()
+	s.Finish = &wire.Finish{Publish: true, Outputs: []string{out}}
+	n.start(s)
+	n.grant(s.Attempt, true)
+	if e := n.ended(s.Attempt); e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
+		t.Errorf("%v", e)
+	}
+	clean := b.attempt()
+	clean.Finish = &wire.Finish{Outputs: []string{out}}
+	n.finished(n.start(clean))
+	if _, err := os.Stat(plan.Temporary(out, b.id)); err == nil {
+		t.Error("clean left the temporary folder")
+	}
+	if _, err := os.Stat(out); err != nil {
+		t.Error("clean removed somebody else's folder")
+	}
+}
+
+func TestWriteAfterReturnFails(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	s := m.job("leftover").attempt(0, 0, 1, 0)
+	n.finished(n.start(s))
+	// The goroutine that was left behind prints after the end: where to is chance,
+	// but the process lives, and takes another group.
+	n.finished(n.start(m.job("leftover").attempt(0, 0, 1, 0)))
+}

@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Every line goes to exactly one command, wherever the file is split.
+func TestSplitLinesExactlyOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "input")
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\r"))).Draw(t, "text")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		w := bufio.NewWriter(&got)
+		for at := 0; at < len(text); {
+			length := rapid.IntRange(1, len(text)-at).Draw(t, "length")
+			n := newNode(newGroup(&worker{specs: []job.StageSpec{{Name: "s", Nodes: 1}}}, &wire.RunGroup{Start: &wire.StartAttempt{}}), 0, 0)
+			if err := writeLines(context.Background(), n, job.Split{Path: path, Offset: int64(at), Length: int64(length), Size: int64(len(text))}, w); err != nil {
+				t.Fatal(err)
+			}
+			at += length
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		want := text
+		if len(want) > 0 && want[len(want)-1] != '\n' {
+			want = append(bytes.Clone(want), '\n')
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Fatalf("%q became %q", text, got.Bytes())
+		}
+	})
+}
+
+// What writeRecord writes, the reader of a command's output reads back.
+func TestFramingRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		framing, next := job.Prefixed, nextPrefixed
+		record := rapid.SliceOfN(rapid.Byte(), 0, 200_000)
+		if rapid.Bool().Draw(t, "lines") {
+			framing, next = job.Lines, nextLine
+			record = rapid.SliceOfN(rapid.ByteRange('a', 'z'), 0, 200_000)
+		}
+		records := rapid.SliceOfN(record, 0, 5).Draw(t, "records")
+		var buf bytes.Buffer
+		w := bufio.NewWriter(&buf)
+		for i, r := range records {
+			if err := writeRecord(w, r, framing, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(&buf)
+		for i, want := range records {
+			if got, err := next(in, nil); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("record %d: %v", i, err)
+			}
+		}
+		if _, err := next(in, nil); err != io.EOF {
+			t.Fatalf("after the last: %v", err)
+		}
+	})
+}
+
+func TestRecordWithLineEndIsNoLine(t *testing.T) {
+	w := bufio.NewWriter(io.Discard)
+	if err := writeRecord(w, []byte("two\nlines"), job.Lines, 7); err == nil {
+		t.Error("a record of two lines was passed on")
+	}
+}
+
+func TestFailureKinds(t *testing.T) {
+	lost := &lostError{errors.New("gone"), 12}
+	if f := describe(nil, lost); f.Kind != wire.ErrorKind_ERROR_KIND_LOST || f.Producer != 12 {
+		t.Errorf("%v", f)
+	}
+	if f := describe(nil, errors.New("bad")); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
+		t.Errorf("%v", f)
+	}
+	if f := describe(nil, errors.New(string(bytes.Repeat([]byte("x"), 1<<20)))); len(f.Message) > messageMax+100 {
+		t.Errorf("a message of %d bytes", len(f.Message))
+	}
+}

@@ -1,0 +1,77 @@
+package link_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
+)
+
+func pair(t *testing.T) (*link.Conn, *os.File) {
+	t.Helper()
+	conn, other, err := link.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		other.Close()
+	})
+	return conn, other
+}
+
+func TestMessagesArriveWholeAndInOrder(t *testing.T) {
+	conn, file := pair(t)
+	other := link.New(file)
+	sizes := []int{0, 1, 40, 100_000, 3 << 20, 5}
+	go func() {
+		for _, size := range sizes {
+			if err := conn.Send(&wire.WorkerSetup{PlanPath: string(bytes.Repeat([]byte("x"), size))}); err != nil {
+				t.Error(err)
+			}
+		}
+		conn.Close()
+	}()
+	for _, size := range sizes {
+		var m wire.WorkerSetup
+		if err := other.Recv(&m); err != nil || len(m.PlanPath) != size {
+			t.Fatalf("%d bytes, want %d: %v", len(m.PlanPath), size, err)
+		}
+	}
+	if err := other.Recv(&wire.WorkerSetup{}); err != io.EOF {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestGarbageIsRefused(t *testing.T) {
+	message, err := proto.Marshal(&wire.WorkerSetup{JobName: "job"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := func(size uint32, body []byte) []byte { return append(binary.LittleEndian.AppendUint32(nil, size), body...) }
+	for name, c := range map[string]struct {
+		bytes []byte
+		want  error
+	}{
+		"huge length": {frame(1<<31, message), link.ErrGarbled},
+		"no message":  {frame(4, []byte{0xff, 0xff, 0xff, 0xff}), link.ErrGarbled},
+		"cut short":   {frame(uint32(len(message)), message[:2]), io.ErrUnexpectedEOF},
+		"half length": {[]byte{1, 0}, io.ErrUnexpectedEOF},
+	} {
+		conn, file := pair(t)
+		if _, err := file.Write(c.bytes); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		if err := conn.Recv(&wire.WorkerSetup{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
