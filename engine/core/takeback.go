@@ -109,29 +109,49 @@ func (c *Core) takeBack(id scheduler.JobID) {
 	}
 	c.watchWaiting(j)
 	var wanted []bool
+	tried := 0
 	for b := range j.allReady() {
-		if c.now.Sub(max(b.since, j.lastLaunch)) < c.set.TakeBackAfter {
+		waited := c.now.Sub(max(b.since, j.lastLaunch))
+		if waited < c.set.TakeBackAfter {
 			continue
 		}
 		if wanted == nil {
 			wanted = j.heldUpBy(runs)
 		}
-		if wanted[b.index] && !c.fits(b, nil, nil) && !c.beingTaken(b) {
-			c.takeFor(b, runs)
+		if !wanted[b.index] {
+			continue
+		}
+		if c.beingTaken(b) || !c.fits(b, nil, nil) && c.takeFor(b, runs) {
 			return
+		}
+		if waited >= passedOver*c.set.TakeBackAfter {
+			c.takeRun(runs[0], b)
+			return
+		}
+		if tried++; tried == bundlesTried {
+			break
 		}
 	}
 	c.takeForSuspended(j, runs, wanted)
 }
 
-// takeFor stops as many of the waiting, the youngest first, as make room.
-func (c *Core) takeFor(b *bundle, runs []*run) {
+// passedOver is how many times takeBackAfter work that readers wait for may be
+// passed over though it has room, or would not have it with all of them gone:
+// then the youngest is stopped all the same. A policy may be collecting the very
+// slots that it waits on for another job, or two jobs' readers stand in each
+// other's way.
+const passedOver = 6
+
+// takeFor stops as many of the waiting, the youngest first, as make room; false
+// when all of them do not.
+func (c *Core) takeFor(b *bundle, runs []*run) bool {
 	for n := range runs {
 		if c.fits(b, nil, c.freedBy(runs[:n+1], false)) {
 			c.takeRuns(b, runs[:n+1])
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // takeForSuspended stops waiting readers that hold the slots which work of their
