@@ -101,7 +101,7 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
 	d := c.display(scheduler.JobID(id), name)
-	status, err := c.follow(ctx, id, d)
+	status, err := c.follow(ctx, id, submission.Spec.Outputs, d)
 	d.close()
 	if err != nil {
 		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), name, err)
@@ -148,7 +148,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 }
 
 // follow watches a job to its end. When the context ends it has the job killed.
-func (c *Client) follow(ctx context.Context, id uint64, d display) (*wire.JobStatus, error) {
+func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d display) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
 	killed := make(chan error, 1)
@@ -166,6 +166,11 @@ func (c *Client) follow(ctx context.Context, id uint64, d display) (*wire.JobSta
 	// A kill that came after the end is refused, and no error.
 	if killErr := <-killed; killErr != nil && err != nil {
 		err = errors.Join(err, killErr)
+	}
+	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
+		if err := client.RemoveTemporary(lasting, outputs, id); err != nil {
+			d.note(fmt.Sprintf("can't remove what the job left: %v", err))
+		}
 	}
 	return status, err
 }

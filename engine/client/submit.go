@@ -78,7 +78,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 			// It may have been taken: its folders are the job's then.
 			return 0, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job, job, err)
 		}
-		return 0, errors.Join(err, removeFolders(context.WithoutCancel(ctx), spec.Outputs, job))
+		return 0, errors.Join(err, RemoveTemporary(context.WithoutCancel(ctx), spec.Outputs, job))
 	}
 	return job, nil
 }
@@ -117,13 +117,16 @@ func makeFolders(ctx context.Context, outputs []string, job uint64) error {
 			err = fmt.Errorf("%w: the folder that is to hold the output must exist: make it first", err)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("output %s: %w", out, err), removeFolders(context.WithoutCancel(ctx), outputs[:i], job))
+			return errors.Join(fmt.Errorf("output %s: %w", out, err), RemoveTemporary(context.WithoutCancel(ctx), outputs[:i], job))
 		}
 	}
 	return nil
 }
 
-func removeFolders(ctx context.Context, outputs []string, job uint64) error {
+// RemoveTemporary removes a job's temporary output folders, which it made. It is
+// for a job that was refused, or that ended without output: the cluster cleans
+// up itself where it can, but may have had no launcher to do it.
+func RemoveTemporary(ctx context.Context, outputs []string, job uint64) error {
 	var errs []error
 	for _, out := range outputs {
 		store, err := storage.For(out)
