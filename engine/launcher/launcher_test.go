@@ -25,7 +25,8 @@ func (m *manager) follow(address string, id uint64, text string) string {
 	}
 	var answer *http.Response
 	waitFor(m.t, fmt.Sprintf("attempt %d", id), func() bool { // its start may be under way
-		if answer, err = http.DefaultClient.Do(request); err != nil {
+		answer, err = http.DefaultClient.Do(request) //nolint:bodyclose // below, unless it is a refusal, here
+		if err != nil {
 			m.t.Fatal(err)
 		}
 		if answer.StatusCode == http.StatusNotFound {

@@ -52,11 +52,16 @@ var definitions = []job.Definition{
 	}),
 	single("family", family),
 	single("ticking", func(ctx context.Context, n *job.Node) error {
-		for i := 0; ctx.Err() == nil; i++ {
+		ticks := time.NewTicker(20 * time.Millisecond)
+		defer ticks.Stop()
+		for i := 0; ; i++ {
 			fmt.Println("tick", i)
-			time.Sleep(20 * time.Millisecond)
+			select {
+			case <-ticks.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-		return ctx.Err()
 	}),
 	single("garble", func(context.Context, *job.Node) error {
 		if _, err := os.NewFile(3, "launcher").Write([]byte("\x05\x00\x00\x00ABCDE and more")); err != nil {
@@ -77,8 +82,6 @@ var definitions = []job.Definition{
 		n.Log().Info("the end", "of", "it")
 		return nil
 	}),
-	single("late write", nil),
-	single("builder", func(context.Context, *job.Node) error { return nil }),
 	{Name: "moody", Build: func(g *job.Graph, args []string) error {
 		nodes := 1
 		if os.Getenv("HAMADRYAD_DATA") != "" { // set in workers only
@@ -137,9 +140,6 @@ var definitions = []job.Definition{
 
 // single is a job of one stage with four nodes.
 func single(name string, program job.Program) job.Definition {
-	if program == nil {
-		program = func(context.Context, *job.Node) error { return nil }
-	}
 	return job.Definition{Name: name, Build: func(g *job.Graph, args []string) error {
 		s := g.Stage("s", 4, program)
 		if len(args) > 0 {
@@ -208,7 +208,7 @@ func sumProgram(ctx context.Context, n *job.Node) error {
 	}
 	for first := true; ; first = false {
 		b, err := in.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -224,8 +224,8 @@ func sumProgram(ctx context.Context, n *job.Node) error {
 	}
 }
 
-// commandJob runs args as a command over the lines of three files' worth of
-// records, and counts what comes out.
+// commandJob runs a command between a node that writes lines and one that counts
+// records: args are the framing and the command.
 func commandJob(g *job.Graph, args []string) error {
 	framing := job.Lines
 	if args[0] == "prefixed" {
@@ -251,7 +251,7 @@ func commandJob(g *job.Graph, args []string) error {
 		}
 		for {
 			b, err := in.Next(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

@@ -126,12 +126,15 @@ func (a *agent) session(ctx context.Context, client rpc.LaunchersClient) (joined
 	}
 	defer a.disconnected()
 	a.obeyAll(first)
-	sent := make(chan error, 1)
+	sent := make(chan struct{})
 	beats := newBeats()
-	go func() { sent <- a.sendAll(ctx, stream, first.Welcome, beats) }()
+	go func() {
+		defer close(sent)
+		cancel(a.sendAll(ctx, stream, first.Welcome, beats))
+	}()
 	err = a.receive(ctx, stream, beats)
 	cancel(err)
-	_ = <-sent // it ends with ctx, and nothing of this stream may be under way in the next
+	<-sent // it ends with ctx, and nothing of this stream may be under way in the next
 	return true, cause(ctx, err)
 }
 
@@ -198,7 +201,7 @@ func (a *agent) disconnected() {
 func (a *agent) receive(ctx context.Context, stream rpc.Launchers_ConnectClient, beats *beats) error {
 	for {
 		m, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return errors.New("the manager ended the connection")
 		}
 		if err != nil {
@@ -358,7 +361,7 @@ func fetchBlob(client rpc.LaunchersClient) func(ctx context.Context, hash string
 		}
 		for {
 			chunk, err := stream.Recv()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if status.Code(err) == codes.NotFound {

@@ -60,6 +60,9 @@ func describe(n *node, err error) *wire.Failure {
 	if n != nil {
 		f.Stage, f.Index, f.Record = n.spec.Name, uint32(n.index), n.origin()
 	}
+	if f.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE && !errors.Is(err, channel.ErrDiskFull) && !errors.As(err, new(*resourceError)) {
+		f.Message += "; free space there, or raise the limit that the launcher runs under"
+	}
 	var p *panicError
 	if errors.As(err, &p) {
 		f.Stack = p.stack

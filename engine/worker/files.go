@@ -238,7 +238,7 @@ type inputFile struct {
 func (f *inputFile) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	f.read.Add(int64(n))
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = asFile(err, f.path)
 	}
 	return n, err

@@ -73,7 +73,7 @@ func TestFramingRoundTrip(t *testing.T) {
 				t.Fatalf("record %d: %v", i, err)
 			}
 		}
-		if _, err := next(in, nil); err != io.EOF {
+		if _, err := next(in, nil); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last: %v", err)
 		}
 	})

@@ -178,7 +178,7 @@ func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
 			s.handed.Store(true)
 			s.node.read[s.node.group.locality(at.Host, at.Rack)].Add(int64(len(b.Data)))
 			return b, nil
-		case err == io.EOF || ctx.Err() != nil || s.isClosed():
+		case errors.Is(err, io.EOF) || ctx.Err() != nil || s.isClosed():
 			return nil, err
 		case !isChannelTrouble(err):
 			return nil, err

@@ -45,7 +45,7 @@ func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 			t.Fatalf("%d bytes, want %d: %v", len(m.PlanPath), size, err)
 		}
 	}
-	if err := other.Recv(&wire.WorkerSetup{}); err != io.EOF {
+	if err := other.Recv(&wire.WorkerSetup{}); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -55,7 +55,9 @@ func TestGarbageIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := func(size uint32, body []byte) []byte { return append(binary.LittleEndian.AppendUint32(nil, size), body...) }
+	frame := func(size uint32, body []byte) []byte {
+		return append(binary.LittleEndian.AppendUint32(nil, size), body...)
+	}
 	for name, c := range map[string]struct {
 		bytes []byte
 		want  error
