@@ -2,8 +2,10 @@ package core
 
 import (
 	"container/heap"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -22,16 +24,22 @@ func (c *Core) Checkpoint() []byte {
 		// What is in the state was checked when it came in.
 		panic("core: the state can't be written: " + w.err.Error())
 	}
-	return w.buf
+	return binary.LittleEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli))
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Restore returns the core whose Checkpoint it was.
 func Restore(checkpoint []byte) (*Core, error) {
 	if len(checkpoint) < len(checkpointFormat) || string(checkpoint[:len(checkpointFormat)]) != checkpointFormat {
 		return nil, errors.New("the checkpoint of the core is of another format: use the version of the program that wrote it")
 	}
+	end := len(checkpoint) - crc32.Size
+	if end < len(checkpointFormat) || binary.LittleEndian.Uint32(checkpoint[end:]) != crc32.Checksum(checkpoint[:end], castagnoli) {
+		return nil, errors.New("the checkpoint of the core is damaged: its checksum is wrong")
+	}
 	c := New(Settings{})
-	r := &coder{buf: checkpoint[len(checkpointFormat):], reading: true}
+	r := &coder{buf: checkpoint[len(checkpointFormat):end], reading: true}
 	r.core(c)
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes are left over", len(r.buf))

@@ -36,22 +36,26 @@ func (b *bundle) shapeKey() string {
 }
 
 // checkPlaceable looks, after launchers came or went, which jobs can't be placed.
+// Jobs share shapes, so that each is held against the cluster once.
 func (c *Core) checkPlaceable() {
+	fits := map[string]bool{}
 	for j := range c.jobs.all() {
 		if j.phase != jobAsked {
-			c.checkPlaceableOf(j)
+			c.checkPlaceableOf(j, fits)
 		}
 	}
 }
 
-func (c *Core) checkPlaceableOf(j *job) {
+func (c *Core) checkPlaceableOf(j *job, fits map[string]bool) {
 	why := ""
-	if c.up > 0 { // an empty cluster is not too small yet
-		for _, s := range j.shapes {
-			if why = c.tooLarge(&j.bundles[s.bundle]); why != "" {
-				break
-			}
+	for _, s := range j.shapes {
+		if c.up == 0 || fits[s.key] { // an empty cluster is not too small yet
+			continue
 		}
+		if why = c.tooLarge(&j.bundles[s.bundle]); why != "" {
+			break
+		}
+		fits[s.key] = true
 	}
 	j.whyNot = why
 	switch {

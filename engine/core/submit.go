@@ -150,13 +150,19 @@ func (c *Core) checkKinds(g *wire.Graph) error {
 	return nil
 }
 
+// keepsChannels reports whether some channel files lie on the job's storage, where
+// no launcher removes them.
+func keepsChannels(g *wire.Graph) bool {
+	return slices.ContainsFunc(g.Connections, func(c *wire.Connection) bool { return c.Store != "" })
+}
+
 // expand makes bundles, stages and connections from the plan.
 func (j *job) expand(first scheduler.BundleID) {
 	p := j.plan
 	count := len(p.Bundles)
 	j.unfinished = count
-	if len(j.spec.Outputs) > 0 {
-		count++
+	if len(j.spec.Outputs) > 0 || keepsChannels(p.Graph) {
+		count++ // the last group publishes, and removes what the job leaves on storage
 	}
 	j.attempts = map[scheduler.AttemptID]*attempt{}
 	j.bundles = make([]bundle, count)
@@ -204,7 +210,7 @@ func (c *Core) start(j *job) {
 	j.client = 0
 	c.touch(j)
 	c.emit(scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
-	c.checkPlaceableOf(j)
+	c.checkPlaceableOf(j, map[string]bool{})
 	for i := range j.plan.Bundles {
 		c.recheck(&j.bundles[i])
 	}

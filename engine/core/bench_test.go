@@ -1,0 +1,186 @@
+package core
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// bench is a core with launchers and a policy, driven as fast as it goes.
+type bench struct {
+	c     *Core
+	at    int64
+	next  scheduler.BundleID // to be launched
+	last  scheduler.BundleID
+	round *AskPolicy
+	lives []ToLauncher // starts
+}
+
+func benchCluster(tb testing.TB, launchers, slots int) *bench {
+	tb.Helper()
+	set := DefaultSettings()
+	set.PolicyStallAfter = 0 // some benchmarks launch nothing
+	b := &bench{c: New(set), at: 1}
+	b.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	b.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+	b.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: 1}}})
+	for i := range launchers {
+		b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+			Name: fmt.Sprint("l", i), Incarnation: 1, Host: fmt.Sprint("h", i), Memory: 1 << 40,
+			Slots: []*wire.Slots{{Kind: "default", Count: uint32(slots)}},
+		}}}})
+	}
+	return b
+}
+
+func (b *bench) step(inputs ...*wire.Input) {
+	b.at += int64(2 * time.Millisecond)
+	for _, a := range b.c.Step(&wire.Batch{At: b.at, Inputs: inputs}) {
+		switch a := a.(type) {
+		case AskPolicy:
+			b.round = &a
+		case ToLauncher:
+			if a.Command.GetStart() != nil {
+				b.lives = append(b.lives, a)
+			}
+		}
+	}
+}
+
+// submit takes in a job of so many single groups with an input in three places.
+func (b *bench) submit(tb testing.TB, groups int) {
+	tb.Helper()
+	s := &wire.Stage{Name: "map", Nodes: uint32(groups)}
+	for i := range groups {
+		in := &wire.NodeInput{Bytes: 1 << 20}
+		for p := range 3 {
+			in.Places = append(in.Places, &wire.Place{Host: fmt.Sprint("h", (i+p)%7), Bytes: 1 << 20})
+		}
+		s.Inputs = append(s.Inputs, in)
+	}
+	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	b.next = scheduler.BundleID(b.c.ids.bundle + 1)
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}}})
+	b.last = scheduler.BundleID(b.c.ids.bundle)
+	if b.c.jobs.len() == 0 {
+		tb.Fatal("the job was refused")
+	}
+}
+
+// launchSome answers the round with so many launches, one launcher after another.
+func (b *bench) launchSome(n int) {
+	var d scheduler.Decisions
+	for ; n > 0 && b.next <= b.last; n-- {
+		where := scheduler.LauncherID(1 + int(b.next)%b.c.up)
+		d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.next, Launchers: []scheduler.LauncherID{where}})
+		b.next++
+	}
+	for b.round == nil {
+		b.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n"}}})
+	}
+	data, err := schedwire.EncodeDecisions(&d)
+	if err != nil {
+		panic(err)
+	}
+	r := b.round
+	b.round = nil
+	b.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}}})
+}
+
+// endAll reports the start and the end of all that was started.
+func (b *bench) endAll() {
+	lives := b.lives
+	b.lives = nil
+	var inputs []*wire.Input
+	for _, l := range lives {
+		for _, r := range []*wire.Report{
+			{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: l.Command.GetStart().Attempt}}},
+			{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: l.Command.GetStart().Attempt, End: wire.End_END_FINISHED}}},
+		} {
+			inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+		}
+	}
+	b.step(inputs...)
+}
+
+// BenchmarkTask is a task's life: launch decision, start, end. The job has 20,000
+// tasks, and eight at a time run. Want: below 100 µs.
+func BenchmarkTask(b *testing.B) {
+	c := benchCluster(b, 8, 1)
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		if c.next == 0 || c.next > c.last {
+			b.StopTimer()
+			c.submit(b, 20_000)
+			b.StartTimer()
+		}
+		c.launchSome(8)
+		n += len(c.lives)
+		c.endAll()
+	}
+}
+
+// BenchmarkTaskAmongIdle is the same beside 1,000 jobs that wait: they must cost
+// it nothing.
+func BenchmarkTaskAmongIdle(b *testing.B) {
+	c := benchCluster(b, 8, 1)
+	for range 1000 {
+		c.submit(b, 10)
+	}
+	c.next = 0
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		if c.next == 0 || c.next > c.last {
+			b.StopTimer()
+			c.submit(b, 20_000)
+			b.StartTimer()
+		}
+		c.launchSome(8)
+		n += len(c.lives)
+		c.endAll()
+	}
+}
+
+// BenchmarkFirstRound makes the round that tells a policy of 10,000 ready groups
+// and 1,000 launchers.
+func BenchmarkFirstRound(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		c := benchCluster(b, 1000, 2)
+		for c.round != nil {
+			c.launchSome(0)
+		}
+		b.StartTimer()
+		c.submit(b, 10_000)
+	}
+}
+
+// BenchmarkRoundAmongReady is a round in which little changed while 10,000 groups
+// are ready: it must cost what changed.
+func BenchmarkRoundAmongReady(b *testing.B) {
+	c := benchCluster(b, 1000, 2)
+	c.submit(b, 10_000)
+	c.launchSome(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.launchSome(0)
+	}
+}
+
+// BenchmarkCheckpoint writes and reads the state with a job of 20,000 tasks.
+func BenchmarkCheckpoint(b *testing.B) {
+	c := benchCluster(b, 100, 2)
+	c.submit(b, 20_000)
+	c.launchSome(100)
+	c.endAll()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Restore(c.c.Checkpoint()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package core
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+func TestMedianIsRightToASixteenth(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var h histogram
+		var all []time.Duration
+		scale := time.Duration(1) << r.IntN(45)
+		for range 1 + r.IntN(50) {
+			d := time.Duration(r.Int64N(int64(scale) + 1))
+			h.add(d)
+			all = append(all, max(d, 1))
+		}
+		slices.Sort(all)
+		want, got := all[len(all)/2], h.median()
+		if got > want || got < want-want/16-1 {
+			t.Fatalf("the median of %v is %v, got %v", all, want, got)
+		}
+	}
+}
+
+func TestEveryDurationHasItsBucket(t *testing.T) {
+	for shift := range 62 {
+		for _, d := range []time.Duration{1 << shift, 1<<shift + 1, 3 << shift >> 1} {
+			b := bucketOf(d)
+			if low, next := bucketLow(b), bucketLow(b+1); low > d || shift >= 4 && next <= d || b >= bucketCount {
+				t.Errorf("%d is in bucket %d from %d to %d", d, b, low, next)
+			}
+		}
+	}
+}
+
+func TestShareNeverOverflows(t *testing.T) {
+	const huge = 1<<63 - 1
+	for _, c := range []struct{ x, part, whole, want int64 }{
+		{100, 1, 4, 25},
+		{huge, huge, huge, huge},
+		{huge, 1, huge, 1},
+		{5, 10, 4, 5}, // a part is no more than the whole
+		{5, 1, 0, 0},
+		{-5, 1, 2, 0},
+	} {
+		if got := share(c.x, c.part, c.whole); got != c.want {
+			t.Errorf("share(%d, %d, %d) = %d, want %d", c.x, c.part, c.whole, got, c.want)
+		}
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"attemptsMax": 0}`:                  "attemptsMax is 0: use 1 or more",
+		`{"roundGap": -1}`:                    "roundGap is -1",
+		`{"reserveMax": 9223372036854775807}`: "reserveMax is",
+		`{"speculationPercent": -1}`:          "speculationPercent is -1",
+		`{"kinds": [""]}`:                     "kinds holds an empty name",
+		`{"memoryDefault": -1}`:               "memoryDefault is -1",
+		`{"attemptsMax": "x"}`:                "cannot unmarshal",
+		`{`:                                   "unexpected end",
+	} {
+		if _, err := ParseSettings([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want something with %q", text, err, want)
+		}
+	}
+	s := DefaultSettings()
+	if err := s.Check(); err != nil {
+		t.Errorf("the defaults are wrong: %v", err)
+	}
+	var back Settings
+	if err := json.Unmarshal(s.JSON(), &back); err != nil || back.AttemptsMax != s.AttemptsMax || back.RoundGap != s.RoundGap {
+		t.Errorf("settings do not survive JSON: %v", err)
+	}
+}
+
+func TestSettingsThatCannotWorkChangeNothing(t *testing.T) {
+	c := New(DefaultSettings())
+	out := c.Step(&wire.Batch{Inputs: []*wire.Input{{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: []byte(`{"lostMax": -3}`)}}}}})
+	if c.Settings().LostMax != DefaultSettings().LostMax || len(out) != 1 {
+		t.Errorf("lostMax is %d, actions %v", c.Settings().LostMax, out)
+	}
+}
+
+// TestDamagedCheckpointsAreErrors cuts and flips a real checkpoint.
+func TestDamagedCheckpointsAreErrors(t *testing.T) {
+	b := benchCluster(t, 5, 4)
+	b.submit(t, 40)
+	b.launchSome(10)
+	good := b.c.Checkpoint()
+	if c, err := Restore(good); err != nil || !slices.Equal(c.Checkpoint(), good) {
+		t.Fatalf("a good checkpoint does not come back: %v", err)
+	}
+	for n := range len(good) {
+		if _, err := Restore(good[:n]); err == nil {
+			t.Fatalf("a checkpoint cut to %d of %d bytes was restored", n, len(good))
+		}
+	}
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		if _, err := Restore(bad); err == nil {
+			t.Fatalf("a checkpoint with byte %d changed was restored", i)
+		}
+	}
+	if _, err := Restore(append(slices.Clone(good), 0)); err == nil {
+		t.Error("bytes left over were not noticed")
+	}
+}
+
+// TestNilAndEmptyInputsHarmNobody: a garbled log or a stranger's message may lack
+// anything.
+func TestNilAndEmptyInputsHarmNobody(t *testing.T) {
+	c := New(DefaultSettings())
+	b := &wire.Batch{Inputs: []*wire.Input{nil, {}}}
+	for _, in := range []*wire.Input{
+		{What: &wire.Input_Prepare{}}, {What: &wire.Input_Submit{}}, {What: &wire.Input_KillJob{}}, {What: &wire.Input_UpdateJob{}},
+		{What: &wire.Input_LauncherJoin{}}, {What: &wire.Input_LauncherLost{}}, {What: &wire.Input_Report{}}, {What: &wire.Input_Drain{}},
+		{What: &wire.Input_PolicyStart{}}, {What: &wire.Input_PolicyStarted{}}, {What: &wire.Input_PolicyAnswer{}}, {What: &wire.Input_PolicyFailed{}},
+		{What: &wire.Input_Settings{}}, {What: &wire.Input_Note{}}, {What: &wire.Input_Request{}}, {What: &wire.Input_Tick{}},
+		{What: &wire.Input_ManagerStart{}}, {What: &wire.Input_Site{}},
+		{What: &wire.Input_Submit{Submit: &wire.Submit{Job: 1, Spec: &wire.JobSpec{Name: "x", Graph: &wire.Graph{Stages: []*wire.Stage{nil}}}}}},
+	} {
+		b.Inputs = append(b.Inputs, in)
+	}
+	c.Step(b)
+	c.Step(nil)
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+}
