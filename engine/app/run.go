@@ -128,7 +128,11 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
-	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs()})
+	files, err := commandFiles(g)
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files})
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -81,4 +82,21 @@ func TestCommandThatIgnoresSIGTERM(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	waitDead(t, pid)
+}
+
+func TestFilesTravelToTheCommand(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	p := &plan.Plan{Name: "script", Args: []string{"/home/somebody/script.sh"}, Files: []plan.LocalFile{
+		{Path: "/home/somebody/script.sh", Executable: true, Data: []byte("#!/bin/sh\necho the script ran\n")},
+	}}
+	id := n.start(m.jobWith(p).attempt(0, 0))
+	n.finished(id)
+	if text := n.log(id); !strings.Contains(text, "the script ran") {
+		t.Errorf("log %q", text)
+	}
+	p.Files = nil
+	if e := n.ended(n.start(m.jobWith(p).attempt(0, 0))); e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
+		t.Errorf("%v", e)
+	}
 }

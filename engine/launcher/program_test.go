@@ -131,6 +131,10 @@ var definitions = []job.Definition{
 		return nil
 	}},
 	{Name: "command", Build: commandJob},
+	{Name: "script", Build: func(g *job.Graph, args []string) error {
+		g.CommandStage("s", 1, job.Command{Args: []string{"./script.sh"}, Files: args})
+		return nil
+	}},
 	{Name: "commit", Build: func(g *job.Graph, args []string) error {
 		g.Stage("s", 1, func(ctx context.Context, n *job.Node) error { return n.AskCommit(ctx) })
 		return nil
