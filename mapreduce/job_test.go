@@ -178,7 +178,7 @@ func TestErrorsSayWhere(t *testing.T) {
 		`reduce of key "bad": boom`: func(j *mapreduce.TextJob[string, int64]) {
 			j.Reduce = func(*mapreduce.Task, string, iter.Seq[int64], func(string, int64)) error { return boom }
 		},
-		`Partition gave 9 for key "fine": it must give 0 to 0`: func(j *mapreduce.TextJob[string, int64]) {
+		`the partition function gave 9 for key "fine": it must give 0 to 0`: func(j *mapreduce.TextJob[string, int64]) {
 			j.Partition = func(string, int) int { return 9 }
 		},
 		"emitted after the function had returned": func(j *mapreduce.TextJob[string, int64]) {
