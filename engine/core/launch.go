@@ -94,7 +94,6 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	r.id = uint64(ids[0])
 	r.token = c.token(r.id)
 	for _, a := range r.attempts {
-		c.findMissing(a)
 		c.sendStart(a)
 	}
 	c.watchStragglers()
@@ -128,6 +127,7 @@ func (c *Core) sendStart(a *attempt) {
 		m.SourcesComplete = true
 		m.Finish = &wire.Finish{Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files()}
 	} else {
+		c.findMissing(a) // each time: outputs are lost while the command is
 		m.Nodes = j.refs(b.nodes(a.group))
 		m.WaitForPeers = j.plan.Bundles[b.index].TCP
 		m.Sources = c.sourcesOf(a)

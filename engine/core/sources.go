@@ -47,7 +47,7 @@ func (j *job) reads(nodes []int32, k sourceKey) bool {
 	return false
 }
 
-// findMissing lists what an attempt that starts now is not given yet.
+// findMissing lists what an attempt that is told to start is not given yet.
 func (c *Core) findMissing(a *attempt) {
 	j := a.run.bundle.job
 	j.eachInput(a.run.bundle.nodes(a.group), func(k sourceKey) {
