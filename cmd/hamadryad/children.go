@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -185,12 +186,14 @@ func (l *local) end(name string, ended <-chan error) {
 	l.mu.Unlock()
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case _ = <-ended:
+	case err := <-ended:
+		slog.Debug("a part ended when it was told to", "part", name, "error", err)
 		return
 	case <-time.After(partStop):
 	}
 	_ = cmd.Process.Kill()
-	_ = <-ended
+	err := <-ended
+	slog.Debug("a part was killed, because it did not end when it was told to", "part", name, "error", err)
 }
 
 // stop ends all parts.

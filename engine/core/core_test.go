@@ -120,17 +120,29 @@ func TestDamagedCheckpointsAreErrors(t *testing.T) {
 // anything.
 func TestNilAndEmptyInputsHarmNobody(t *testing.T) {
 	c := New(DefaultSettings())
-	b := &wire.Batch{Inputs: []*wire.Input{nil, {}}}
-	for _, in := range []*wire.Input{
-		{What: &wire.Input_Prepare{}}, {What: &wire.Input_Submit{}}, {What: &wire.Input_KillJob{}}, {What: &wire.Input_UpdateJob{}},
-		{What: &wire.Input_LauncherJoin{}}, {What: &wire.Input_LauncherLost{}}, {What: &wire.Input_Report{}}, {What: &wire.Input_Drain{}},
-		{What: &wire.Input_PolicyStart{}}, {What: &wire.Input_PolicyStarted{}}, {What: &wire.Input_PolicyAnswer{}}, {What: &wire.Input_PolicyFailed{}},
-		{What: &wire.Input_Settings{}}, {What: &wire.Input_Note{}}, {What: &wire.Input_Request{}}, {What: &wire.Input_Tick{}},
-		{What: &wire.Input_ManagerStart{}}, {What: &wire.Input_Site{}},
+	b := &wire.Batch{Inputs: []*wire.Input{
+		nil,
+		{},
+		{What: &wire.Input_Prepare{}},
+		{What: &wire.Input_Submit{}},
+		{What: &wire.Input_KillJob{}},
+		{What: &wire.Input_UpdateJob{}},
+		{What: &wire.Input_LauncherJoin{}},
+		{What: &wire.Input_LauncherLost{}},
+		{What: &wire.Input_Report{}},
+		{What: &wire.Input_Drain{}},
+		{What: &wire.Input_PolicyStart{}},
+		{What: &wire.Input_PolicyStarted{}},
+		{What: &wire.Input_PolicyAnswer{}},
+		{What: &wire.Input_PolicyFailed{}},
+		{What: &wire.Input_Settings{}},
+		{What: &wire.Input_Note{}},
+		{What: &wire.Input_Request{}},
+		{What: &wire.Input_Tick{}},
+		{What: &wire.Input_ManagerStart{}},
+		{What: &wire.Input_Site{}},
 		{What: &wire.Input_Submit{Submit: &wire.Submit{Job: 1, Spec: &wire.JobSpec{Name: "x", Graph: &wire.Graph{Stages: []*wire.Stage{nil}}}}}},
-	} {
-		b.Inputs = append(b.Inputs, in)
-	}
+	}}
 	c.Step(b)
 	c.Step(nil)
 	if err := c.Check(); err != nil {

@@ -71,7 +71,7 @@ func each(in, out string, f func(v, parts int) (int, int)) job.Program {
 		}
 		for {
 			b, err := i.Next(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {
@@ -96,12 +96,12 @@ func sumOf(ctx context.Context, n *job.Node, in string) (sum int, err error) {
 	}
 	for {
 		s, err := i.NextSource(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return sum, nil
 		}
 		for {
 			b, err := s.Next(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

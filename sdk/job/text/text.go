@@ -16,6 +16,7 @@ package text
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -38,7 +39,7 @@ func Lines(ctx context.Context, n *job.Node) iter.Seq2[[]byte, error] {
 		defer func() { r.At(at) }()
 		for {
 			block, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
@@ -258,7 +259,7 @@ func (r *Reader) fill() error {
 	}
 	n, err := r.f.Read(r.buf[r.size:])
 	r.size += n
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		r.eof = true
 		return nil
 	}
