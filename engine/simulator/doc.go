@@ -6,10 +6,18 @@
 //	err := s.Run()
 //
 // One seed is one history, always the same. After every step the core checks
-// itself; after every round the policy's view is held against the core; the log
-// of batches is replayed and must give the same state to the byte; a job that
-// should succeed must, with each of its groups committed once. When the faults
-// end, all jobs must end within bounded virtual time.
+// itself, and an account of the simulator's own (ledger.go) follows what was said
+// and never asks the core: what is held fits, nothing goes to a lost launcher,
+// gangs start together, one attempt commits. After every round the policy's view
+// is held against the core, and each decision has had one outcome; the log of
+// batches is replayed and must give the same state to the byte; a job that should
+// succeed must, with each of its groups committed once; a wrong one is refused.
+// When the faults end, all jobs must end within bounded virtual time, and nothing
+// may be left: no attempt, no output, no reservation, no waiting client.
+//
+//	go test ./engine/simulator -run TestSeeds -seed=123      one seed, the last of it if it fails
+//	go test ./engine/simulator -run TestSeeds -seed=123 -v   all of it
+//	go test ./engine/simulator -run TestSeeds -from=5000 -seeds=2000
 //
 // Clock is a heap of events and knows nothing of faults; what a simulation of a
 // policy alone needs is Clock and a core.
