@@ -154,7 +154,7 @@ func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
 	var bytes int64
 	for {
 		b, err := in.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			n.Count(ReduceShuffleBytes, bytes)
 			return nil
 		}

@@ -2,6 +2,7 @@ package mapreduce
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 
@@ -57,7 +58,7 @@ func (t *Task) Blocks() iter.Seq2[[]byte, error] {
 		defer func() { r.At(r.Offset()) }()
 		for {
 			block, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			t.in.bytes += int64(len(block))

@@ -50,7 +50,7 @@ func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadClos
 	for {
 		chunk := &wire.BlobChunk{Hash: first, Data: make([]byte, chunkBytes)}
 		n, err := io.ReadFull(r, chunk.Data)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		if err != nil && !errors.Is(err, io.EOF) && err != io.ErrUnexpectedEOF {
 			return err
 		}
 		chunk.Data, first = chunk.Data[:n], ""

@@ -48,7 +48,7 @@ func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Em
 	var hash, data string
 	for {
 		c, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -197,7 +198,7 @@ func (b *testbed) follow(job uint64) *wire.JobStatus {
 	var last *wire.JobStatus
 	for {
 		s, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return last
 		}
 		if err != nil {

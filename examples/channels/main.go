@@ -17,6 +17,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -143,7 +144,7 @@ func each(ctx context.Context, n *job.Node, port string, do func(record []byte) 
 	}
 	for {
 		batch, err := in.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -166,7 +166,7 @@ func readCounts(ctx context.Context, store storage.Store, path string, best *rar
 	r := bufio.NewReaderSize(f, 1<<20)
 	for {
 		line, err := r.ReadString('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

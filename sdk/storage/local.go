@@ -79,7 +79,7 @@ func (r *localReader) Read(p []byte) (int, error) {
 	if r.left > 0 {
 		r.left -= int64(n)
 	}
-	if err == io.EOF && (r.expected > 0 || r.past) {
+	if errors.Is(err, io.EOF) && (r.expected > 0 || r.past) {
 		return n, &fs.PathError{Op: "read", Path: r.f.Name(), Err: fmt.Errorf("the file is shorter than it was: %w", io.ErrUnexpectedEOF)}
 	}
 	return n, err

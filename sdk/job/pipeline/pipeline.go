@@ -87,7 +87,7 @@ func (t *Task) Records(ctx context.Context) iter.Seq2[[]byte, error] {
 		}
 		for {
 			b, err := in.Next(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
