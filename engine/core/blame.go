@@ -73,6 +73,10 @@ func (c *Core) forgive(id scheduler.LauncherID) {
 // it avoids are others now.
 func (c *Core) announceAgain(b *bundle) {
 	c.dropAvoidIfAll(b)
+	c.announce(b)
+}
+
+func (c *Core) announce(b *bundle) {
 	b.since = c.now
 	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
 	c.emit(c.readyEvent(b))
@@ -89,6 +93,11 @@ func (c *Core) dropAvoidIfAll(b *bundle) {
 	}
 	if len(b.job.avoid) > 0 && !c.somewhere(b) {
 		b.job.avoid, b.job.blamed = nil, nil
+		for other := range b.job.allReady() {
+			if other != b {
+				c.announce(other) // the policy was told what the job avoided
+			}
+		}
 	}
 }
 
