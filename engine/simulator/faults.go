@@ -44,7 +44,9 @@ func (s *Sim) fault() {
 	case 9, 10:
 		s.update()
 	case 11:
-		s.restart()
+		if s.dying = s.chance(600); !s.dying {
+			s.restart()
+		}
 	case 12, 13:
 		s.startPolicy() // a swap, or a start beside a start
 	case 14:

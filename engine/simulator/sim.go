@@ -55,7 +55,7 @@ type Sim struct {
 	waking  scheduler.Time // when a tick is planned; 0: none
 	err     error
 	calm    bool // the faults have ended
-	dying   bool // the manager logs what it decides, and ends before it acts
+	dying   bool // the manager logs what it decides, and ends before it acts, with the next batch
 	log     [][]byte
 	logged  []int // actions of each batch
 	base    []byte
@@ -176,6 +176,11 @@ func (s *Sim) flush() {
 		queue := s.queue
 		s.queue = nil
 		s.step(queue)
+		if s.dying {
+			s.Seen["actions lost with the manager"]++
+			s.dying = false
+			s.restart()
+		}
 	}
 }
 
@@ -274,12 +279,6 @@ func (s *Sim) replay() {
 
 // restart ends the manager and starts it again from its log.
 func (s *Sim) restart() {
-	if len(s.queue) > 0 && s.chance(700) {
-		s.Seen["actions lost with the manager"]++
-		s.dying = true
-		s.flush()
-		s.dying = false
-	}
 	s.replay()
 	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
 	c, err := core.Restore(s.base)
@@ -288,7 +287,7 @@ func (s *Sim) restart() {
 		return
 	}
 	s.Seen["manager restarts"]++
-	s.core, s.queue, s.waking = c, nil, 0
+	s.core, s.queue, s.waking, s.dying = c, nil, 0, false
 	clear(s.waiting)
 	clear(s.prepare)
 	s.policy.forget()
