@@ -47,6 +47,7 @@ type cluster struct {
 	options   options
 	manager   *process
 	launchers []*process
+	started   []*process // all that were
 }
 
 // options are what a test wants of its cluster.
@@ -161,6 +162,7 @@ func (c *cluster) start(name string, args ...string) *process {
 		c.t.Fatal(err)
 	}
 	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	c.started = append(c.started, p)
 	return p
 }
 
@@ -269,15 +271,37 @@ func (c *cluster) stop() {
 			c.t.Logf("---- %s\n%s", p.name, tail(p.log.String(), 8000))
 		}
 	}
-	within(c.t, 15*time.Second, "no process of the cluster is left", func() bool { return len(c.strays()) == 0 })
+	left := time.NewTimer(strayMax)
+	defer left.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for strays := c.strays(); len(strays) > 0; strays = c.strays() {
+		select {
+		case <-left.C:
+			c.t.Fatalf("processes of the cluster are left:\n%s", describe(strays))
+		case <-tick.C:
+		}
+	}
+}
+
+// strayMax is how long processes may outlive their cluster.
+const strayMax = 15 * time.Second
+
+// describe tells what processes are.
+func describe(pids []int) string {
+	var s strings.Builder
+	for _, pid := range pids {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		fmt.Fprintf(&s, "%d: %q\n%s\n", pid, line, stat)
+	}
+	return s.String()
 }
 
 func (c *cluster) killAll() {
-	for _, p := range append([]*process{c.manager}, c.launchers...) {
-		if p != nil {
-			_ = p.cmd.Process.Signal(syscall.SIGCONT)
-			p.kill(c.t)
-		}
+	for _, p := range c.started {
+		_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		p.kill(c.t)
 	}
 }
 

@@ -68,7 +68,11 @@ type wordCount struct {
 func (w *wordCount) gate(ctx context.Context, n *job.Node, name string) error {
 	info := n.Info()
 	reached := filepath.Join(w.gates, fmt.Sprintf("REACHED.%s.%d.a%d", name, info.Index, info.Attempt))
-	if err := os.WriteFile(reached, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+	hidden := filepath.Join(w.gates, "."+filepath.Base(reached)) // so that who sees the file can read all of it
+	if err := os.WriteFile(hidden, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(hidden, reached); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(w.gates, "SHUT."+name)); err != nil {
