@@ -115,7 +115,9 @@ func (r WaitReason) String() string {
 		"preempting for it", "no free capacity", "waiting for admission")
 }
 
-// Waiting says why a job waits.
+// Waiting says why a job waits. A policy that starts nothing although ready work
+// fits and nothing runs gives a reason here; without one, it counts as broken
+// after a while that the site sets, and is replaced.
 type Waiting struct {
 	Job    JobID
 	Reason WaitReason
