@@ -82,7 +82,7 @@ func (g *group) publish(ctx context.Context, f *wire.Finish, index int, output s
 	if err := moveAll(ctx, s, temporary, folder, f.Files, index); err != nil {
 		return err
 	}
-	if err := g.writeSuccess(ctx, s, storage.Join(folder, successName)); err != nil {
+	if err := g.writeSuccess(ctx, s, temporary, storage.Join(folder, successName)); err != nil {
 		return err
 	}
 	err = s.Rename(ctx, folder, output)
@@ -136,19 +136,22 @@ func (g *group) successText() string {
 	return fmt.Sprintf("%s %s\n", g.job, g.start.JobName)
 }
 
-func (g *group) writeSuccess(ctx context.Context, s storage.Store, name string) error {
-	f, err := s.Create(ctx, name)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
+// writeSuccess makes the file in the temporary folder and moves it to its place:
+// what a worker that dies leaves half made must not be published.
+func (g *group) writeSuccess(ctx context.Context, s storage.Store, temporary, name string) error {
+	made := storage.Join(temporary, fmt.Sprintf("a%d.%s", g.start.Attempt, successName))
+	f, err := s.Create(ctx, made)
 	if err != nil {
-		return explainDisk(err, name)
+		return explainDisk(err, made)
 	}
 	if _, err := io.WriteString(f, g.successText()); err != nil {
 		_ = f.Abort() // the write's error says more
-		return explainDisk(err, name)
+		return explainDisk(err, made)
 	}
-	if err := f.Commit(); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := f.Commit(); err != nil {
+		return explainDisk(err, made)
+	}
+	if err := s.Rename(ctx, made, name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return explainDisk(err, name)
 	}
 	return nil

@@ -2,6 +2,7 @@ package policytest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -32,11 +33,16 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Env
 	return scheduler.Description{Name: "good", Version: "1"}, nil
 }
 
-// learn takes ready bundles from events.
+// learn takes ready bundles from events, and those back that did not fit.
 func (p *Policy) learn(events []scheduler.Event) {
 	for _, e := range events {
-		if b, ok := e.(scheduler.BundleReady); ok {
-			p.waiting = append(p.waiting, b)
+		switch e := e.(type) {
+		case scheduler.BundleReady:
+			p.waiting = append(p.waiting, e)
+		case scheduler.Outcome:
+			if e.Kind == scheduler.DecisionLaunch && e.Reason == scheduler.NoCapacity {
+				p.waiting = append(p.waiting, scheduler.BundleReady{Bundle: e.Launch.Bundle, Groups: make([]scheduler.Group, len(e.Launch.Launchers))})
+			}
 		}
 	}
 }
@@ -44,24 +50,40 @@ func (p *Policy) learn(events []scheduler.Event) {
 // AssignTasks implements scheduler.TaskScheduler.
 func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.learn(r.Events)
-	if len(r.Offers) > 0 {
-		p.offers = r.Offers
-	}
+	p.stand(r.Offers)
 	var d scheduler.Decisions
-	if len(p.offers) == 0 {
-		return d, nil
+	var free []scheduler.LauncherID
+	for _, o := range p.offers {
+		if len(o.Free) > 0 {
+			free = append(free, o.Launcher)
+		}
+	}
+	if len(free) == 0 {
+		return d, nil // what waits goes on waiting
 	}
 	next := 0
 	for _, b := range p.waiting {
 		l := scheduler.Launch{Bundle: b.Bundle}
 		for range b.Groups {
-			l.Launchers = append(l.Launchers, p.offers[next%len(p.offers)].Launcher)
+			l.Launchers = append(l.Launchers, free[next%len(free)])
 			next++
 		}
 		d.Launch = append(d.Launch, l)
 	}
 	p.waiting = nil
 	return d, nil
+}
+
+// stand takes changed offers in; those that are not listed stand as they were.
+func (p *Policy) stand(changed []scheduler.Offer) {
+	for _, o := range changed {
+		i := slices.IndexFunc(p.offers, func(old scheduler.Offer) bool { return old.Launcher == o.Launcher })
+		if i < 0 {
+			p.offers = append(p.offers, o)
+			continue
+		}
+		p.offers[i] = o
+	}
 }
 
 // Explain implements scheduler.TaskScheduler.
