@@ -154,7 +154,7 @@ func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
 	var bytes int64
 	for {
 		b, err := in.Next(ctx)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			n.Count(ReduceShuffleBytes, bytes)
 			return nil
 		}

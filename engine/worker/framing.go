@@ -32,7 +32,7 @@ func writeInput(ctx context.Context, handle *job.Node, n *node, f job.Framing, t
 	}
 	for number := int64(0); ; {
 		b, err := in.Next(ctx)
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			return w.Flush()
 		}
 		if err != nil {
@@ -116,7 +116,7 @@ func writeLines(ctx context.Context, n *node, s job.Split, w *bufio.Writer) erro
 }
 
 func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 		return nil
 	}
 	return err
@@ -138,7 +138,7 @@ func copyLine(w *bufio.Writer, in *bufio.Reader) (int64, error) {
 		case err == nil:
 			return size, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && size > 0:
+		case err == io.EOF && size > 0: //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			if w != nil {
 				return size, w.WriteByte('\n')
 			}
@@ -163,7 +163,7 @@ func readOutput(ctx context.Context, out job.Output, spec *job.Command, from io.
 	var buf []byte
 	for number := int64(1); ; number++ {
 		record, err := next(r, buf[:0])
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			return nil
 		}
 		if err != nil {
@@ -197,7 +197,7 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull) && len(buf) <= job.RecordBytesMax:
 		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, fmt.Errorf("a line is longer than %d bytes: is that text? use job.Prefixed for other data", job.RecordBytesMax)
-		case errors.Is(err, io.EOF) && len(buf) > 0:
+		case err == io.EOF && len(buf) > 0: //nolint:errorlint // only the bare one is the end: a failure may wrap it
 			return buf, nil
 		default:
 			return nil, err

@@ -87,7 +87,7 @@ func (t *Task) Records(ctx context.Context) iter.Seq2[[]byte, error] {
 		}
 		for {
 			b, err := in.Next(ctx)
-			if errors.Is(err, io.EOF) {
+			if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 				return
 			}
 			if err != nil {

@@ -16,7 +16,6 @@ package text
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -39,7 +38,7 @@ func Lines(ctx context.Context, n *job.Node) iter.Seq2[[]byte, error] {
 		defer func() { r.At(at) }()
 		for {
 			block, err := r.Next()
-			if errors.Is(err, io.EOF) {
+			if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 				return
 			}
 			if err != nil {
@@ -259,7 +258,7 @@ func (r *Reader) fill() error {
 	}
 	n, err := r.f.Read(r.buf[r.size:])
 	r.size += n
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
 		r.eof = true
 		return nil
 	}
