@@ -138,7 +138,7 @@ func copyLine(w *bufio.Writer, in *bufio.Reader) (int64, error) {
 		case err == nil:
 			return size, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == io.EOF && size > 0: //nolint:errorlint // only the bare one is the end: a failure may wrap it
+		case err == io.EOF && size > 0: // only the bare one is the end: a failure may wrap it
 			if w != nil {
 				return size, w.WriteByte('\n')
 			}
@@ -197,7 +197,7 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull) && len(buf) <= job.RecordBytesMax:
 		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, fmt.Errorf("a line is longer than %d bytes: is that text? use job.Prefixed for other data", job.RecordBytesMax)
-		case err == io.EOF && len(buf) > 0: //nolint:errorlint // only the bare one is the end: a failure may wrap it
+		case err == io.EOF && len(buf) > 0: // only the bare one is the end: a failure may wrap it
 			return buf, nil
 		default:
 			return nil, err

@@ -258,7 +258,7 @@ func (r *Reader) fill() error {
 	}
 	n, err := r.f.Read(r.buf[r.size:])
 	r.size += n
-	if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
+	if err == io.EOF { // only the bare one is the end: a failure may wrap it
 		r.eof = true
 		return nil
 	}
