@@ -34,7 +34,7 @@ type Settings struct {
 	// at its first start.
 	TokenSeed string `json:"tokenSeed"`
 
-	// RoundGap is the least time between the starts of two rounds; default 1 ms.
+	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
 	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
 	Heartbeat time.Duration `json:"heartbeat"`
@@ -144,7 +144,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		RoundGap: time.Millisecond, Heartbeat: time.Second, Seed: 1,
+		RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,

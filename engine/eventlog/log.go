@@ -184,9 +184,12 @@ func (l *Log) sweep() error {
 }
 
 // Append takes a record and returns its number at once; OnDurable tells when it
-// is on disk. It blocks while pendingBytesMax bytes wait to be written. The record
+// is on disk, which is within writeHold, or as soon as can be after Hurry. It blocks while pendingBytesMax bytes wait to be written. The record
 // is copied. An error means that the log has ended.
 func (l *Log) Append(record []byte) (uint64, error) { return l.w.append(record) }
+
+// Hurry has what was appended written now: somebody waits for it.
+func (l *Log) Hurry() { l.w.hurry() }
 
 // Last is the number of the newest record that was appended.
 func (l *Log) Last() uint64 { return l.w.lastAppended() }

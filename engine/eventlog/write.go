@@ -21,6 +21,9 @@ const (
 	// change no length, so a sync writes data only, and a full disk shows before
 	// a record is half written.
 	preallocateBytes = 8 << 20
+	// writeHold is how long records that nobody waits for gather before they are
+	// written: one sync costs as much as many records.
+	writeHold = 5 * time.Millisecond
 	// stallRetry is the time between tries while the disk is full.
 	stallRetry = time.Second
 )
@@ -65,6 +68,8 @@ type writer struct {
 	salt    salt   // of that file
 	err     error  // why the log ended
 	closing bool
+	hurried bool        // the queue is to be written now
+	late    *time.Timer // hurries
 	done    chan struct{}
 	stop    chan struct{} // closed by close: a stalled writer gives up
 }
@@ -72,6 +77,7 @@ type writer struct {
 func newWriter(l *Log, first uint64, checkpoint []byte) (*writer, error) {
 	w := &writer{l: l, next: first, last: first - 1, synced: first - 1, done: make(chan struct{}), stop: make(chan struct{})}
 	w.changed.L = &w.mu
+	w.late = time.AfterFunc(writeHold, w.hurry)
 	opening, s, err := w.opening(checkpoint)
 	if err != nil {
 		return nil, err
@@ -164,8 +170,25 @@ func (w *writer) append(record []byte) (uint64, error) {
 	w.next++
 	w.pending += len(it.data) - before
 	w.bytes += int64(len(it.data) - before)
-	w.changed.Broadcast()
+	if w.pending >= pendingBytesMax/2 {
+		w.hurryLocked()
+	} else if before == 0 && !w.hurried {
+		w.late.Reset(writeHold)
+	}
 	return it.last, nil
+}
+
+func (w *writer) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hurryLocked()
+}
+
+func (w *writer) hurryLocked() {
+	if len(w.queue) > 0 && !w.hurried {
+		w.hurried = true
+		w.changed.Broadcast()
+	}
 }
 
 func (w *writer) ended() error {
@@ -199,7 +222,7 @@ func (w *writer) rotate(checkpoint []byte) error {
 	}
 	w.queue = append(w.queue, item{opening: opening, first: w.next})
 	w.salt, w.bytes = s, int64(len(opening))
-	w.changed.Broadcast()
+	w.hurryLocked()
 	return nil
 }
 
@@ -250,7 +273,7 @@ func (w *writer) drop() {
 func (w *writer) take() (item, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) == 0 && !w.closing {
+	for !w.hurried && !w.closing {
 		w.changed.Wait()
 	}
 	if len(w.queue) == 0 {
@@ -258,6 +281,7 @@ func (w *writer) take() (item, bool) {
 	}
 	it := w.queue[0]
 	w.queue = w.queue[1:]
+	w.hurried = len(w.queue) > 0
 	return it, true
 }
 

@@ -250,7 +250,7 @@ func (p *proc) read() {
 // hear takes in one message.
 func (p *proc) hear(m *wire.FromWorker) {
 	a := p.agent
-	if e := m.GetReport().GetEnded(); e != nil {
+	if e := m.GetReport().GetEnded(); e != nil && !m.Untouched {
 		a.mu.Lock()
 		at := p.current
 		a.mu.Unlock()

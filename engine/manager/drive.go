@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -21,10 +22,13 @@ const (
 	// batchInputsMax bounds one step, so that a flood does not delay what follows
 	// from its beginning.
 	batchInputsMax = 4096
-	// stepGap is the least time between the starts of two steps. Under load more
-	// arrives meanwhile, and shares one step, one record of the log, one round and
-	// one message; at rest the first input is taken at once.
-	stepGap = 500 * time.Microsecond
+	// gatherWait is how long a step waits, under load, for more than its first
+	// input: what arrives together shares one step, one record of the log, one round
+	// and one message. Work that was started together mostly ends together.
+	gatherWait = 500 * time.Microsecond
+	// busyWithin says what load is: a step after so short a time. At rest the first
+	// input is taken at once.
+	busyWithin = 10 * time.Millisecond
 	// idleMax is the longest sleep without an input.
 	idleMax = time.Minute
 )
@@ -117,8 +121,8 @@ func (d *driver) run(ctx context.Context) error {
 			entries = append(entries, e)
 		case <-timer.C:
 		}
-		if wait := stepGap - time.Since(last); wait > 0 {
-			time.Sleep(wait)
+		if len(entries) > 0 && time.Since(last) < busyWithin {
+			entries = d.gather(entries, timer)
 		}
 		last = time.Now()
 		entries = d.drain(entries)
@@ -127,6 +131,25 @@ func (d *driver) run(ctx context.Context) error {
 		}
 		timer.Reset(d.untilWake())
 	}
+}
+
+// gather waits for more, up to gatherWait. The policy's answer ends it: slots
+// stand empty until it is carried out.
+func (d *driver) gather(entries []entry, timer *time.Timer) []entry {
+	timer.Reset(gatherWait)
+	for !entries[len(entries)-1].urgent() {
+		select {
+		case e := <-d.inbox:
+			entries = append(entries, e)
+		case <-timer.C:
+			return entries
+		}
+	}
+	return entries
+}
+
+func (e entry) urgent() bool {
+	return len(e.inputs) > 0 && e.inputs[0].GetPolicyAnswer() != nil
 }
 
 // drain takes what else is there, without waiting.
@@ -178,6 +201,7 @@ func (d *driver) step(entries []entry) error {
 		}
 		if then := e.look(d.core); then != nil {
 			d.held.add(seq, then)
+			d.log.Hurry()
 		}
 	}
 	if d.log.Full() {
@@ -204,6 +228,9 @@ func (d *driver) feed(batch *wire.Batch) (uint64, error) {
 	seq, err := d.log.Append(record)
 	if err != nil {
 		return 0, err
+	}
+	if slices.ContainsFunc(later, awaited) {
+		d.log.Hurry()
 	}
 	if len(later) > 0 {
 		d.held.add(seq, func() {

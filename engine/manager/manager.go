@@ -242,10 +242,23 @@ func (m *manager) atOnce(a core.Action) bool {
 		m.supervisor.ask(a)
 	case core.StartPolicy:
 		m.supervisor.start(a)
+	case core.JobChanged:
+		m.watchers.changed(a.Job) // they read the core, and wait for what they saw
 	default:
 		return false
 	}
 	return true
+}
+
+// awaited reports whether somebody waits for an action: the log is then to reach
+// the disk now and not when more has gathered.
+func awaited(a core.Action) bool {
+	c, ok := a.(core.ToLauncher)
+	if !ok {
+		return true
+	}
+	_, forget := c.Command.Do.(*wire.Command_Forget)
+	return !forget
 }
 
 // act does what had to wait for the disk. It must not block.
@@ -263,8 +276,6 @@ func (m *manager) act(a core.Action) {
 		m.supervisor.settled(a)
 	case core.Reply:
 		m.callers.reply(a)
-	case core.JobChanged:
-		m.watchers.changed(a.Job)
 	case core.LogLine:
 		m.logLine(a)
 	}

@@ -219,6 +219,7 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	name := StoredName(uint32(c.index), uint32(n.index))
 	if c.Store == "" {
 		path := filepath.Join(g.run.Store, name)
+		g.touched.Store(true)
 		if err := os.MkdirAll(g.run.Store, 0o755); err != nil {
 			return nil, explainDisk(err, g.run.Store)
 		}

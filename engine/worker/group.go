@@ -43,6 +43,7 @@ type group struct {
 
 	stopping chan struct{} // closed by a soft stop
 	wired    atomic.Bool   // the nodes are made and connected: others may look at them
+	touched  atomic.Bool   // folders may have been made for the attempt
 	peak     atomic.Int64  // largest resident size seen, bytes
 
 	mu       sync.Mutex
@@ -63,7 +64,10 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	for _, s := range r.LocalStores {
 		g.local[s.Address] = s.Folder
 	}
-	g.scratch = sync.OnceValue(func() error { return os.MkdirAll(r.Scratch, 0o755) })
+	g.scratch = sync.OnceValue(func() error {
+		g.touched.Store(true)
+		return os.MkdirAll(r.Scratch, 0o755)
+	})
 	return g
 }
 
@@ -87,7 +91,7 @@ func (g *group) life() {
 	g.close(stuck)
 	// The next group may come as soon as the report is out.
 	g.w.group.Store(nil)
-	g.w.report(&wire.Report{What: &wire.Report_Ended{Ended: g.ended()}})
+	g.w.reportEnd(g.ended(), !g.touched.Load())
 	if stuck {
 		fmt.Fprintf(os.Stderr, "worker: a node of attempt %d did not return within %v of its end; this process ends\n", g.start.Attempt, nodeReturnMax)
 		killDescendants()
@@ -189,14 +193,16 @@ func (g *group) runNodes() (stuck bool) {
 		return false
 	}
 	done := make(chan struct{})
-	var running sync.WaitGroup
+	var running atomic.Int64
+	running.Store(int64(len(g.nodes)))
 	for _, n := range g.nodes {
-		running.Go(n.life)
+		go func() {
+			n.life()
+			if running.Add(-1) == 0 {
+				close(done)
+			}
+		}()
 	}
-	go func() {
-		running.Wait()
-		close(done)
-	}()
 	select {
 	case <-done:
 		return false
