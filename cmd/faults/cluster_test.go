@@ -58,6 +58,7 @@ type options struct {
 	core      string        // lines of YAML below core:
 	policy    string        // path of a plug-in; "": the FIFO
 	checksum  string        // of it
+	disk      string        // size of a disk of its own for the manager's data; "": none
 }
 
 // process is one program of the cluster.
@@ -115,6 +116,9 @@ func startCluster(t *testing.T, o options) *cluster {
 		o.lease = 2 * time.Second
 	}
 	c := &cluster{t: t, dir: t.TempDir(), address: freeAddress(t), options: o}
+	if o.disk != "" {
+		c.smallDisk("manager", o.disk)
+	}
 	t.Cleanup(c.stop)
 	c.startManager()
 	for range o.launchers {
@@ -175,6 +179,7 @@ func (c *cluster) startManager() {
   heartbeat: 100ms
   lease: %v
   launcherLostAfter: %v
+  eventLog: {fileSize: 64KiB}
 policy:
 %s  roundDeadline: 1s
   startTimeout: 2s

@@ -1,21 +1,27 @@
 package faults
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk puts a folder of the cluster on a disk of one MiB: a program does
-// not fit. It needs the right to mount, as root has it.
-func (c *cluster) smallDisk(name string) {
+// programTooLarge is the size of a disk on which a program does not fit.
+const programTooLarge = "1m"
+
+// smallDisk puts a folder of the cluster on a disk of that size. It needs the
+// right to mount, as root has it.
+func (c *cluster) smallDisk(name, size string) {
 	c.t.Helper()
 	path := c.path(name)
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", path, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
 		c.t.Fatalf("mount a small disk: %v: run the tests as root", err)
 	}
 	c.t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
@@ -24,7 +30,7 @@ func (c *cluster) smallDisk(name string) {
 // A launcher whose disk is full runs nothing; its work goes to another.
 func TestOneFullDisk(t *testing.T) {
 	c := startCluster(t, options{slots: 2})
-	c.smallDisk("launcher0")
+	c.smallDisk("launcher0", programTooLarge)
 	c.addLauncher()
 	c.addLauncher()
 	c.submit("file", 0, 6, 2).succeeds()
@@ -34,9 +40,64 @@ func TestOneFullDisk(t *testing.T) {
 // the folder, and the cluster goes on when there is room again.
 func TestAllDisksFull(t *testing.T) {
 	c := startCluster(t, options{slots: 2, core: "  lostMax: 3\n"})
-	c.smallDisk("launcher0")
+	c.smallDisk("launcher0", programTooLarge)
 	c.addLauncher()
 	c.submit("file", 0, 2, 1).fails("no space left", c.path("launcher0"))
 	c.addLauncher()
 	c.submit("file", 0, 6, 2).succeeds()
+}
+
+// fill takes all that is left of the disk under a folder.
+func (c *cluster) fill(folder string) (ballast string) {
+	c.t.Helper()
+	ballast = c.path(folder, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer f.Close()
+	for _, block := range [][]byte{make([]byte, 64<<10), make([]byte, 1)} {
+		for err = nil; err == nil; {
+			_, err = f.Write(block)
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			c.t.Fatal(err)
+		}
+	}
+	return ballast
+}
+
+// The disk under the event log fills up while thousands of tasks run. Nothing new
+// starts and new jobs are refused with the reason; with room again all goes on,
+// and no task is run twice for it.
+func TestManagerDiskFull(t *testing.T) {
+	const tasks = 6000
+	c := startCluster(t, options{launchers: 2, slots: 2, disk: "64m"})
+	app := c.start("application", "noop", fmt.Sprint(tasks))
+	eventually(t, "the job runs", func() bool {
+		out, err := c.command("jobs")
+		return err == nil && strings.Contains(out, "running")
+	})
+	ballast := c.fill("manager")
+	eventually(t, "the manager says that its disk is full", func() bool {
+		return strings.Contains(c.manager.log.String(), "is full: free space there")
+	})
+	second := c.start("second", "noop", "1")
+	eventually(t, "the second application ends", second.ended)
+	if second.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(second.log.String(), "full") {
+		t.Errorf("a job was taken on a full disk, or the reason is missing:\n%s", second.log)
+	}
+	if app.ended() {
+		t.Fatalf("the first job ended while the disk was full:\n%s", app.log)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the application ends", app.ended)
+	if code := app.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("the application ended with %d:\n%s", code, app.log)
+	}
+	if out, err := c.command("jobs", "--all"); err != nil || !strings.Contains(out, fmt.Sprintf("%d/%d", tasks, tasks)) {
+		t.Errorf("not every task is finished: %v\n%s", err, out)
+	}
 }

@@ -21,7 +21,7 @@ const (
 // Options say where a log is and how it is kept.
 type Options struct {
 	Folder       string
-	SegmentBytes int64 // Full reports true from here on; 0: SegmentBytesDefault
+	SegmentBytes int64 // Full reports true from here on, and not before the records outweigh the checkpoint; 0: SegmentBytesDefault
 	KeepSegments int   // files kept, the current one included, at least 2; 0: KeepSegmentsDefault
 	KeepBytes    int64 // all files together, but the newest two are always kept; 0: KeepBytesDefault
 	// NoSync leaves it to the operating system when records reach the disk. They
@@ -195,7 +195,7 @@ func (l *Log) Hurry() { l.w.hurry() }
 func (l *Log) Last() uint64 { return l.w.lastAppended() }
 
 // Full reports whether the current file has reached its size: time to Rotate.
-func (l *Log) Full() bool { return l.w.size() >= l.o.SegmentBytes }
+func (l *Log) Full() bool { return l.w.full() }
 
 // Rotate lets the next record go into a new file that opens with the checkpoint.
 // It returns at once. The checkpoint must not be changed afterwards.

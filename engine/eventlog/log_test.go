@@ -490,3 +490,30 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	}
 }
+
+// A file is full at its size; with a checkpoint larger than that, when its records
+// outweigh the checkpoint: else each record would bring another checkpoint.
+func TestFullCountsTheCheckpointOnce(t *testing.T) {
+	const segment, large = 4 << 10, 64 << 10
+	for _, c := range []struct {
+		checkpoint, atLeast, atMost int
+	}{{100, segment / 2, segment}, {large, large, large + segment}} {
+		l := begin(t, Options{Folder: t.TempDir(), SegmentBytes: segment, NoSync: true}, strings.Repeat("c", c.checkpoint))
+		appended := 0
+		for !l.Full() {
+			if _, err := l.Append(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+			appended += 100
+			if appended > 2*c.atMost {
+				break
+			}
+		}
+		if appended < c.atLeast/2 || appended > c.atMost {
+			t.Errorf("with a checkpoint of %d bytes full after records of %d bytes", c.checkpoint, appended)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -64,7 +64,8 @@ type writer struct {
 	pending int    // bytes in queue and in hand
 	next    uint64 // number of the next record
 	synced  uint64 // newest record known to be on disk
-	bytes   int64  // of the file that Append writes to, once all is written
+	bytes   int64  // of records in the file that Append writes to, once all is written
+	opened  int64  // bytes of that file's opening
 	salt    salt   // of that file
 	err     error  // why the log ended
 	closing bool
@@ -82,7 +83,7 @@ func newWriter(l *Log, first uint64, checkpoint []byte) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.salt, w.bytes = s, int64(len(opening))
+	w.salt, w.bytes, w.opened = s, 0, int64(len(opening))
 	if err := w.create(opening, first); err != nil {
 		return nil, err
 	}
@@ -204,10 +205,12 @@ func (w *writer) lastAppended() uint64 {
 	return w.next - 1
 }
 
-func (w *writer) size() int64 {
+// full reports whether the file has reached its size. One with a large checkpoint
+// takes as much in records, or writing checkpoints would become the main work.
+func (w *writer) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.bytes
+	return w.bytes >= max(w.l.o.SegmentBytes-w.opened, w.opened)
 }
 
 func (w *writer) rotate(checkpoint []byte) error {
@@ -221,7 +224,7 @@ func (w *writer) rotate(checkpoint []byte) error {
 		return err
 	}
 	w.queue = append(w.queue, item{opening: opening, first: w.next})
-	w.salt, w.bytes = s, int64(len(opening))
+	w.salt, w.bytes, w.opened = s, 0, int64(len(opening))
 	w.hurryLocked()
 	return nil
 }
