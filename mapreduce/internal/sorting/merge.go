@@ -47,6 +47,8 @@ func (c *memoryCursor) close() error  { return nil }
 // Merge yields the pairs of several cursors in order of key.
 type Merge struct {
 	heap    []head // the smallest key first
+	compare Compare
+	check   orderCheck
 	started bool
 }
 
@@ -55,8 +57,8 @@ type head struct {
 	cursor
 }
 
-func newMerge(cursors []cursor) (*Merge, error) {
-	m := &Merge{}
+func newMerge(compare Compare, cursors []cursor) (*Merge, error) {
+	m := &Merge{compare: compare, check: orderCheck{compare: compare}}
 	for i, c := range cursors {
 		ok, err := c.next()
 		if err != nil {
@@ -77,7 +79,10 @@ func newMerge(cursors []cursor) (*Merge, error) {
 	return m, nil
 }
 
-func (a *head) less(b *head) bool {
+func (m *Merge) less(a, b *head) bool {
+	if m.compare != nil {
+		return m.compare.total(a.key(), b.key()) < 0
+	}
 	if a.prefix != b.prefix {
 		return a.prefix < b.prefix
 	}
@@ -90,10 +95,10 @@ func (m *Merge) down(i int) {
 		if child >= len(m.heap) {
 			return
 		}
-		if child+1 < len(m.heap) && m.heap[child+1].less(&m.heap[child]) {
+		if child+1 < len(m.heap) && m.less(&m.heap[child+1], &m.heap[child]) {
 			child++
 		}
-		if !m.heap[child].less(&m.heap[i]) {
+		if !m.less(&m.heap[child], &m.heap[i]) {
 			return
 		}
 		m.heap[i], m.heap[child] = m.heap[child], m.heap[i]
@@ -102,7 +107,13 @@ func (m *Merge) down(i int) {
 }
 
 // Next goes to the next pair; false after the last.
-func (m *Merge) Next() (bool, error) { return m.next() }
+func (m *Merge) Next() (bool, error) {
+	ok, err := m.next()
+	if ok && err == nil {
+		err = m.check.next(m.Key())
+	}
+	return ok && err == nil, err
+}
 
 // Key is the current pair's key, valid until Next.
 func (m *Merge) Key() []byte { return m.heap[0].key() }

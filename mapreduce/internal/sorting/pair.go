@@ -5,7 +5,7 @@
 // With a fold, values of one key are folded in a table as they come, and only
 // distinct keys are sorted and written.
 //
-// Keys compare as byte strings. Nothing here is safe for concurrent use.
+// Keys compare as byte strings, or by a function. Nothing here is safe for concurrent use.
 package sorting
 
 import (

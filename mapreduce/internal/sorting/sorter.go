@@ -1,8 +1,6 @@
 package sorting
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,10 @@ type Options struct {
 	Folder string // for runs; it must exist
 	Memory int64  // bytes that pairs may take; MemoryMin when less
 	Fold   Fold   // nil: all values are kept
+	// Compare is the order of keys; nil: as byte strings. Keys that are equal by it
+	// and not as byte strings follow in the order of those. A Compare that is no
+	// order is an error of Add, Merge or Merge.Next, once its result shows it.
+	Compare Compare
 }
 
 // MemoryMin is the least budget: enough for two runs to be merged.
@@ -108,18 +110,13 @@ func (s *Sorter) memory() *memoryCursor {
 		if s.table.Len() == 0 {
 			return nil
 		}
-		return &memoryCursor{refs: s.table.sorted(), table: s.table}
+		return &memoryCursor{refs: s.table.sorted(s.o.Compare), table: s.table}
 	}
 	if len(s.refs) == 0 {
 		return nil
 	}
 	batches := s.batches
-	slices.SortFunc(s.refs, func(a, b ref) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
-		}
-		return bytes.Compare(keyAt(batches, a.at), keyAt(batches, b.at))
-	})
+	sortRefs(s.refs, s.o.Compare, func(at uint64) []byte { return keyAt(batches, at) })
 	return &memoryCursor{refs: s.refs, batches: batches}
 }
 
@@ -154,6 +151,7 @@ func (s *Sorter) write(c cursor) error {
 		return err
 	}
 	s.runs = append(s.runs, path)
+	check := orderCheck{compare: s.o.Compare}
 	for {
 		ok, err := c.next()
 		if err != nil {
@@ -161,6 +159,9 @@ func (s *Sorter) write(c cursor) error {
 		}
 		if !ok {
 			return w.close()
+		}
+		if err := check.next(c.key()); err != nil {
+			return errors.Join(err, w.abort())
 		}
 		if err := w.add(c.key(), c.value()); err != nil {
 			return errors.Join(err, w.abort())
@@ -172,9 +173,9 @@ func (s *Sorter) write(c cursor) error {
 func (s *Sorter) Merge() (*Merge, error) {
 	if len(s.runs) == 0 {
 		if c := s.memory(); c != nil {
-			return newMerge([]cursor{c})
+			return newMerge(s.o.Compare, []cursor{c})
 		}
-		return newMerge(nil)
+		return newMerge(s.o.Compare, nil)
 	}
 	// While runs are merged their blocks take the place of what is in memory.
 	if s.held > s.o.Memory/2 || s.table != nil && s.table.Bytes() > s.o.Memory/2 {
@@ -198,7 +199,7 @@ func (s *Sorter) Merge() (*Merge, error) {
 			cursors = append(cursors, c)
 		}
 	}
-	return newMerge(cursors)
+	return newMerge(s.o.Compare, cursors)
 }
 
 // fanInMax bounds the files that are open at once.
@@ -216,7 +217,7 @@ func (s *Sorter) mergeSome(n int) error {
 	if err != nil {
 		return err
 	}
-	m, err := newMerge(cursors)
+	m, err := newMerge(s.o.Compare, cursors)
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func TestDamagedRunIsAnError(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m, err := newMerge(cursors)
+		m, err := newMerge(nil, cursors)
 		for ok := true; err == nil && ok; {
 			ok, err = m.Next()
 		}
@@ -213,4 +213,79 @@ func BenchmarkFold(b *testing.B) {
 	for i := range b.N {
 		table.Add([]byte(words[i&0xffff]), one)
 	}
+}
+
+// byLength orders longer keys first, then as byte strings from the back.
+func byLength(a, b []byte) int {
+	return 10*(len(b)-len(a)) + bytes.Compare(b, a)
+}
+
+func TestOwnOrder(t *testing.T) {
+	folder := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		pairs := genPairs(t)
+		s := small(folder, nil, rapid.Int64Range(1000, 1<<20).Draw(t, "memory"))
+		s.o.Compare = byLength
+		if rapid.Bool().Draw(t, "by length only") {
+			s.o.Compare = func(a, b []byte) int { return len(b) - len(a) }
+		}
+		for part := range slices.Chunk(pairs, 50) {
+			if err := s.Add(batchOf(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		order := s.o.Compare
+		got := drain(t, s)
+		if len(got) != len(pairs) {
+			t.Fatalf("%d pairs, want %d", len(got), len(pairs))
+		}
+		if !slices.IsSortedFunc(got, func(a, b pair) int { return order.total([]byte(a.key), []byte(b.key)) }) {
+			t.Fatal("not in order, or equal keys apart")
+		}
+	})
+}
+
+func TestCompareThatIsNoOrder(t *testing.T) {
+	stone := func(a, b []byte) int { // stone, scissors, paper
+		return []int{0, -1, 1}[(int(b[0])-int(a[0])+30)%3]
+	}
+	for name, compare := range map[string]Compare{
+		"always before": func(a, b []byte) int { return -1 },
+		"always after":  func(a, b []byte) int { return 1 },
+		"one way":       func(a, b []byte) int { return min(bytes.Compare(a, b), 0) },
+		"in a circle":   stone,
+	} {
+		for _, memory := range []int64{1 << 30, 2000} {
+			s := small(t.TempDir(), nil, memory)
+			s.o.Compare = compare
+			err := sortAll(s)
+			if err == nil || !strings.Contains(err.Error(), "is no order") {
+				t.Errorf("%s, memory %d: %v", name, memory, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// sortAll sorts a few hundred keys to the end.
+func sortAll(s *Sorter) error {
+	for i := range 20 {
+		var part []pair
+		for j := range 20 {
+			part = append(part, pair{fmt.Sprint((i*7 + j*j) % 29), "v"})
+		}
+		if err := s.Add(batchOf(part)); err != nil {
+			return err
+		}
+	}
+	m, err := s.Merge()
+	for ok := true; err == nil && ok; {
+		ok, err = m.Next()
+	}
+	if m != nil {
+		m.Close()
+	}
+	return err
 }

@@ -1,10 +1,7 @@
 package sorting
 
 import (
-	"bytes"
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -136,17 +133,12 @@ func (t *Table) value(e *entry) []byte {
 }
 
 // sorted returns the entries in order of key.
-func (t *Table) sorted() []ref {
+func (t *Table) sorted(compare Compare) []ref {
 	refs := make([]ref, len(t.list))
 	for i := range t.list {
 		refs[i] = ref{prefix(t.key(&t.list[i])), uint64(i)}
 	}
-	slices.SortFunc(refs, func(a, b ref) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
-		}
-		return bytes.Compare(t.key(&t.list[a.at]), t.key(&t.list[b.at]))
-	})
+	sortRefs(refs, compare, func(at uint64) []byte { return t.key(&t.list[at]) })
 	return refs
 }
 

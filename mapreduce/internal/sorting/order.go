@@ -1,0 +1,78 @@
+package sorting
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Compare is an order of keys: below zero when a comes before b, above zero when
+// it comes after, zero when they count as equal. It must not keep its arguments.
+type Compare func(a, b []byte) int
+
+// total orders keys that count as equal by their bytes, so that equal keys always
+// stand together and a result does not depend on what came first.
+func (c Compare) total(a, b []byte) int {
+	if order := c(a, b); order != 0 {
+		return order
+	}
+	return bytes.Compare(a, b)
+}
+
+// sortRefs sorts refs by their keys. Prefixes say nothing of an order of its own.
+func sortRefs(refs []ref, compare Compare, key func(at uint64) []byte) {
+	if compare != nil {
+		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(a.at), key(b.at)) })
+		return
+	}
+	slices.SortFunc(refs, func(a, b ref) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(key(a.at), key(b.at))
+	})
+}
+
+// orderCheck demands of keys that come sorted by compare that compare says so, both
+// ways round, of neighbours and of some that lie further apart: an order that runs
+// in a circle looks right between neighbours. Without compare there is nothing to
+// check.
+type orderCheck struct {
+	compare Compare
+	keys    int
+	last    []byte
+	anchor  []byte // an earlier key
+}
+
+func (c *orderCheck) next(key []byte) error {
+	if c.compare == nil {
+		return nil
+	}
+	if c.keys > 0 {
+		if err := c.pair(c.last, key); err != nil {
+			return err
+		}
+		if err := c.pair(c.anchor, key); err != nil {
+			return err
+		}
+	}
+	c.last = append(c.last[:0], key...)
+	if c.keys&(c.keys-1) == 0 { // as far back as there are keys, or half of it
+		c.anchor = append(c.anchor[:0], key...)
+	}
+	c.keys++
+	return nil
+}
+
+func (c *orderCheck) pair(a, b []byte) error {
+	there, back := c.compare(a, b), c.compare(b, a)
+	if there <= 0 && back >= 0 && (there == 0) == (back == 0) {
+		return nil
+	}
+	return fmt.Errorf("the comparison function is no order: by its own word %q comes before %q, or is equal; but compared with each other it says %d, and %d the other way round; it must give opposite signs, and put a before c where a is before b and b before c",
+		shorten(a), shorten(b), there, back)
+}
+
+// shorten cuts a key for a message.
+func shorten(key []byte) []byte { return key[:min(len(key), 100)] }
