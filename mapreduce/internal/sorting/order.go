@@ -35,14 +35,13 @@ func sortRefs(refs []ref, compare Compare, key func(at uint64) []byte) {
 }
 
 // orderCheck demands of keys that come sorted by compare that compare says so, both
-// ways round, of neighbours and of some that lie further apart: an order that runs
-// in a circle looks right between neighbours. Without compare there is nothing to
-// check.
+// ways round, of neighbours, and of each with the first key and another that lies
+// further back: an order that runs in a circle looks right between neighbours.
+// Without compare there is nothing to check.
 type orderCheck struct {
-	compare Compare
-	keys    int
-	last    []byte
-	anchor  []byte // an earlier key
+	compare             Compare
+	keys                int
+	last, first, anchor []byte
 }
 
 func (c *orderCheck) next(key []byte) error {
@@ -50,28 +49,24 @@ func (c *orderCheck) next(key []byte) error {
 		return nil
 	}
 	if c.keys > 0 {
-		if err := c.pair(c.last, key); err != nil {
-			return err
+		there, back := c.compare(c.last, key), c.compare(key, c.last)
+		if there > 0 || back < 0 || (there == 0) != (back == 0) {
+			return fmt.Errorf("the comparison function is no order: %q was sorted before %q by it, and now it says %d, and %d the other way round: it must give opposite signs", shorten(c.last), shorten(key), there, back)
 		}
-		if err := c.pair(c.anchor, key); err != nil {
-			return err
+		for _, far := range [...][]byte{c.first, c.anchor} {
+			if c.compare(far, key) > 0 {
+				return fmt.Errorf("the comparison function is no order: by it %q comes before a key that comes before %q, but not before that one itself: it must put a before c where a is before b and b before c", shorten(far), shorten(key))
+			}
 		}
+	} else {
+		c.first = append(c.first, key...)
 	}
 	c.last = append(c.last[:0], key...)
-	if c.keys&(c.keys-1) == 0 { // as far back as there are keys, or half of it
+	if c.keys&(c.keys-1) == 0 { // at each power of two
 		c.anchor = append(c.anchor[:0], key...)
 	}
 	c.keys++
 	return nil
-}
-
-func (c *orderCheck) pair(a, b []byte) error {
-	there, back := c.compare(a, b), c.compare(b, a)
-	if there <= 0 && back >= 0 && (there == 0) == (back == 0) {
-		return nil
-	}
-	return fmt.Errorf("the comparison function is no order: by its own word %q comes before %q, or is equal; but compared with each other it says %d, and %d the other way round; it must give opposite signs, and put a before c where a is before b and b before c",
-		shorten(a), shorten(b), there, back)
 }
 
 // shorten cuts a key for a message.
