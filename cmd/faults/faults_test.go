@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -262,3 +263,26 @@ func (c *cluster) family(i int) []int {
 	})
 	return append([]int{root}, below...)
 }
+
+// A thousand maps by two hundred reduces: two hundred thousand parts cross
+// between launchers, over a bounded number of connections and files.
+func TestThousandMapsTwoHundredReduces(t *testing.T) {
+	c := startCluster(t, options{launchers: 4, slots: 2})
+	j := c.submit("file", 0.05, 1000, 200)
+	most := 0
+	eventually(t, "the application ends", func() bool {
+		for _, l := range c.launchers {
+			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.cmd.Process.Pid))
+			most = max(most, len(fds))
+		}
+		return j.process.ended()
+	})
+	j.succeeds()
+	t.Logf("at most %d open files in a launcher", most)
+	if most > launcherFilesMax {
+		t.Errorf("a launcher had %d files open", most)
+	}
+}
+
+// launcherFilesMax is what a launcher of two slots may have open, sockets included.
+const launcherFilesMax = 150
