@@ -7,11 +7,14 @@
 // Every row has a baseline and the ratio of the measured value to it. Where the
 // baseline is a program or another way to do the same, both run in turn in the
 // same call; where it is a figure that the project promises, the row says
-// "stated". It needs the programs of `make build` beside it.
+// "stated". It needs the programs of `make build` beside it, runs in the project's
+// folder, and builds the hand-written programs of baselines/ itself. Outputs are
+// compared in every run, and inputs are in the page cache for both sides.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,19 +26,27 @@ import (
 
 // benchmark is one family of rows.
 type benchmark struct {
-	name string
-	run  func(context.Context, *bench) error
+	name  string // its rows begin with it
+	about string // for --help: what it measures, and the disk its inputs take
+	run   func(context.Context, *bench) error
 }
 
 var benchmarks = []benchmark{
-	{"noop-tasks", noopTasks},
-	{"small-job", smallJob},
-	{"round", rounds},
+	{"noop-tasks", "tasks that do nothing", noopTasks},
+	{"small-job", "a word count of 1 KB on a running cluster", smallJob},
+	{"round", "one round of a policy", rounds},
+	{"channel", "a million records through each kind of channel", channels},
+	{"wordcount-500mb", "the words of 500 MB, against a hand-written program (0.5 GB)", wordCount500},
+	{"sort-1gb", "100-byte records, against GNU sort (1 GB, and 5 GB while it runs)", sort1},
+	{"sort-5gb", "the same with 5 GB (5 GB, and 25 GB while it runs)", sort5},
+	{"streaming-wordcount", "two awk commands, against a shell pipe (0.1 GB, and 2 GB while it runs)", streamingWordCount},
+	{"scaling", "the words of 10 MB to 5 GB on 1 to 4 slots (6.2 GB)", scaling},
 }
 
 // bench is what the benchmarks share.
 type bench struct {
 	bin  string // folder of the programs
+	data string // folder of the inputs, kept for the next time
 	runs int    // of each side; the median is kept
 	out  *report
 }
@@ -43,17 +54,19 @@ type bench struct {
 func main() {
 	runs := flag.Int("runs", 5, "runs of each side; the median is printed")
 	file := flag.String("o", "build/bench.jsonl", "file for the rows, one JSON object a line")
+	data := flag.String("data", "build/bench-data", "folder of the inputs, which are made once, and of outputs while they are compared")
+	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *runs, *file, flag.Args()); err != nil {
+	if err := run(ctx, *runs, *file, *data, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-bench:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, runs int, file string, names []string) error {
+func run(ctx context.Context, runs int, file, data string, names []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -62,16 +75,36 @@ func run(ctx context.Context, runs int, file string, names []string) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{bin: filepath.Dir(self), runs: max(runs, 1), out: out}
+	b := &bench{bin: filepath.Dir(self), data: data, runs: max(runs, 1), out: out}
+	var errs []error // a family that fails does not keep the others from running
 	for _, m := range benchmarks {
 		if !wanted(m.name, names) {
 			continue
 		}
 		if err := m.run(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return out.close()
+	return errors.Join(append(errs, out.close())...)
+}
+
+// usageText prints the help.
+func usageText() {
+	out := flag.CommandLine.Output()
+	fmt.Fprint(out, `usage: hamadryad-bench [flags] [NAME...]
+
+Runs the benchmarks whose names begin with one of the NAMEs, or all. Their inputs
+are made once and stay on the disk, 12.7 GB for all (in brackets below).
+
+`)
+	for _, m := range benchmarks {
+		fmt.Fprintf(out, "  %-20s %s\n", m.name, m.about)
+	}
+	fmt.Fprintln(out)
+	flag.PrintDefaults()
 }
 
 // wanted reports whether a benchmark was asked for by the start of its name.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usage is what a run took.
+type usage struct {
+	took time.Duration
+	// memory is the peak of the sum over all processes of the tree, bytes, each
+	// counted with its own peak: never too low but for what comes and goes within
+	// sampleEvery. 0 when it was not watched.
+	memory int64
+}
+
+func (u usage) seconds() float64 { return u.took.Seconds() }
+func (u usage) mib() float64     { return float64(u.memory) / (1 << 20) }
+
+// sampleEvery is the time between two looks at the memory of a process tree. A
+// look costs about a millisecond.
+const sampleEvery = 100 * time.Millisecond
+
+// stopMax bounds the end of a program that was asked to stop.
+const stopMax = 20 * time.Second
+
+// program runs a program to its end. With watch, the memory of all its processes
+// is measured too.
+func program(ctx context.Context, watch bool, path string, args ...string) (usage, error) {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopMax
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return usage{}, err
+	}
+	ended, peak := make(chan struct{}), make(chan int64, 1)
+	go func() {
+		if !watch {
+			peak <- 0
+			return
+		}
+		peak <- watchMemory(cmd.Process.Pid, ended)
+	}()
+	err := cmd.Wait()
+	took := time.Since(start)
+	close(ended)
+	if err != nil {
+		return usage{}, fmt.Errorf("%s %s: %w\n%s", path, strings.Join(args, " "), err, out.Bytes())
+	}
+	return usage{took, <-peak}, nil
+}
+
+// watchMemory returns the peak memory of a process and its descendants.
+func watchMemory(pid int, ended <-chan struct{}) (peak int64) {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		var sum int64
+		for _, p := range descendants(pid) {
+			sum += highWater(p)
+		}
+		peak = max(peak, sum)
+		select {
+		case <-ended:
+			return peak
+		case <-tick.C:
+		}
+	}
+}
+
+// descendants are a process and all below it.
+func descendants(pid int) []int {
+	pids := []int{pid}
+	for i := 0; i < len(pids); i++ {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
+		for _, t := range threads {
+			children, _ := os.ReadFile(t) // a thread may have ended: it has none
+			for _, c := range strings.Fields(string(children)) {
+				if n, err := strconv.Atoi(c); err == nil {
+					pids = append(pids, n)
+				}
+			}
+		}
+	}
+	return pids
+}
+
+// highWater is the most memory a process has had, bytes; 0 when it is gone.
+func highWater(pid int) int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, found := strings.Cut(string(status), "VmHWM:")
+	if !found {
+		return 0
+	}
+	kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, err := strconv.ParseInt(kib, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+// local runs a program on a cluster of its own, which is started and ended within
+// the time that counts.
+func (b *bench) local(ctx context.Context, watch bool, flags []string, name string, args ...string) (usage, error) {
+	command := append([]string{"local"}, flags...)
+	command = append(command, "--", filepath.Join(b.bin, name))
+	return program(ctx, watch, filepath.Join(b.bin, "hamadryad"), append(command, args...)...)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// sortMemoryStated is what the processes of a sort of 1 GB may use together, MiB.
+const sortMemoryStated = 1536
+
+func sort1(ctx context.Context, b *bench) error { return sorts(ctx, b, gb) }
+func sort5(ctx context.Context, b *bench) error { return sorts(ctx, b, 5*gb) }
+
+// sorts holds a total-order sort of 100-byte records, start of the cluster
+// included, against GNU sort with two threads and 1 GiB. The cluster's tasks get
+// 1 GiB together.
+func sorts(ctx context.Context, b *bench, size int64) error {
+	in, err := b.records(ctx, size)
+	if err != nil {
+		return err
+	}
+	var ours, theirs, memory []float64
+	for range b.runs {
+		u, t, err := b.sortOnce(ctx, in)
+		if err != nil {
+			return err
+		}
+		ours, theirs, memory = append(ours, u.seconds()), append(theirs, t.seconds()), append(memory, u.mib())
+	}
+	name := "sort-" + sizeName(size)
+	if err := b.out.add(name, "s", ours, theirs, "sort --parallel=2 -S1G"); err != nil {
+		return err
+	}
+	return b.out.add(name+"-memory", "MiB", memory, []float64{sortMemoryStated}, "stated")
+}
+
+// sortOnce sorts a file both ways and compares. The keys of the records are so
+// many that no two are equal: whole lines are in the order of their keys.
+func (b *bench) sortOnce(ctx context.Context, in string) (ours, theirs usage, err error) {
+	dir, done, err := b.folder()
+	if err != nil {
+		return ours, theirs, err
+	}
+	defer done()
+	sorted, out := filepath.Join(dir, "sorted"), filepath.Join(dir, "out")
+	if theirs, err = program(ctx, false, "sort", "--parallel=2", "-S1G", "-T", dir, "-o", sorted, in); err != nil {
+		return ours, theirs, err
+	}
+	flags := []string{"--launchers", "1", "--slots", "2", "--memory", "1GiB"}
+	if ours, err = b.local(ctx, true, flags, "terasort", in, out); err != nil {
+		return ours, theirs, err
+	}
+	return ours, theirs, sameBytes(out, sorted)
+}
