@@ -86,15 +86,12 @@ func (e *Emitter) Pair(key, value []byte) {
 		e.err = fmt.Errorf("a pair of %d bytes is larger than %d", len(key)+len(value), pairMax)
 		return
 	}
-	hash := job.Hash(key)
 	if e.table == nil {
-		e.err = e.send(hash, key, value)
+		e.err = e.send(job.Hash(key), key, value)
 		return
 	}
-	if !e.table.AddHash(hash, key, value) {
-		if e.err = e.flush(); e.err == nil && !e.table.AddHash(hash, key, value) {
-			e.err = fmt.Errorf("a pair of %d bytes is too large to be combined", len(key)+len(value))
-		}
+	if !e.table.Add(key, value) {
+		e.err = sorting.ErrTooLarge(key)
 		return
 	}
 	if e.table.Bytes() > e.tableMax {

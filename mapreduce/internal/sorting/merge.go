@@ -31,7 +31,7 @@ func (c *memoryCursor) next() (bool, error) {
 	at := c.refs[c.i].at
 	c.i++
 	if c.table != nil {
-		e := &c.table.list[at]
+		e := &c.table.slots[at]
 		c.k, c.v = c.table.key(e), c.table.value(e)
 		return true, nil
 	}

@@ -88,12 +88,7 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 			return err
 		}
 		if !s.table.Add(key, value) {
-			if err := s.spill(); err != nil {
-				return err
-			}
-			if !s.table.Add(key, value) {
-				return fmt.Errorf("a pair of %d bytes is too large to be combined: leave the combiner out", len(record))
-			}
+			return ErrTooLarge(key)
 		}
 		if s.table.Bytes() > s.o.Memory {
 			if err := s.spill(); err != nil {
@@ -102,6 +97,11 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 		}
 	}
 	return nil
+}
+
+// ErrTooLarge is the error for a key whose values Table.Add could not take.
+func ErrTooLarge(key []byte) error {
+	return fmt.Errorf("the combined value of key %q is larger than %d bytes, the most that a record holds: leave the combiner out", shorten(key), job.RecordBytesMax)
 }
 
 // memory returns a cursor over what is in memory, sorted, or nil.

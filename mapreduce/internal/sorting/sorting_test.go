@@ -3,7 +3,9 @@ package sorting
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -59,7 +61,7 @@ func genPairs(t *rapid.T) []pair {
 	pairs := make([]pair, n)
 	for i := range pairs {
 		// Few letters and zero bytes: many equal keys, prefixes and lengths.
-		key := make([]byte, r.IntN(14))
+		key := make([]byte, r.IntN(7)*r.IntN(4))
 		for j := range key {
 			key[j] = "\x00ab\xff"[r.IntN(4)]
 		}
@@ -112,7 +114,7 @@ func TestFoldedAsTheObviousTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pairs := genPairs(t)
 		want := map[string]uint64{}
-		s := small(folder, add, rapid.Int64Range(10_000, 1<<20).Draw(t, "memory"))
+		s := small(folder, add, rapid.Int64Range(30_000, 1<<20).Draw(t, "memory"))
 		for part := range slices.Chunk(pairs, 50) {
 			for i := range part {
 				want[part[i].key]++
@@ -137,24 +139,49 @@ func TestFoldedAsTheObviousTable(t *testing.T) {
 	})
 }
 
+// TestFoldThatGrows gathers values of all lengths under keys of all lengths, so
+// that both are within slots and outside.
 func TestFoldThatGrows(t *testing.T) {
-	table := NewTable(func(acc, value []byte) []byte { return append(acc, value...) })
-	want := map[string]string{}
-	for i := range 5000 {
-		key, value := fmt.Sprint(i%7), fmt.Sprint(",", i)
-		want[key] += value
-		if !table.Add([]byte(key), []byte(value)) {
-			t.Fatal("no room")
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		keys, longest := rapid.IntRange(1, 2000).Draw(t, "keys"), rapid.IntRange(0, 30).Draw(t, "longest")
+		table := NewTable(func(acc, value []byte) []byte { return append(acc, value...) })
+		want := map[string]string{}
+		for range 2000 {
+			n := r.IntN(keys)
+			key, value := strings.Repeat(fmt.Sprint(n), n%8), strings.Repeat("v", r.IntN(longest+1))+"."
+			want[key] += value
+			if !table.Add([]byte(key), []byte(value)) {
+				t.Fatal("no room")
+			}
 		}
-	}
-	err := table.All(func(_ uint64, key, value []byte) error {
-		if want[string(key)] != string(value) {
-			return fmt.Errorf("key %s differs", key)
+		got := map[string]string{}
+		err := table.All(func(hash uint64, key, value []byte) error {
+			if hash != job.Hash(key) {
+				t.Fatalf("hash of %q", key)
+			}
+			got[string(key)] = string(value)
+			return nil
+		})
+		if err != nil || table.Len() != len(want) || !maps.Equal(got, want) {
+			t.Fatal(table.Len(), len(got), len(want), err)
 		}
-		return nil
+		if table.Reset(); table.Len() != 0 || table.All(func(uint64, []byte, []byte) error { return errors.New("a key") }) != nil {
+			t.Fatal("not empty after Reset")
+		}
 	})
-	if err != nil || table.Len() != 7 {
-		t.Fatal(table.Len(), err)
+}
+
+// TestShortKeys holds a key's two numbers against its bytes.
+func TestShortKeys(t *testing.T) {
+	for n := range keyInline + 1 {
+		key := []byte("0123456789abcdef")[:n]
+		var whole [keyInline]byte
+		copy(whole[:], key)
+		lo, hi := load(key)
+		if lo != binary.LittleEndian.Uint64(whole[:]) || hi != binary.LittleEndian.Uint64(whole[8:]) {
+			t.Errorf("%q: %x %x", key, lo, hi)
+		}
 	}
 }
 

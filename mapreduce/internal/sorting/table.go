@@ -1,7 +1,9 @@
 package sorting
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -12,138 +14,273 @@ import (
 type Fold func(acc, value []byte) []byte
 
 // Table folds the values of each key. The zero Table is not ready: use NewTable.
+//
+// A large table costs what its cache misses do, so a short key and a short value
+// lie in their slot: one miss for a look-up. Longer ones lie in the arena.
 type Table struct {
 	fold  Fold
-	slots []uint64 // low half: 1 + index in entries, 0 for free; high half: of the hash
-	list  []entry
+	slots []slot // open addressing, by the low bits of the hash; a power of two
+	keys  int
 	arena []byte
 }
 
-type entry struct {
-	hash      uint64
-	key       uint32 // offsets in the arena; the value begins where the key ends
-	keyLen    uint32
-	value     uint32 // offset
-	valueLen  uint32
-	valueRoom uint32
+// slot is half a cache line.
+type slot struct {
+	hash  uint32
+	key   uint8 // 0: free; 1 + the length of a key that lies in the slot; or outside
+	value uint8 // length of a value that lies in the slot, or outside
+	_     uint16
+	// keyBytes is the key, then zeros; of one outside its place in the arena and
+	// its length, eight bytes each.
+	keyBytes [keyInline]byte
+	// valueBytes is the value; of one outside its place in the arena, where length
+	// and room, four bytes each, come first.
+	valueBytes [valueInline]byte
 }
 
 const (
-	entryBytes = 32 + 16 // and its ref when the table is sorted
-	slotsMin   = 1 << 10
-	// arenaMax keeps offsets within 32 bits. A larger pair is passed on unfolded.
-	arenaMax = math.MaxUint32
+	keyInline   = 16
+	valueInline = 8
+	outside     = math.MaxUint8
+
+	slotBytes = 32
+	slotsMin  = 1 << 8
+	// sizeMax is the longest value: no longer one could be sent, and its length and
+	// the double of it stay within 32 bits.
+	sizeMax = job.RecordBytesMax
 )
 
 // NewTable makes an empty table.
 func NewTable(fold Fold) *Table {
-	return &Table{fold: fold, slots: make([]uint64, slotsMin)}
+	return &Table{fold: fold, slots: make([]slot, slotsMin)}
 }
 
 // Len is the number of keys.
-func (t *Table) Len() int { return len(t.list) }
+func (t *Table) Len() int { return t.keys }
 
-// Bytes is the memory the table takes, and what its next growth may add.
+// full says that the next new key makes the table grow.
+func (t *Table) full() bool { return t.keys >= len(t.slots)/4*3 }
+
+// Bytes is the memory that the table takes, once its keys are sorted and with its
+// next growth when that is due.
 func (t *Table) Bytes() int64 {
-	return int64(len(t.arena)) + int64(len(t.list))*entryBytes + int64(len(t.slots))*8
+	slots := int64(len(t.slots)) * slotBytes
+	if t.full() {
+		slots *= 3 // the old ones and twice as many
+	}
+	return slots + int64(len(t.arena)) + int64(t.keys)*refBytes
 }
 
-// Add folds a value into its key's. It reports false, and does nothing, when the
-// pair does not fit into a table at all, or not before Reset.
-func (t *Table) Add(key, value []byte) bool { return t.AddHash(job.Hash(key), key, value) }
+// Add folds a value into its key's. It reports false when that would be longer than
+// job.RecordBytesMax: then the table is of no more use.
+func (t *Table) Add(key, value []byte) bool {
+	if len(key) > keyInline {
+		return t.addLong(key, value)
+	}
+	lo, hi := load(key)
+	hash := mix(lo, hi, len(key))
+	size := uint8(len(key) + 1)
+	mask := uint32(len(t.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		if s.key == size && binary.LittleEndian.Uint64(s.keyBytes[:]) == lo && binary.LittleEndian.Uint64(s.keyBytes[8:]) == hi {
+			return t.update(s, value)
+		}
+		if s.key == 0 {
+			if s = t.insert(i, hash, value); s == nil {
+				return false
+			}
+			s.key = size
+			binary.LittleEndian.PutUint64(s.keyBytes[:], lo)
+			binary.LittleEndian.PutUint64(s.keyBytes[8:], hi)
+			return true
+		}
+	}
+}
 
-// AddHash is Add for a key whose job.Hash is known.
-func (t *Table) AddHash(hash uint64, key, value []byte) bool {
-	mask := uint64(len(t.slots) - 1)
-	i := hash & mask
-	for ; ; i = (i + 1) & mask {
-		slot := t.slots[i]
-		if slot == 0 {
-			break
+// load returns a key of up to 16 bytes, with zeros behind, as two numbers.
+func load(key []byte) (lo, hi uint64) {
+	le := binary.LittleEndian
+	switch n := len(key); {
+	case n >= 8:
+		return le.Uint64(key), le.Uint64(key[n-8:]) >> (8 * (16 - uint(n)))
+	case n >= 4:
+		return uint64(le.Uint32(key)) | uint64(le.Uint32(key[n-4:]))<<(8*uint(n-4)), 0
+	case n > 0:
+		return uint64(key[0]) | uint64(key[n/2])<<(8*uint(n/2)) | uint64(key[n-1])<<(8*uint(n-1)), 0
+	}
+	return 0, 0
+}
+
+// mix hashes a short key. The partition comes of another hash, job.Hash: the keys
+// of one partition must not share the bits that a table goes by.
+func mix(lo, hi uint64, n int) uint32 {
+	a, b := bits.Mul64(lo^0x9e3779b97f4a7c15, hi^0xe7037ed1a0b428db^uint64(n))
+	a, b = bits.Mul64(a^b, 0xa0761d6478bd642f)
+	return uint32(a ^ b)
+}
+
+func (t *Table) addLong(key, value []byte) bool {
+	hash := uint32(job.Hash(key))
+	mask := uint32(len(t.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		if s.key == outside && s.hash == hash && string(t.key(s)) == string(key) {
+			return t.update(s, value)
 		}
-		if slot>>32 != hash>>32 {
-			continue
-		}
-		e := &t.list[uint32(slot)-1]
-		if e.hash == hash && string(t.arena[e.key:e.key+e.keyLen]) == string(key) {
-			return t.update(e, value)
+		if s.key == 0 {
+			if s = t.insert(i, hash, value); s == nil {
+				return false
+			}
+			s.key = outside
+			binary.LittleEndian.PutUint64(s.keyBytes[:], uint64(len(t.arena)))
+			binary.LittleEndian.PutUint64(s.keyBytes[8:], uint64(len(key)))
+			t.arena = append(t.arena, key...)
+			return true
 		}
 	}
-	if len(t.arena)+len(key)+len(value) > arenaMax || len(t.list) == math.MaxInt32 {
-		return false
+}
+
+// insert takes the free slot i, or another when the table has to grow first, and
+// puts the value in; the key is the caller's. nil when the value is too large.
+func (t *Table) insert(i, hash uint32, value []byte) *slot {
+	if len(value) > sizeMax {
+		return nil
 	}
-	at := uint32(len(t.arena))
-	t.arena = append(append(t.arena, key...), value...)
-	t.list = append(t.list, entry{
-		hash: hash, key: at, keyLen: uint32(len(key)),
-		value: at + uint32(len(key)), valueLen: uint32(len(value)), valueRoom: uint32(len(value)),
-	})
-	t.slots[i] = hash>>32<<32 | uint64(len(t.list))
-	if 2*len(t.list) > len(t.slots) {
+	if t.full() {
 		t.grow()
+		i = t.free(hash)
 	}
-	return true
+	t.keys++
+	s := &t.slots[i]
+	s.hash = hash
+	t.put(s, value, len(value))
+	return s
 }
 
-// update folds into an entry: in place where the sum fits, else at the arena's end.
-func (t *Table) update(e *entry, value []byte) bool {
-	sum := t.fold(t.arena[e.value:e.value+e.valueLen:e.value+e.valueRoom], value)
-	if uint64(len(sum)) <= uint64(e.valueRoom) {
-		copy(t.arena[e.value:], sum) // nothing moves when the fold used the memory of acc
-		e.valueLen = uint32(len(sum))
+// free finds the slot of a key that is not in the table.
+func (t *Table) free(hash uint32) uint32 {
+	mask := uint32(len(t.slots) - 1)
+	i := hash & mask
+	for t.slots[i].key != 0 {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// put stores a slot's first value, or one that has outgrown its place.
+func (t *Table) put(s *slot, value []byte, room int) {
+	if len(value) <= valueInline {
+		s.value = uint8(copy(s.valueBytes[:], value))
+		return
+	}
+	s.value = outside
+	binary.LittleEndian.PutUint64(s.valueBytes[:], uint64(len(t.arena)))
+	t.arena = binary.LittleEndian.AppendUint32(t.arena, uint32(len(value)))
+	t.arena = binary.LittleEndian.AppendUint32(t.arena, uint32(room))
+	t.arena = append(t.arena, value...)
+	for rest := room - len(value); rest > 0; { // any bytes: a fold writes before it reads
+		part := value[:min(rest, len(value))]
+		t.arena = append(t.arena, part...)
+		rest -= len(part)
+	}
+}
+
+// update folds into a slot: in place where the sum fits, else at the arena's end.
+func (t *Table) update(s *slot, value []byte) bool {
+	if s.value != outside {
+		sum := t.fold(s.valueBytes[:s.value], value)
+		if len(sum) <= valueInline {
+			s.value = uint8(copy(s.valueBytes[:], sum)) // nothing moves when the fold used the memory of acc
+			return true
+		}
+		return t.outgrow(s, sum)
+	}
+	head, acc := t.outsideValue(s)
+	sum := t.fold(acc, value)
+	if len(sum) <= cap(acc) {
+		copy(acc[:cap(acc)], sum)
+		binary.LittleEndian.PutUint32(head, uint32(len(sum)))
 		return true
 	}
-	if len(t.arena)+2*len(sum) > arenaMax {
+	return t.outgrow(s, sum)
+}
+
+// outgrow gives a value twice the room: one that grows each time must not cost its
+// square.
+func (t *Table) outgrow(s *slot, sum []byte) bool {
+	if len(sum) > sizeMax {
 		return false
 	}
-	// Twice the room: a value that grows each time must not cost its square.
-	e.value, e.valueLen, e.valueRoom = uint32(len(t.arena)), uint32(len(sum)), uint32(2*len(sum))
-	t.arena = append(t.arena, sum...)
-	t.arena = append(t.arena, sum...)
+	t.put(s, sum, 2*len(sum))
 	return true
+}
+
+// outsideValue is the head and the value of a slot whose value is in the arena;
+// its capacity is its room.
+func (t *Table) outsideValue(s *slot) (head, value []byte) {
+	at := binary.LittleEndian.Uint64(s.valueBytes[:])
+	head = t.arena[at:]
+	size, room := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
+	return head[:8], head[8 : 8+uint64(size) : 8+uint64(room)]
+}
+
+func (t *Table) key(s *slot) []byte {
+	if s.key != outside {
+		return s.keyBytes[: s.key-1 : s.key-1]
+	}
+	at, size := binary.LittleEndian.Uint64(s.keyBytes[:]), binary.LittleEndian.Uint64(s.keyBytes[8:])
+	return t.arena[at : at+size : at+size]
+}
+
+func (t *Table) value(s *slot) []byte {
+	if s.value != outside {
+		return s.valueBytes[:s.value:s.value]
+	}
+	_, v := t.outsideValue(s)
+	return v[:len(v):len(v)]
 }
 
 func (t *Table) grow() {
-	t.slots = make([]uint64, 4*len(t.slots))
-	mask := uint64(len(t.slots) - 1)
-	for n, e := range t.list {
-		i := e.hash & mask
-		for t.slots[i] != 0 {
-			i = (i + 1) & mask
+	old := t.slots
+	t.slots = make([]slot, 2*len(old))
+	for i := range old {
+		if old[i].key != 0 {
+			t.slots[t.free(old[i].hash)] = old[i]
 		}
-		t.slots[i] = e.hash>>32<<32 | uint64(n+1)
 	}
 }
 
-// All calls each with every key, its hash and its value, in order of first
-// appearance. The slices are the table's.
+// All calls each with every key, its job.Hash and its value, in an order that
+// depends only on what was added. The slices are the table's.
 func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
-	for i := range t.list {
-		e := &t.list[i]
-		if err := each(e.hash, t.key(e), t.value(e)); err != nil {
+	for i := range t.slots {
+		s := &t.slots[i]
+		if s.key == 0 {
+			continue
+		}
+		key := t.key(s)
+		if err := each(job.Hash(key), key, t.value(s)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *Table) key(e *entry) []byte { return t.arena[e.key : e.key+e.keyLen : e.key+e.keyLen] }
-func (t *Table) value(e *entry) []byte {
-	return t.arena[e.value : e.value+e.valueLen : e.value+e.valueLen]
-}
-
-// sorted returns the entries in order of key.
+// sorted returns the slots' numbers in order of key.
 func (t *Table) sorted(compare Compare) []ref {
-	refs := make([]ref, len(t.list))
-	for i := range t.list {
-		refs[i] = ref{prefix(t.key(&t.list[i])), uint64(i)}
+	refs := make([]ref, 0, t.keys)
+	for i := range t.slots {
+		if s := &t.slots[i]; s.key != 0 {
+			refs = append(refs, ref{prefix(t.key(s)), uint64(i)})
+		}
 	}
-	sortRefs(refs, compare, func(at uint64) []byte { return t.key(&t.list[at]) })
+	sortRefs(refs, compare, func(at uint64) []byte { return t.key(&t.slots[at]) })
 	return refs
 }
 
-// Reset empties the table and keeps its memory, save what one burst made large.
+// Reset empties the table and keeps its memory.
 func (t *Table) Reset() {
 	clear(t.slots)
-	t.list, t.arena = t.list[:0], t.arena[:0]
+	t.keys, t.arena = 0, t.arena[:0]
 }
