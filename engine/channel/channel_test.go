@@ -370,6 +370,6 @@ func BenchmarkOutput(b *testing.B) {
 
 type discard struct{}
 
-func (discard) WriteBatch(_ context.Context, b *job.Batch) error { channel.PutBatch(b); return nil }
+func (discard) WriteBatch(_ context.Context, b *job.Batch) error { job.PutBatch(b); return nil }
 func (discard) Close(context.Context) error                      { return nil }
 func (discard) Abort(error)                                      {}

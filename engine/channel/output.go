@@ -50,7 +50,7 @@ func NewOutput(writers []Writer, budget int64) *Output {
 func (o *Output) fresh(partition int) *job.Batch {
 	b := &job.Batch{}
 	if o.pooled {
-		b = GetBatch()
+		b = job.GetBatch()
 	}
 	o.open[partition] = b
 	return b
@@ -112,7 +112,7 @@ func (o *Output) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 				return err
 			}
 		}
-		PutBatch(b)
+		job.PutBatch(b)
 		return nil
 	}
 	if err := o.flush(ctx, partition); err != nil {

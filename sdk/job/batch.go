@@ -1,6 +1,9 @@
 package job
 
-import "iter"
+import (
+	"iter"
+	"sync"
+)
 
 // Batch is a run of records: their bytes end to end, and where each ends. A
 // record is a byte string; what it means is between the two programs. The zero
@@ -17,6 +20,27 @@ const BatchBytes = 64 << 10
 
 // RecordBytesMax is the largest record: 1 GiB. A Batch holds at most twice that.
 const RecordBytesMax = 1 << 30
+
+// batchKeepMax is the largest batch, by the memory it takes, that PutBatch keeps:
+// a rare large one must not hold its memory for ever.
+const batchKeepMax = 2 * BatchBytes
+
+var batches = sync.Pool{New: func() any { return new(Batch) }}
+
+// GetBatch returns an empty batch, with the memory of one that was put back if
+// there is one. Safe for concurrent use, as PutBatch is.
+func GetBatch() *Batch { return batches.Get().(*Batch) }
+
+// PutBatch gives back a batch that nobody refers to any more, nor to a record of
+// it: one that was read to its end, never one that was handed on. To put back what
+// Input.Next returned spares the engine new memory; nobody has to.
+func PutBatch(b *Batch) {
+	if cap(b.Data)+4*cap(b.Ends) > batchKeepMax {
+		return
+	}
+	b.Reset()
+	batches.Put(b)
+}
 
 // Len returns the number of records.
 func (b *Batch) Len() int { return len(b.Ends) }

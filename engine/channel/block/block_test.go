@@ -242,7 +242,7 @@ func BenchmarkBlock(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					channel.PutBatch(got)
+					job.PutBatch(got)
 				}
 			})
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -52,7 +51,7 @@ func (r *Reader) next() (*job.Batch, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	b := channel.GetBatch()
+	b := job.GetBatch()
 	payload, err := r.payload(h, b)
 	if err == nil {
 		err = decode(h, payload, b)

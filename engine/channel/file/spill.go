@@ -3,7 +3,6 @@ package file
 import (
 	"context"
 
-	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -16,7 +15,7 @@ func memory(b *job.Batch) int64 { return int64(cap(b.Data) + recordCost*cap(b.En
 func (w *Writer) fresh() *job.Batch {
 	b := &job.Batch{}
 	if w.pooled {
-		b = channel.GetBatch()
+		b = job.GetBatch()
 	}
 	w.rawHeld += memory(b)
 	return b
@@ -27,7 +26,7 @@ func (w *Writer) release(p *part) {
 	b := p.open
 	p.open = nil
 	w.rawHeld -= memory(b)
-	channel.PutBatch(b)
+	job.PutBatch(b)
 }
 
 // encode turns a partition's open batch into a block in w.packed.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // Verify reads a whole local file, every record of it, and returns the first
@@ -62,6 +62,6 @@ func (f *File) verifyPartition(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		channel.PutBatch(b)
+		job.PutBatch(b)
 	}
 }

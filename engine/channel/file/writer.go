@@ -166,7 +166,7 @@ func (w *Writer) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 				return err
 			}
 		}
-		channel.PutBatch(b)
+		job.PutBatch(b)
 		return nil
 	}
 	if err := w.pack(ctx, partition); err != nil {

@@ -196,7 +196,7 @@ func (w *writer) overflow(ctx context.Context, b *job.Batch, mark int64) error {
 		q.spilled++
 		q.mu.Unlock()
 		tell(q.ready)
-		channel.PutBatch(b)
+		job.PutBatch(b)
 		return nil
 	}
 	timer := time.NewTimer(q.o.Stuck)

@@ -265,7 +265,7 @@ func BenchmarkMillionRecords(b *testing.B) {
 						b.Fatal(err)
 					}
 					got += x.Len()
-					channel.PutBatch(x)
+					job.PutBatch(x)
 				}
 				if got != n {
 					b.Fatal(got)

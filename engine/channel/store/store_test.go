@@ -461,7 +461,7 @@ func BenchmarkFetch(b *testing.B) {
 						b.Fatal(err)
 					}
 					got += x.Len()
-					channel.PutBatch(x)
+					job.PutBatch(x)
 				}
 				if got != n {
 					b.Fatal(got)

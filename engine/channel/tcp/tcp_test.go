@@ -429,7 +429,7 @@ func BenchmarkMillionRecords(b *testing.B) {
 						b.Fatal(err)
 					}
 					got += x.Len()
-					channel.PutBatch(x)
+					job.PutBatch(x)
 				}
 				if err := <-done; err != nil || got != n {
 					b.Fatal(got, err)

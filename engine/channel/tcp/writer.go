@@ -117,7 +117,7 @@ func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 		return err
 	}
 	w.records += int64(b.Len())
-	channel.PutBatch(b)
+	job.PutBatch(b)
 	return w.send(ctx, buf)
 }
 

@@ -3,8 +3,6 @@ package sorting
 import (
 	"bytes"
 	"errors"
-
-	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // cursor yields pairs in order of key. Key and value are valid until next.
@@ -14,35 +12,6 @@ type cursor interface {
 	value() []byte
 	close() error
 }
-
-// memoryCursor yields sorted pairs that are in memory.
-type memoryCursor struct {
-	refs    []ref
-	i       int
-	batches []*job.Batch // or
-	table   *Table
-	k, v    []byte
-}
-
-func (c *memoryCursor) next() (bool, error) {
-	if c.i == len(c.refs) {
-		return false, nil
-	}
-	at := c.refs[c.i].at
-	c.i++
-	if c.table != nil {
-		e := &c.table.slots[at]
-		c.k, c.v = c.table.key(e), c.table.value(e)
-		return true, nil
-	}
-	var err error
-	c.k, c.v, err = Split(c.batches[at>>32].Record(int(uint32(at))))
-	return err == nil, err
-}
-
-func (c *memoryCursor) key() []byte   { return c.k }
-func (c *memoryCursor) value() []byte { return c.v }
-func (c *memoryCursor) close() error  { return nil }
 
 // Merge yields the pairs of several cursors in order of key.
 type Merge struct {

@@ -21,16 +21,19 @@ func (c Compare) total(a, b []byte) int {
 }
 
 // sortRefs sorts refs by their keys. Prefixes say nothing of an order of its own.
-func sortRefs(refs []ref, compare Compare, key func(at uint64) []byte) {
+func sortRefs(refs []ref, compare Compare, key func(*ref) []byte) {
 	if compare != nil {
-		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(a.at), key(b.at)) })
+		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(&a), key(&b)) })
 		return
 	}
 	slices.SortFunc(refs, func(a, b ref) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return bytes.Compare(key(a.at), key(b.at))
+		if a.more != b.more {
+			return cmp.Compare(a.more, b.more)
+		}
+		return bytes.Compare(key(&a), key(&b))
 	})
 }
 

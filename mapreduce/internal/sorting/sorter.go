@@ -24,31 +24,20 @@ type Options struct {
 // MemoryMin is the least budget: enough for two runs to be merged.
 const MemoryMin = 1 << 20
 
-// ref stands for a pair when pairs are sorted.
-type ref struct {
-	prefix uint64
-	at     uint64 // where the pair is
-}
-
 // Sorter gathers pairs. Call Add until all are in, then Merge once; Close in any case.
 type Sorter struct {
 	o       Options
-	batches []*job.Batch // without a fold: what came, as it came
-	refs    []ref        // at: batch in the high half, record in the low
-	held    int64        // bytes of batches and refs
-	table   *Table       // with a fold
-	runs    []string     // paths
-	made    int          // runs ever made, for their names
-	spilled int64        // pairs written to runs
+	records records  // without a fold
+	table   *Table   // with a fold
+	runs    []string // paths
+	made    int      // runs ever made, for their names
+	spilled int64    // pairs written to runs
 }
-
-// refBytes is what a ref takes, with room for the slice to grow.
-const refBytes = 24
 
 // NewSorter makes a Sorter.
 func NewSorter(o Options) *Sorter {
 	o.Memory = max(o.Memory, MemoryMin)
-	s := &Sorter{o: o}
+	s := &Sorter{o: o, records: newRecords(o.Memory)}
 	if o.Fold != nil {
 		s.table = NewTable(o.Fold)
 	}
@@ -58,27 +47,28 @@ func NewSorter(o Options) *Sorter {
 // Spilled is the number of pairs that were written to disk so far.
 func (s *Sorter) Spilled() int64 { return s.spilled }
 
-// Add takes a batch of pairs over.
+// Add takes a batch of pairs over, and puts it back.
 func (s *Sorter) Add(b *job.Batch) error {
+	if err := s.add(b); err != nil {
+		return err
+	}
+	job.PutBatch(b)
+	return nil
+}
+
+func (s *Sorter) add(b *job.Batch) error {
 	if s.table != nil {
 		return s.addFolded(b)
 	}
-	n := uint64(len(s.batches)) << 32
-	start := uint32(0)
-	for i, end := range b.Ends {
-		key, _, err := Split(b.Data[start:end])
-		if err != nil {
+	for i := 0; ; {
+		var err error
+		if i, err = s.records.addBatch(b, i); err != nil || i == b.Len() {
 			return err
 		}
-		s.refs = append(s.refs, ref{prefix(key), n | uint64(i)})
-		start = end
+		if err := s.spill(); err != nil {
+			return err
+		}
 	}
-	s.batches = append(s.batches, b)
-	s.held += int64(cap(b.Data)) + 4*int64(cap(b.Ends)) + refBytes*int64(len(b.Ends))
-	if s.held > s.o.Memory {
-		return s.spill()
-	}
-	return nil
 }
 
 func (s *Sorter) addFolded(b *job.Batch) error {
@@ -105,24 +95,19 @@ func ErrTooLarge(key []byte) error {
 }
 
 // memory returns a cursor over what is in memory, sorted, or nil.
-func (s *Sorter) memory() *memoryCursor {
+func (s *Sorter) memory() cursor {
 	if s.table != nil {
 		if s.table.Len() == 0 {
 			return nil
 		}
-		return &memoryCursor{refs: s.table.sorted(s.o.Compare), table: s.table}
+		return &tableCursor{refs: s.table.sorted(s.o.Compare), table: s.table}
 	}
-	if len(s.refs) == 0 {
+	if len(s.records.refs) == 0 {
 		return nil
 	}
-	batches := s.batches
-	sortRefs(s.refs, s.o.Compare, func(at uint64) []byte { return keyAt(batches, at) })
-	return &memoryCursor{refs: s.refs, batches: batches}
-}
-
-func keyAt(batches []*job.Batch, at uint64) []byte {
-	key, _, _ := Split(batches[at>>32].Record(int(uint32(at)))) // Add has checked it
-	return key
+	r := &s.records
+	sortRefs(r.refs, s.o.Compare, r.key)
+	return &recordCursor{refs: r.refs, records: r}
 }
 
 // spill writes what is in memory to a run.
@@ -131,15 +116,31 @@ func (s *Sorter) spill() error {
 	if c == nil {
 		return nil
 	}
-	s.spilled += int64(len(c.refs))
 	if err := s.write(c); err != nil {
 		return err
 	}
+	s.spilled += s.pairs()
 	if s.table != nil {
 		s.table.Reset()
 	}
-	s.batches, s.refs, s.held = nil, s.refs[:0], 0
+	s.records.reset()
 	return nil
+}
+
+// pairs is the number of pairs in memory.
+func (s *Sorter) pairs() int64 {
+	if s.table != nil {
+		return int64(s.table.Len())
+	}
+	return int64(len(s.records.refs))
+}
+
+// bytes is the memory that pairs take.
+func (s *Sorter) bytes() int64 {
+	if s.table != nil {
+		return s.table.Bytes()
+	}
+	return s.records.bytes()
 }
 
 // write makes a run of all that a cursor yields.
@@ -178,11 +179,11 @@ func (s *Sorter) Merge() (*Merge, error) {
 		return newMerge(s.o.Compare, nil)
 	}
 	// While runs are merged their blocks take the place of what is in memory.
-	if s.held > s.o.Memory/2 || s.table != nil && s.table.Bytes() > s.o.Memory/2 {
+	if s.bytes() > s.o.Memory/2 {
 		if err := s.spill(); err != nil {
 			return nil, err
 		}
-		s.table = nil
+		s.table, s.records = nil, records{}
 	}
 	for fan := s.fanIn(); len(s.runs) > fan; {
 		// The first pass merges only as many as make the later ones full.
@@ -194,10 +195,8 @@ func (s *Sorter) Merge() (*Merge, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.table != nil || len(s.refs) > 0 {
-		if c := s.memory(); c != nil {
-			cursors = append(cursors, c)
-		}
+	if c := s.memory(); c != nil {
+		cursors = append(cursors, c)
 	}
 	return newMerge(s.o.Compare, cursors)
 }
@@ -238,6 +237,6 @@ func (s *Sorter) Close() error {
 	for _, path := range s.runs {
 		errs = append(errs, os.Remove(path))
 	}
-	s.runs, s.batches, s.refs, s.table = nil, nil, nil, nil
+	s.runs, s.table, s.records = nil, nil, records{}
 	return errors.Join(errs...)
 }

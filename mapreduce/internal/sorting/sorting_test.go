@@ -73,7 +73,7 @@ func genPairs(t *rapid.T) []pair {
 // small is a Sorter whose budget is below the least, so that runs are many.
 func small(folder string, fold Fold, memory int64) *Sorter {
 	s := NewSorter(Options{Folder: folder, Fold: fold})
-	s.o.Memory = memory
+	s.o.Memory, s.records.max = memory, memory
 	return s
 }
 
@@ -190,6 +190,9 @@ func TestDamagedRunIsAnError(t *testing.T) {
 	whole := bytes.Repeat([]byte("x"), 300)
 	s := small(folder, nil, 100)
 	if err := s.Add(batchOf([]pair{{"k", string(whole)}})); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.spill(); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "run-0")

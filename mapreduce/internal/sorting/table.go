@@ -243,7 +243,7 @@ func (t *Table) value(s *slot) []byte {
 
 func (t *Table) grow() {
 	old := t.slots
-	t.slots = make([]slot, 2*len(old))
+	t.slots = hugeSlice[slot](2 * len(old))
 	for i := range old {
 		if old[i].key != 0 {
 			t.slots[t.free(old[i].hash)] = old[i]
@@ -267,15 +267,16 @@ func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 	return nil
 }
 
-// sorted returns the slots' numbers in order of key.
+// sorted returns refs to the slots in order of key.
 func (t *Table) sorted(compare Compare) []ref {
-	refs := make([]ref, 0, t.keys)
+	refs := hugeSlice[ref](t.keys)[:0]
 	for i := range t.slots {
 		if s := &t.slots[i]; s.key != 0 {
-			refs = append(refs, ref{prefix(t.key(s)), uint64(i)})
+			prefix, more := prefixes(t.key(s))
+			refs = append(refs, ref{prefix: prefix, more: more, chunk: uint32(i)})
 		}
 	}
-	sortRefs(refs, compare, func(at uint64) []byte { return t.key(&t.slots[at]) })
+	sortRefs(refs, compare, func(f *ref) []byte { return t.key(&t.slots[f.chunk]) })
 	return refs
 }
 
