@@ -16,14 +16,36 @@ import (
 // usage is what a run took.
 type usage struct {
 	took time.Duration
+	cpu  time.Duration // of all its processes: what others do on the machine changes it less
 	// memory is the peak of the sum over all processes of the tree, bytes, each
 	// counted with its own peak: never too low but for what comes and goes within
 	// sampleEvery. 0 when it was not watched.
 	memory int64
 }
 
-func (u usage) seconds() float64 { return u.took.Seconds() }
-func (u usage) mib() float64     { return float64(u.memory) / (1 << 20) }
+// addTimes adds two rows, time and processor time of all processes, in seconds.
+func (r *report) addTimes(name string, ours, theirs []usage, against string) error {
+	took := func(u usage) float64 { return u.took.Seconds() }
+	if err := r.add(name, "s", column(ours, took), column(theirs, took), against); err != nil {
+		return err
+	}
+	cpu := func(u usage) float64 { return u.cpu.Seconds() }
+	return r.add(name+"-cpu", "s", column(ours, cpu), column(theirs, cpu), against)
+}
+
+// addMemory adds a row of peak memory in MiB, held against a stated figure.
+func (r *report) addMemory(name string, ours []usage, stated float64, against string) error {
+	mib := func(u usage) float64 { return float64(u.memory) / (1 << 20) }
+	return r.add(name+"-memory", "MiB", column(ours, mib), []float64{stated}, against)
+}
+
+func column(runs []usage, get func(usage) float64) []float64 {
+	var values []float64
+	for _, u := range runs {
+		values = append(values, get(u))
+	}
+	return values
+}
 
 // sampleEvery is the time between two looks at the memory of a process tree. A
 // look costs about a millisecond.
@@ -59,7 +81,8 @@ func program(ctx context.Context, watch bool, path string, args ...string) (usag
 	if err != nil {
 		return usage{}, fmt.Errorf("%s %s: %w\n%s", path, strings.Join(args, " "), err, out.Bytes())
 	}
-	return usage{took, <-peak}, nil
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return usage{took, cpu, <-peak}, nil
 }
 
 // watchMemory returns the peak memory of a process and its descendants.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core"
 )
 
 // scalingRunsMax keeps the runs of large inputs, which take minutes, to few.
@@ -16,52 +18,49 @@ func scalingRunsMax(size int64) int {
 // scalingClusters are the clusters of the table.
 var scalingClusters = []struct{ launchers, slots int }{{1, 1}, {1, 2}, {1, 4}, {4, 1}}
 
-// scaling counts the words of four sizes of text on four clusters. Time is held
-// against the hand-written program, peak memory against that of the smallest text.
-func scaling(ctx context.Context, b *bench) error {
-	smallest := make([][]float64, len(scalingClusters)) // memory
-	for _, size := range []int64{10 * mb, 100 * mb, gb, 5 * gb} {
+// scaling counts the words of a text on four clusters. Time is held against the
+// hand-written program, and peak memory against what the tasks that run at once
+// may use: it must not grow with the text.
+func scaling(size int64) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
 		in, err := b.text(ctx, size)
 		if err != nil {
 			return err
 		}
-		times, memory, theirs, err := b.scalingRuns(ctx, in, min(b.runs, scalingRunsMax(size)))
+		ours, theirs, err := b.scalingRuns(ctx, in, min(b.runs, scalingRunsMax(size)))
 		if err != nil {
 			return err
 		}
-		if smallest[0] == nil {
-			smallest = memory
-		}
 		for i, c := range scalingClusters {
 			name := fmt.Sprintf("scaling-%s-%dx%d", sizeName(size), c.launchers, c.slots)
-			if err := b.out.add(name, "s", times[i], theirs, "baselines/wordcount cost"); err != nil {
+			if err := b.out.addTimes(name, ours[i], theirs, "baselines/wordcount cost"); err != nil {
 				return err
 			}
-			if err := b.out.add(name+"-memory", "MiB", memory[i], smallest[i], "with 10 MB of text"); err != nil {
+			tasks := float64(c.launchers*c.slots) * float64(core.DefaultSettings().MemoryDefault) / (1 << 20)
+			if err := b.out.addMemory(name, ours[i], tasks, "memory of the tasks"); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
-// scalingRuns returns time and memory by cluster, and the times of the
-// hand-written program, all run in turn.
-func (b *bench) scalingRuns(ctx context.Context, in string, runs int) (times, memory [][]float64, theirs []float64, err error) {
-	times, memory = make([][]float64, len(scalingClusters)), make([][]float64, len(scalingClusters))
+// scalingRuns runs the hand-written program and each of the clusters in turn.
+func (b *bench) scalingRuns(ctx context.Context, in string, runs int) (ours [][]usage, theirs []usage, err error) {
+	ours = make([][]usage, len(scalingClusters))
 	for range runs {
 		t, err := b.handCount(ctx, in)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
-		theirs = append(theirs, t.seconds())
+		theirs = append(theirs, t)
 		for i, c := range scalingClusters {
 			u, err := b.countWords(ctx, true, in, c.launchers, c.slots)
 			if err != nil {
-				return nil, nil, nil, err
+				return nil, nil, err
 			}
-			times[i], memory[i] = append(times[i], u.seconds()), append(memory[i], u.mib())
+			ours[i] = append(ours[i], u)
 		}
 	}
-	return times, memory, theirs, nil
+	return ours, theirs, nil
 }

@@ -5,33 +5,32 @@ import (
 	"path/filepath"
 )
 
-// sortMemoryStated is what the processes of a sort of 1 GB may use together, MiB.
+// sortMemoryStated is what all processes of a sort may use together, MiB.
 const sortMemoryStated = 1536
-
-func sort1(ctx context.Context, b *bench) error { return sorts(ctx, b, gb) }
-func sort5(ctx context.Context, b *bench) error { return sorts(ctx, b, 5*gb) }
 
 // sorts holds a total-order sort of 100-byte records, start of the cluster
 // included, against GNU sort with two threads and 1 GiB. The cluster's tasks get
 // 1 GiB together.
-func sorts(ctx context.Context, b *bench, size int64) error {
-	in, err := b.records(ctx, size)
-	if err != nil {
-		return err
-	}
-	var ours, theirs, memory []float64
-	for range b.runs {
-		u, t, err := b.sortOnce(ctx, in)
+func sorts(size int64) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) error {
+		in, err := b.records(ctx, size)
 		if err != nil {
 			return err
 		}
-		ours, theirs, memory = append(ours, u.seconds()), append(theirs, t.seconds()), append(memory, u.mib())
+		var ours, theirs []usage
+		for range b.runs {
+			u, t, err := b.sortOnce(ctx, in)
+			if err != nil {
+				return err
+			}
+			ours, theirs = append(ours, u), append(theirs, t)
+		}
+		name := "sort-" + sizeName(size)
+		if err := b.out.addTimes(name, ours, theirs, "sort --parallel=2 -S1G"); err != nil {
+			return err
+		}
+		return b.out.addMemory(name, ours, sortMemoryStated, "stated")
 	}
-	name := "sort-" + sizeName(size)
-	if err := b.out.add(name, "s", ours, theirs, "sort --parallel=2 -S1G"); err != nil {
-		return err
-	}
-	return b.out.add(name+"-memory", "MiB", memory, []float64{sortMemoryStated}, "stated")
 }
 
 // sortOnce sorts a file both ways and compares. The keys of the records are so

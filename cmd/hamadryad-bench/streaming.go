@@ -21,15 +21,15 @@ func streamingWordCount(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	var ours, theirs []float64
+	var ours, theirs []usage
 	for range b.runs {
 		u, t, err := b.streamingOnce(ctx, in)
 		if err != nil {
 			return err
 		}
-		ours, theirs = append(ours, u.seconds()), append(theirs, t.seconds())
+		ours, theirs = append(ours, u), append(theirs, t)
 	}
-	return b.out.add("streaming-wordcount", "s", ours, theirs, "mapper | sort --parallel=2 -S1G | reducer")
+	return b.out.addTimes("streaming-wordcount", ours, theirs, "mapper | sort --parallel=2 -S1G | reducer")
 }
 
 func (b *bench) streamingOnce(ctx context.Context, in string) (ours, theirs usage, err error) {

@@ -17,7 +17,7 @@ func wordCount500(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	var ours, theirs []float64
+	var ours, theirs []usage
 	for range b.runs {
 		t, err := b.handCount(ctx, in)
 		if err != nil {
@@ -27,9 +27,9 @@ func wordCount500(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		ours, theirs = append(ours, u.seconds()), append(theirs, t.seconds())
+		ours, theirs = append(ours, u), append(theirs, t)
 	}
-	return b.out.add("wordcount-500mb", "s", ours, theirs, "baselines/wordcount cost")
+	return b.out.addTimes("wordcount-500mb", ours, theirs, "baselines/wordcount cost")
 }
 
 // handCount counts words with the hand-written program. Its output stays for
