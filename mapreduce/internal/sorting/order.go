@@ -2,9 +2,7 @@ package sorting
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
 )
 
 // Compare is an order of keys: below zero when a comes before b, above zero when
@@ -18,23 +16,6 @@ func (c Compare) total(a, b []byte) int {
 		return order
 	}
 	return bytes.Compare(a, b)
-}
-
-// sortRefs sorts refs by their keys. Prefixes say nothing of an order of its own.
-func sortRefs(refs []ref, compare Compare, key func(*ref) []byte) {
-	if compare != nil {
-		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(&a), key(&b)) })
-		return
-	}
-	slices.SortFunc(refs, func(a, b ref) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
-		}
-		if a.more != b.more {
-			return cmp.Compare(a.more, b.more)
-		}
-		return bytes.Compare(key(&a), key(&b))
-	})
 }
 
 // orderCheck demands of keys that come sorted by compare that compare says so, both

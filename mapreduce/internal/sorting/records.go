@@ -133,8 +133,8 @@ func (r *records) record(f *ref) []byte {
 }
 
 // key is the key of a record that was added, so it can be cut.
-func (r *records) key(f *ref) []byte {
-	key, _, _ := Split(r.record(f))
+func (r *records) key(f ref) []byte {
+	key, _, _ := Split(r.record(&f))
 	return key
 }
 

@@ -232,6 +232,43 @@ func TestDamagedRunIsAnError(t *testing.T) {
 	s.Close()
 }
 
+// BenchmarkSort sorts ten-byte keys in memory, as a reducer of a terabyte sort does.
+func BenchmarkSort(b *testing.B) {
+	const pairs = 1 << 19
+	r := rand.New(rand.NewPCG(1, 2))
+	var batches []*job.Batch
+	for range pairs / 512 {
+		batch := &job.Batch{}
+		for range 512 {
+			var key [10]byte
+			for i := range key {
+				key[i] = byte(' ' + r.IntN(95))
+			}
+			batch.Data = AppendPair(batch.Data, key[:], make([]byte, 90))
+			batch.Seal()
+		}
+		batches = append(batches, batch)
+	}
+	b.SetBytes(100 * pairs)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := NewSorter(Options{Memory: 1 << 30})
+		for _, batch := range batches {
+			if err := s.add(batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		m, err := s.Merge()
+		n := 0
+		for ok := err == nil; ok; n++ {
+			ok, err = m.Next()
+		}
+		if err != nil || n != pairs+1 {
+			b.Fatal(n, err)
+		}
+	}
+}
+
 func BenchmarkFold(b *testing.B) {
 	words := make([]string, 1<<16)
 	for i := range words {

@@ -276,7 +276,7 @@ func (t *Table) sorted(compare Compare) []ref {
 			refs = append(refs, ref{prefix: prefix, more: more, chunk: uint32(i)})
 		}
 	}
-	sortRefs(refs, compare, func(f *ref) []byte { return t.key(&t.slots[f.chunk]) })
+	sortRefs(refs, compare, func(f ref) []byte { return t.key(&t.slots[f.chunk]) })
 	return refs
 }
 

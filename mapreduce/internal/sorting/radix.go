@@ -1,0 +1,110 @@
+package sorting
+
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// sortRefs sorts refs by their keys, which key gives. Prefixes say nothing of an
+// order of its own.
+func sortRefs(refs []ref, compare Compare, key func(ref) []byte) {
+	if compare != nil {
+		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(a), key(b)) })
+		return
+	}
+	prefixSort{key}.sort(refs)
+}
+
+// prefixSort sorts by the keys' first bytes: into 256 parts by the first eight bits
+// in which the keys differ, in place, and each part in the same way until it is
+// small. For a million random keys that is half the time of comparing them.
+type prefixSort struct{ key func(ref) []byte }
+
+const (
+	// radixMin is the least number of refs that are worth counting out.
+	radixMin = 128
+	// insertionMax is the most that are sorted by insertion: they are few, and in
+	// the fastest cache.
+	insertionMax = 24
+)
+
+func (p prefixSort) compare(a, b ref) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
+	}
+	if a.more != b.more {
+		return cmp.Compare(a.more, b.more)
+	}
+	return bytes.Compare(p.key(a), p.key(b))
+}
+
+func (p prefixSort) sort(refs []ref) {
+	if len(refs) <= insertionMax {
+		p.insertion(refs)
+		return
+	}
+	var differ uint64
+	if len(refs) >= radixMin {
+		for i := range refs {
+			differ |= refs[i].prefix ^ refs[0].prefix
+		}
+	}
+	if differ == 0 {
+		slices.SortFunc(refs, p.compare)
+		return
+	}
+	ends := distribute(refs, max(bits.Len64(differ)-8, 0))
+	start := 0
+	for _, end := range ends {
+		if end-start > 1 {
+			p.sort(refs[start:end])
+		}
+		start = end
+	}
+}
+
+// distribute orders refs by the eight bits of their prefix from shift on and
+// returns where the refs of each value of those end. Bits above are equal in all.
+func distribute(refs []ref, shift int) [256]int {
+	var ends, next [256]int // of each part; next is where its next ref goes
+	for i := range refs {
+		ends[uint8(refs[i].prefix>>shift)]++
+	}
+	at := 0
+	for part, n := range ends {
+		next[part] = at
+		at += n
+		ends[part] = at
+	}
+	for part := range ends {
+		for next[part] < ends[part] {
+			// Send what lies here where it belongs, and what lay there, until one
+			// belongs here.
+			r := refs[next[part]]
+			for to := uint8(r.prefix >> shift); int(to) != part; to = uint8(r.prefix >> shift) {
+				refs[next[to]], r = r, refs[next[to]]
+				next[to]++
+			}
+			refs[next[part]] = r
+			next[part]++
+		}
+	}
+	return ends
+}
+
+func (p prefixSort) insertion(refs []ref) {
+	for i := 1; i < len(refs); i++ {
+		r := refs[i]
+		j := i
+		for ; j > 0; j-- {
+			before := &refs[j-1]
+			if before.prefix < r.prefix || before.prefix == r.prefix && p.compare(*before, r) <= 0 {
+				break
+			}
+			refs[j] = *before
+		}
+		refs[j] = r
+	}
+}
