@@ -90,8 +90,7 @@ func (e *Emitter) Pair(key, value []byte) {
 		e.err = e.send(job.Hash(key), key, value)
 		return
 	}
-	if !e.table.Add(key, value) {
-		e.err = sorting.ErrTooLarge(key)
+	if e.err = e.table.Add(key, value); e.err != nil {
 		return
 	}
 	if e.table.Bytes() > e.tableMax {

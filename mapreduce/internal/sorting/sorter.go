@@ -77,8 +77,8 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 		if err != nil {
 			return err
 		}
-		if !s.table.Add(key, value) {
-			return ErrTooLarge(key)
+		if err := s.table.Add(key, value); err != nil {
+			return err
 		}
 		if s.table.Bytes() > s.o.Memory {
 			if err := s.spill(); err != nil {
@@ -89,32 +89,27 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 	return nil
 }
 
-// ErrTooLarge is the error for a key whose values Table.Add could not take.
-func ErrTooLarge(key []byte) error {
-	return fmt.Errorf("the combined value of key %q is larger than %d bytes, the most that a record holds: leave the combiner out", shorten(key), job.RecordBytesMax)
-}
-
 // memory returns a cursor over what is in memory, sorted, or nil.
-func (s *Sorter) memory() cursor {
+func (s *Sorter) memory() (cursor, error) {
 	if s.table != nil {
-		if s.table.Len() == 0 {
-			return nil
+		if err := s.table.settle(); err != nil || s.table.Len() == 0 {
+			return nil, err
 		}
-		return &tableCursor{refs: s.table.sorted(s.o.Compare), table: s.table}
+		return &tableCursor{refs: s.table.sorted(s.o.Compare), table: s.table}, nil
 	}
 	if len(s.records.refs) == 0 {
-		return nil
+		return nil, nil
 	}
 	r := &s.records
 	sortRefs(r.refs, s.o.Compare, r.key)
-	return &recordCursor{refs: r.refs, records: r}
+	return &recordCursor{refs: r.refs, records: r}, nil
 }
 
 // spill writes what is in memory to a run.
 func (s *Sorter) spill() error {
-	c := s.memory()
-	if c == nil {
-		return nil
+	c, err := s.memory()
+	if c == nil || err != nil {
+		return err
 	}
 	if err := s.write(c); err != nil {
 		return err
@@ -173,10 +168,7 @@ func (s *Sorter) write(c cursor) error {
 // Merge returns all pairs in order of key. After it only Close may be called.
 func (s *Sorter) Merge() (*Merge, error) {
 	if len(s.runs) == 0 {
-		if c := s.memory(); c != nil {
-			return newMerge(s.o.Compare, []cursor{c})
-		}
-		return newMerge(s.o.Compare, nil)
+		return s.mergeWith(nil)
 	}
 	// While runs are merged their blocks take the place of what is in memory.
 	if s.bytes() > s.o.Memory/2 {
@@ -195,7 +187,19 @@ func (s *Sorter) Merge() (*Merge, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := s.memory(); c != nil {
+	return s.mergeWith(cursors)
+}
+
+// mergeWith merges cursors and what is in memory.
+func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
+	c, err := s.memory()
+	if err != nil {
+		for _, c := range cursors {
+			err = errors.Join(err, c.close())
+		}
+		return nil, err
+	}
+	if c != nil {
 		cursors = append(cursors, c)
 	}
 	return newMerge(s.o.Compare, cursors)

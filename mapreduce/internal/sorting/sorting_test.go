@@ -151,8 +151,8 @@ func TestFoldThatGrows(t *testing.T) {
 			n := r.IntN(keys)
 			key, value := strings.Repeat(fmt.Sprint(n), n%8), strings.Repeat("v", r.IntN(longest+1))+"."
 			want[key] += value
-			if !table.Add([]byte(key), []byte(value)) {
-				t.Fatal("no room")
+			if err := table.Add([]byte(key), []byte(value)); err != nil {
+				t.Fatal(err)
 			}
 		}
 		got := map[string]string{}
@@ -170,6 +170,32 @@ func TestFoldThatGrows(t *testing.T) {
 			t.Fatal("not empty after Reset")
 		}
 	})
+}
+
+// TestFoldThatPanics: who recovers from it must not go on with half a table.
+func TestFoldThatPanics(t *testing.T) {
+	for _, key := range []string{"short", "a key that is too long for a slot"} {
+		table := NewTable(func(acc, value []byte) []byte { panic("no") })
+		add := func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = nil
+				}
+			}()
+			for range 3 * touchAhead {
+				if err := table.Add([]byte(key), []byte("v")); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := errors.Join(add(), add()); !errors.Is(err, errFold) {
+			t.Errorf("%s: %v", key, err)
+		}
+		if err := table.All(func(uint64, []byte, []byte) error { return nil }); !errors.Is(err, errFold) {
+			t.Errorf("%s: All gives %v", key, err)
+		}
+	}
 }
 
 // TestShortKeys holds a key's two numbers against its bytes.
@@ -278,7 +304,9 @@ func BenchmarkFold(b *testing.B) {
 	table := NewTable(add)
 	b.ReportAllocs()
 	for i := range b.N {
-		table.Add([]byte(words[i&0xffff]), one)
+		if err := table.Add([]byte(words[i&0xffff]), one); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package sorting
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -16,12 +18,27 @@ type Fold func(acc, value []byte) []byte
 // Table folds the values of each key. The zero Table is not ready: use NewTable.
 //
 // A large table costs what its cache misses do, so a short key and a short value
-// lie in their slot: one miss for a look-up. Longer ones lie in the arena.
+// lie in their slot: one miss for a look-up. Longer ones lie in the arena. Short
+// pairs also wait until there are touchAhead of them, whose slots are then fetched
+// from memory at once.
 type Table struct {
-	fold  Fold
-	slots []slot // open addressing, by the low bits of the hash; a power of two
-	keys  int
-	arena []byte
+	fold    Fold
+	slots   []slot // open addressing, by the low bits of the hash; a power of two
+	keys    int
+	arena   []byte
+	waiting int // how many of wait are in use
+	wait    [touchAhead]short
+	touched uint8
+	err     error // the first; the table is of no use after it
+}
+
+// short is a pair that waits for its slot.
+type short struct {
+	hash   uint32
+	key    uint8 // as in a slot
+	value  uint8 // length
+	lo, hi uint64
+	bytes  [valueInline]byte // of the value
 }
 
 // slot is half a cache line.
@@ -29,7 +46,6 @@ type slot struct {
 	hash  uint32
 	key   uint8 // 0: free; 1 + the length of a key that lies in the slot; or outside
 	value uint8 // length of a value that lies in the slot, or outside
-	_     uint16
 	// keyBytes is the key, then zeros; of one outside its place in the arena and
 	// its length, eight bytes each.
 	keyBytes [keyInline]byte
@@ -55,14 +71,14 @@ func NewTable(fold Fold) *Table {
 	return &Table{fold: fold, slots: make([]slot, slotsMin)}
 }
 
-// Len is the number of keys.
+// Len is the number of keys; pairs that wait are not in it.
 func (t *Table) Len() int { return t.keys }
 
 // full says that the next new key makes the table grow.
 func (t *Table) full() bool { return t.keys >= len(t.slots)/4*3 }
 
 // Bytes is the memory that the table takes, once its keys are sorted and with its
-// next growth when that is due.
+// next growth when that is due. Pairs that wait are not in it.
 func (t *Table) Bytes() int64 {
 	slots := int64(len(t.slots)) * slotBytes
 	if t.full() {
@@ -71,29 +87,96 @@ func (t *Table) Bytes() int64 {
 	return slots + int64(len(t.arena)) + int64(t.keys)*refBytes
 }
 
-// Add folds a value into its key's. It reports false when that would be longer than
-// job.RecordBytesMax: then the table is of no more use.
-func (t *Table) Add(key, value []byte) bool {
-	if len(key) > keyInline {
+// Add folds a value into its key's. An error means that a sum is longer than
+// job.RecordBytesMax; it may come late, and stays.
+func (t *Table) Add(key, value []byte) error {
+	if len(key) > keyInline || len(value) > valueInline {
 		return t.addLong(key, value)
 	}
-	lo, hi := load(key)
-	hash := mix(lo, hi, len(key))
-	size := uint8(len(key) + 1)
+	if t.waiting == touchAhead {
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	w := &t.wait[t.waiting]
+	t.waiting++
+	w.set(key)
+	w.value = uint8(len(value))
+	if len(value) == valueInline {
+		w.bytes = [valueInline]byte(value) // one move; the common case
+	} else {
+		copy(w.bytes[:], value)
+	}
+	return nil
+}
+
+func (w *short) set(key []byte) {
+	w.lo, w.hi = load(key)
+	w.hash = mix(w.lo, w.hi, len(key))
+	w.key = uint8(len(key) + 1)
+}
+
+// errFold stands in a table while a fold runs, and stays when that panics: what the
+// table holds is not whole then, even if somebody recovers.
+var errFold = errors.New("the combiner panicked before: what it gathered is lost")
+
+// settle adds the pairs that wait.
+func (t *Table) settle() error {
+	if t.err != nil {
+		return t.err
+	}
+	t.err = errFold
+	// Reads that do not depend on each other wait for memory together.
 	mask := uint32(len(t.slots) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
+	for i := range t.waiting {
+		t.touched += t.slots[t.wait[i].hash&mask].key
+	}
+	for i := range t.waiting {
+		w := &t.wait[i]
+		t.addShort(w, w.bytes[:w.value])
+	}
+	t.waiting = 0
+	return t.folded()
+}
+
+// folded ends what began with err set to errFold.
+func (t *Table) folded() error {
+	if t.err == errFold { //nolint:errorlint // set here and never wrapped
+		t.err = nil
+	}
+	return t.err
+}
+
+// addLong adds a pair that does not fit into a slot.
+func (t *Table) addLong(key, value []byte) error {
+	if err := t.settle(); err != nil {
+		return err
+	}
+	t.err = errFold
+	if len(key) <= keyInline {
+		var w short
+		w.set(key)
+		t.addShort(&w, value)
+	} else {
+		t.addLongKey(key, value)
+	}
+	return t.folded()
+}
+
+func (t *Table) addShort(w *short, value []byte) {
+	mask := uint32(len(t.slots) - 1)
+	for i := w.hash & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
-		if s.key == size && binary.LittleEndian.Uint64(s.keyBytes[:]) == lo && binary.LittleEndian.Uint64(s.keyBytes[8:]) == hi {
-			return t.update(s, value)
+		if s.key == w.key && binary.LittleEndian.Uint64(s.keyBytes[:]) == w.lo && binary.LittleEndian.Uint64(s.keyBytes[8:]) == w.hi {
+			t.update(s, value)
+			return
 		}
 		if s.key == 0 {
-			if s = t.insert(i, hash, value); s == nil {
-				return false
-			}
-			s.key = size
-			binary.LittleEndian.PutUint64(s.keyBytes[:], lo)
-			binary.LittleEndian.PutUint64(s.keyBytes[8:], hi)
-			return true
+			s = t.insert(i, w.hash, value)
+			s.key = w.key
+			binary.LittleEndian.PutUint64(s.keyBytes[:], w.lo)
+			binary.LittleEndian.PutUint64(s.keyBytes[8:], w.hi)
+			return
 		}
 	}
 }
@@ -120,33 +203,29 @@ func mix(lo, hi uint64, n int) uint32 {
 	return uint32(a ^ b)
 }
 
-func (t *Table) addLong(key, value []byte) bool {
+func (t *Table) addLongKey(key, value []byte) {
 	hash := uint32(job.Hash(key))
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
 		if s.key == outside && s.hash == hash && string(t.key(s)) == string(key) {
-			return t.update(s, value)
+			t.update(s, value)
+			return
 		}
 		if s.key == 0 {
-			if s = t.insert(i, hash, value); s == nil {
-				return false
-			}
+			s = t.insert(i, hash, value)
 			s.key = outside
 			binary.LittleEndian.PutUint64(s.keyBytes[:], uint64(len(t.arena)))
 			binary.LittleEndian.PutUint64(s.keyBytes[8:], uint64(len(key)))
 			t.arena = append(t.arena, key...)
-			return true
+			return
 		}
 	}
 }
 
 // insert takes the free slot i, or another when the table has to grow first, and
-// puts the value in; the key is the caller's. nil when the value is too large.
+// puts the value in; the key is the caller's.
 func (t *Table) insert(i, hash uint32, value []byte) *slot {
-	if len(value) > sizeMax {
-		return nil
-	}
 	if t.full() {
 		t.grow()
 		i = t.free(hash)
@@ -187,33 +266,34 @@ func (t *Table) put(s *slot, value []byte, room int) {
 }
 
 // update folds into a slot: in place where the sum fits, else at the arena's end.
-func (t *Table) update(s *slot, value []byte) bool {
+func (t *Table) update(s *slot, value []byte) {
 	if s.value != outside {
 		sum := t.fold(s.valueBytes[:s.value], value)
 		if len(sum) <= valueInline {
 			s.value = uint8(copy(s.valueBytes[:], sum)) // nothing moves when the fold used the memory of acc
-			return true
+			return
 		}
-		return t.outgrow(s, sum)
+		t.outgrow(s, sum)
+		return
 	}
 	head, acc := t.outsideValue(s)
 	sum := t.fold(acc, value)
 	if len(sum) <= cap(acc) {
 		copy(acc[:cap(acc)], sum)
 		binary.LittleEndian.PutUint32(head, uint32(len(sum)))
-		return true
+		return
 	}
-	return t.outgrow(s, sum)
+	t.outgrow(s, sum)
 }
 
 // outgrow gives a value twice the room: one that grows each time must not cost its
 // square.
-func (t *Table) outgrow(s *slot, sum []byte) bool {
+func (t *Table) outgrow(s *slot, sum []byte) {
 	if len(sum) > sizeMax {
-		return false
+		t.err = fmt.Errorf("the combined value of key %q has %d bytes, and a record at most %d: leave the combiner out", shorten(t.key(s)), len(sum), sizeMax)
+		return
 	}
 	t.put(s, sum, 2*len(sum))
-	return true
 }
 
 // outsideValue is the head and the value of a slot whose value is in the arena;
@@ -254,6 +334,9 @@ func (t *Table) grow() {
 // All calls each with every key, its job.Hash and its value, in an order that
 // depends only on what was added. The slices are the table's.
 func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
+	if err := t.settle(); err != nil {
+		return err
+	}
 	for i := range t.slots {
 		s := &t.slots[i]
 		if s.key == 0 {
@@ -267,7 +350,7 @@ func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 	return nil
 }
 
-// sorted returns refs to the slots in order of key.
+// sorted returns refs to the slots in order of key. Pairs that wait are not in it.
 func (t *Table) sorted(compare Compare) []ref {
 	refs := hugeSlice[ref](t.keys)[:0]
 	for i := range t.slots {
@@ -283,5 +366,5 @@ func (t *Table) sorted(compare Compare) []ref {
 // Reset empties the table and keeps its memory.
 func (t *Table) Reset() {
 	clear(t.slots)
-	t.keys, t.arena = 0, t.arena[:0]
+	t.keys, t.waiting, t.arena = 0, 0, t.arena[:0]
 }
