@@ -124,7 +124,7 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	e.sent++
 	b := e.batches[p]
 	if b == nil {
-		b = &job.Batch{Data: make([]byte, 0, e.batchMax+e.batchMax/8), Ends: make([]uint32, 0, e.batchMax/32)}
+		b = e.fresh()
 		e.batches[p] = b
 	}
 	b.Data = sorting.AppendPair(b.Data, key, value)
@@ -134,6 +134,15 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	}
 	e.batches[p] = nil
 	return e.out.WriteBatch(e.ctx, p, b)
+}
+
+// fresh returns an empty batch. One that was used before may be of full size, so
+// where batches have to be small it is a new one.
+func (e *Emitter) fresh() *job.Batch {
+	if e.batchMax == job.BatchBytes {
+		return job.GetBatch()
+	}
+	return &job.Batch{Data: make([]byte, 0, e.batchMax+e.batchMax/8), Ends: make([]uint32, 0, e.batchMax/32)}
 }
 
 // shorten cuts a key for a message.

@@ -124,7 +124,7 @@ func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
 // reduceProgram is a reduce task.
 func (j Bytes) reduceProgram(out job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) (err error) {
-		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: memoryOf(n) / tableShare, Fold: j.Combine})
+		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: j.sortMemory(n), Fold: j.Combine})
 		defer func() { err = errors.Join(err, s.Close()) }()
 		if err := gather(ctx, n, s); err != nil {
 			return err
@@ -143,6 +143,15 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		w := &Writer{f: f, buf: make([]byte, 0, writeBytes+4096)}
 		return j.reduceAll(&Task{ctx: ctx, n: n}, m, w)
 	}
+}
+
+// sortMemory is what pairs may take in a reduce task: two thirds where they are
+// only sorted, since what holds them does not grow by copying.
+func (j Bytes) sortMemory(n *job.Node) int64 {
+	if j.Combine == nil {
+		return memoryOf(n) / 3 * 2
+	}
+	return memoryOf(n) / tableShare
 }
 
 // gather takes in all pairs.

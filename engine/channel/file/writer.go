@@ -28,6 +28,12 @@ type Options struct {
 const BudgetDefault = 64 << 20
 
 const (
+	// partitionBudget is the most memory that a partition is worth: runs of about a
+	// megabyte are read as fast as longer ones, and memory that is used again soon is
+	// in the cache, and costs no page faults. budgetEnough is for a few partitions.
+	partitionBudget = 1 << 20
+	budgetEnough    = 8 << 20
+
 	outBytes = 256 << 10 // gathers small blocks into large writes
 	// directBytes is the size from which a block is written at once instead of
 	// being held back: it is a long run by itself.
@@ -99,6 +105,7 @@ func New(f storage.File, path string, partitions int, o Options) (*Writer, error
 	if o.Budget <= 0 {
 		o.Budget = BudgetDefault
 	}
+	o.Budget = min(o.Budget, max(int64(partitions)*partitionBudget, budgetEnough))
 	w := &Writer{
 		sink: f, path: path, out: bufio.NewWriterSize(f, outBytes), enc: block.NewEncoder(o.Codec),
 		parts: make([]part, partitions), budget: o.Budget,
