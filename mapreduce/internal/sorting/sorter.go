@@ -40,6 +40,7 @@ func NewSorter(o Options) *Sorter {
 	s := &Sorter{o: o, records: newRecords(o.Memory)}
 	if o.Fold != nil {
 		s.table = NewTable(o.Fold)
+		s.table.salt = gathererSalt
 	}
 	return s
 }

@@ -23,6 +23,7 @@ type Fold func(acc, value []byte) []byte
 // from memory at once.
 type Table struct {
 	fold    Fold
+	salt    uint64 // of the hash; see gathererSalt
 	slots   []slot // open addressing, by the low bits of the hash; a power of two
 	keys    int
 	arena   []byte
@@ -100,7 +101,7 @@ func (t *Table) Add(key, value []byte) error {
 	}
 	w := &t.wait[t.waiting]
 	t.waiting++
-	w.set(key)
+	w.set(key, t.salt)
 	w.value = uint8(len(value))
 	if len(value) == valueInline {
 		w.bytes = [valueInline]byte(value) // one move; the common case
@@ -110,9 +111,9 @@ func (t *Table) Add(key, value []byte) error {
 	return nil
 }
 
-func (w *short) set(key []byte) {
+func (w *short) set(key []byte, salt uint64) {
 	w.lo, w.hi = load(key)
-	w.hash = mix(w.lo, w.hi, len(key))
+	w.hash = mix(w.lo^salt, w.hi, len(key))
 	w.key = uint8(len(key) + 1)
 }
 
@@ -155,7 +156,7 @@ func (t *Table) addLong(key, value []byte) error {
 	t.err = errFold
 	if len(key) <= keyInline {
 		var w short
-		w.set(key)
+		w.set(key, t.salt)
 		t.addShort(&w, value)
 	} else {
 		t.addLongKey(key, value)
@@ -195,6 +196,11 @@ func load(key []byte) (lo, hi uint64) {
 	return 0, 0
 }
 
+// gathererSalt is the salt of a table that takes what other tables give. They give
+// keys in order of their hashes. With the same hash those would fill a smaller table
+// from one end, where each new key goes past all before it to find its slot.
+const gathererSalt = 0x8ebc6af09c88c6e3
+
 // mix hashes a short key. The partition comes of another hash, job.Hash: the keys
 // of one partition must not share the bits that a table goes by.
 func mix(lo, hi uint64, n int) uint32 {
@@ -204,7 +210,7 @@ func mix(lo, hi uint64, n int) uint32 {
 }
 
 func (t *Table) addLongKey(key, value []byte) {
-	hash := uint32(job.Hash(key))
+	hash := mix(job.Hash(key)^t.salt, 0, len(key))
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
