@@ -14,12 +14,13 @@ func sortRefs(refs []ref, compare Compare, key func(ref) []byte) {
 		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(a), key(b)) })
 		return
 	}
-	prefixSort{key}.sort(refs)
+	prefixSort{key}.sort(refs, 0)
 }
 
 // prefixSort sorts by the keys' first bytes: into 256 parts by the first eight bits
 // in which the keys differ, in place, and each part in the same way until it is
-// small. For a million random keys that is half the time of comparing them.
+// small. For a million random keys that is half the time of comparing them. Where
+// all prefixes of a part are equal the refs get the bytes that follow.
 type prefixSort struct{ key func(ref) []byte }
 
 const (
@@ -28,6 +29,9 @@ const (
 	// insertionMax is the most that are sorted by insertion: they are few, and in
 	// the fastest cache.
 	insertionMax = 24
+	// depthMax bounds how many equal bytes are passed over, eight at a time. Keys with
+	// more in common are compared whole.
+	depthMax = 256
 )
 
 func (p prefixSort) compare(a, b ref) int {
@@ -40,29 +44,55 @@ func (p prefixSort) compare(a, b ref) int {
 	return bytes.Compare(p.key(a), p.key(b))
 }
 
-func (p prefixSort) sort(refs []ref) {
+// sort sorts refs whose keys are equal, with zeros behind, up to depth, and whose
+// prefixes begin there.
+func (p prefixSort) sort(refs []ref, depth int) {
 	if len(refs) <= insertionMax {
 		p.insertion(refs)
 		return
 	}
 	var differ uint64
 	if len(refs) >= radixMin {
-		for i := range refs {
-			differ |= refs[i].prefix ^ refs[0].prefix
+		for differ = differing(refs); differ == 0 && p.deeper(refs, depth+8); differ = differing(refs) {
+			depth += 8
 		}
 	}
 	if differ == 0 {
 		slices.SortFunc(refs, p.compare)
 		return
 	}
-	ends := distribute(refs, max(bits.Len64(differ)-8, 0))
 	start := 0
-	for _, end := range ends {
+	for _, end := range distribute(refs, max(bits.Len64(differ)-8, 0)) {
 		if end-start > 1 {
-			p.sort(refs[start:end])
+			p.sort(refs[start:end], depth)
 		}
 		start = end
 	}
+}
+
+// differing has the bits in which not all prefixes are equal.
+func differing(refs []ref) uint64 {
+	var differ uint64
+	for i := range refs {
+		differ |= refs[i].prefix ^ refs[0].prefix
+	}
+	return differ
+}
+
+// deeper gives refs the prefixes of their keys from depth on. It reports false
+// when there are none, or depth is too much.
+func (p prefixSort) deeper(refs []ref, depth int) bool {
+	if depth > depthMax {
+		return false
+	}
+	any := false
+	for i := range refs {
+		r := &refs[i]
+		key := p.key(*r)
+		any = any || len(key) > depth
+		r.prefix, r.more = prefixes(key[min(depth, len(key)):])
+	}
+	return any
 }
 
 // distribute orders refs by the eight bits of their prefix from shift on and

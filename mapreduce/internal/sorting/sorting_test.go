@@ -109,6 +109,32 @@ func add(acc, value []byte) []byte {
 	return acc
 }
 
+// TestKeysWithMuchInCommon: what all keys of a part share is passed over, whatever
+// lies behind it: nothing, zeros, or more than one looks at.
+func TestKeysWithMuchInCommon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		common := strings.Repeat(rapid.SampledFrom([]string{"k", "\x00"}).Draw(t, "common"), rapid.IntRange(0, 2*depthMax).Draw(t, "length"))
+		var pairs []pair
+		for range rapid.IntRange(0, 3000).Draw(t, "pairs") {
+			key := []byte(common + "/")[:len(common)+r.IntN(2)]
+			for range r.IntN(20) {
+				key = append(key, "\x00\x00\x00a"[r.IntN(4)])
+			}
+			pairs = append(pairs, pair{string(key[r.IntN(2)*r.IntN(len(key)+1):]), "v"})
+		}
+		s := NewSorter(Options{})
+		if err := s.Add(batchOf(pairs)); err != nil {
+			t.Fatal(err)
+		}
+		got := drain(t, s)
+		slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+		if !slices.Equal(got, pairs) {
+			t.Fatal("not as the obvious sort")
+		}
+	})
+}
+
 func TestFoldedAsTheObviousTable(t *testing.T) {
 	folder := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
