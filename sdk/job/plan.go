@@ -37,6 +37,10 @@ type Files struct {
 	Patterns   []string // files, folders or patterns; URLs or local paths
 	SplitBytes int64    // 0: SplitBytesDefault
 	Whole      bool     // never split a file (its format can't be entered in the middle)
+	// WholeSuffixes are ends of names of files that are never split, beside those
+	// of Whole: those of compressed files (text.Compressed) when nil. An empty list
+	// that is not nil means none.
+	WholeSuffixes []string
 }
 
 // SplitBytesDefault is the size of a task's input when nothing is said.

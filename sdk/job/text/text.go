@@ -3,7 +3,8 @@
 // A line belongs to the split in which it begins, so that over all splits of a
 // file each line is read once, wherever the file was cut. A line ends after a
 // newline byte or with the file; the last may lack its newline. Bytes are not
-// looked at otherwise: any encoding, and none, will do.
+// looked at otherwise: any encoding, and none, will do. Files whose names end as
+// Compressed says are decompressed; offsets are then those of the plain text.
 //
 //	for line, err := range text.Lines(ctx, n) {
 //		if err != nil {
@@ -16,9 +17,11 @@ package text
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -89,6 +92,7 @@ type Reader struct {
 	given int64 // offset of the block that Next returned
 	skip  bool  // the split begins within a line that is not its own
 	eof   bool  // of the file
+	limit int64 // offset at which no line of the split begins any more
 }
 
 // NewReader returns a reader of the node's task.
@@ -162,6 +166,15 @@ func (r *Reader) open() error {
 		return fmt.Errorf("open %s: %w", from.Path, err)
 	}
 	r.f, r.at, r.start, r.size, r.eof = f, from.Offset, 0, 0, false
+	r.limit = r.split.Offset + r.split.Length
+	if !IsCompressed(from.Path) {
+		return nil
+	}
+	r.limit = math.MaxInt64 // a compressed file is read to its end, however long that is
+	if r.f, err = decompress(f, r.split); err != nil {
+		r.f = nil
+		return errors.Join(fmt.Errorf("read %s at offset 0: %w", from.Path, err), f.Close())
+	}
 	return nil
 }
 
@@ -173,14 +186,13 @@ func (r *Reader) block() ([]byte, error) {
 			return nil, err
 		}
 	}
-	limit := r.split.Offset + r.split.Length
 	searched := 0 // bytes after start in which no end was found
 	for {
 		unread := r.buf[r.start:r.size]
-		if r.at+int64(r.start) >= limit {
+		if r.at+int64(r.start) >= r.limit {
 			return nil, nil
 		}
-		if end := blockEnd(unread, searched, limit-r.at-int64(r.start)); end > 0 {
+		if end := blockEnd(unread, searched, r.limit-r.at-int64(r.start)); end > 0 {
 			return r.give(end), nil
 		}
 		searched = len(unread)

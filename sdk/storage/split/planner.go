@@ -3,9 +3,12 @@ package split
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/text"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -26,6 +29,9 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	if len(in.Patterns) == 0 {
 		return nil, fmt.Errorf("no input is named: give a file, a folder or a pattern")
 	}
+	if in.WholeSuffixes == nil {
+		in.WholeSuffixes = text.Compressed
+	}
 	var files []File
 	seen := map[string]bool{}
 	for _, pattern := range in.Patterns {
@@ -45,7 +51,7 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 		for _, info := range infos {
 			if !seen[info.Path] {
 				seen[info.Path] = true
-				files = append(files, File{Info: info})
+				files = append(files, File{Info: info, Whole: in.Whole || endsIn(info.Path, in.WholeSuffixes)})
 			}
 		}
 		if err := locate(p.ctx, store, files[first:]); err != nil {
@@ -53,6 +59,10 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 		}
 	}
 	return Tasks(files, in.SplitBytes, in.Whole), nil
+}
+
+func endsIn(path string, suffixes []string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(path, suffix) })
 }
 
 // askersMax bounds the questions that are under way at a store at once.

@@ -15,6 +15,7 @@ import (
 type File struct {
 	storage.Info
 	Blocks []storage.Block
+	Whole  bool // never cut it
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 )
 
 // Tasks plans the tasks that read files, each of about splitBytes bytes. Whole
-// files are never cut. Empty files are left out unless whole; where nothing is
+// files (all, if whole) are never cut. Empty files are left out unless whole; where nothing is
 // left there is one task without splits, so that a job over empty input still
 // runs and writes its empty output. The order of the result is that of the files.
 func Tasks(files []File, splitBytes int64, whole bool) []job.Task {
@@ -40,7 +41,7 @@ func Tasks(files []File, splitBytes int64, whole bool) []job.Task {
 	for _, f := range files {
 		switch {
 		case f.Size == 0 && !whole:
-		case !whole && float64(f.Size) > float64(slack*float64(splitBytes)):
+		case !whole && !f.Whole && float64(f.Size) > float64(slack*float64(splitBytes)):
 			p.cut(f)
 		default:
 			p.pack(part(f, 0, f.Size))
