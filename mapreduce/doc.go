@@ -29,6 +29,6 @@
 // and sends its pairs by hash of the key. A reduce task gathers them, sorts within
 // its memory, with sorted runs on disk beyond that, and calls Reduce key by key.
 // Nothing is said about the order of a key's values. Limits: a key or value is
-// below 1 GiB, a combined one below 4 GiB in sum; the keys of one reducer fit on
+// below 1 GiB, a combined one too; the keys of one reducer fit on
 // its disk.
 package mapreduce

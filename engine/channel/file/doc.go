@@ -23,6 +23,6 @@
 //
 // To read one partition takes the footer, one entry and its list of runs, however
 // many partitions there are. A writer holds encoded blocks back until its memory
-// budget is used up and then writes a run for each partition, so that runs are as
-// long as memory allows: about budget / partitions.
+// budget is used up and then writes a run for each partition: of about a megabyte,
+// or of budget / partitions where that is less.
 package file

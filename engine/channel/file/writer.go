@@ -17,7 +17,8 @@ type Options struct {
 	// Codec compresses the blocks.
 	Codec block.Codec
 	// Budget is the most memory held in buffers, in bytes, whatever the number of
-	// partitions; 0 means BudgetDefault. A single record may exceed it.
+	// partitions; 0 means BudgetDefault. Less is used where partitions are few. A
+	// single record may exceed it.
 	Budget int64
 	// Sync makes Close return only when the file is on the disk's own medium.
 	// Without it a power cut can lose a file that was complete. Only for Create.
