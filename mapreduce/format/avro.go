@@ -1,0 +1,240 @@
+package format
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/hamba/avro/v2"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Avro reads the records of Avro object container files into values of T, as
+// hamba/avro maps them (fields by the tag `avro`), with the offset of the block in
+// which each lies. A block belongs to the split in which the sync marker before it
+// begins. Blocks may be plain, deflate, snappy or zstandard. A file that was cut
+// exactly between two blocks can't be told from a whole one, and only snappy has
+// checksums: Avro has no more.
+func Avro[T any](t *mapreduce.Task, each func(block int64, record T) error) error {
+	return splits(t, func(r *reading) error {
+		err := readAvro(r, each)
+		if own := (callerError{}); errors.As(err, &own) {
+			return own.error
+		}
+		return r.wrap(err)
+	})
+}
+
+// avroHeader is what begins a container file.
+type avroHeader struct {
+	schema avro.Schema
+	codec  string
+	sync   [syncBytes]byte
+	bytes  int64
+}
+
+func readAvro[T any](r *reading, each func(int64, T) error) error {
+	h, err := readAvroHeader(r)
+	if err != nil {
+		return err
+	}
+	unpack, err := avroCodec(h.codec)
+	if err != nil {
+		return err
+	}
+	marker := h.bytes - syncBytes // offset of the header's own
+	r.at = max(r.s.Offset, marker)
+	f, err := r.open(r.at)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, readBytes)
+	found, err := seek(in, h.sync[:], &r.at, r.end())
+	if err != nil || !found {
+		return err
+	}
+	if _, err := in.Discard(syncBytes); err != nil {
+		return err
+	}
+	b := avroBlocks{in: in, at: r.at + syncBytes, size: r.s.Size, sync: h.sync}
+	values := avro.NewReader(nil, 0)
+	for b.at-syncBytes < r.end() && b.at < b.size {
+		r.at = b.at
+		count, stored, err := b.next()
+		if err != nil {
+			return err
+		}
+		plain, err := unpack(stored)
+		if err != nil {
+			return fmt.Errorf("the block is damaged: %w", err)
+		}
+		r.t.Read(count)
+		values.Error = nil
+		if err := avroRecords(values.Reset(plain), h.schema, count, func(v T) error { return each(r.at, v) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// avroRecords decodes the records of a block, which have to fill it.
+func avroRecords[T any](values *avro.Reader, schema avro.Schema, count int64, each func(T) error) error {
+	for range count {
+		var record T
+		values.ReadVal(schema, &record)
+		if values.Error != nil {
+			return fmt.Errorf("the record can't be read as %T: %w", record, values.Error)
+		}
+		if err := each(record); err != nil {
+			return callerError{err}
+		}
+	}
+	if values.Peek(); !errors.Is(values.Error, io.EOF) {
+		return fmt.Errorf("the block holds more than its %d records: it is damaged", count)
+	}
+	return nil
+}
+
+// avroBlocks reads block after block.
+type avroBlocks struct {
+	in   *bufio.Reader
+	at   int64 // offset of the next block
+	size int64 // of the file
+	sync [syncBytes]byte
+	held []byte
+}
+
+// next returns the number of records of the next block and what it stores, which
+// is valid until the next call.
+func (b *avroBlocks) next() (int64, []byte, error) {
+	count, n, err := avroLong(b.in)
+	if err != nil {
+		return 0, nil, err
+	}
+	size, m, err := avroLong(b.in)
+	if err != nil {
+		return 0, nil, err
+	}
+	b.at += int64(n + m)
+	switch {
+	case count < 0 || size < 0 || size > job.RecordBytesMax:
+		return 0, nil, fmt.Errorf("a block of %d records in %d bytes: the file is damaged", count, size)
+	case size > b.size-b.at-syncBytes:
+		return 0, nil, io.EOF
+	}
+	if int64(cap(b.held)) < size+syncBytes {
+		b.held = make([]byte, max(size+syncBytes, readBytes))
+	}
+	b.held = b.held[:size+syncBytes]
+	if _, err := io.ReadFull(b.in, b.held); err != nil {
+		return 0, nil, err
+	}
+	b.at += size + syncBytes
+	if !bytes.Equal(b.held[size:], b.sync[:]) {
+		return 0, nil, errors.New("the block does not end with the file's sync marker: the file is damaged")
+	}
+	return count, b.held[:size:size], nil
+}
+
+// avroLong reads a number, and tells its length.
+func avroLong(in io.ByteReader) (int64, int, error) {
+	var u uint64
+	for n := range binary.MaxVarintLen64 {
+		c, err := in.ReadByte()
+		if err != nil {
+			return 0, 0, err
+		}
+		u |= uint64(c&0x7f) << (7 * n)
+		if c < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), n + 1, nil
+		}
+	}
+	return 0, 0, errors.New("a number does not end: the file is damaged")
+}
+
+// avroMagic begins each container file.
+const avroMagic = "Obj\x01"
+
+// readAvroHeader reads the header of the file.
+func readAvroHeader(r *reading) (avroHeader, error) {
+	r.at = 0
+	f, err := r.open(0)
+	if err != nil {
+		return avroHeader{}, err
+	}
+	defer f.Close()
+	limited := &io.LimitedReader{R: f, N: headerMax}
+	in := bufio.NewReader(limited)
+	magic := make([]byte, len(avroMagic))
+	if _, err := io.ReadFull(in, magic); err != nil {
+		return avroHeader{}, err
+	}
+	if string(magic) != avroMagic {
+		return avroHeader{}, errors.New("this is not an Avro container file: read it with the format that it was written in")
+	}
+	meta, err := avroMeta(in)
+	if err != nil {
+		if limited.N == 0 {
+			err = fmt.Errorf("the file's header is larger than %d bytes: is it damaged?", headerMax)
+		}
+		return avroHeader{}, err
+	}
+	h := avroHeader{codec: string(meta["avro.codec"])}
+	if _, err := io.ReadFull(in, h.sync[:]); err != nil {
+		return h, err
+	}
+	h.bytes = headerMax - limited.N - int64(in.Buffered())
+	if h.schema, err = avro.ParseBytes(meta["avro.schema"]); err != nil {
+		return h, fmt.Errorf("the file's schema: %w", err)
+	}
+	return h, nil
+}
+
+// avroMeta reads the map of a header.
+func avroMeta(in *bufio.Reader) (map[string][]byte, error) {
+	meta := map[string][]byte{}
+	for {
+		count, _, err := avroLong(in)
+		if err != nil || count == 0 {
+			return meta, err
+		}
+		if count == math.MinInt64 {
+			return nil, errors.New("the file's header is damaged")
+		}
+		if count < 0 { // then its size in bytes follows
+			count = -count
+			if _, _, err := avroLong(in); err != nil {
+				return nil, err
+			}
+		}
+		for range count {
+			key, err := avroBytes(in)
+			if err != nil {
+				return nil, err
+			}
+			if meta[string(key)], err = avroBytes(in); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func avroBytes(in *bufio.Reader) ([]byte, error) {
+	size, _, err := avroLong(in)
+	if err != nil {
+		return nil, err
+	}
+	if size < 0 || size > headerMax {
+		return nil, errors.New("the file's header is damaged")
+	}
+	b := make([]byte, size)
+	_, err = io.ReadFull(in, b)
+	return b, err
+}

@@ -1,0 +1,138 @@
+package format_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/format"
+)
+
+type user struct {
+	Name string  `avro:"name" parquet:"name"`
+	Age  int64   `avro:"age" parquet:"age"`
+	Mail *string `avro:"mail" parquet:"mail,optional"`
+}
+
+const userSchema = `{"type":"record","name":"user","fields":[{"name":"name","type":"string"},{"name":"age","type":"long"},{"name":"mail","type":["null","string"]}]}`
+
+func users(n int) (us []user, want []string) {
+	for i := range n {
+		u := user{Name: fmt.Sprint("user ", i, strings.Repeat("x", i*7919%97)), Age: int64(i)}
+		if i%3 == 0 {
+			mail := fmt.Sprintf("%d@example.org", i)
+			u.Mail = &mail
+		}
+		us = append(us, u)
+		want = append(want, "0="+u.String())
+	}
+	return us, want
+}
+
+func (u user) String() string {
+	if u.Mail == nil {
+		return fmt.Sprint(u.Name, " ", u.Age)
+	}
+	return fmt.Sprint(u.Name, " ", u.Age, " ", *u.Mail)
+}
+
+// unnumbered reads values without the number of block or row.
+func unnumbered[T any](in mapreduce.Format[int64, T]) mapreduce.Format[int, T] {
+	return func(t *mapreduce.Task, each func(int, T) error) error {
+		return in(t, func(_ int64, v T) error { return each(0, v) })
+	}
+}
+
+func avroFile(t *testing.T, us []user) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := format.NewAvroWriter[user](&b, userSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range us {
+		if err := w.Write(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestAvro(t *testing.T) {
+	for _, n := range []int{0, 1, 5, 30_000} {
+		us, want := users(n)
+		everySplit(t, avroFile(t, us), unnumbered(format.Avro[user]), want)
+	}
+}
+
+// TestAvroByHand reads a file made byte by byte from the specification: plain
+// blocks of strings, an empty block between them.
+func TestAvroByHand(t *testing.T) {
+	sync := "0123456789abcdef"
+	file := "Obj\x01" + "\x02" + "\x16avro.schema" + "\x10\"string\"" + "\x00" + sync +
+		"\x04\x0c" + "\x04ab" + "\x04cd" + sync + "\x00\x00" + sync + "\x02\x04" + "\x02e" + sync
+	want := []string{"0=ab", "0=cd", "0=e"}
+	everySplit(t, []byte(file), unnumbered(format.Avro[string]), want)
+	path := t.TempDir() + "/f"
+	for name, bad := range map[string]string{
+		"cut": file[:len(file)-1], "cut in a number": file[:len(file)-19], "another sync marker": strings.Replace(file, "cd"+sync, "cd0123456789abcdeX", 1),
+		"more than its records": strings.Replace(file, "\x04\x0c", "\x02\x0c", 1), "fewer than its records": strings.Replace(file, "\x04\x0c", "\x06\x0c", 1),
+		"not Avro": "plain text", "another schema": strings.Replace(file, `"string"`, `"strung"`, 1),
+	} {
+		os.WriteFile(path, []byte(bad), 0o666)
+		for _, split := range []int64{10, 1000} {
+			if _, err := records(path, split, format.Avro[string]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
+				t.Errorf("%s in splits of %d: %v", name, split, err)
+			}
+		}
+	}
+}
+
+func parquetFile(t *testing.T, us []user) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := format.NewParquetWriter[user](&b)
+	for _, u := range us {
+		if err := w.Write(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestParquet(t *testing.T) {
+	for _, n := range []int{0, 1, 80_000} {
+		us, want := users(n)
+		everySplit(t, parquetFile(t, us), unnumbered(format.Parquet[user]), want)
+	}
+}
+
+func TestBadParquet(t *testing.T) {
+	us, _ := users(1000)
+	data := parquetFile(t, us)
+	path := t.TempDir() + "/f"
+	flipped := bytes.Clone(data)
+	flipped[len(data)/3] ^= 0x55
+	for name, bad := range map[string][]byte{"cut": data[:len(data)-9], "no Parquet": []byte("plain text of some length"), "damaged page": flipped} {
+		os.WriteFile(path, bad, 0o666)
+		if _, err := records(path, 0, format.Parquet[user]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	os.WriteFile(path, data, 0o666)
+	type other struct {
+		Height int64 `parquet:"height"`
+	}
+	if _, err := records(path, 0, format.Parquet[other]); err == nil || !strings.Contains(err.Error(), `no column "height"`) {
+		t.Errorf("a column that is not there: %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package format
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/rand"
+	"fmt"
+	"io"
+
+	"github.com/hamba/avro/v2"
+)
+
+// AvroWriter writes values of T as an Avro container file with deflate blocks. It
+// is for one goroutine. It holds a block of records (256 KiB, or one larger one).
+type AvroWriter[T any] struct {
+	w       io.Writer
+	schema  avro.Schema
+	records *avro.Writer
+	count   int64
+	zip     *flate.Writer
+	packed  bytes.Buffer
+	sync    [syncBytes]byte
+	err     error // the first; nothing is written after it
+}
+
+// NewAvroWriter begins a container file of a schema, in JSON, in w, which should
+// be buffered. The file is whole once Close was called, which does not close w.
+func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
+	parsed, err := avro.Parse(schema)
+	if err != nil {
+		return nil, fmt.Errorf("the schema of an Avro output: %w", err)
+	}
+	a := &AvroWriter[T]{w: w, schema: parsed, records: avro.NewWriter(nil, blockTarget)}
+	if a.zip, err = flate.NewWriter(nil, flate.DefaultCompression); err != nil {
+		return nil, err
+	}
+	if _, err := rand.Read(a.sync[:]); err != nil {
+		return nil, err
+	}
+	head := avro.NewWriter(nil, 1<<10)
+	_, _ = head.Write([]byte(avroMagic))
+	head.WriteLong(2)
+	head.WriteString("avro.schema")
+	head.WriteString(schema)
+	head.WriteString("avro.codec")
+	head.WriteString("deflate")
+	head.WriteLong(0)
+	_, _ = head.Write(a.sync[:])
+	_, err = w.Write(head.Buffer())
+	return a, err
+}
+
+// Write adds a record. After an error the file is of no use.
+func (a *AvroWriter[T]) Write(record T) error {
+	if a.err != nil {
+		return a.err
+	}
+	a.records.WriteVal(a.schema, record)
+	if a.err = a.records.Error; a.err != nil {
+		a.err = fmt.Errorf("a record does not fit the schema of the Avro output: %w", a.err)
+		return a.err
+	}
+	a.count++
+	if a.records.Buffered() >= blockTarget {
+		a.err = a.flush()
+	}
+	return a.err
+}
+
+// Close writes what is held.
+func (a *AvroWriter[T]) Close() error {
+	if a.err != nil {
+		return a.err
+	}
+	err := a.flush()
+	a.err = fmt.Errorf("format: the Avro file was closed")
+	return err
+}
+
+// flush writes the records at hand as a block.
+func (a *AvroWriter[T]) flush() error {
+	if a.count == 0 {
+		return nil
+	}
+	a.packed.Reset()
+	a.zip.Reset(&a.packed)
+	if _, err := a.zip.Write(a.records.Buffer()); err != nil {
+		return err
+	}
+	if err := a.zip.Close(); err != nil {
+		return err
+	}
+	head := avro.NewWriter(nil, 32)
+	head.WriteLong(a.count)
+	head.WriteLong(int64(a.packed.Len()))
+	a.packed.Write(a.sync[:])
+	if _, err := a.w.Write(head.Buffer()); err != nil {
+		return err
+	}
+	a.records.Reset(nil)
+	a.count = 0
+	_, err := a.w.Write(a.packed.Bytes())
+	return err
+}

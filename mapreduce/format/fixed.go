@@ -1,0 +1,85 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Fixed reads records of n bytes: the offset of each in its file, and its bytes,
+// which are valid until each returns. A file whose size is no multiple of n is an
+// error.
+func Fixed(n int) mapreduce.Format[int64, []byte] {
+	return func(t *mapreduce.Task, each func(offset int64, record []byte) error) error {
+		return fixed(t, n, func(r *reading, block []byte) error {
+			for ; len(block) > 0; block = block[n:] {
+				if err := each(r.at, block[:n:n]); err != nil {
+					return err
+				}
+				r.at += int64(n)
+			}
+			return nil
+		})
+	}
+}
+
+// FixedRecords ranges over a map task's input in blocks of whole records of n
+// bytes each, of one file: the fast form of Fixed. A block is valid until the next
+// one; an error is the last thing it yields.
+func FixedRecords(t *mapreduce.Task, n int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := fixed(t, n, func(_ *reading, block []byte) error {
+			if !yield(block, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && err != errStopped { //nolint:errorlint // ours, never wrapped
+			yield(nil, err)
+		}
+	}
+}
+
+// errStopped ends reading when the loop over it was left.
+var errStopped = fmt.Errorf("the loop over the records was left")
+
+// fixed calls each for blocks of whole records.
+func fixed(t *mapreduce.Task, n int, each func(r *reading, block []byte) error) error {
+	if n <= 0 || n > job.RecordBytesMax {
+		return fmt.Errorf("records of %d bytes: give 1 to %d", n, job.RecordBytesMax)
+	}
+	buf := make([]byte, max(readBytes/n, 1)*n)
+	return splits(t, func(r *reading) error { return r.fixed(int64(n), buf, each) })
+}
+
+// fixed reads the records that begin in the split.
+func (r *reading) fixed(n int64, buf []byte, each func(r *reading, block []byte) error) error {
+	if r.s.Size%n != 0 {
+		return fmt.Errorf("read %s: its %d bytes are no whole number of records of %d bytes: the file is cut, or has records of another length", r.s.Path, r.s.Size, n)
+	}
+	at, end := (r.s.Offset+n-1)/n*n, min((r.end()+n-1)/n*n, r.s.Size)
+	if at >= end {
+		return nil
+	}
+	f, err := r.open(at)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for at < end {
+		r.at = at
+		block := buf[:min(int64(len(buf)), end-at)]
+		if _, err := io.ReadFull(f, block); err != nil {
+			return r.wrap(err)
+		}
+		r.t.Read(int64(len(block)) / n)
+		if err := each(r, block); err != nil {
+			return err
+		}
+		at += int64(len(block))
+	}
+	return nil
+}

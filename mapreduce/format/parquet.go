@@ -1,0 +1,159 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+)
+
+// Parquet reads the rows of Parquet files into values of T, as parquet-go maps
+// them (fields by the tag `parquet`), with the number of each in its file. Only
+// the columns of T are read, and the file must have them all. A row group belongs
+// to the split in which its first page begins.
+func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) error {
+	return splits(t, func(r *reading) error {
+		err := readParquet(r, each)
+		if own := (callerError{}); errors.As(err, &own) {
+			return own.error
+		}
+		return r.wrap(err)
+	})
+}
+
+func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
+	streams := &streams{open: r.open, size: r.s.Size}
+	defer streams.close()
+	defer recovered(&err)
+	r.at = 0
+	file, err := parquet.OpenFile(streams, r.s.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	if err := hasColumns(file.Schema(), parquet.SchemaOf(new(T))); err != nil {
+		return err
+	}
+	var row int64
+	for i, group := range file.RowGroups() {
+		at, err := groupOffset(file, i)
+		if err != nil {
+			return err
+		}
+		rows := group.NumRows()
+		if at >= r.s.Offset && at < r.end() {
+			r.at = at
+			r.t.Read(rows)
+			if err := readGroup(group, row, each); err != nil {
+				return err
+			}
+		}
+		row += rows
+	}
+	return nil
+}
+
+// recovered makes an error of a panic of the library over a damaged file. Those
+// of the author's function go on.
+func recovered(err *error) {
+	p := recover()
+	if own, is := p.(callerPanic); is {
+		panic(own.value)
+	}
+	if p != nil {
+		*err = fmt.Errorf("the file is damaged: %v", p)
+	}
+}
+
+// callerPanic carries a panic of the author's function past recovered.
+type callerPanic struct{ value any }
+
+// groupOffset is where a row group's first page begins.
+func groupOffset(file *parquet.File, group int) (int64, error) {
+	at := file.Size()
+	for _, column := range file.Metadata().RowGroups[group].Columns {
+		at = min(at, column.MetaData.DataPageOffset)
+		if dictionary := column.MetaData.DictionaryPageOffset; dictionary > 0 {
+			at = min(at, dictionary)
+		}
+	}
+	if at < 0 || at >= file.Size() {
+		return 0, fmt.Errorf("row group %d begins at %d of %d bytes: the file is damaged", group, at, file.Size())
+	}
+	return at, nil
+}
+
+// hasColumns refuses to fill columns that the file lacks with zeros.
+func hasColumns(file, wanted *parquet.Schema) error {
+	for _, path := range wanted.Columns() {
+		if _, ok := file.Lookup(path...); !ok {
+			return fmt.Errorf("the file has no column %q: it has %v", strings.Join(path, "."), file.Columns())
+		}
+	}
+	return nil
+}
+
+// rowsAtOnce is how many rows are decoded together.
+const rowsAtOnce = 128
+
+func readGroup[T any](group parquet.RowGroup, row int64, each func(int64, T) error) error {
+	in := parquet.NewGenericRowGroupReader[T](group)
+	defer in.Close()
+	left := group.NumRows()
+	for left > 0 {
+		rows := make([]T, min(rowsAtOnce, left)) // new ones: the author may keep them
+		n, err := in.Read(rows)
+		for _, value := range rows[:n] {
+			if err := call(each, row, value); err != nil {
+				return callerError{err}
+			}
+			row++
+		}
+		left -= int64(n)
+		if err != nil && (err != io.EOF || left > 0) { //nolint:errorlint // only the bare one is the end
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("the row group ends %d rows early: the file is damaged", left)
+		}
+	}
+	return nil
+}
+
+// call marks a panic of the author's function as his.
+func call[T any](each func(int64, T) error, row int64, value T) error {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(callerPanic{p})
+		}
+	}()
+	return each(row, value)
+}
+
+// ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It
+// holds a row group of 32,768 rows in memory.
+type ParquetWriter[T any] struct {
+	writer *parquet.GenericWriter[T]
+	one    [1]T
+}
+
+// groupRows bounds the rows of a row group, which is held in memory.
+const groupRows = 32 << 10
+
+// NewParquetWriter begins a Parquet file in w. Close does not close w.
+func NewParquetWriter[T any](w io.Writer) *ParquetWriter[T] {
+	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(&parquet.Snappy))}
+}
+
+// Write adds a row.
+func (p *ParquetWriter[T]) Write(row T) error {
+	p.one[0] = row
+	_, err := p.writer.Write(p.one[:])
+	return err
+}
+
+// Close writes what is held, and the footer.
+func (p *ParquetWriter[T]) Close() error { return p.writer.Close() }
