@@ -26,6 +26,8 @@ type Bytes struct {
 	Reduce func(t *Task, key []byte, values *Values, out *Writer) error
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key []byte, n int) int
+	// Output is the format of the output files; the zero value is text.
+	Output Output[[]byte, []byte]
 }
 
 // Settings are what all forms of a job can set. Zero values are the defaults.

@@ -33,6 +33,8 @@ type Job[K1, V1, K2, V2, K3, V3 any] struct {
 	ValueCodec Codec[V2]
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key K2, n int) int
+	// Output is the format of the output files; the zero value is text.
+	Output Output[K3, V3]
 }
 
 // TextJob is a Job from lines of text to lines of "key, tab, value".
@@ -86,7 +88,7 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 	if err := j.defaults(); err != nil {
 		return Bytes{}, err
 	}
-	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Reduce: j.reduceBytes()}
+	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Reduce: j.reduceBytes(), Output: bytesOutput(j.Output)}
 	if j.Combine != nil {
 		b.Combine = j.combineBytes()
 	}
@@ -157,7 +159,6 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) combineBytes() func(acc, value []byte) []b
 }
 
 func (j *Job[K1, V1, K2, V2, K3, V3]) reduceBytes() func(*Task, []byte, *Values, *Writer) error {
-	keyText, valueText := appendText[K3](), appendText[V3]()
 	return func(t *Task, key []byte, values *Values, out *Writer) error {
 		k, err := j.KeyCodec.Decode(key)
 		if err != nil {
@@ -180,12 +181,10 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) reduceBytes() func(*Task, []byte, *Values,
 				}
 			}
 		}
-		err = j.Reduce(t, k, all, func(k K3, v V3) {
-			out.begin()
-			out.buf = append(keyText(out.buf, k), '\t')
-			out.buf = append(valueText(out.buf, v), '\n')
-			out.end()
-		})
+		if out.typed == nil {
+			out.typed = typedEmit[K3, V3](out) // once for the task, not for each key
+		}
+		err = j.Reduce(t, k, all, out.typed.(func(K3, V3)))
 		return errors.Join(err, broken)
 	}
 }

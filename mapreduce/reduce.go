@@ -69,56 +69,7 @@ func (v *Values) group() (key []byte, ok bool) {
 	return v.key, true
 }
 
-// Writer writes a reduce task's output as text: key, tab, value, newline. It is
-// for one goroutine.
-type Writer struct {
-	f       io.WriteCloser
-	buf     []byte
-	records int64
-	over    bool
-	err     error
-}
-
-// writeBytes is how much is written at once.
-const writeBytes = 256 << 10
-
-// Pair writes a pair. Errors end the task after Reduce returns.
-func (w *Writer) Pair(key, value []byte) {
-	w.begin()
-	w.buf = append(append(append(append(w.buf, key...), '\t'), value...), '\n')
-	w.end()
-}
-
-func (w *Writer) begin() {
-	if w.over {
-		panic(errOver)
-	}
-	w.records++
-}
-
-func (w *Writer) end() {
-	if len(w.buf) >= writeBytes {
-		w.flush()
-	}
-}
-
-func (w *Writer) flush() {
-	if w.err == nil && len(w.buf) > 0 {
-		_, w.err = w.f.Write(w.buf)
-	}
-	w.buf = w.buf[:0]
-}
-
-func (w *Writer) close() error {
-	w.over = true
-	w.flush()
-	if w.err != nil {
-		return w.err
-	}
-	return w.f.Close()
-}
-
-// PartName is the name of a reducer's output file.
+// PartName is the name of a reducer's output file, before its format's suffix.
 func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
 
 // reduceProgram is a reduce task.
@@ -136,11 +87,14 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
 		n.Count(SpilledRecords, s.Spilled())
-		f, err := n.Create(ctx, out, PartName(n.Info().Index))
+		f, err := n.Create(ctx, out, PartName(n.Info().Index)+j.Output.Suffix)
 		if err != nil {
 			return err
 		}
-		w := &Writer{f: f, buf: make([]byte, 0, writeBytes+4096)}
+		w, err := newWriter(f, j.Output)
+		if err != nil {
+			return err
+		}
 		return j.reduceAll(&Task{ctx: ctx, n: n}, m, w)
 	}
 }

@@ -1,0 +1,147 @@
+package mapreduce
+
+import (
+	"errors"
+	"io"
+)
+
+// Output is a format of output files. The zero value is text: key, tab, value,
+// newline.
+type Output[K, V any] struct {
+	// Suffix ends the names of the files, as in ".avro".
+	Suffix string
+	// Open begins a file. It is called once for each task and file, from many
+	// goroutines at once where tasks share a process. w is buffered.
+	Open func(w io.Writer) (RecordWriter[K, V], error)
+}
+
+// RecordWriter writes one file. It is for one goroutine; an error ends the task.
+type RecordWriter[K, V any] interface {
+	// Write writes a record. It must not keep key or value.
+	Write(key K, value V) error
+	// Close writes what is held. It does not close what lies below.
+	Close() error
+}
+
+var errTyped = errors.New("mapreduce: a typed output got byte strings")
+
+// bytesOutput makes a typed output fit Bytes.Output.
+func bytesOutput[K, V any](o Output[K, V]) Output[[]byte, []byte] {
+	if o.Open == nil {
+		return Output[[]byte, []byte]{Suffix: o.Suffix}
+	}
+	return Output[[]byte, []byte]{Suffix: o.Suffix, Open: func(w io.Writer) (RecordWriter[[]byte, []byte], error) {
+		r, err := o.Open(w)
+		if err != nil {
+			return nil, err
+		}
+		return typedWriter[K, V]{r}, nil
+	}}
+}
+
+// typedWriter carries a typed writer where byte strings are the rule. The typed
+// form of a job takes it out again, so that no record is encoded to be decoded.
+type typedWriter[K, V any] struct{ to RecordWriter[K, V] }
+
+func (typedWriter[K, V]) Write([]byte, []byte) error { return errTyped }
+func (t typedWriter[K, V]) Close() error             { return t.to.Close() }
+
+// Writer writes the output file of a task. It is for one goroutine.
+type Writer struct {
+	f       io.WriteCloser
+	buf     []byte
+	format  RecordWriter[[]byte, []byte] // nil: text
+	typed   any                          // the typed form's emit, a func(K3, V3)
+	records int64
+	over    bool
+	err     error
+}
+
+// writeBytes is how much is written at once.
+const writeBytes = 256 << 10
+
+func newWriter(f io.WriteCloser, o Output[[]byte, []byte]) (*Writer, error) {
+	w := &Writer{f: f, buf: make([]byte, 0, writeBytes+4096)}
+	if o.Open == nil {
+		return w, nil
+	}
+	var err error
+	w.format, err = o.Open(buffered{w})
+	return w, err
+}
+
+// buffered is what a format writes to.
+type buffered struct{ w *Writer }
+
+func (b buffered) Write(data []byte) (int, error) {
+	b.w.buf = append(b.w.buf, data...)
+	b.w.end()
+	return len(data), b.w.err
+}
+
+// Pair writes a pair. Errors end the task after Reduce returns.
+func (w *Writer) Pair(key, value []byte) {
+	w.begin()
+	if w.format != nil {
+		w.fail(w.format.Write(key, value))
+		return
+	}
+	w.buf = append(append(append(append(w.buf, key...), '\t'), value...), '\n')
+	w.end()
+}
+
+func (w *Writer) begin() {
+	if w.over {
+		panic(errOver)
+	}
+	w.records++
+}
+
+func (w *Writer) end() {
+	if len(w.buf) >= writeBytes {
+		w.flush()
+	}
+}
+
+// fail keeps the first error.
+func (w *Writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *Writer) flush() {
+	if w.err == nil && len(w.buf) > 0 {
+		_, w.err = w.f.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+func (w *Writer) close() error {
+	w.over = true
+	if w.format != nil {
+		w.fail(w.format.Close())
+	}
+	w.flush()
+	if w.err != nil {
+		return w.err
+	}
+	return w.f.Close()
+}
+
+// typedEmit writes typed pairs in the job's format.
+func typedEmit[K, V any](w *Writer) func(K, V) {
+	if t, ok := w.format.(typedWriter[K, V]); ok {
+		return func(k K, v V) {
+			w.begin()
+			w.fail(t.to.Write(k, v))
+		}
+	}
+	keyText, valueText := appendText[K](), appendText[V]()
+	return func(k K, v V) {
+		w.begin()
+		w.buf = append(keyText(w.buf, k), '\t')
+		w.buf = append(valueText(w.buf, v), '\n')
+		w.end()
+	}
+}
