@@ -128,7 +128,7 @@ func (b *binaryReader) header() error {
 func seek(in *bufio.Reader, sync []byte, at *int64, end int64) (bool, error) {
 	for *at < end {
 		window, err := in.Peek(readBytes)
-		if err != nil && err != io.EOF { //nolint:errorlint // only the bare one is the end
+		if err != nil && err != io.EOF { // only the bare one is the end
 			return false, err
 		}
 		if i := bytes.Index(window, sync); i >= 0 {

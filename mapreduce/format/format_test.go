@@ -56,7 +56,7 @@ func everySplit[K, V any](t *testing.T, data []byte, in mapreduce.Format[K, V], 
 	}
 	n := int64(len(data))
 	sizes := []int64{n, n/2 + 1, n/3 + 1, n/7 + 1, n/50 + 1}
-	for size := int64(1); n < 600 && size < n; size += 1 + size/4 {
+	for size := int64(1); n < 600 && size < n; size += 1 + size/2 {
 		sizes = append(sizes, size)
 	}
 	for _, size := range sizes {

@@ -1,0 +1,45 @@
+package format
+
+import (
+	"io"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+)
+
+// BinaryOutput writes pairs of bytes as Binary files.
+func BinaryOutput() mapreduce.Output[[]byte, []byte] {
+	return mapreduce.Output[[]byte, []byte]{Suffix: ".kv", Open: func(w io.Writer) (mapreduce.RecordWriter[[]byte, []byte], error) {
+		return NewBinaryWriter(w)
+	}}
+}
+
+// AvroOutput writes the records that record makes of keys and values as Avro
+// container files of a schema in JSON.
+func AvroOutput[K, V, R any](schema string, record func(key K, value V) R) mapreduce.Output[K, V] {
+	return mapreduce.Output[K, V]{Suffix: ".avro", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
+		to, err := NewAvroWriter[R](w, schema)
+		return made[K, V, R]{to, record}, err
+	}}
+}
+
+// ParquetOutput writes the rows that row makes of keys and values as Parquet files.
+func ParquetOutput[K, V, R any](row func(key K, value V) R) mapreduce.Output[K, V] {
+	return mapreduce.Output[K, V]{Suffix: ".parquet", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
+		return made[K, V, R]{NewParquetWriter[R](w), row}, nil
+	}}
+}
+
+// recordsTo is a writer of whole records.
+type recordsTo[R any] interface {
+	Write(record R) error
+	Close() error
+}
+
+// made writes records that are made of keys and values.
+type made[K, V, R any] struct {
+	to     recordsTo[R]
+	record func(K, V) R
+}
+
+func (m made[K, V, R]) Write(key K, value V) error { return m.to.Write(m.record(key, value)) }
+func (m made[K, V, R]) Close() error               { return m.to.Close() }
