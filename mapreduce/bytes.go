@@ -26,6 +26,14 @@ type Bytes struct {
 	Reduce func(t *Task, key []byte, values *Values, out *Writer) error
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key []byte, n int) int
+	// Compare is the order of keys: as byte strings when nil. It must be an order: a
+	// task that finds it is none fails. Keys are compared from many goroutines.
+	Compare func(a, b []byte) int
+	// Group gives 0 for keys that are one group of Reduce, and else what Compare
+	// gives: it looks at less of the keys. So values come sorted by what it leaves
+	// out (secondary sort). When nil, only equal byte strings are a group, whatever
+	// Compare says. With Group, and more than one reducer, Partition must be set.
+	Group func(a, b []byte) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[[]byte, []byte]
 }
@@ -93,6 +101,8 @@ func (j Bytes) check() error {
 		return errors.New("the job has no Map")
 	case j.Reduce == nil:
 		return errors.New("the job has no Reduce")
+	case j.Group != nil && j.Partition == nil && j.Reducers != 1:
+		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or use 1 reducer")
 	case j.Reducers < 0:
 		return fmt.Errorf("%d reducers: use 0 for the default, or more", j.Reducers)
 	}

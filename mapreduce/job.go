@@ -33,6 +33,11 @@ type Job[K1, V1, K2, V2, K3, V3 any] struct {
 	ValueCodec Codec[V2]
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key K2, n int) int
+	// Compare and Group are as those of Bytes; the key that Reduce gets is the
+	// first of its group. Both keys are decoded for each comparison: where that is
+	// too slow, use Bytes, or a KeyCodec whose bytes are in the order. With a Compare
+	// the KeyCodec need not be ordered.
+	Compare, Group func(a, b K2) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[K3, V3]
 }
@@ -93,15 +98,26 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 		b.Combine = j.combineBytes()
 	}
 	if j.Partition != nil {
-		b.Partition = func(key []byte, n int) int {
-			k, err := j.KeyCodec.Decode(key)
-			if err != nil {
-				panic(fmt.Errorf("mapreduce: the key's codec can't read what it wrote: %w", err))
-			}
-			return j.Partition(k, n)
-		}
+		b.Partition = func(key []byte, n int) int { return j.Partition(j.key(key), n) }
 	}
+	b.Compare, b.Group = j.comparing(j.Compare), j.comparing(j.Group)
 	return b, nil
+}
+
+// key decodes what the key's codec wrote.
+func (j *Job[K1, V1, K2, V2, K3, V3]) key(b []byte) K2 {
+	k, err := j.KeyCodec.Decode(b)
+	if err != nil {
+		panic(fmt.Errorf("mapreduce: the key's codec can't read what it wrote: %w", err))
+	}
+	return k
+}
+
+func (j *Job[K1, V1, K2, V2, K3, V3]) comparing(compare func(a, b K2) int) func(a, b []byte) int {
+	if compare == nil {
+		return nil
+	}
+	return func(a, b []byte) int { return compare(j.key(a), j.key(b)) }
 }
 
 func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
@@ -124,9 +140,9 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 	if j.ValueCodec.Append == nil {
 		j.ValueCodec = CodecOf[V2]()
 	}
-	if !j.KeyCodec.Ordered {
+	if !j.KeyCodec.Ordered && j.Compare == nil {
 		var key K2
-		return fmt.Errorf("keys of type %T have no bytes that keep their order: use a string, a byte slice or a number, or set KeyCodec", key)
+		return fmt.Errorf("keys of type %T have no bytes that keep their order: use a string, a byte slice or a number, or set KeyCodec or Compare", key)
 	}
 	return nil
 }

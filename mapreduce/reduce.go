@@ -20,10 +20,30 @@ type Values struct {
 	pending bool   // the pair at hand is the first of the next group
 	more    bool   // m has not ended
 	err     error
-	read    int64 // pairs, over all groups
+	read    int64                 // pairs, over all groups
+	compare func(a, b []byte) int // of groups; nil: equal byte strings
 }
 
-func newValues(m *sorting.Merge) *Values { return &Values{m: m, more: true, over: true} }
+func newValues(m *sorting.Merge, group func(a, b []byte) int) *Values {
+	return &Values{m: m, more: true, over: true, compare: group}
+}
+
+// Key is the key of the value that Next returned last, valid as long as that. With
+// a Group the keys of a group differ.
+func (v *Values) Key() []byte { return v.m.Key() }
+
+// same says whether the pair at hand is of the group. Groups out of order would
+// come in pieces, so they are an error.
+func (v *Values) same() bool {
+	if v.compare == nil {
+		return bytes.Equal(v.m.Key(), v.key)
+	}
+	c := v.compare(v.m.Key(), v.key)
+	if c < 0 {
+		v.err = fmt.Errorf("the job's Group puts key %q before %q, which came first in the order of Compare: Group must follow that order and only look at less of the keys", shorten(v.m.Key()), shorten(v.key))
+	}
+	return c == 0
+}
 
 // Next returns the next value, and false after the last. The value is valid until
 // the next call.
@@ -37,7 +57,7 @@ func (v *Values) Next() ([]byte, bool) {
 	case !v.advance():
 		v.over = true
 		return nil, false
-	case !bytes.Equal(v.m.Key(), v.key):
+	case !v.same():
 		v.over, v.pending = true, true
 		return nil, false
 	}
@@ -75,7 +95,7 @@ func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
 // reduceProgram is a reduce task.
 func (j Bytes) reduceProgram(out job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) (err error) {
-		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: j.sortMemory(n), Fold: j.Combine})
+		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: j.sortMemory(n), Fold: j.Combine, Compare: j.Compare})
 		defer func() { err = errors.Join(err, s.Close()) }()
 		if err := gather(ctx, n, s); err != nil {
 			return err
@@ -132,7 +152,7 @@ func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
 }
 
 func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
-	v := newValues(m)
+	v := newValues(m, j.Group)
 	groups := int64(0)
 	for {
 		key, ok := v.group()
