@@ -1,9 +1,7 @@
 package mapreduce
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -41,7 +39,7 @@ type Bytes struct {
 // Settings are what all forms of a job can set. Zero values are the defaults.
 type Settings struct {
 	// Reducers is the number of reduce tasks: half as many as there are map tasks,
-	// and at most ReducersMax, when 0.
+	// and at most ReducersMax, when 0; none when MapOnly.
 	Reducers int
 	// SlowStart is the share of map tasks after which reducers start to gather:
 	// SlowStartDefault when 0; a negative one waits for all.
@@ -71,40 +69,5 @@ func (j Bytes) build(g *job.Graph, args []string) error {
 	if len(args) < 2 {
 		return errors.New("give one or more inputs (files, folders, patterns) and the output folder: INPUT... OUTPUT")
 	}
-	if err := j.check(); err != nil {
-		return err
-	}
-	tasks, err := g.Files(job.Files{Patterns: args[:len(args)-1], SplitBytes: j.SplitBytes})
-	if err != nil {
-		return err
-	}
-	out := g.Output(args[len(args)-1])
-	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
-	mapper := g.Stage("map", len(tasks), j.mapProgram).Read(tasks).Memory(j.Memory)
-	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Shuffles()
-	if j.MapSlots != "" {
-		mapper.Kind(kind(j.MapSlots))
-	}
-	if j.ReduceSlots != "" {
-		reducer.Kind(kind(j.ReduceSlots))
-	}
-	g.AllToAll(mapper.Out(port), reducer.In(port), job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)})
-	return nil
-}
-
-// port is the name of both ends of the shuffle.
-const port = "pairs"
-
-func (j Bytes) check() error {
-	switch {
-	case j.Map == nil:
-		return errors.New("the job has no Map")
-	case j.Reduce == nil:
-		return errors.New("the job has no Reduce")
-	case j.Group != nil && j.Partition == nil && j.Reducers != 1:
-		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or use 1 reducer")
-	case j.Reducers < 0:
-		return fmt.Errorf("%d reducers: use 0 for the default, or more", j.Reducers)
-	}
-	return nil
+	return j.Add(g, args[len(args)-1], Source{Patterns: args[:len(args)-1]})
 }

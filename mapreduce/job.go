@@ -88,12 +88,41 @@ func (j Job[K1, V1, K2, V2, K3, V3]) Definition() job.Definition {
 	return d
 }
 
+// Add adds the job to a graph, as Bytes.Add does. MapOf makes
+// the Map of a source that is mapped otherwise than the job's.
+func (j Job[K1, V1, K2, V2, K3, V3]) Add(g *job.Graph, out string, sources ...Source) error {
+	b, err := j.bytes()
+	if err != nil {
+		return err
+	}
+	return b.Add(g, out, sources...)
+}
+
+// MapOf makes the Map of a Source of the job out of a typed one that reads input
+// of its own. A job whose sources all have one still needs a Map, for the rest.
+func (j Job[K1, V1, K2, V2, K3, V3]) MapOf(input Format[K1, V1], m func(t *Task, key K1, value V1, emit func(K2, V2)) error) func(*Task, *Emitter) error {
+	j.Map = m
+	if input != nil {
+		j.Input = input
+	}
+	err := j.defaults()
+	return func(t *Task, e *Emitter) error {
+		if err != nil {
+			return err
+		}
+		return j.mapBytes(t, e)
+	}
+}
+
 // bytes makes the fast form of the job.
 func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 	if err := j.defaults(); err != nil {
 		return Bytes{}, err
 	}
-	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Reduce: j.reduceBytes(), Output: bytesOutput(j.Output)}
+	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Output: bytesOutput(j.Output)}
+	if j.Reduce != nil {
+		b.Reduce = j.reduceBytes()
+	}
 	if j.Combine != nil {
 		b.Combine = j.combineBytes()
 	}
@@ -121,8 +150,8 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) comparing(compare func(a, b K2) int) func(
 }
 
 func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
-	if j.Map == nil || j.Reduce == nil {
-		return errors.New("the job has no Map or no Reduce")
+	if j.Map == nil {
+		return errors.New("the job has no Map")
 	}
 	if j.Input == nil {
 		switch in := any(&j.Input).(type) {
@@ -140,6 +169,9 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 	if j.ValueCodec.Append == nil {
 		j.ValueCodec = CodecOf[V2]()
 	}
+	if j.Reducers == MapOnly {
+		return j.sameTypes()
+	}
 	if !j.KeyCodec.Ordered && j.Compare == nil {
 		var key K2
 		return fmt.Errorf("keys of type %T have no bytes that keep their order: use a string, a byte slice or a number, or set KeyCodec or Compare", key)
@@ -147,11 +179,28 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 	return nil
 }
 
+// sameTypes says whether a map-only job writes what its Map emits.
+func (j *Job[K1, V1, K2, V2, K3, V3]) sameTypes() error {
+	if _, ok := any(j.Output).(Output[K2, V2]); !ok {
+		return errors.New("the job is MapOnly, and its output's types (the last two) are not those that Map emits: make them the same")
+	}
+	return nil
+}
+
 func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 	var key, value []byte
-	emit := func(k K2, v V2) {
-		key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
-		out.Pair(key, value)
+	var emit func(K2, V2)
+	if out.direct != nil {
+		write := typedEmit[K2, V2](out.direct)
+		emit = func(k K2, v V2) {
+			write(k, v)
+			out.err = out.direct.err
+		}
+	} else {
+		emit = func(k K2, v V2) {
+			key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
+			out.Pair(key, value)
+		}
 	}
 	return j.Input(t, func(k K1, v V1) error {
 		if err := j.Map(t, k, v, emit); err != nil {

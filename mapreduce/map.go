@@ -40,7 +40,8 @@ type Emitter struct {
 	bytes     int64
 	sent      int64
 	over      bool
-	err       error // the first; nothing is taken after it
+	direct    *Writer // of a map-only job: pairs go there
+	err       error   // the first; nothing is taken after it
 }
 
 func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
@@ -78,6 +79,11 @@ func (e *Emitter) Pair(key, value []byte) {
 		panic(errOver)
 	}
 	if e.err != nil {
+		return
+	}
+	if e.direct != nil {
+		e.direct.Pair(key, value)
+		e.err = e.direct.err
 		return
 	}
 	e.records++
@@ -163,14 +169,17 @@ func (e *Emitter) close() error {
 }
 
 // mapProgram is a map task.
-func (j Bytes) mapProgram(ctx context.Context, n *job.Node) error {
+func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapper mapFunc) error {
+	if j.Reducers == MapOnly {
+		return j.mapOnly(ctx, n, out, mapper)
+	}
 	e, err := j.newEmitter(ctx, n)
 	if err != nil {
 		return err
 	}
 	n.Executing()
 	t := &Task{ctx: ctx, n: n}
-	err = j.Map(t, e)
+	err = mapper(t, e)
 	if e.err != nil {
 		err = e.err // what the map made of it matters less
 	}

@@ -1,0 +1,97 @@
+package mapreduce
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// Source is an input of a job with a mapper of its own.
+type Source struct {
+	// Patterns are files, folders and patterns of stored files.
+	Patterns []string
+	// Map reads this source; the job's own when nil.
+	Map func(t *Task, emit *Emitter) error
+	// WholeSuffixes end the names of files that are never split.
+	WholeSuffixes []string
+}
+
+// MapOnly as the number of Reducers leaves out the reduce: what a map task emits
+// is its output, unsorted, in a file of its own.
+const MapOnly = -1
+
+// port is the name of both ends of the shuffle.
+const port = "pairs"
+
+// Add adds the job to a graph, for jobs with arguments of their own: Definition
+// is Add with all arguments but the last as one source. out is the output folder.
+// A graph takes one such job.
+func (j Bytes) Add(g *job.Graph, out string, sources ...Source) error {
+	if err := j.check(sources); err != nil {
+		return err
+	}
+	var tasks []job.Task
+	maps := make([]mapFunc, 0, len(sources)) // by task
+	for i, s := range sources {
+		files, err := g.Files(job.Files{Patterns: s.Patterns, SplitBytes: j.SplitBytes, WholeSuffixes: s.WholeSuffixes})
+		if err != nil {
+			return fmt.Errorf("source %d: %w", i+1, err)
+		}
+		tasks = append(tasks, files...)
+		for range files {
+			if s.Map == nil {
+				s.Map = j.Map
+			}
+			maps = append(maps, s.Map)
+		}
+	}
+	j.stages(g, g.Output(out), tasks, func(task int) mapFunc { return maps[task] })
+	return nil
+}
+
+type mapFunc func(t *Task, emit *Emitter) error
+
+// stages makes the graph.
+func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func(task int) mapFunc) {
+	program := func(ctx context.Context, n *job.Node) error {
+		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
+	}
+	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory)
+	if j.MapSlots != "" {
+		mapper.Kind(kind(j.MapSlots))
+	}
+	if j.Reducers == MapOnly {
+		return
+	}
+	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Shuffles()
+	if j.ReduceSlots != "" {
+		reducer.Kind(kind(j.ReduceSlots))
+	}
+	g.AllToAll(mapper.Out(port), reducer.In(port), job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)})
+}
+
+func (j Bytes) check(sources []Source) error {
+	if len(sources) == 0 {
+		return errors.New("the job has no source: name at least one input")
+	}
+	for i, s := range sources {
+		if j.Map == nil && s.Map == nil {
+			return fmt.Errorf("the job has no Map, nor has its source %d", i+1)
+		}
+	}
+	switch {
+	case j.Reducers < MapOnly:
+		return fmt.Errorf("%d reducers: use 0 for the default, MapOnly for none, or more", j.Reducers)
+	case j.Reducers == MapOnly && (j.Reduce != nil || j.Combine != nil || j.Compare != nil || j.Group != nil || j.Partition != nil):
+		return errors.New("the job is MapOnly: it can't have a Reduce, Combine, Compare, Group or Partition")
+	case j.Reducers != MapOnly && j.Reduce == nil:
+		return errors.New("the job has no Reduce: set one, or MapOnly as the number of Reducers")
+	case j.Group != nil && j.Partition == nil && j.Reducers != 1:
+		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or use 1 reducer")
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package mapreduce_test
+
+import (
+	"iter"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
+)
+
+// join joins two inputs on their first word, each with a mapper of its own.
+func join() job.Definition {
+	type lines = mapreduce.TextJob[string, string]
+	tagged := func(tag string) func(*mapreduce.Task, int64, string, func(string, string)) error {
+		return func(t *mapreduce.Task, _ int64, line string, emit func(string, string)) error {
+			key, rest, _ := strings.Cut(line, " ")
+			emit(key, tag+rest)
+			return nil
+		}
+	}
+	j := lines{
+		Map: tagged("L"), Settings: mapreduce.Settings{Reducers: 2},
+		Reduce: func(t *mapreduce.Task, key string, values iter.Seq[string], emit func(string, string)) error {
+			var left, right string
+			for v := range values {
+				if v[0] == 'L' {
+					left = v[1:]
+				} else {
+					right = v[1:]
+				}
+			}
+			emit(key, left+"-"+right)
+			return nil
+		},
+	}
+	return job.Definition{Name: "join", Build: func(g *job.Graph, args []string) error {
+		return j.Add(g, args[2], mapreduce.Source{Patterns: args[:1]},
+			mapreduce.Source{Patterns: args[1:2], Map: j.MapOf(nil, tagged("R"))})
+	}}
+}
+
+func TestSourcesWithMappersOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/left", []byte("a one\nb two\n"), 0o666)
+	os.WriteFile(dir+"/right", []byte("b zwei\na eins"), 0o666)
+	if _, err := jobtest.Run(t.Context(), join(), []string{dir + "/left", dir + "/right", dir + "/out"}, jobtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := parts(t, dir+"/out"); got["a"] != "one-eins" || got["b"] != "two-zwei" || len(got) != 2 {
+		t.Errorf("joined: %v", got)
+	}
+}
+
+func TestMapOnly(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/in", []byte("z b\na"), 0o666)
+	j := wordCount(false, mapreduce.Settings{Reducers: mapreduce.MapOnly})
+	args := []string{dir + "/in", dir + "/out"}
+	if _, err := jobtest.Run(t.Context(), j.Definition(), args, jobtest.Options{}); err == nil || !strings.Contains(err.Error(), "MapOnly") {
+		t.Errorf("a map-only job with a Reduce: %v", err)
+	}
+	j.Reduce = nil
+	result, err := jobtest.Run(t.Context(), j.Definition(), args, jobtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(dir + "/out/part-m-00000"); string(got) != "z\t1\nb\t1\na\t1\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if n := result.Counters[mapreduce.MapOutputRecords]; n != 3 {
+		t.Errorf("%d records counted, want 3", n)
+	}
+	j.Output = mapreduce.Output[string, int64]{Open: openListing}
+	if _, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out2"}, jobtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(dir + "/out2/part-m-00000"); string(got) != "[(z 1)(b 1)(a 1)3]" {
+		t.Errorf("in a format: %q, %v", got, err)
+	}
+}

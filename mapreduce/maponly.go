@@ -1,0 +1,37 @@
+package mapreduce
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// MapPartName is the name of the output file of a map task of a map-only job,
+// before its format's suffix.
+func MapPartName(task int) string { return fmt.Sprintf("part-m-%05d", task) }
+
+// mapOnly is a map task of a map-only job: what it emits is written as it comes.
+func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper mapFunc) error {
+	f, err := n.Create(ctx, out, MapPartName(n.Info().Index)+j.Output.Suffix)
+	if err != nil {
+		return err
+	}
+	w, err := newWriter(f, j.Output)
+	if err != nil {
+		return err
+	}
+	n.Executing()
+	t, e := &Task{ctx: ctx, n: n}, &Emitter{ctx: ctx, direct: w}
+	err = mapper(t, e)
+	e.over = true
+	if e.Err() != nil {
+		err = e.Err()
+	}
+	if err != nil {
+		return err
+	}
+	t.countInput()
+	n.Count(MapOutputRecords, w.records)
+	return w.close()
+}
