@@ -1,5 +1,6 @@
-// Package mapreduce is MapReduce on the DAG API: a map over stored input, hash
-// partitions, keys sorted for each reducer, and a reduce that writes text.
+// Package mapreduce is MapReduce on the DAG API: a map over stored input,
+// partitions by hash or by a function, keys sorted for each reducer, and a reduce
+// that writes text or any Output.
 //
 //	var wordCount = mapreduce.TextJob[string, int64]{
 //		Name: "wordcount",
@@ -28,7 +29,11 @@
 // How it runs: a map task folds equal keys in a table where there is a combiner,
 // and sends its pairs by hash of the key. A reduce task gathers them, sorts within
 // its memory, with sorted runs on disk beyond that, and calls Reduce key by key.
-// Nothing is said about the order of a key's values. Limits: a key or value is
+// Nothing is said about the order of a key's values, except that with Compare and
+// Group they come in the order of the whole key (secondary sort). A combiner folds
+// only values of equal byte strings, whatever Compare and Group say. Add puts a
+// job into a graph, with a mapper for each of its sources; MapOnly leaves out the
+// reduce. Limits: a key or value is
 // below 1 GiB, a combined one too; the keys of one reducer fit on
 // its disk.
 package mapreduce
