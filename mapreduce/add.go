@@ -56,7 +56,16 @@ type mapFunc func(t *Task, emit *Emitter) error
 
 // stages makes the graph.
 func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func(task int) mapFunc) {
+	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	ranged := j.TotalOrder && reducers > 1
 	program := func(ctx context.Context, n *job.Node) error {
+		j := j
+		if ranged {
+			var err error
+			if j.Partition, err = rangePartition(ctx, n, j.keyOrder()); err != nil {
+				return err
+			}
+		}
 		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
 	}
 	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory)
@@ -66,7 +75,9 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if j.Reducers == MapOnly {
 		return
 	}
-	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	if ranged {
+		j.sampled(g, mapper, tasks, reducers, mapOf)
+	}
 	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Shuffles()
 	if j.ReduceSlots != "" {
 		reducer.Kind(kind(j.ReduceSlots))
@@ -90,8 +101,10 @@ func (j Bytes) check(sources []Source) error {
 		return errors.New("the job is MapOnly: it can't have a Reduce, Combine, Compare, Group or Partition")
 	case j.Reducers != MapOnly && j.Reduce == nil:
 		return errors.New("the job has no Reduce: set one, or MapOnly as the number of Reducers")
-	case j.Group != nil && j.Partition == nil && j.Reducers != 1:
-		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or use 1 reducer")
+	case j.TotalOrder && (j.Reducers == MapOnly || j.Partition != nil):
+		return errors.New("the job is to be in total order: it can't be MapOnly, and TotalOrder is its Partition")
+	case j.Group != nil && j.Partition == nil && j.Reducers != 1 && !j.TotalOrder:
+		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or TotalOrder, or use 1 reducer")
 	}
 	return nil
 }

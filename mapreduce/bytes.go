@@ -41,6 +41,11 @@ type Settings struct {
 	// Reducers is the number of reduce tasks: half as many as there are map tasks,
 	// and at most ReducersMax, when 0; none when MapOnly.
 	Reducers int
+	// TotalOrder gives each reducer a range of keys, so that the output files one
+	// after the other are in order. The ranges are found by a sample of the input:
+	// mappers run over some of it beforehand, and must do nothing else than emit. One
+	// key goes to one reducer, however frequent it is.
+	TotalOrder bool
 	// SlowStart is the share of map tasks after which reducers start to gather:
 	// SlowStartDefault when 0; a negative one waits for all.
 	SlowStart float64

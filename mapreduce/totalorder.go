@@ -1,0 +1,228 @@
+package mapreduce
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/text"
+)
+
+// A job in total order has two stages more. The sample stage runs the job's
+// mappers over small ranges, spread over the whole input, and keeps some of the
+// keys. The boundaries stage, one node, picks the keys at which ranges of about
+// equal numbers of pairs begin; each map task reads them. Both are deterministic,
+// so that a node that runs again finds the same boundaries.
+
+const (
+	// sampleRanges is how many ranges of the input are sampled, about.
+	sampleRanges = 64
+	// sampleRangeBytes is the most that is read of a range.
+	sampleRangeBytes = 64 << 10
+	// samplersMax is the most nodes that sample.
+	samplersMax = 8
+	// sampleKeysMax and sampleBytesMax bound the keys that one sampler keeps, and
+	// samplePairsMax those that it looks at: a compressed file is read from its
+	// beginning on, whatever its range.
+	sampleKeysMax  = 8192
+	sampleBytesMax = 8 << 20
+	samplePairsMax = 1 << 20
+
+	keysPort       = "keys"
+	boundariesPort = "boundaries"
+)
+
+// keyOrder is the order in which ranges of keys go to reducers. It looks at what
+// Group looks at, so that no group is cut.
+func (j Bytes) keyOrder() func(a, b []byte) int {
+	switch {
+	case j.Group != nil:
+		return j.Group
+	case j.Compare != nil:
+		return j.Compare
+	}
+	return bytes.Compare
+}
+
+// sampled adds the stages that find the boundaries, and connects them to the maps.
+func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reducers int, mapOf func(task int) mapFunc) {
+	ranges, of := sampleTasks(tasks)
+	sampler := g.Stage("sample", len(ranges), func(ctx context.Context, n *job.Node) error {
+		return sample(ctx, n, mapOf(of[n.Info().Index]))
+	}).Read(ranges).Memory(j.Memory)
+	boundaries := g.Stage("boundaries", 1, func(ctx context.Context, n *job.Node) error {
+		return pickBoundaries(ctx, n, reducers, j.keyOrder())
+	}).Memory(j.Memory)
+	g.AllToAll(sampler.Out(keysPort), boundaries.In(keysPort), job.Channel{Kind: job.File})
+	g.AllToAll(boundaries.Out(boundariesPort), mapper.In(boundariesPort), job.Channel{Kind: job.File})
+}
+
+// sampleTasks picks the ranges to be sampled: evenly spread tasks, and of each
+// task ranges that are evenly spread over its splits. of[i] is the task, and so
+// the mapper, of sampler i.
+func sampleTasks(tasks []job.Task) (ranges []job.Task, of []int) {
+	n := min(len(tasks), samplersMax)
+	for i := range n {
+		at := i * len(tasks) / n
+		ranges, of = append(ranges, spread(tasks[at], max(sampleRanges/n, 1))), append(of, at)
+	}
+	return ranges, of
+}
+
+// spread cuts a task down to about n short ranges.
+func spread(t job.Task, n int) job.Task {
+	var out job.Task
+	step := max(len(t)/n, 1)
+	each := max(n/max(len(t), 1), 1)
+	for i := 0; i < len(t); i += step {
+		s := t[i]
+		if text.IsCompressed(s.Path) || s.Length <= sampleRangeBytes {
+			out = append(out, s)
+			continue
+		}
+		for k := range each {
+			r := s
+			r.Offset = s.Offset + int64(k)*(s.Length/int64(each))
+			r.Length = min(sampleRangeBytes, s.Length/int64(each))
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// errEnough ends a mapper that samples.
+var errEnough = errors.New("mapreduce: enough keys were sampled")
+
+// keySample keeps some of the keys it is given, each with the same chance.
+type keySample struct {
+	seen  int
+	bytes int
+	keys  [][]byte
+	rng   *rand.Rand
+}
+
+// Write takes a pair's key.
+func (s *keySample) Write(key, _ []byte) error {
+	if s.seen++; s.seen > samplePairsMax {
+		return errEnough
+	}
+	if len(s.keys) < sampleKeysMax && s.bytes+len(key) <= sampleBytesMax {
+		s.keys, s.bytes = append(s.keys, bytes.Clone(key)), s.bytes+len(key)
+		return nil
+	}
+	if at := s.rng.IntN(s.seen); at < len(s.keys) && s.bytes-len(s.keys[at])+len(key) <= sampleBytesMax {
+		s.bytes += len(key) - len(s.keys[at])
+		s.keys[at] = append(s.keys[at][:0], key...)
+	}
+	return nil
+}
+
+// Close implements RecordWriter.
+func (s *keySample) Close() error { return nil }
+
+// sample is a node of the sample stage.
+func sample(ctx context.Context, n *job.Node, mapper mapFunc) error {
+	s := &keySample{rng: rand.New(rand.NewPCG(1, uint64(n.Info().Index)))}
+	e := &Emitter{ctx: ctx, direct: &Writer{format: s}}
+	err := mapper(&Task{ctx: ctx, n: n}, e)
+	e.over = true
+	if e.err != nil {
+		err = e.err
+	}
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	return sendKeys(ctx, n, keysPort, s.keys)
+}
+
+// sendKeys sends keys to every partition of an output.
+func sendKeys(ctx context.Context, n *job.Node, port string, keys [][]byte) error {
+	out, err := n.Output(port)
+	if err != nil {
+		return err
+	}
+	for p := range out.Partitions() {
+		b := &job.Batch{}
+		for _, k := range keys {
+			b.Data = append(b.Data, k...)
+			b.Seal()
+		}
+		if err := out.WriteBatch(ctx, p, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiveKeys reads all records of an input.
+func receiveKeys(ctx context.Context, n *job.Node, port string) ([][]byte, error) {
+	in, err := n.Input(port)
+	if err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for {
+		b, err := in.Next(ctx)
+		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
+			return keys, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for k := range b.All() {
+			keys = append(keys, bytes.Clone(k))
+		}
+	}
+}
+
+// pickBoundaries is the node of the boundaries stage.
+func pickBoundaries(ctx context.Context, n *job.Node, reducers int, order func(a, b []byte) int) error {
+	keys, err := receiveKeys(ctx, n, keysPort)
+	if err != nil {
+		return err
+	}
+	return sendKeys(ctx, n, boundariesPort, boundaries(keys, reducers, order))
+}
+
+// boundaries picks the first keys of all ranges but the first. There are fewer
+// when one key is so frequent that it fills several ranges.
+func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int) [][]byte {
+	// Keys that are equal in this order may differ in bytes: the bytes decide, so
+	// that the outcome does not depend on the order in which samples came.
+	slices.SortFunc(keys, func(a, b []byte) int { return cmp.Or(order(a, b), bytes.Compare(a, b)) })
+	var first [][]byte
+	for i := 1; i < ranges && len(keys) > 0; i++ {
+		k := keys[i*len(keys)/ranges]
+		if len(first) == 0 || order(first[len(first)-1], k) < 0 {
+			first = append(first, k)
+		}
+	}
+	return first
+}
+
+// rangePartition reads the boundaries and returns the partition function that
+// goes by them.
+func rangePartition(ctx context.Context, n *job.Node, order func(a, b []byte) int) (func(key []byte, n int) int, error) {
+	first, err := receiveKeys(ctx, n, boundariesPort)
+	if err != nil {
+		return nil, err
+	}
+	for i := 1; i < len(first); i++ {
+		if order(first[i-1], first[i]) >= 0 {
+			return nil, fmt.Errorf("the boundaries %q and %q are not in order: Compare and Group must be orders, the same in every process", shorten(first[i-1]), shorten(first[i]))
+		}
+	}
+	return func(key []byte, _ int) int {
+		after, found := slices.BinarySearchFunc(first, key, order)
+		if found {
+			after++ // a boundary is the first key of its range
+		}
+		return after
+	}, nil
+}
