@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,4 +119,52 @@ func TestGangWaitsWhole(t *testing.T) {
 	}
 	c.addLauncher()
 	j.succeeds()
+}
+
+// Every MapReduce example on real processes; what they compute is held against
+// oracles in their own folders.
+func TestExamplesOnACluster(t *testing.T) {
+	c := startCluster(t, options{launchers: 2, slots: 2})
+	records := ""
+	for i := range 5000 {
+		records += fmt.Sprintf("%010d%088d\r\n", i*7919%5003, i)
+	}
+	for _, e := range []struct {
+		args  []string // the last is the output
+		files map[string]string
+		want  string // a part of the output's text, or of what is printed
+	}{
+		{[]string{"invertedindex", "docs", "index"}, map[string]string{"docs": "a\toak elm\nb\toak\n"}, "oak\ta:1,b:1"},
+		{[]string{"pagerank", "links", "ranks"}, map[string]string{"links": "a\tb\nb\ta\n"}, "a\t1\tb"},
+		{[]string{"terasort", "--validate", "records", "sorted"}, map[string]string{"records": records}, "valid: 5000 records"},
+		{[]string{"join", "customers", "orders", "joined"}, map[string]string{"customers": "1,Daphne\n", "orders": "o1,1\n"}, "o1\tDaphne"},
+		{[]string{"secondarysort", "--days", "1", "weather", "hot"}, map[string]string{"weather": "oslo,jan,-4\noslo,jul,17\n"}, "oslo\tjul 17"},
+	} {
+		t.Run(e.args[0], func(t *testing.T) {
+			args := slices.Clone(e.args)
+			for name, text := range e.files {
+				args[slices.Index(args, name)] = c.write(name, text)
+			}
+			out := c.path(args[len(args)-1])
+			args[len(args)-1] = out
+			printed, err := c.example(args[0], args[1:]...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, printed)
+			}
+			parts, _ := filepath.Glob(out + "/part-*")
+			for _, p := range parts {
+				b, err := os.ReadFile(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				printed += string(b)
+			}
+			if !strings.Contains(printed, e.want) {
+				t.Errorf("no %q in\n%s", e.want, tail(printed, 2000))
+			}
+			if _, err := os.Stat(out + "/_SUCCESS"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
