@@ -7,6 +7,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,8 @@ func (p *smallest) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err er
 	}
 	for _, e := range r.Events {
 		if s, ok := e.(scheduler.SettingChanged); ok {
-			problems, _ := p.Check(s.Config).(scheduler.Problems)
+			var problems scheduler.Problems // none: the settings stand
+			errors.As(p.Check(s.Config), &problems)
 			d.Settings = append(d.Settings, scheduler.SettingsVerdict{Version: s.Version, Problems: problems})
 		}
 	}

@@ -73,7 +73,7 @@ func (c *contents) file(ctx context.Context, store storage.Store, path string) (
 	var record [recordBytes]byte
 	for at := int64(0); ; at += recordBytes {
 		switch _, err := io.ReadFull(r, record[:]); {
-		case err == io.EOF: //nolint:errorlint // only the bare one is the end: a failure may wrap it
+		case err == io.EOF: // only the bare one is the end: a failure may wrap it
 			return nil
 		case err != nil:
 			return fmt.Errorf("offset %d: %w", at, err)
