@@ -19,7 +19,7 @@ var channelSizes = []struct {
 }{
 	{"10b", 10, 20_000_000},
 	{"100b", 100, 5_000_000},
-	{"10kb", 10_000, 100_000},
+	{"10kb", 10_000, 200_000},
 }
 
 // channels measures a million records from one node to another, by kind of

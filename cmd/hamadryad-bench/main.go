@@ -39,7 +39,6 @@ var benchmarks = []benchmark{
 	{"wordcount-500mb", "the words of 500 MB, against a hand-written program (0.5 GB)", wordCount500},
 	{"sort-1gb", "100-byte records, against GNU sort (1 GB, and 5 GB while it runs)", sorts(gb)},
 	{"sort-5gb", "the same with 5 GB (5 GB, and 25 GB while it runs)", sorts(5 * gb)},
-	{"streaming-wordcount", "two awk commands, against a shell pipe (0.1 GB, and 2 GB while it runs)", streamingWordCount},
 	{"scaling-10mb", "a word count on 1 to 4 slots: time and memory (0.01 GB)", scaling(10 * mb)},
 	{"scaling-100mb", "the same with 100 MB (0.1 GB)", scaling(100 * mb)},
 	{"scaling-1gb", "the same with 1 GB (1 GB)", scaling(gb)},

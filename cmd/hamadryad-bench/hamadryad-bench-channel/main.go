@@ -96,6 +96,7 @@ func receive(size, records int) job.Program {
 				count++
 				bytes += len(record)
 			}
+			job.PutBatch(batch)
 		}
 		if count != records || bytes != records*size {
 			return fmt.Errorf("%d records of %d bytes in all came, and %d of %d each were sent", count, bytes, records, size)
