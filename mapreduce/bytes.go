@@ -55,6 +55,11 @@ type Settings struct {
 	Memory int64
 	// Codec compresses what travels from map to reduce.
 	Codec job.Codec
+	// Setup and TearDown, where set, run in every map and every reduce task, before
+	// its first and after its last record; TearDown only when all went well. An error
+	// fails the task. Tasks may share a process: what Setup makes for its task goes
+	// into Task.State. With TotalOrder they run for samples of the input too.
+	Setup, TearDown func(t *Task) error
 	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
 	MapSlots, ReduceSlots string
 }

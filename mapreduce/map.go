@@ -178,8 +178,10 @@ func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapp
 		return err
 	}
 	n.Executing()
-	t := &Task{ctx: ctx, n: n}
-	err = mapper(t, e)
+	t := j.newTask(ctx, n, out, 'm')
+	if err = t.begin(); err == nil {
+		err = mapper(t, e)
+	}
 	if e.err != nil {
 		err = e.err // what the map made of it matters less
 	}
@@ -197,5 +199,5 @@ func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapp
 		n.Count(CombineInputRecords, e.records)
 		n.Count(CombineOutputRecords, e.sent)
 	}
-	return nil
+	return t.finish()
 }

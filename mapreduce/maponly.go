@@ -22,8 +22,10 @@ func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper 
 		return err
 	}
 	n.Executing()
-	t, e := &Task{ctx: ctx, n: n}, &Emitter{ctx: ctx, direct: w}
-	err = mapper(t, e)
+	t, e := j.newTask(ctx, n, out, 'm'), &Emitter{ctx: ctx, direct: w}
+	if err = t.begin(); err == nil {
+		err = mapper(t, e)
+	}
 	e.over = true
 	if e.Err() != nil {
 		err = e.Err()
@@ -33,5 +35,8 @@ func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper 
 	}
 	t.countInput()
 	n.Count(MapOutputRecords, w.records)
-	return w.close()
+	if err := w.close(); err != nil {
+		return err
+	}
+	return t.finish()
 }

@@ -115,7 +115,7 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		if err != nil {
 			return err
 		}
-		return j.reduceAll(&Task{ctx: ctx, n: n}, m, w)
+		return j.reduceAll(j.newTask(ctx, n, out, 'r'), m, w)
 	}
 }
 
@@ -152,6 +152,9 @@ func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
 }
 
 func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
 	v := newValues(m, j.Group)
 	groups := int64(0)
 	for {
@@ -176,5 +179,8 @@ func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
 	t.n.Count(ReduceInputGroups, groups)
 	t.n.Count(ReduceInputRecords, v.read)
 	t.n.Count(ReduceOutputRecords, w.records)
-	return w.close()
+	if err := w.close(); err != nil {
+		return err
+	}
+	return t.finish()
 }

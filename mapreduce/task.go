@@ -33,6 +33,16 @@ type Task struct {
 	n    *job.Node
 	read *text.Reader
 	in   inputCounts
+
+	// State is the task's own: what Setup leaves for Map, Reduce and TearDown.
+	State any
+
+	job    *Bytes
+	out    job.Folder
+	letter byte // m or r
+	// sampling says that a mapper runs only to find keys: nothing else that it does
+	// may be seen.
+	sampling bool
 }
 
 type inputCounts struct{ records, bytes int64 }
@@ -44,7 +54,11 @@ func (t *Task) Context() context.Context { return t.ctx }
 func (t *Task) Node() *job.Node { return t.n }
 
 // Count adds to a counter of the job.
-func (t *Task) Count(name string, delta int64) { t.n.Count(name, delta) }
+func (t *Task) Count(name string, delta int64) {
+	if !t.sampling {
+		t.n.Count(name, delta)
+	}
+}
 
 // Blocks ranges over a map task's input in blocks of whole lines of one file,
 // with their ends; only a file's last line may have none. A block is valid until

@@ -54,7 +54,9 @@ func (j Bytes) keyOrder() func(a, b []byte) int {
 func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reducers int, mapOf func(task int) mapFunc) {
 	ranges, of := sampleTasks(tasks)
 	sampler := g.Stage("sample", len(ranges), func(ctx context.Context, n *job.Node) error {
-		return sample(ctx, n, mapOf(of[n.Info().Index]))
+		t := j.newTask(ctx, n, job.Folder{}, 'm')
+		t.sampling = true
+		return sample(t, mapOf(of[n.Info().Index]))
 	}).Read(ranges).Memory(j.Memory)
 	boundaries := g.Stage("boundaries", 1, func(ctx context.Context, n *job.Node) error {
 		return pickBoundaries(ctx, n, reducers, j.keyOrder())
@@ -127,15 +129,22 @@ func (s *keySample) Write(key, _ []byte) error {
 func (s *keySample) Close() error { return nil }
 
 // sample is a node of the sample stage.
-func sample(ctx context.Context, n *job.Node, mapper mapFunc) error {
+func sample(t *Task, mapper mapFunc) error {
+	ctx, n := t.ctx, t.n
 	s := &keySample{rng: rand.New(rand.NewPCG(1, uint64(n.Info().Index)))}
 	e := &Emitter{ctx: ctx, direct: &Writer{format: s}}
-	err := mapper(&Task{ctx: ctx, n: n}, e)
+	err := t.begin()
+	if err == nil {
+		err = mapper(t, e)
+	}
 	e.over = true
 	if e.err != nil {
 		err = e.err
 	}
 	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if err := t.finish(); err != nil {
 		return err
 	}
 	return sendKeys(ctx, n, keysPort, s.keys)
