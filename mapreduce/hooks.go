@@ -26,11 +26,10 @@ func (t *Task) begin() error {
 
 // finish runs after a task's work has succeeded.
 func (t *Task) finish() error {
-	if t.job.TearDown == nil {
-		return nil
+	if t.job.TearDown != nil {
+		if err := t.job.TearDown(t); err != nil {
+			return fmt.Errorf("TearDown: %w", err)
+		}
 	}
-	if err := t.job.TearDown(t); err != nil {
-		return fmt.Errorf("TearDown: %w", err)
-	}
-	return nil
+	return t.closeNamed()
 }

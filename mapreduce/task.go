@@ -40,6 +40,9 @@ type Task struct {
 	job    *Bytes
 	out    job.Folder
 	letter byte // m or r
+
+	named    map[string]*Writer
+	namedErr error // of one that is not in named
 	// sampling says that a mapper runs only to find keys: nothing else that it does
 	// may be seen.
 	sampling bool
