@@ -48,6 +48,9 @@ func (j Bytes) Add(g *job.Graph, out string, sources ...Source) error {
 			maps = append(maps, s.Map)
 		}
 	}
+	if err := j.planShared(g); err != nil {
+		return err
+	}
 	j.stages(g, g.Output(out), tasks, func(task int) mapFunc { return maps[task] })
 	return nil
 }

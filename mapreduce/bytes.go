@@ -34,6 +34,8 @@ type Bytes struct {
 	Group func(a, b []byte) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[[]byte, []byte]
+
+	shared map[string][]job.Split // of Settings.Shared, when the graph is made
 }
 
 // Settings are what all forms of a job can set. Zero values are the defaults.
@@ -60,6 +62,9 @@ type Settings struct {
 	// fails the task. Tasks may share a process: what Setup makes for its task goes
 	// into Task.State. With TotalOrder they run for samples of the input too.
 	Setup, TearDown func(t *Task) error
+	// Shared are patterns of stored files that every task can read whole, by a name
+	// of the author's for Task.Shared: the small side of a join.
+	Shared map[string][]string
 	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
 	MapSlots, ReduceSlots string
 }

@@ -3,6 +3,8 @@ package text
 import (
 	"bufio"
 	"compress/bzip2"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -70,6 +72,20 @@ func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 		return nil, d.damaged(err)
 	}
 	return d, nil
+}
+
+// Open opens the file of a split, which is a whole file, for readers of their own;
+// it is decompressed where its name says so.
+func Open(ctx context.Context, n *job.Node, split job.Split) (io.ReadCloser, error) {
+	file, err := n.Open(ctx, split)
+	if err != nil || !IsCompressed(split.Path) {
+		return file, err
+	}
+	plain, err := decompress(file, split)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", split.Path, err), file.Close())
+	}
+	return plain, nil
 }
 
 // counted counts what is taken from the file.

@@ -1,0 +1,61 @@
+package mapreduce
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/text"
+)
+
+// planShared finds the files of Settings.Shared, in the order of their paths.
+func (j *Bytes) planShared(g *job.Graph) error {
+	for _, name := range slices.Sorted(maps.Keys(j.Shared)) {
+		// Whole, and so no list of suffixes is asked for.
+		tasks, err := g.Files(job.Files{Patterns: j.Shared[name], Whole: true})
+		if err != nil {
+			return fmt.Errorf("shared files %q: %w", name, err)
+		}
+		if j.shared == nil {
+			j.shared = map[string][]job.Split{}
+		}
+		files := slices.Concat(tasks...)
+		slices.SortFunc(files, func(a, b job.Split) int { return cmp.Compare(a.Path, b.Path) })
+		j.shared[name] = files
+	}
+	return nil
+}
+
+// SharedFile is a stored file that every task can read.
+type SharedFile struct {
+	t     *Task
+	split job.Split
+}
+
+// Path is the file's.
+func (f SharedFile) Path() string { return f.split.Path }
+
+// Open opens the file from its beginning, decompressed where its name ends in one
+// of text.Compressed. It may be called again, for another pass. It fails when the
+// file changed since the job was submitted. The caller closes the reader.
+func (f SharedFile) Open() (io.ReadCloser, error) { return text.Open(f.t.ctx, f.t.n, f.split) }
+
+// Shared returns the files of that name in Settings.Shared, in the order of their
+// paths; an error when the job has no such name. Each task reads them for itself:
+// Setup is the place for it, with what it makes of them in State.
+func (t *Task) Shared(name string) ([]SharedFile, error) {
+	splits, ok := t.job.shared[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(t.job.shared))
+		return nil, fmt.Errorf("the job has no shared files %q, only [%s]: put the name into Settings.Shared", name, strings.Join(names, " "))
+	}
+	files := make([]SharedFile, len(splits))
+	for i, s := range splits {
+		files[i] = SharedFile{t, s}
+	}
+	return files, nil
+}
