@@ -98,6 +98,10 @@ func (j Bytes) check(sources []Source) error {
 		}
 	}
 	switch {
+	case j.SkipBad < 0:
+		return fmt.Errorf("SkipBad is %d: use 0 for none, or more", j.SkipBad)
+	case j.SkipBad > 0 && !j.typed:
+		return errors.New("SkipBad is for the typed Job: the Map of Bytes reads its records itself, and must skip the bad ones itself")
 	case j.Reducers < MapOnly:
 		return fmt.Errorf("%d reducers: use 0 for the default, MapOnly for none, or more", j.Reducers)
 	case j.Reducers == MapOnly && (j.Reduce != nil || j.Combine != nil || j.Compare != nil || j.Group != nil || j.Partition != nil):

@@ -36,6 +36,7 @@ type Bytes struct {
 	Output Output[[]byte, []byte]
 
 	shared map[string][]job.Split // of Settings.Shared, when the graph is made
+	typed  bool                   // made from a Job
 }
 
 // Settings are what all forms of a job can set. Zero values are the defaults.
@@ -65,6 +66,12 @@ type Settings struct {
 	// Shared are patterns of stored files that every task can read whole, by a name
 	// of the author's for Task.Shared: the small side of a join.
 	Shared map[string][]string
+	// SkipBad is how many records a map task of a Job may skip because Map gave an
+	// error for them or panicked. They are counted as SkippedRecords and saved as
+	// SkippedName says; the error of one more fails the task. What Map emits is held
+	// in memory until it returns, so nothing of a bad record gets out but what Map
+	// counted or wrote to named outputs. Not for Bytes, whose Map reads records itself.
+	SkipBad int64
 	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
 	MapSlots, ReduceSlots string
 }

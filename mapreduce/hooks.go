@@ -31,5 +31,8 @@ func (t *Task) finish() error {
 			return fmt.Errorf("TearDown: %w", err)
 		}
 	}
+	if err := t.closeSkipped(); err != nil {
+		return err
+	}
 	return t.closeNamed()
 }

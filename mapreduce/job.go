@@ -119,7 +119,7 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 	if err := j.defaults(); err != nil {
 		return Bytes{}, err
 	}
-	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Output: bytesOutput(j.Output)}
+	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Output: bytesOutput(j.Output), typed: true}
 	if j.Reduce != nil {
 		b.Reduce = j.reduceBytes()
 	}
@@ -201,6 +201,9 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 			key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
 			out.Pair(key, value)
 		}
+	}
+	if j.SkipBad > 0 {
+		return j.mapSkipping(t, out, emit)
 	}
 	return j.Input(t, func(k K1, v V1) error {
 		if err := j.Map(t, k, v, emit); err != nil {

@@ -23,6 +23,7 @@ const (
 	ReduceInputRecords   = "REDUCE_INPUT_RECORDS" // after the combiner
 	ReduceOutputRecords  = "REDUCE_OUTPUT_RECORDS"
 	SpilledRecords       = "SPILLED_RECORDS"
+	SkippedRecords       = "SKIPPED_RECORDS" // with Settings.SkipBad
 )
 
 func kind(name string) scheduler.SlotKind { return name }
@@ -41,6 +42,11 @@ type Task struct {
 	out    job.Folder
 	letter byte // m or r
 
+	at      int64                  // of the line at hand
+	where   func() (string, int64) // of the record at hand, where a format told
+	bad     *Writer                // of skipped records
+	skipped int64
+
 	named    map[string]*Writer
 	namedErr error // of one that is not in named
 	// sampling says that a mapper runs only to find keys: nothing else that it does
@@ -49,6 +55,10 @@ type Task struct {
 }
 
 type inputCounts struct{ records, bytes int64 }
+
+// Locate is for formats that don't read by Lines: position tells file and offset of
+// the record at hand, for the file of skipped records. Call it once a file.
+func (t *Task) Locate(position func() (path string, offset int64)) { t.where = position }
 
 // Context ends when the task is killed.
 func (t *Task) Context() context.Context { return t.ctx }
@@ -105,6 +115,7 @@ func (t *Task) Lines() iter.Seq2[Line, error] {
 			for len(block) > 0 {
 				end := lineEnd(block)
 				t.in.records++
+				t.at = at
 				if !yield(Line{at, text.Trim(block[:end])}, nil) {
 					return
 				}

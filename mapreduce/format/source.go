@@ -31,6 +31,7 @@ func (r *reading) end() int64 { return r.s.Offset + r.s.Length }
 func splits(t *mapreduce.Task, read func(r *reading) error) error {
 	for _, s := range t.Node().Task() {
 		r := &reading{t: t, s: s, at: s.Offset}
+		t.Locate(func() (string, int64) { return r.s.Path, r.at })
 		if text.IsCompressed(s.Path) {
 			return fmt.Errorf("read %s: only text input is decompressed: decompress the file first, or give it another name", s.Path)
 		}

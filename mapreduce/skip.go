@@ -1,0 +1,127 @@
+package mapreduce
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+)
+
+// SkippedName is the name of the file in the output folder that holds the records
+// that a map task skipped: one a line, its file, offset, error and text, with tabs
+// between; all but the offset are quoted as in Go (strconv.Unquote).
+func SkippedName(task int) string { return fmt.Sprintf("_skipped-m-%05d", task) }
+
+// mapSkipping is Input and Map with bad records skipped. What Map emits for a
+// record is held until Map has returned, so that nothing of a bad one gets out.
+func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, emit func(K2, V2)) error {
+	type pair struct {
+		k K2
+		v V2
+	}
+	var held []pair
+	mapping := false
+	hold := func(k K2, v V2) {
+		if !mapping {
+			panic(errOver)
+		}
+		held = append(held, pair{kept(k), kept(v)})
+	}
+	return j.Input(t, func(k K1, v V1) error {
+		mapping = true
+		err := t.guard(func() error { return j.Map(t, k, v, hold) })
+		mapping = false
+		if err != nil {
+			clear(held)
+			held = held[:0]
+			return t.skip(j.SkipBad, err, func() string { return recordText(k, v) })
+		}
+		for _, p := range held {
+			emit(p.k, p.v)
+		}
+		clear(held)
+		held = held[:0]
+		return out.Err()
+	})
+}
+
+// kept is v where its memory may be used again.
+func kept[T any](v T) T {
+	if b, ok := any(v).([]byte); ok {
+		return any(bytes.Clone(b)).(T)
+	}
+	return v
+}
+
+// recordText is the text of a record: a line's is the line.
+func recordText[K, V any](k K, v V) string {
+	switch v := any(v).(type) {
+	case string:
+		if _, line := any(k).(int64); line {
+			return v
+		}
+	case []byte:
+		if _, line := any(k).(int64); line {
+			return string(v)
+		}
+	}
+	b := append(appendText[K]()(nil, k), '\t')
+	return string(appendText[V]()(b, v))
+}
+
+// guard makes an error of a panic.
+func (t *Task) guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.n.Log().Warn("Map panicked", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// skip takes note of a bad record; beyond the bound it returns its error.
+func (t *Task) skip(bound int64, cause error, record func() string) error {
+	if t.ctx.Err() != nil {
+		return cause // the task was killed: nothing is wrong with the record
+	}
+	if t.skipped == bound {
+		return fmt.Errorf("%w (after %d bad records of this task were skipped, as many as SkipBad allows)", cause, bound)
+	}
+	t.skipped++
+	if t.sampling {
+		return nil
+	}
+	if t.bad == nil {
+		f, err := t.n.Create(t.ctx, t.out, SkippedName(t.n.Info().Index))
+		if err != nil {
+			return err
+		}
+		if t.bad, err = newWriter(f, Output[[]byte, []byte]{}); err != nil {
+			return err
+		}
+	}
+	path, offset := t.position()
+	t.bad.buf = fmt.Appendf(t.bad.buf, "%q\t%d\t%q\t%q\n", path, offset, cause.Error(), record())
+	t.bad.end()
+	return t.bad.err
+}
+
+// position is where the record at hand is; -1 where the job's Format doesn't tell.
+func (t *Task) position() (path string, offset int64) {
+	switch {
+	case t.where != nil:
+		return t.where()
+	case t.read != nil:
+		return t.read.Path(), t.at
+	}
+	return "", -1
+}
+
+// closeSkipped closes the file of bad records.
+func (t *Task) closeSkipped() error {
+	if t.bad == nil {
+		return nil
+	}
+	t.n.Count(SkippedRecords, t.skipped)
+	return t.bad.close()
+}
