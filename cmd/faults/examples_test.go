@@ -27,10 +27,17 @@ func TestWordCountIsThatOfCoreutils(t *testing.T) {
 	if out, err := c.example("wordcount", "--top", "10", src, c.path("out")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Hidden files are left out of a folder, and every file ends its last word.
+	// Hidden files are left out of a folder, compressed ones are decompressed, and
+	// every file ends its last word.
 	script := `export LC_ALL=C
-find "$1" -type f -not -path '*/.*' -not -path '*/_*' -print0 | sort -z | xargs -0 sed -s -e '$a\' |
-	tr -s '[:space:]' '\n' | grep -v '^$' -a | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/' | sort`
+packed='-name *.gz -o -name *.bz2 -o -name *.zst'
+set -f
+{
+	find "$1" -type f -not -path '*/.*' -not -path '*/_*' -not \( $packed \) -print0 | xargs -0 sed -s -e '$a\'
+	find "$1" -type f -not -path '*/.*' -not -path '*/_*' \( $packed \) | while read -r f; do
+		case $f in *.gz) gzip -dc "$f" ;; *.bz2) bzip2 -dc "$f" ;; *.zst) zstd -dcq "$f" ;; esac | sed -e '$a\'
+	done
+} | tr -s '[:space:]' '\n' | grep -v '^$' -a | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/' | sort`
 	want, err := exec.Command("sh", "-c", script, "sh", src).Output()
 	if err != nil {
 		t.Fatal(err)
