@@ -33,7 +33,7 @@
 // Group they come in the order of the whole key (secondary sort). A combiner folds
 // only values of equal byte strings, whatever Compare and Group say. Add puts a
 // job into a graph, with a mapper for each of its sources; MapOnly leaves out the
-// reduce. Limits: a key or value is
-// below 1 GiB, a combined one too; the keys of one reducer fit on
-// its disk.
+// reduce. Settings has the rest: hooks of a task, files shared by all tasks, a bound
+// of bad records to skip; Task.Named writes further outputs. Limits: a key or value
+// is below 1 GiB, a combined one too; the keys of one reducer fit on its disk.
 package mapreduce

@@ -19,7 +19,7 @@ func (t *Task) begin() error {
 		return nil
 	}
 	if err := t.job.Setup(t); err != nil {
-		return fmt.Errorf("Setup: %w", err)
+		return fmt.Errorf("the job's Setup: %w", err)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func (t *Task) begin() error {
 func (t *Task) finish() error {
 	if t.job.TearDown != nil {
 		if err := t.job.TearDown(t); err != nil {
-			return fmt.Errorf("TearDown: %w", err)
+			return fmt.Errorf("the job's TearDown: %w", err)
 		}
 	}
 	if err := t.closeSkipped(); err != nil {

@@ -190,7 +190,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) sameTypes() error {
 func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 	var key, value []byte
 	var emit func(K2, V2)
-	if out.direct != nil {
+	if out.direct != nil && !t.sampling { // a sample is of the bytes that are sorted
 		write := typedEmit[K2, V2](out.direct)
 		emit = func(k K2, v V2) {
 			write(k, v)

@@ -101,7 +101,8 @@ func checkNamed(name string) error {
 		return errors.New("a name begins with a letter or a digit: readers pass over files that begin otherwise")
 	}
 	for _, c := range []byte(name) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-') {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
 			return errors.New("a name has only letters (a to z), digits, dots, underscores and hyphens")
 		}
 	}
