@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/worker/proctree"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 // folder is a launcher's data folder, held by a lock.

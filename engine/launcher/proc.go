@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
-	"github.com/hamadryad/hamadryad/engine/worker/proctree"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 const (

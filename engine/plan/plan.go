@@ -34,7 +34,7 @@ type Plan struct {
 // LocalFile is a file of a command. It travels to the command's folder, under the
 // last element of its path.
 type LocalFile struct {
-	Path       string // as job.Command.Files names it
+	Path       string // as the stage lists it
 	Executable bool
 	Data       []byte
 }

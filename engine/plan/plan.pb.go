@@ -127,7 +127,7 @@ func (x *Blob) GetFiles() []*File {
 // File is a local file that travels with the job.
 type File struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // as job.Command.Files names it
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // as the stage lists it
 	Executable    bool                   `protobuf:"varint,2,opt,name=executable,proto3" json:"executable,omitempty"`
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
 
 // messageMax bounds what a failure carries: its message, and the stack of a
@@ -53,6 +54,15 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// panicked makes an error of what a node's program panicked with. It is called by
+// the deferred function that recovers.
+func panicked(value any) error {
+	if p, elsewhere := value.(*process.Panic); elsewhere {
+		return &panicError{value: p.Value, stack: userStack(p.Stack)}
+	}
+	return &panicError{value: value, stack: userStack(debug.Stack())}
+}
 
 // describe makes the failure that is reported for an error of a node.
 func describe(n *node, err error) *wire.Failure {
@@ -126,9 +136,9 @@ func explainDisk(err error, path string) error {
 }
 
 // userStack is the stack of a panic without the frames of the engine and of the
-// runtime. It is called by the deferred function that recovers.
-func userStack() string {
-	lines := strings.Split(strings.TrimSpace(string(debug.Stack())), "\n")
+// runtime.
+func userStack(stack []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
 	var kept []string
 	// After the first line, each frame is a line for the function and one for the file.
 	for i := 1; i+1 < len(lines); i += 2 {
@@ -146,7 +156,8 @@ func userStack() string {
 // stand in for a user's.
 func isEngineFrame(name string) bool {
 	name = strings.TrimPrefix(name, "created by ")
-	return strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
+	return strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker.") ||
+		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/sdk/job/process.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
 }
 
 // bounded cuts text at messageMax and says so.

@@ -218,17 +218,6 @@ func (g *group) runNodes() (stuck bool) {
 	}
 }
 
-// commandGrace is how long commands of the group may take to end after SIGTERM.
-func (g *group) commandGrace() time.Duration {
-	var longest time.Duration
-	for _, n := range g.nodes {
-		if c := n.spec.Command; c != nil {
-			longest = max(longest, graceOf(c))
-		}
-	}
-	return longest
-}
-
 // fail ends the attempt for err; only the first failure is reported. n is the
 // node that failed, or nil.
 func (g *group) fail(n *node, err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
-	"github.com/hamadryad/hamadryad/engine/worker/proctree"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 // Variable is set to 1 in the environment of a worker and of nothing else.
@@ -154,7 +155,7 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("job %s: its builder panicked: %v\n%s", s.JobName, p, userStack())
+			err = fmt.Errorf("job %s: its builder panicked: %v\n%s", s.JobName, p, userStack(debug.Stack()))
 		}
 	}()
 	if w.site, err = parseSite(s.Environment); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
 
 // processLog goes to standard error, which the launcher keeps as the log of the
@@ -36,7 +37,10 @@ type node struct {
 	read   localityBytes
 	toRead atomic.Int64
 
+	placeFiles func() error // for commands, once
+
 	executing atomic.Bool
+	grace     atomic.Int64  // of the command with the longest, in nanoseconds
 	progress  atomic.Uint64 // bits of a float64; NaN: the program said nothing
 
 	mu       sync.Mutex
@@ -61,6 +65,7 @@ func newNode(g *group, stage, index int) *node {
 		n.toRead.Store(n.task.Bytes())
 	}
 	n.progress.Store(math.Float64bits(math.NaN()))
+	n.placeFiles = sync.OnceValue(n.placeOnce)
 	n.log = sync.OnceValue(func() *slog.Logger {
 		return processLog.With("stage", n.spec.Name, "node", n.index)
 	})
@@ -105,12 +110,12 @@ func (n *node) life() {
 func (n *node) program() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &panicError{value: p, stack: userStack()}
+			err = panicked(p)
 		}
 	}()
 	run := n.spec.Program
 	if n.spec.Command != nil {
-		run = n.command
+		run = process.Program(n.spec.Command)
 	}
 	return run(n.group.ctx, job.NewNode(n))
 }

@@ -122,6 +122,7 @@ type Stage struct {
 	shuffles   bool
 	ownProcess bool
 	tasks      []Task
+	files      []string
 	ins, outs  []string
 }
 
@@ -139,7 +140,7 @@ func (g *Graph) Stage(name string, nodes int, program Program) *Stage {
 // CommandStage adds a stage whose nodes are external commands, with records on
 // standard input and standard output.
 func (g *Graph) CommandStage(name string, nodes int, c Command) *Stage {
-	s := &Stage{name: name, id: len(g.stages), nodes: nodes, command: &c, kind: scheduler.DefaultKind, slots: 1}
+	s := &Stage{name: name, id: len(g.stages), nodes: nodes, command: &c, files: c.Files, kind: scheduler.DefaultKind, slots: 1}
 	if len(c.Args) == 0 {
 		g.errorf("command stage %q names no command", name)
 	}
@@ -184,6 +185,11 @@ func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
 
 // Read gives node i the stored input tasks[i]. There must be one for each node.
 func (s *Stage) Read(tasks []Task) *Stage { s.tasks = tasks; return s }
+
+// Files lists local files that travel with the job: they lie in the node's scratch
+// folder, under the last elements of their paths, for the commands that its
+// program runs (Node.Run).
+func (s *Stage) Files(paths ...string) *Stage { s.files = append(s.files, paths...); return s }
 
 // In names an input port. A port that is named and never connected is an error.
 func (s *Stage) In(name string) Port {

@@ -33,6 +33,7 @@ type Runtime interface {
 	Stopping() <-chan struct{}
 	StopDeadline() time.Time
 	AskCommit(ctx context.Context) error
+	Run(ctx context.Context, c *Command, p Pipes) error
 	Log() *slog.Logger
 }
 
@@ -91,6 +92,13 @@ func (n *Node) StopDeadline() time.Time { return n.rt.StopDeadline() }
 // program with an effect outside the engine asks before it makes it. An error
 // means another attempt has it, or this one counts as lost.
 func (n *Node) AskCommit(ctx context.Context) error { return n.rt.AskCommit(ctx) }
+
+// Run runs a command to its end and leaves nothing of it behind: not its
+// children, nor theirs. Its working directory is the node's scratch folder, which
+// holds the files that the stage lists; a soft kill of the attempt, and the end of
+// ctx, are SIGTERM to it and SIGKILL after c.Grace. An exit code other than 0 is an
+// error that matches *exec.ExitError and carries the last lines of standard error.
+func (n *Node) Run(ctx context.Context, c Command, p Pipes) error { return n.rt.Run(ctx, &c, p) }
 
 // Log is a logger that goes to the attempt's log.
 func (n *Node) Log() *slog.Logger { return n.rt.Log() }

@@ -12,6 +12,5 @@
 // as on a cluster. Like a cluster it builds the graph twice and refuses a builder
 // that makes another one the second time, and nodes that are joined by tcp or shm
 // channels run together, after all that they read by file channels is complete.
-// What it leaves out: retries, preemption, slow-start, and stages that are
-// external commands.
+// What it leaves out: retries, preemption and slow-start.
 package jobtest

@@ -1,6 +1,7 @@
 package jobtest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -26,6 +28,8 @@ type node struct {
 	outs  map[string]*outlet
 	names []string // of the outputs, in order of the graph
 	over  atomic.Bool
+
+	placeFiles func() error // for commands, once
 
 	mu       sync.Mutex
 	counters map[string]int64
@@ -45,7 +49,9 @@ type part struct {
 }
 
 func newNode(r *run, spec job.StageSpec, index int) *node {
-	return &node{r: r, spec: spec, index: index, ins: map[string]*inbox{}, outs: map[string]*outlet{}, counters: map[string]int64{}}
+	n := &node{r: r, spec: spec, index: index, ins: map[string]*inbox{}, outs: map[string]*outlet{}, counters: map[string]int64{}}
+	n.placeFiles = sync.OnceValue(n.placeOnce)
+	return n
 }
 
 func (n *node) in(port string) *inbox {
@@ -226,6 +232,39 @@ func (n *node) StopDeadline() time.Time { return time.Time{} }
 
 // AskCommit implements job.Runtime: there is one attempt, and it has the grant.
 func (n *node) AskCommit(context.Context) error { return nil }
+
+// Run implements job.Runtime.
+func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
+	if err := n.placeFiles(); err != nil {
+		return err
+	}
+	return process.Run(ctx, process.Site{Info: n.Info(), Log: logWriter{n.Log()}}, c, p)
+}
+
+// placeOnce copies the stage's local files into the node's folder.
+func (n *node) placeOnce() error {
+	var files []process.File
+	for _, path := range n.spec.Files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files = append(files, process.File{Path: path, Executable: info.Mode()&0o111 != 0, Data: data})
+	}
+	return process.Place(n.Info().Scratch, files)
+}
+
+// logWriter logs what a command writes to standard error.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Info(string(bytes.TrimSuffix(p, []byte{'\n'})))
+	return len(p), nil
+}
 
 // Log implements job.Runtime.
 func (n *node) Log() *slog.Logger {

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
@@ -204,10 +205,18 @@ func (n *node) run(ctx context.Context) (err error) {
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = panicked(p)
 		}
 	}()
 	return n.spec.Program(ctx, job.NewNode(n))
+}
+
+// panicked makes an error of what a program panicked with.
+func panicked(value any) error {
+	if p, elsewhere := value.(*process.Panic); elsewhere {
+		return fmt.Errorf("panic: %v\n%s", p.Value, p.Stack)
+	}
+	return fmt.Errorf("panic: %v\n%s", value, debug.Stack())
 }
 
 func temporary(out string) string { return out + "." + jobName + ".tmp" }

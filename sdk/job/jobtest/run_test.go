@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -196,5 +197,55 @@ func TestOtherGraphTheSecondTime(t *testing.T) {
 	}}, nil, jobtest.Options{})
 	if err == nil || !strings.Contains(err.Error(), "another graph") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A command as a stage, and a command that a program runs, with a file that
+// travels with the job.
+func TestCommands(t *testing.T) {
+	folder := t.TempDir()
+	script := filepath.Join(folder, "louder")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ntr a-z A-Z\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := job.Definition{Name: "commands", Build: func(g *job.Graph, args []string) error {
+		out := g.Output(args[0])
+		say := g.CommandStage("say", 1, job.Command{Args: []string{"printf", "%s\n", "one", "two"}})
+		write := g.Stage("write", 1, func(ctx context.Context, n *job.Node) error {
+			file, err := n.Create(ctx, out, "part")
+			if err != nil {
+				return err
+			}
+			in, err := n.Input("in")
+			if err != nil {
+				return err
+			}
+			err = n.Run(ctx, job.Command{Args: []string{"./louder"}}, job.Pipes{
+				In: func(w io.Writer) error {
+					b, err := in.Next(ctx)
+					if err != nil {
+						return err
+					}
+					for r := range b.All() {
+						fmt.Fprintf(w, "%s\n", r)
+					}
+					return nil
+				},
+				Out: func(r io.Reader) error { _, err := io.Copy(file, r); return err },
+			})
+			if err != nil {
+				return err
+			}
+			return file.Close()
+		}).Files(script)
+		g.OneToOne(say.Out("out"), write.In("in"), job.Channel{Kind: job.File})
+		return nil
+	}}
+	out := filepath.Join(folder, "out")
+	if _, err := jobtest.Run(t.Context(), d, []string{out}, jobtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(out, "part")); err != nil || string(got) != "ONE\nTWO\n" {
+		t.Errorf("%v: %q", err, got)
 	}
 }

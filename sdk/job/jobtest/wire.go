@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
 
 // wire makes the nodes, joins them, and finds the bundles and their order.
@@ -14,7 +15,7 @@ func (r *run) wire() error {
 		first[i] = len(r.nodes)
 		spec := s.Spec()
 		if spec.Command != nil {
-			return fmt.Errorf("stage %q is an external command, which jobtest does not run", spec.Name)
+			spec.Program = process.Program(spec.Command)
 		}
 		for index := range spec.Nodes {
 			r.nodes = append(r.nodes, newNode(r, spec, index))

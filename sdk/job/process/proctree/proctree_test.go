@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/worker/proctree"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 // family starts a shell in a session of its own with a child, a grandchild in

@@ -1,4 +1,4 @@
-package worker
+package process
 
 import (
 	"bufio"
@@ -12,9 +12,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
+
+// opener is a Runtime that opens local files.
+type opener struct{ job.Runtime }
+
+func (opener) At(string, int64) {}
+
+func (opener) Open(_ context.Context, s job.Split) (io.ReadCloser, error) {
+	f, err := os.Open(s.Path)
+	if err == nil {
+		_, err = f.Seek(s.Offset, io.SeekStart)
+	}
+	return f, err
+}
 
 // Every line goes to exactly one command, wherever the file is split.
 func TestSplitLinesExactlyOnce(t *testing.T) {
@@ -28,7 +40,7 @@ func TestSplitLinesExactlyOnce(t *testing.T) {
 		w := bufio.NewWriter(&got)
 		for at := 0; at < len(text); {
 			length := rapid.IntRange(1, len(text)-at).Draw(t, "length")
-			n := newNode(newGroup(&worker{specs: []job.StageSpec{{Name: "s", Nodes: 1}}}, &wire.RunGroup{Start: &wire.StartAttempt{}}), 0, 0)
+			n := job.NewNode(opener{})
 			if err := writeLines(context.Background(), n, job.Split{Path: path, Offset: int64(at), Length: int64(length), Size: int64(len(text))}, w); err != nil {
 				t.Fatal(err)
 			}
@@ -83,18 +95,5 @@ func TestRecordWithLineEndIsNoLine(t *testing.T) {
 	w := bufio.NewWriter(io.Discard)
 	if err := writeRecord(w, []byte("two\nlines"), job.Lines, 7); err == nil {
 		t.Error("a record of two lines was passed on")
-	}
-}
-
-func TestFailureKinds(t *testing.T) {
-	lost := &lostError{errors.New("gone"), 12}
-	if f := describe(nil, lost); f.Kind != wire.ErrorKind_ERROR_KIND_LOST || f.Producer != 12 {
-		t.Errorf("%v", f)
-	}
-	if f := describe(nil, errors.New("bad")); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
-		t.Errorf("%v", f)
-	}
-	if f := describe(nil, errors.New(string(bytes.Repeat([]byte("x"), 1<<20)))); len(f.Message) > messageMax+100 {
-		t.Errorf("a message of %d bytes", len(f.Message))
 	}
 }

@@ -1,4 +1,4 @@
-package worker
+package process
 
 import (
 	"bufio"
@@ -17,16 +17,27 @@ import (
 // pipeBuffer is the size of the buffers towards and from a command.
 const pipeBuffer = 64 << 10
 
+// Program is the program of a stage that is an external command.
+func Program(c *job.Command) job.Program {
+	return func(ctx context.Context, n *job.Node) error {
+		p := job.Pipes{In: func(w io.Writer) error { return writeInput(ctx, n, c.Framing, w) }}
+		if out, noPort := n.Output("out"); noPort == nil {
+			p.Out = func(r io.Reader) error { return readOutput(ctx, out, c, r) }
+		}
+		return n.Run(ctx, *c, p)
+	}
+}
+
 // writeInput writes what a node reads, its task and then its port "in", in a
 // command's framing.
-func writeInput(ctx context.Context, handle *job.Node, n *node, f job.Framing, to io.Writer) error {
+func writeInput(ctx context.Context, n *job.Node, f job.Framing, to io.Writer) error {
 	w := bufio.NewWriterSize(to, pipeBuffer)
-	for _, s := range n.task {
+	for _, s := range n.Task() {
 		if err := writeSplit(ctx, n, s, f, w); err != nil {
 			return err
 		}
 	}
-	in, noPort := handle.Input("in")
+	in, noPort := n.Input("in")
 	if noPort != nil {
 		return w.Flush()
 	}
@@ -68,7 +79,7 @@ func writeRecord(w *bufio.Writer, r []byte, f job.Framing, number int64) error {
 
 // writeSplit passes on a split of a stored file: its lines, or all of a file in
 // the command's own framing.
-func writeSplit(ctx context.Context, n *node, s job.Split, f job.Framing, w *bufio.Writer) error {
+func writeSplit(ctx context.Context, n *job.Node, s job.Split, f job.Framing, w *bufio.Writer) error {
 	if f == job.Lines {
 		return writeLines(ctx, n, s, w)
 	}
@@ -86,7 +97,7 @@ func writeSplit(ctx context.Context, n *node, s job.Split, f job.Framing, w *buf
 
 // writeLines passes on the lines that begin within the split, the last one whole;
 // the line that the split begins in the middle of belongs to the one before.
-func writeLines(ctx context.Context, n *node, s job.Split, w *bufio.Writer) error {
+func writeLines(ctx context.Context, n *job.Node, s job.Split, w *bufio.Writer) error {
 	at, end := s.Offset, s.Offset+s.Length
 	if at > 0 {
 		s.Offset-- // to see whether a line begins at the split's first byte

@@ -1,0 +1,154 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// sh runs a shell script as a node's command does, and returns what it logged.
+func sh(t *testing.T, script string, quiet time.Duration, p job.Pipes) (string, error) {
+	t.Helper()
+	var log bytes.Buffer
+	site := Site{Info: job.Info{Job: "job-1", Stage: "map", Nodes: 1, Attempt: 7, Scratch: t.TempDir()}, Log: &log}
+	err := Run(t.Context(), site, &job.Command{Args: []string{"sh", "-c", script}, Quiet: quiet}, p)
+	return log.String(), err
+}
+
+// write is an In that writes text.
+func write(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// into is an Out that keeps what it reads.
+func into(b *bytes.Buffer) func(io.Reader) error {
+	return func(r io.Reader) error {
+		_, err := b.ReadFrom(r)
+		return err
+	}
+}
+
+func TestCommandReadsPrintsAndLogs(t *testing.T) {
+	var out bytes.Buffer
+	log, err := sh(t, "echo count:3 >&2; echo hello >&2; tr a-z A-Z", 0, job.Pipes{
+		In: write("one two"), Out: into(&out),
+		Err: func(line []byte) bool { return strings.HasPrefix(string(line), "count:") },
+	})
+	if err != nil || out.String() != "ONE TWO" || log != "hello\n" {
+		t.Errorf("%v; output %q, log %q", err, out.String(), log)
+	}
+}
+
+func TestCommandsExitCodeAndLastWords(t *testing.T) {
+	_, err := sh(t, "echo no such luck >&2; exit 3", 0, job.Pipes{In: write(strings.Repeat("x", 1<<20))})
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(err.Error(), "no such luck") {
+		t.Error(err)
+	}
+}
+
+// A command need not read its input.
+func TestCommandThatStopsReading(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := sh(t, "echo enough", 0, job.Pipes{In: write(strings.Repeat("x", 1<<20)), Out: into(&out)}); err != nil || out.String() != "enough\n" {
+		t.Errorf("%v %q", err, out.String())
+	}
+}
+
+// A command that neither reads nor prints is killed, with its children.
+func TestCommandThatHangs(t *testing.T) {
+	for name, p := range map[string]job.Pipes{
+		"input left":  {In: write(strings.Repeat("x", 1<<20))},
+		"input ended": {In: write("x")},
+		"no input":    {},
+	} {
+		_, err := sh(t, "sleep 1000 & wait", 200*time.Millisecond, p)
+		if err == nil || !strings.Contains(err.Error(), "read nothing, printed nothing") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A command that waits for its input, or for its output to be read, is not quiet.
+func TestQuietIsTheCommandsOwnFault(t *testing.T) {
+	var a activity
+	steps := []struct {
+		what string
+		do   func()
+		want bool
+	}{
+		{"both ends are in the program's code", func() {}, false},
+		{"the program waits for output, and computes input", a.reads.enter, false},
+		{"it waits for both", a.feeds.enter, true},
+		{"something was read", func() { a.note() }, false},
+		{"and no more", func() {}, true},
+		{"the program looks at output", a.reads.leave, false},
+		{"the input is over and it waits for output", func() { a.feeds.end(); a.reads.enter() }, true},
+		{"the output is over too", a.reads.end, true},
+	}
+	for _, s := range steps {
+		s.do()
+		if got := a.quiet(); got != s.want {
+			t.Errorf("%s: quiet is %v", s.what, got)
+		}
+	}
+}
+
+func TestChildrenOfACommandAreNotLeft(t *testing.T) {
+	var out bytes.Buffer
+	// The child leaves the process group and holds standard output open.
+	_, err := sh(t, "setsid sleep 1000 & echo $!", 0, job.Pipes{Out: into(&out)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob("/proc/" + strings.TrimSpace(out.String()) + "/exe"); len(found) > 0 {
+		if exe, err := filepath.EvalSymlinks(found[0]); err == nil && strings.Contains(exe, "sleep") {
+			t.Error("the child lives")
+		}
+	}
+}
+
+// What goes wrong in the program's own ends reaches the one who called Run.
+func TestPipesThatFail(t *testing.T) {
+	broken := errors.New("broken")
+	if _, err := sh(t, "cat", 0, job.Pipes{In: func(io.Writer) error { return broken }}); !errors.Is(err, broken) {
+		t.Error("input:", err)
+	}
+	if _, err := sh(t, "yes", 0, job.Pipes{Out: func(io.Reader) error { return broken }}); !errors.Is(err, broken) {
+		t.Error("output:", err)
+	}
+	defer func() {
+		if p, ok := recover().(*Panic); !ok || p.Value != "oops" || !bytes.Contains(p.Stack, []byte("TestPipesThatFail")) {
+			t.Errorf("panicked with %v", p)
+		}
+	}()
+	_, _ = sh(t, "cat", 0, job.Pipes{In: func(io.Writer) error { panic("oops") }})
+}
+
+// The end of the context is SIGTERM, and SIGKILL when that does not help.
+func TestCommandEndsWithItsContext(t *testing.T) {
+	for _, script := range []string{"echo up; sleep 1000", "trap '' TERM; echo up; while :; do sleep 1; done"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		site := Site{Info: job.Info{Scratch: t.TempDir()}, Log: io.Discard}
+		c := &job.Command{Args: []string{"sh", "-c", script}, Grace: 100 * time.Millisecond}
+		err := Run(ctx, site, c, job.Pipes{Out: func(r io.Reader) error {
+			_, err := io.ReadFull(r, make([]byte, 3))
+			cancel()
+			return err
+		}})
+		if err == nil {
+			t.Errorf("%q ended well", script)
+		}
+	}
+}
