@@ -96,8 +96,11 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the node's task.
-func NewReader(ctx context.Context, n *job.Node) *Reader {
-	return &Reader{ctx: ctx, n: n, task: n.Task()}
+func NewReader(ctx context.Context, n *job.Node) *Reader { return NewReaderOf(ctx, n, n.Task()) }
+
+// NewReaderOf returns a reader of some of the splits of the node's task.
+func NewReaderOf(ctx context.Context, n *job.Node, splits job.Task) *Reader {
+	return &Reader{ctx: ctx, n: n, task: splits}
 }
 
 // Path is the file of the last block.
