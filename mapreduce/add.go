@@ -71,7 +71,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		}
 		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
 	}
-	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory)
+	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory).Files(j.Files...)
 	if j.MapSlots != "" {
 		mapper.Kind(kind(j.MapSlots))
 	}
@@ -81,7 +81,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if ranged {
 		j.sampled(g, mapper, tasks, reducers, mapOf)
 	}
-	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Shuffles()
+	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles()
 	if j.ReduceSlots != "" {
 		reducer.Kind(kind(j.ReduceSlots))
 	}
@@ -104,9 +104,11 @@ func (j Bytes) check(sources []Source) error {
 		return errors.New("SkipBad is for the typed Job: the Map of Bytes reads its records itself, and must skip the bad ones itself")
 	case j.Reducers < MapOnly:
 		return fmt.Errorf("%d reducers: use 0 for the default, MapOnly for none, or more", j.Reducers)
-	case j.Reducers == MapOnly && (j.Reduce != nil || j.Combine != nil || j.Compare != nil || j.Group != nil || j.Partition != nil):
+	case j.Reducers == MapOnly && (j.Reduce != nil || j.ReduceAll != nil || j.Combine != nil || j.Compare != nil || j.Group != nil || j.Partition != nil):
 		return errors.New("the job is MapOnly: it can't have a Reduce, Combine, Compare, Group or Partition")
-	case j.Reducers != MapOnly && j.Reduce == nil:
+	case j.ReduceAll != nil && (j.Reduce != nil || j.Group != nil):
+		return errors.New("the job has a ReduceAll: it can't have a Reduce or a Group, since ReduceAll finds the groups itself")
+	case j.Reducers != MapOnly && j.Reduce == nil && j.ReduceAll == nil:
 		return errors.New("the job has no Reduce: set one, or MapOnly as the number of Reducers")
 	case j.TotalOrder && (j.Reducers == MapOnly || j.Partition != nil):
 		return errors.New("the job is to be in total order: it can't be MapOnly, and TotalOrder is its Partition")

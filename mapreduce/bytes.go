@@ -22,6 +22,10 @@ type Bytes struct {
 	// Reduce gets each key of its partition once, in order, with all its values. Key
 	// and value are valid until the next call of Values.Next, or its return.
 	Reduce func(t *Task, key []byte, values *Values, out *Writer) error
+	// ReduceAll, in place of Reduce, runs once for each reduce task and reads all its
+	// pairs itself: for programs that find the groups on their own, as commands do.
+	// What it leaves unread is skipped. Group has no meaning with it.
+	ReduceAll func(t *Task, pairs *Pairs, out *Writer) error
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key []byte, n int) int
 	// Compare is the order of keys: as byte strings when nil. It must be an order: a
@@ -66,6 +70,9 @@ type Settings struct {
 	// Shared are patterns of stored files that every task can read whole, by a name
 	// of the author's for Task.Shared: the small side of a join.
 	Shared map[string][]string
+	// Files are local files that travel with the job into the folders in which tasks
+	// run commands (job.Node.Run).
+	Files []string
 	// SkipBad is how many records a map task of a Job may skip because Map gave an
 	// error for them or panicked. They are counted as SkippedRecords and saved as
 	// SkippedName says; the error of one more fails the task. What Map emits is held

@@ -13,7 +13,7 @@ func MapPartName(task int) string { return fmt.Sprintf("part-m-%05d", task) }
 
 // mapOnly is a map task of a map-only job: what it emits is written as it comes.
 func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper mapFunc) error {
-	f, err := n.Create(ctx, out, MapPartName(n.Info().Index)+j.Output.Suffix)
+	f, err := j.create(ctx, n, out, MapPartName(n.Info().Index))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ type Output[K, V any] struct {
 	// Open begins a file. It is called once for each task and file, from many
 	// goroutines at once where tasks share a process. w is buffered.
 	Open func(w io.Writer) (RecordWriter[K, V], error)
+	// Lazy leaves out the files of tasks that write nothing to them.
+	Lazy bool
 }
 
 // RecordWriter writes one file. It is for one goroutine; an error ends the task.
@@ -28,9 +30,9 @@ var errTyped = errors.New("mapreduce: a typed output got byte strings")
 // bytesOutput makes a typed output fit Bytes.Output.
 func bytesOutput[K, V any](o Output[K, V]) Output[[]byte, []byte] {
 	if o.Open == nil {
-		return Output[[]byte, []byte]{Suffix: o.Suffix}
+		return Output[[]byte, []byte]{Suffix: o.Suffix, Lazy: o.Lazy}
 	}
-	return Output[[]byte, []byte]{Suffix: o.Suffix, Open: func(w io.Writer) (RecordWriter[[]byte, []byte], error) {
+	return Output[[]byte, []byte]{Suffix: o.Suffix, Lazy: o.Lazy, Open: func(w io.Writer) (RecordWriter[[]byte, []byte], error) {
 		r, err := o.Open(w)
 		if err != nil {
 			return nil, err
@@ -78,6 +80,9 @@ func (b buffered) Write(data []byte) (int, error) {
 	b.w.end()
 	return len(data), b.w.err
 }
+
+// Err is the error that ends the task, if there is one already.
+func (w *Writer) Err() error { return w.err }
 
 // Pair writes a pair. Errors end the task after Reduce returns.
 func (w *Writer) Pair(key, value []byte) {

@@ -107,7 +107,7 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
 		n.Count(SpilledRecords, s.Spilled())
-		f, err := n.Create(ctx, out, PartName(n.Info().Index)+j.Output.Suffix)
+		f, err := j.create(ctx, n, out, PartName(n.Info().Index))
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,11 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		if err != nil {
 			return err
 		}
-		return j.reduceAll(j.newTask(ctx, n, out, 'r'), m, w)
+		t := j.newTask(ctx, n, out, 'r')
+		if j.ReduceAll != nil {
+			return j.reducePairs(t, m, w)
+		}
+		return j.reduceAll(t, m, w)
 	}
 }
 

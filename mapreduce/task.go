@@ -77,8 +77,14 @@ func (t *Task) Count(name string, delta int64) {
 // with their ends; only a file's last line may have none. A block is valid until
 // the next one.
 func (t *Task) Blocks() iter.Seq2[[]byte, error] {
+	return t.BlocksOf(t.n.Task())
+}
+
+// BlocksOf is Blocks over some of the splits of the task's input (Node().Task()),
+// for maps to which it matters where one file ends and the next begins.
+func (t *Task) BlocksOf(splits job.Task) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		r := text.NewReader(t.ctx, t.n)
+		r := text.NewReaderOf(t.ctx, t.n, splits)
 		t.read = r
 		defer r.Close()
 		defer func() { r.At(r.Offset()) }()
@@ -98,7 +104,10 @@ func (t *Task) Blocks() iter.Seq2[[]byte, error] {
 // Lines ranges over a map task's input line by line, with the offset of each in
 // its file and without its end. A line is valid until the next one; an error is
 // the last thing it yields.
-func (t *Task) Lines() iter.Seq2[Line, error] {
+func (t *Task) Lines() iter.Seq2[Line, error] { return t.LinesOf(t.n.Task()) }
+
+// LinesOf is Lines over some of the splits of the task's input.
+func (t *Task) LinesOf(splits job.Task) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		var at int64
 		defer func() {
@@ -106,7 +115,7 @@ func (t *Task) Lines() iter.Seq2[Line, error] {
 				t.read.At(at)
 			}
 		}()
-		for block, err := range t.Blocks() {
+		for block, err := range t.BlocksOf(splits) {
 			at = t.read.Offset()
 			if err != nil {
 				yield(Line{}, err)

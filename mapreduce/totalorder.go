@@ -57,7 +57,7 @@ func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reduce
 		t := j.newTask(ctx, n, job.Folder{}, 'm')
 		t.sampling = true
 		return sample(t, mapOf(of[n.Info().Index]))
-	}).Read(ranges).Memory(j.Memory)
+	}).Read(ranges).Memory(j.Memory).Files(j.Files...)
 	boundaries := g.Stage("boundaries", 1, func(ctx context.Context, n *job.Node) error {
 		return pickBoundaries(ctx, n, reducers, j.keyOrder())
 	}).Memory(j.Memory)

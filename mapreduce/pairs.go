@@ -1,0 +1,80 @@
+package mapreduce
+
+import (
+	"bytes"
+
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
+)
+
+// Pairs are all pairs of a reduce task, in order of key. They are for one
+// goroutine, which may be another one than that of the Task.
+type Pairs struct {
+	m       *sorting.Merge
+	pending bool // the pair at hand was looked at by Empty and not yet given
+	over    bool
+	err     error
+	read    int64
+	groups  int64
+	last    []byte // key of the group at hand
+}
+
+// Next returns the next pair, and false after the last or an error. Key and value
+// are valid until the next call.
+func (p *Pairs) Next() (key, value []byte, ok bool) {
+	if !p.pending && !p.advance() {
+		return nil, nil, false
+	}
+	p.pending = false
+	p.read++
+	key = p.m.Key()
+	if p.read == 1 || !bytes.Equal(key, p.last) {
+		p.groups++
+		p.last = append(p.last[:0], key...)
+	}
+	return key, p.m.Value(), true
+}
+
+// Empty says whether there are no more pairs.
+func (p *Pairs) Empty() bool {
+	if !p.pending {
+		p.pending = p.advance()
+	}
+	return !p.pending
+}
+
+// Err is what ended the pairs early, if anything did.
+func (p *Pairs) Err() error { return p.err }
+
+func (p *Pairs) advance() bool {
+	if p.over {
+		return false
+	}
+	more, err := p.m.Next()
+	p.err = err
+	p.over = !more || err != nil
+	return !p.over
+}
+
+// reducePairs is the work of a reduce task with ReduceAll.
+func (j Bytes) reducePairs(t *Task, m *sorting.Merge, w *Writer) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	p := &Pairs{m: m}
+	err := j.ReduceAll(t, p, w)
+	switch {
+	case p.err != nil:
+		return p.err
+	case w.err != nil:
+		return w.err // what ReduceAll made of it matters less
+	case err != nil:
+		return err
+	}
+	t.n.Count(ReduceInputGroups, p.groups)
+	t.n.Count(ReduceInputRecords, p.read)
+	t.n.Count(ReduceOutputRecords, w.records)
+	if err := w.close(); err != nil {
+		return err
+	}
+	return t.finish()
+}
