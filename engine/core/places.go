@@ -35,9 +35,14 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 	return total, mostBytes(sums)
 }
 
-// inputFrom sums what a reader gets over one file connection.
+// inputFrom sums what a reader gets over one file connection. An early reader's
+// input has no places: where the rest of it will lie is not known, and to go where
+// a part is would put it before the very writers that it waits for.
 func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, bytes int64)) (total int64) {
 	n := &j.conns[conn]
+	if j.writersThere(conn, reader) < j.plan.FanIn(conn, reader) {
+		add = func(string, string, int64) {}
+	}
 	if n.all {
 		var all int64
 		for _, w := range n.where {

@@ -226,7 +226,11 @@ func (s *story) tellEvents() {
 	for _, e := range s.events {
 		switch e := e.(type) {
 		case scheduler.BundleReady:
-			s.say("ready b%d avoid %v", e.Bundle, e.Avoid)
+			text := fmt.Sprintf("ready b%d avoid %v", e.Bundle, e.Avoid)
+			for _, p := range e.Groups[0].Places {
+				text += fmt.Sprintf(" near %s", p.Host)
+			}
+			s.say("%s", text)
 		case scheduler.BundleWithdrawn:
 			s.say("withdrawn b%d", e.Bundle)
 		case scheduler.BundleWantedAgain:
