@@ -104,6 +104,10 @@ func (c *Counts) of(s BundleState) *int {
 // when it is a single group. Gangs are placed as a whole and have no one place.
 func (j *Job) index(b *Bundle) {
 	j.ready.add(b)
+	for i := range b.Groups {
+		j.addKind(b.Groups[i].Kind).slots += b.Groups[i].Slots
+	}
+	j.addKind(b.Groups[0].Kind).list.add(b)
 	if len(b.Groups) > 1 {
 		j.gangs.add(b)
 		return
@@ -118,6 +122,10 @@ func (j *Job) index(b *Bundle) {
 
 func (j *Job) unindex(b *Bundle) {
 	j.ready.remove(b.ID)
+	for i := range b.Groups {
+		j.addKind(b.Groups[i].Kind).slots -= b.Groups[i].Slots
+	}
+	j.addKind(b.Groups[0].Kind).list.remove(b.ID)
 	if len(b.Groups) > 1 {
 		j.gangs.remove(b.ID)
 		return

@@ -17,12 +17,37 @@ type Job struct {
 	Counts []Counts
 
 	ready    list
+	kinds    []kindReady      // in the order the kinds were first ready
 	gangs    list             // those of ready with more than one group
 	byHost   map[string]*list // single-group bundles with input on a host
 	byRack   map[string]*list
 	bundles  []*Bundle
 	attempts []*Attempt // live, in order of id
 	held     []scheduler.SlotCount
+}
+
+// kindReady is what is launchable of a job and needs one kind of slot.
+type kindReady struct {
+	kind  scheduler.SlotKind
+	slots int  // of all groups that need the kind
+	list  list // bundles whose first group needs it
+}
+
+func (j *Job) ofKind(kind scheduler.SlotKind) *kindReady {
+	for i := range j.kinds {
+		if j.kinds[i].kind == kind {
+			return &j.kinds[i]
+		}
+	}
+	return nil
+}
+
+func (j *Job) addKind(kind scheduler.SlotKind) *kindReady {
+	if k := j.ofKind(kind); k != nil {
+		return k
+	}
+	j.kinds = append(j.kinds, kindReady{kind: kind})
+	return &j.kinds[len(j.kinds)-1]
 }
 
 // Counts says where the groups of a stage are. Their sum is the number of groups.
@@ -37,6 +62,15 @@ func (j *Job) ID() scheduler.JobID { return j.Info.ID }
 
 // ReadyCount returns how many bundles may be launched, as of the last Apply.
 func (j *Job) ReadyCount() int { return j.ready.len() }
+
+// ReadySlots returns how many slots of a kind the launchable bundles need, as of
+// the last Apply.
+func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
+	if k := j.ofKind(kind); k != nil {
+		return k.slots
+	}
+	return 0
+}
 
 // GangCount returns how many of the launchable bundles have several groups.
 func (j *Job) GangCount() int { return j.gangs.len() }
@@ -199,6 +233,17 @@ func (v *View) Ready() iter.Seq[*Bundle] {
 // ReadyOf walks a job's launchable bundles in order of id. Like its siblings it
 // leaves out what was given to Launch since the last Apply.
 func (v *View) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.ready.all(v.turn) }
+
+// ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and
+// whose id is greater than after: a policy that launches one bundle at a time goes
+// on behind the last one it tried.
+func (v *View) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
+	k := j.ofKind(kind)
+	if k == nil {
+		return func(func(*Bundle) bool) {}
+	}
+	return k.list.after(after, v.turn)
+}
 
 // GangsOf walks a job's launchable bundles with several groups.
 func (v *View) GangsOf(j *Job) iter.Seq[*Bundle] { return j.gangs.all(v.turn) }

@@ -86,3 +86,13 @@ func (l *list) all(turn uint64) iter.Seq[*Bundle] {
 		}
 	}
 }
+
+// after walks, behind an id, the bundles not given away in a turn.
+func (l *list) after(id scheduler.BundleID, turn uint64) iter.Seq[*Bundle] {
+	i, found := l.find(id)
+	if found {
+		i++
+	}
+	rest := list{entries: l.entries, head: max(i, l.head)}
+	return rest.all(turn)
+}
