@@ -18,9 +18,14 @@ type File struct {
 	kind  error // what a failed read means: a local disk is damaged, a storage is unreachable
 	size  int64
 	foot  footer
+	local *os.File // nil on a storage
 	open  func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	close func() error
 }
+
+// Local is the open file, for who hands ranges of it on as they are; nil when it
+// lies on a storage. It is the File's: Close closes it.
+func (f *File) Local() *os.File { return f.local }
 
 // Open opens a local file. One that is not there is channel.ErrLost; one that is
 // no whole channel file is channel.ErrDamaged.
@@ -36,7 +41,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(damaged(path, "%v", err), l.Close())
 	}
-	f := &File{path: path, kind: channel.ErrDamaged, size: info.Size(), close: l.Close}
+	f := &File{path: path, kind: channel.ErrDamaged, size: info.Size(), local: l, close: l.Close}
 	f.open = func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(l, offset, length)), nil
 	}

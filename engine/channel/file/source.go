@@ -14,7 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// readAhead gathers the reads of small blocks; larger payloads pass it by.
+// readAhead gathers the reads of small blocks; larger payloads pass it by. A
+// partition that is smaller costs no more than its size.
 const readAhead = 32 << 10
 
 // Source reads one partition; from is what the source's From returns. Nothing is
@@ -94,7 +95,7 @@ func (s *source) next(ctx context.Context) (*job.Batch, error) {
 		s.bytes.Store(l.Bytes + 1)
 		s.layout = l
 		s.runs.file, s.runs.left = s.file, slices.Clone(l.Runs)
-		s.blocks = block.NewReader(bufio.NewReaderSize(&s.runs, readAhead))
+		s.blocks = block.NewReader(bufio.NewReaderSize(&s.runs, int(min(l.Bytes, readAhead))))
 	}
 	b, err := s.blocks.Next()
 	switch {

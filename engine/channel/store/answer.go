@@ -30,14 +30,15 @@ type answer struct {
 	key       Key
 	path      string
 	partition uint32
-	raw       *os.File // nil when nothing is open
+	file      *file.File // nil when nothing is open
+	raw       *os.File   // of file
 	layout    file.Layout
 }
 
 func (a *answer) close() {
-	if a.raw != nil {
-		_ = a.raw.Close() // it was only read
-		a.raw = nil
+	if a.file != nil {
+		_ = a.file.Close() // it was only read
+		a.file = nil
 	}
 }
 
@@ -87,7 +88,7 @@ func (a *answer) refuse(r request, code uint32, text string) error {
 
 // open makes the asked partition the current one.
 func (a *answer) open(r request, path string) error {
-	if a.raw != nil && a.key == r.Key && a.path == path && a.partition == r.partition {
+	if a.file != nil && a.key == r.Key && a.path == path && a.partition == r.partition {
 		return nil
 	}
 	a.close()
@@ -96,14 +97,10 @@ func (a *answer) open(r request, path string) error {
 		return err
 	}
 	l, err := f.Layout(context.Background(), int(r.partition))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	raw, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", channel.ErrLost, err)
+		return errors.Join(err, f.Close())
 	}
-	a.key, a.path, a.partition, a.raw, a.layout = r.Key, path, r.partition, raw, l
+	a.key, a.path, a.partition, a.file, a.raw, a.layout = r.Key, path, r.partition, f, f.Local(), l
 	return nil
 }
 

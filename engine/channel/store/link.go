@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +16,20 @@ import (
 type link struct {
 	conn net.Conn
 	addr string
+	raw  *bufio.Reader // what in and the data are read from
 	in   *wire.Reader
 	out  []byte
 }
 
+// linkBytes gathers an answer's messages and small data into one read; larger
+// data pass it by.
+const linkBytes = 4 << 10
+
 // newLink wraps a connection; the hello goes out with the first request.
 func newLink(c net.Conn, addr string) *link {
+	raw := bufio.NewReaderSize(c, linkBytes)
 	return &link{
-		conn: c, addr: addr, in: wire.NewReader(c),
+		conn: c, addr: addr, raw: raw, in: wire.NewReader(raw),
 		out: wire.Append(nil, msgHello, wire.Body{}.Text(protocol).U32(version)),
 	}
 }
@@ -85,7 +92,7 @@ func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
 		if err := l.patience(ctx); err != nil {
 			return nil, err
 		}
-		m, err := l.conn.Read(data[got:])
+		m, err := l.raw.Read(data[got:])
 		got += m
 		if err != nil && got < n {
 			return nil, wire.NoEnd(err)

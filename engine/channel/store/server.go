@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -122,7 +123,7 @@ func (s *Server) converse(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(hello)); err != nil {
 		return err
 	}
-	in := wire.NewReader(c)
+	in := wire.NewReader(bufio.NewReaderSize(c, linkBytes))
 	kind, p, err := in.Next()
 	if err != nil {
 		return err
