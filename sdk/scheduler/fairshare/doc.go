@@ -1,0 +1,16 @@
+// Package fairshare divides a number of slots among claimants by weight, so that
+// nobody gets more than it can use and everybody gets its guaranteed minimum.
+//
+//	shares := fairshare.Divide(60, []fairshare.Claim{
+//		{Weight: 1, Demand: 100},
+//		{Weight: 2, Demand: 30},
+//	})
+//	// [30 30]: the second needs no more, the first gets the rest
+//
+// The algorithm is the Hadoop Fair Scheduler's (design document, section 4.6): find
+// the ratio r at which the claims min(demand, max(r·weight, minimum)) add up to
+// what there is. Minimums that exceed it are scaled down in proportion (section
+// 3.2).
+//
+// Everything here is a pure function; shares are in slots and need not be whole.
+package fairshare
