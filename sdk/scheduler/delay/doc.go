@@ -1,0 +1,21 @@
+// Package delay is delay scheduling: a job that cannot start work near its input
+// lets others use the slots for a while, and takes slots further away only when it
+// has been passed over long enough.
+//
+//	var w delay.Wait // one for each job
+//	switch level := w.Allowed(now, limits); {
+//	case launchedNoFurtherThan(level):
+//		w.Launched(where)
+//	default:
+//		w.Skip(now) // others are asked; wake up at w.Next
+//	}
+//
+// The rules are the Hadoop Fair Scheduler's (design document, section 4.8). A job
+// starts at node-local. Time counts while it is passed over, and only then: a job
+// that was not even asked because no slot was free does not wait for locality. At
+// the node limit it may take rack-local slots, at the rack limit after that any. A
+// launch ends the wait; the job may launch again at the level of its last launch
+// without waiting, so a launch near its input makes it wait for such again.
+//
+// A Wait is plain data: save it, restore it, compare it.
+package delay

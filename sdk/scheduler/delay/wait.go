@@ -1,0 +1,96 @@
+package delay
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Limits are how long a job waits at each level.
+type Limits struct {
+	Node time.Duration // for a node-local slot, before it takes a rack-local one
+	Rack time.Duration // then for a rack-local slot, before it takes any
+}
+
+// heartbeats is how many heartbeat periods the original waits at each level when
+// nothing else is set (section 4.8).
+const heartbeats = 1.5
+
+// Automatic returns the limits for launchers that report at a period.
+func Automatic(heartbeat time.Duration) Limits {
+	d := time.Duration(float64(heartbeats * float64(max(heartbeat, 0))))
+	return Limits{Node: d, Rack: d}
+}
+
+// Wait is what is remembered of one job. The zero value has not waited.
+type Wait struct {
+	Level   scheduler.Locality // of the last launch of located work
+	Skipped bool               // it is being passed over
+	Since   scheduler.Time     // since when; counts only while Skipped
+	Waited  time.Duration      // before Since
+}
+
+// Skip notes that the job was asked and launched nothing: time counts from now on.
+func (w *Wait) Skip(now scheduler.Time) {
+	if !w.Skipped {
+		w.Skipped, w.Since = true, now
+	}
+}
+
+// Pause notes that the job is not passed over any more, without having launched:
+// nobody asks it.
+func (w *Wait) Pause(now scheduler.Time) {
+	if w.Skipped {
+		w.Waited = w.Total(now)
+		w.Skipped, w.Since = false, 0
+	}
+}
+
+// Launched notes a launch of located work at a level, which ends the wait.
+func (w *Wait) Launched(level scheduler.Locality) { *w = Wait{Level: level} }
+
+// Total returns how long the job has been passed over since its last launch.
+func (w *Wait) Total(now scheduler.Time) time.Duration {
+	if w.Skipped {
+		return w.Waited + max(now.Sub(w.Since), 0)
+	}
+	return w.Waited
+}
+
+// Allowed returns how far from its input the job may launch.
+func (w *Wait) Allowed(now scheduler.Time, l Limits) scheduler.Locality {
+	waited := w.Total(now)
+	switch {
+	case w.Level == scheduler.Remote:
+		return scheduler.Remote
+	case w.Level == scheduler.RackLocal && waited >= l.Rack:
+		return scheduler.Remote
+	case w.Level == scheduler.RackLocal:
+		return scheduler.RackLocal
+	case waited >= l.Node+l.Rack:
+		return scheduler.Remote
+	case waited >= l.Node:
+		return scheduler.RackLocal
+	}
+	return scheduler.NodeLocal
+}
+
+// Next returns when more will be allowed if the job goes on being passed over,
+// and false when that is never, because it is not or anything is allowed.
+func (w *Wait) Next(now scheduler.Time, l Limits) (scheduler.Time, bool) {
+	if !w.Skipped {
+		return 0, false
+	}
+	left := l.Node + l.Rack
+	switch w.Allowed(now, l) {
+	case scheduler.Remote:
+		return 0, false
+	case scheduler.NodeLocal:
+		left = l.Node
+	default:
+		if w.Level == scheduler.RackLocal {
+			left = l.Rack
+		}
+	}
+	return now.Add(left - w.Total(now)), true
+}
