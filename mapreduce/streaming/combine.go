@@ -1,0 +1,99 @@
+package streaming
+
+import (
+	"cmp"
+	"io"
+	"os"
+
+	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// combining sorts what a mapper printed, on disk beyond its memory, and has the
+// combiner read it once. All partitions go through one command: it sees each key
+// in one run all the same.
+type combining struct {
+	j      *Job
+	t      *mapreduce.Task
+	sorter *sorting.Sorter
+	batch  *job.Batch
+	pairs  int64
+	folder string
+}
+
+const (
+	// combineShare is the part of a task's memory, one in so many, that is for pairs
+	// that wait for the combiner.
+	combineShare = 2
+	// memoryUnknown is taken for a node that is not told its memory.
+	memoryUnknown = 64 << 20
+)
+
+func (j *Job) newCombining(t *mapreduce.Task) (*combining, error) {
+	info := t.Node().Info()
+	// A folder of its own: the other one is the commands', and the names in it theirs.
+	folder, err := os.MkdirTemp(info.Scratch, ".combine-")
+	if err != nil {
+		return nil, err
+	}
+	o := sorting.Options{Folder: folder, Memory: cmp.Or(info.Memory, memoryUnknown) / combineShare}
+	if j.settings.compares {
+		o.Compare = j.settings.sorter.compare
+	}
+	return &combining{j: j, t: t, sorter: sorting.NewSorter(o), batch: job.GetBatch(), folder: folder}, nil
+}
+
+// add takes a pair in.
+func (c *combining) add(key, value []byte) error {
+	c.batch.Data = sorting.AppendPair(c.batch.Data, key, value)
+	c.batch.Seal()
+	c.pairs++
+	if len(c.batch.Data) < job.BatchBytes {
+		return nil
+	}
+	return c.flush()
+}
+
+func (c *combining) flush() error {
+	b := c.batch
+	c.batch = job.GetBatch()
+	return c.sorter.Add(b)
+}
+
+// finish runs the combiner over all pairs and emits what it prints.
+func (c *combining) finish(emit *mapreduce.Emitter) error {
+	if c.pairs == 0 {
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	m, err := c.sorter.Merge()
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	combined := int64(0)
+	err = c.j.run(c.t, c.j.combiner, nil, func(w io.Writer) error {
+		return c.j.feedPairs(w, func() (key, value []byte, ok bool, err error) {
+			if ok, err = m.Next(); !ok {
+				return nil, nil, false, err
+			}
+			return m.Key(), m.Value(), true, nil
+		})
+	}, func(line []byte) error {
+		combined++
+		emit.Pair(c.j.settings.reduceOut.cut(line))
+		return emit.Err()
+	})
+	c.t.Count(mapreduce.CombineInputRecords, c.pairs)
+	c.t.Count(mapreduce.CombineOutputRecords, combined)
+	return err
+}
+
+// close removes what is on disk.
+func (c *combining) close() {
+	_ = c.sorter.Close() // the folder goes
+	_ = os.RemoveAll(c.folder)
+}

@@ -1,0 +1,126 @@
+package streaming_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/mapreduce/streaming"
+)
+
+// parse parses a command line that has all it needs, and more.
+func parse(more ...string) (*streaming.Job, error) {
+	return streaming.Parse(append([]string{"-input", "in", "-output", "out"}, more...))
+}
+
+// TestRefused: what can't be done is told with the option at fault and what to do.
+func TestRefused(t *testing.T) {
+	for want, args := range map[string][]string{
+		`"-maper" is no option of streaming: -help lists them`: {"-maper", "cat"},
+		`"b" is no option of streaming`:                        {"-mapper", "cat", "b"},
+		`-reducer needs a value`:                               {"-reducer"},
+		`-cacheFile: files come from where`:                    {"-cacheFile", "hdfs://nn/x#y"},
+		`-cacheArchive: archives are not unpacked`:             {"-cacheArchive", "hdfs://nn/x.jar"},
+		`-archives: archives are not`:                          {"-archives", "x.zip"},
+		`-libjars: there is no Java`:                           {"-libjars", "x.jar"},
+		`-conf: a configuration file is not read`:              {"-conf", "x.xml"},
+		`-inputreader: there is no Java`:                       {"-inputreader", "StreamXmlRecordReader"},
+		`-background: this program follows`:                    {"-background"},
+		`-io rawbytes: commands get and print lines`:           {"-io", "rawbytes"},
+		`-mapper org.apache.hadoop.mapred.lib.TokenCountMapper: org.apache.hadoop.mapred.lib.TokenCountMapper is no command`: {"-mapper", "org.apache.hadoop.mapred.lib.TokenCountMapper"},
+		`-combiner aggregate: aggregate is no command`:        {"-combiner", "aggregate"},
+		`-mapper a | b: "|" is for a shell`:                   {"-mapper", "a | b"},
+		`-mapper awk '{: a quote (') has no end`:              {"-mapper", "awk '{"},
+		`the command is empty`:                                {"-reducer", " "},
+		`TextInputFormat, KeyValueTextInputFormat and`:        {"-inputformat", "SequenceFileInputFormat"},
+		`only TextOutputFormat can be had`:                    {"-outputformat", "SequenceFileOutputFormat"},
+		`only KeyFieldBasedPartitioner and HashPartitioner`:   {"-partitioner", "org.example.MyPartitioner"},
+		`only KeyFieldBasedComparator can be had`:             {"-D", "mapred.output.key.comparator.class=LongWritable.Comparator2"},
+		`use a whole number from 0`:                           {"-numReduceTasks", "-1"},
+		`use a whole number from 1 to 10000`:                  {"-D", "stream.num.map.output.key.fields=0"},
+		`it can't be empty`:                                   {"-D", "stream.map.output.field.separator="},
+		`streaming knows no such setting`:                     {"-D", "stream.map.output.seperator=,"},
+		`write it as NAME=VALUE`:                              {"-D", "novalue"},
+		`-cmdenv x: write it as NAME=VALUE`:                   {"-cmdenv", "x"},
+		`only -k pos1[,pos2], -n and -r`:                      {"-D", "mapreduce.partition.keycomparator.options=-k1,1 -f"},
+		`a position is the number of a field`:                 {"-D", "mapreduce.partition.keypartitioner.options=-k0,1"},
+		`not with "org.apache.hadoop.io.compress.BZip2Codec"`: {"-D", "mapred.output.compress=true", "-D", "mapred.output.compression.codec=org.apache.hadoop.io.compress.BZip2Codec"},
+		`a job succeeds with all its tasks`:                   {"-D", "mapred.max.map.failures.percent=5"},
+		`only local files travel`:                             {"-files", "hdfs://nn/x"},
+		`are both called x`:                                   {"-file", "a/x", "-file", "b/x"},
+		`travel under one name`:                               {"-files", "a/x#p,b/x#q"},
+		`write PATH or PATH#NAME`:                             {"-files", "a#b/c"},
+		`use true or false`:                                   {"-D", "stream.non.zero.exit.is.failure=no"},
+		"put `hamadryad local --` before":                     {"-jt", "local"},
+		`use a number from 0 to 1`:                            {"-D", "mapreduce.job.reduce.slowstart.completedmaps=NaN"},
+		`use a number, or one of VERY_LOW`:                    {"-D", "mapreduce.job.priority=HIGHEST"},
+		`a line end can't separate`:                           {"-D", "stream.map.output.field.separator=\n"},
+		`commands get and print lines of text only`:           {"-D", "stream.map.input=typedbytes"},
+	} {
+		if _, err := parse(args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	for _, args := range [][]string{{"-input", "x"}, {"-output", "x"}, nil} {
+		if _, err := streaming.Parse(args); err == nil || !strings.Contains(err.Error(), "give -input and -output") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// TestSettingsWithoutMeaning: they are told in one line, and reach the commands.
+func TestSettingsWithoutMeaning(t *testing.T) {
+	j, err := parse("-D", "mapreduce.map.memory.mb=2048", "-Dmy.own=1", "-jobconf", "mapred.job.name=x", "-numMapTasks", "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"these settings have no effect here but in the commands' environment: mapreduce.map.memory.mb my.own mapreduce.job.maps"}
+	if !slices.Equal(j.Notes(), want) {
+		t.Errorf("%q", j.Notes())
+	}
+}
+
+func TestSettingsOfTheEngine(t *testing.T) {
+	j, err := parse("-jt", "manager:7070", "-D", "mapred.job.queue.name=research", "-D", "mapreduce.job.priority=LOW",
+		"-D", "mapreduce.map.maxattempts=2", "-D", "mapreduce.reduce.maxattempts=7", "-D", "mapreduce.map.speculative=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[--manager manager:7070 --pool research --priority=-1 --attempts 7 --no-speculation]"
+	if got := fmt.Sprint(j.EngineFlags()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestHelpTellsAllOptions(t *testing.T) {
+	for _, ask := range []string{"-help", "--help", "-info"} {
+		if _, err := streaming.Parse([]string{"-input", "x", ask}); !errors.Is(err, streaming.ErrHelp) {
+			t.Errorf("%s: %v", ask, err)
+		}
+	}
+	help := streaming.Help()
+	for _, want := range []string{"-mapper COMMAND ", "-cmdenv NAME=VALUE", "stream.num.map.output.key.fields", "hamadryad local --"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q in\n%s", want, help)
+		}
+	}
+	for line := range strings.Lines(help[strings.Index(help, "Options:"):strings.Index(help, "Settings")]) {
+		if strings.HasPrefix(line, "  -") && strings.TrimSpace(line[min(len(line), 28):]) == "" {
+			t.Errorf("%q tells nothing", line)
+		}
+	}
+}
+
+// TestVerbose: the command line as it was understood, words of commands too.
+func TestVerbose(t *testing.T) {
+	j, err := parse("-mapper", `awk -F',' "{print \$1}"`, "-reducer", "NONE", "-input", `{a,b}/x,c\,d`, "-verbose")
+	if err != nil || !j.Verbose() {
+		t.Fatal(err)
+	}
+	want := "input: in {a,b}/x c,d\noutput: out\nmapper: [\"awk\" \"-F,\" \"{print \\\\$1}\"]\nreducer: NONE\nreducers: 0\n"
+	if j.String() != want {
+		t.Errorf("%s\nwant\n%s", j, want)
+	}
+}

@@ -1,0 +1,87 @@
+package streaming_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWrongCommands: each ends in bounded time with an error that says which
+// command, why, where in the graph and where in the input.
+func TestWrongCommands(t *testing.T) {
+	input := strings.Repeat("a line of text\n", 100_000) // more than a pipe holds
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"exits early with an error": {
+			[]string{"-mapper", "sh -c 'head -n 1; echo no more >&2; exit 7'"},
+			[]string{"stage map, node 0", "/a:", `command "sh"`, "exit status 7", "no more"},
+		},
+		"never reads its input": {
+			[]string{"-D", "mapreduce.task.timeout=200", "-mapper", "sleep 3600"},
+			[]string{"stage map, node 0", "/a:", `command "sleep"`, "read nothing, printed nothing and logged nothing for 200ms"},
+		},
+		"reads all and never ends": {
+			[]string{"-D", "mapreduce.task.timeout=200", "-mapper", "sh -c 'cat; exec sleep 3600'"},
+			[]string{"stage map, node 0", "for 200ms"},
+		},
+		"is a reducer that never reads": {
+			[]string{"-D", "mapreduce.task.timeout=200", "-mapper", "cat", "-reducer", "sleep 3600"},
+			[]string{"stage reduce, node 0", `command "sleep"`, "for 200ms"},
+		},
+		"is a combiner that fails": {
+			[]string{"-mapper", "cat", "-combiner", "false"},
+			[]string{"stage map, node 0", `command "false"`, "exit status 1"},
+		},
+		"is not there": {
+			[]string{"-mapper", "no-such-command-at-all"},
+			[]string{`command "no-such-command-at-all"`, "travel with the job"},
+		},
+		"has too many counters": {
+			[]string{"-mapper", `awk 'NR <= 200 {print "reporter:counter:G,c" NR ",1" > "/dev/stderr"}'`},
+			[]string{"more than 120 counters", "G:c121"},
+		},
+		"gives aggregate what it does not know": {
+			[]string{"-mapper", "cat", "-reducer", "aggregate"},
+			[]string{"stage reduce, node 0", "keys of the form TYPE:ID"},
+		},
+		"gives aggregate no number": {
+			[]string{"-mapper", `sed "s/.*/LongValueSum:a\tmany/"`, "-reducer", "aggregate"},
+			[]string{`LongValueSum of "many"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := story{files: map[string]string{"a": input}, args: append([]string{"-input", "DIR/a"}, c.args...)}.run(t)
+			if err == nil {
+				t.Fatal("the job succeeded")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in: %v", want, err)
+				}
+			}
+		})
+	}
+}
+
+// TestChildrenEnd: what a command leaves running ends with it, and the job is
+// not held up.
+func TestChildrenEnd(t *testing.T) {
+	mark := fmt.Sprintf("3600.%d", os.Getpid())
+	got, _, err := story{
+		files: map[string]string{"a": "x\n"},
+		args:  []string{"-input", "DIR/a", "-numReduceTasks", "0", "-mapper", "sh -c 'setsid sleep " + mark + " & sleep " + mark + " & cat'"},
+	}.run(t)
+	if err != nil || got != "x\t\n" {
+		t.Errorf("%q %v", got, err)
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range processes {
+		if line, _ := os.ReadFile(p); strings.Contains(string(line), "sleep\x00"+mark) {
+			t.Errorf("left behind: %s %q", p, line)
+		}
+	}
+}
