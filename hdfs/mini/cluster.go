@@ -1,0 +1,153 @@
+package mini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// readyTimeout bounds the start of a cluster and the return of a daemon.
+	readyTimeout = 2 * time.Minute
+	// dataNodesMax keeps a slip of the finger from filling the machine: each takes
+	// about 200 MB of memory.
+	dataNodesMax = 16
+	// rackSize is the number of neighbouring nodes that share a rack.
+	rackSize = 2
+)
+
+// Options describe a cluster. The zero value is four DataNodes, two replicas,
+// blocks of 128 MiB.
+type Options struct {
+	DataNodes   int   // 4 when 0; at most 16
+	Replication int   // of new files; 2 when 0
+	BlockSize   int64 // bytes, of new files; 128 MiB when 0; a multiple of 512
+	// Properties are added to hdfs-site.xml, of clients and of daemons, and win over
+	// what is there.
+	Properties map[string]string
+	// Folder keeps all data and logs, and is used again by a later start with it; a
+	// temporary one, removed by Stop, when "".
+	Folder string
+}
+
+func (o *Options) check() error {
+	if o.DataNodes == 0 {
+		o.DataNodes = 4
+	}
+	if o.Replication == 0 {
+		o.Replication = 2
+	}
+	if o.BlockSize == 0 {
+		o.BlockSize = 128 << 20
+	}
+	switch {
+	case o.DataNodes < 1 || o.DataNodes > dataNodesMax:
+		return fmt.Errorf("%d DataNodes: use 1 to %d", o.DataNodes, dataNodesMax)
+	case o.Replication < 1 || o.Replication > o.DataNodes:
+		return fmt.Errorf("%d replicas on %d DataNodes: use 1 to %d", o.Replication, o.DataNodes, o.DataNodes)
+	case o.BlockSize < 512 || o.BlockSize%512 != 0:
+		return fmt.Errorf("blocks of %d bytes: use a multiple of 512", o.BlockSize)
+	}
+	return nil
+}
+
+// Cluster is a running HDFS. Its methods may be called by one goroutine at a time,
+// but those that only read (addresses, Command, Run, Replicas) by any.
+type Cluster struct {
+	kit     *Kit
+	options Options
+	folder  string
+	address string // of the NameNode, on loopback
+	name    *daemon
+	data    []*daemon
+	spawner *spawner
+	cleanup func()
+}
+
+// Host is the host name of a DataNode.
+func Host(node int) string { return fmt.Sprintf("node%d.test", node) }
+
+// Rack is the rack of a DataNode.
+func Rack(node int) string { return fmt.Sprintf("/rack%d", node/rackSize) }
+
+// Start starts a NameNode and DataNodes and returns when all of them serve: after
+// some 5 seconds on an idle machine. An error has the end of the log at fault.
+func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	// A loopback address of its own lets each cluster use the usual ports.
+	c := &Cluster{kit: kit, options: o, address: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)), cleanup: func() {}}
+	if err := c.makeFolder(); err != nil {
+		return nil, err
+	}
+	if err := c.writeConf(); err != nil {
+		c.cleanup()
+		return nil, err
+	}
+	c.spawner = newSpawner()
+	c.name = c.daemon("namenode", "namenode", nameNodeHeap)
+	for i := range o.DataNodes {
+		c.data = append(c.data, c.daemon(Host(i), "datanode", dataNodeHeap, "-Dhamadryad.node="+Host(i)))
+	}
+	if err := c.startAll(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) makeFolder() error {
+	if c.options.Folder == "" {
+		folder, unlock, err := temporaryFolder()
+		c.folder, c.cleanup = folder, func() { _ = os.RemoveAll(folder); unlock() } // a later sweep removes what is left
+		return err
+	}
+	folder, err := filepath.Abs(c.options.Folder)
+	if err != nil {
+		return err
+	}
+	c.folder = folder
+	return os.MkdirAll(folder, 0o700)
+}
+
+func (c *Cluster) startAll(ctx context.Context) error {
+	for _, d := range append([]*daemon{c.name}, c.data...) {
+		if err := d.start(); err != nil {
+			return err
+		}
+	}
+	return c.waitReady(ctx, make([]string, len(c.data)))
+}
+
+// Stop ends all daemons at once and removes a temporary folder.
+func (c *Cluster) Stop() error {
+	var errs []error
+	for _, d := range append([]*daemon{c.name}, c.data...) {
+		errs = append(errs, d.kill())
+	}
+	c.spawner.stop()
+	c.cleanup()
+	return errors.Join(errs...)
+}
+
+// NameNode is the URL of the file system, such as hdfs://127.3.2.1:9000.
+func (c *Cluster) NameNode() string { return fmt.Sprintf("hdfs://%s:%d", c.address, namePort) }
+
+// WebHDFS is the host and port of the NameNode's WebHDFS.
+func (c *Cluster) WebHDFS() string { return fmt.Sprintf("%s:%d", c.address, httpPort) }
+
+// ConfDir is the folder with core-site.xml and hdfs-site.xml for clients: what
+// HADOOP_CONF_DIR names.
+func (c *Cluster) ConfDir() string { return filepath.Join(c.folder, "conf") }
+
+func (c *Cluster) daemonConf() string { return filepath.Join(c.folder, "daemons") }
+
+// DataNodes is the number of DataNodes, dead ones too.
+func (c *Cluster) DataNodes() int { return len(c.data) }
+
+// Folder holds data and logs.
+func (c *Cluster) Folder() string { return c.folder }

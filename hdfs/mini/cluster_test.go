@@ -1,0 +1,201 @@
+package mini
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// abandonVariable makes this binary start a cluster, print the ids of its processes
+// and wait to be killed.
+const abandonVariable = "HAMADRYAD_TEST_ABANDON"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(abandonVariable) != "" {
+		os.Exit(abandon())
+	}
+	os.Exit(m.Run())
+}
+
+func abandon() int {
+	c, err := startHere(context.Background(), Options{DataNodes: 1, Replication: 1})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := c.PauseDataNode(0); err != nil { // it can't read the end of its input
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(c.name.cmd.Process.Pid, c.data[0].cmd.Process.Pid)
+	select {}
+}
+
+func startHere(ctx context.Context, o Options) (*Cluster, error) {
+	kit, err := Prepare(ctx, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	return Start(ctx, kit, o)
+}
+
+func cluster(t *testing.T) *Cluster {
+	t.Helper()
+	c, err := startHere(t.Context(), Options{BlockSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(c.Folder()); !os.IsNotExist(err) {
+			t.Errorf("%s is still there after Stop: %v", c.Folder(), err)
+		}
+	})
+	return c
+}
+
+func hdfs(t *testing.T, c *Cluster, args ...string) string {
+	t.Helper()
+	out, err := c.Run(t.Context(), args[0], args[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What goes in comes out, block by block on the disks that the NameNode names, also
+// from the one good replica of two, and also after every daemon was away.
+func TestHdfsKeepsWhatItIsGiven(t *testing.T) {
+	c := cluster(t)
+	want := make([]byte, 3<<20|77)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(want)
+	file := filepath.Join(t.TempDir(), "random")
+	must(t, os.WriteFile(file, want, 0o600))
+	hdfs(t, c, "dfs", "-put", file, "/random")
+
+	replicas, err := c.Replicas(t.Context(), "/random")
+	must(t, err)
+	if len(replicas) != 8 {
+		t.Fatalf("%d replicas of 4 blocks, 2 each: %v", len(replicas), replicas)
+	}
+	for _, r := range replicas {
+		from := r.Block << 20
+		got, err := os.ReadFile(r.File)
+		must(t, err)
+		if !bytes.Equal(got, want[from:min(from+1<<20, len(want))]) || int64(len(got)) != r.Length {
+			t.Errorf("replica %v does not hold its block", r)
+		}
+		_, err = os.Stat(r.Sums)
+		must(t, err)
+	}
+	if _, err := c.Replicas(t.Context(), "/nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("replicas of nothing: %v", err)
+	}
+
+	must(t, replicas[2].Flip(1000))
+	must(t, c.RestartNameNode(t.Context()))
+	must(t, c.KillDataNode(replicas[4].Node))
+	if got := hdfs(t, c, "dfs", "-cat", "/random"); got != string(want) {
+		t.Error("another content came back from damaged and missing replicas")
+	}
+	must(t, c.RestartDataNode(t.Context(), replicas[4].Node))
+	must(t, c.PauseDataNode(0))
+	must(t, c.ResumeDataNode(0))
+
+	must(t, c.SafeMode(t.Context(), true))
+	if out, err := c.Run(t.Context(), "dfs", "-mkdir", "/new"); err == nil || !strings.Contains(err.Error(), "safe mode") {
+		t.Errorf("mkdir in safe mode: %q, %v", out, err)
+	}
+	must(t, c.SafeMode(t.Context(), false))
+	hdfs(t, c, "dfs", "-mkdir", "/new")
+}
+
+// Hosts and racks are what clients match launchers with: WebHDFS tells them.
+func TestHostsAndRacks(t *testing.T) {
+	c := cluster(t)
+	file := filepath.Join(t.TempDir(), "small")
+	must(t, os.WriteFile(file, []byte("small"), 0o600))
+	hdfs(t, c, "dfs", "-D", "dfs.replication=4", "-put", file, "/small")
+	body, err := c.get(t.Context(), "/webhdfs/v1/small?op=GETFILEBLOCKLOCATIONS")
+	must(t, err)
+	var answer struct {
+		BlockLocations struct {
+			BlockLocation []struct{ Hosts, TopologyPaths []string }
+		}
+	}
+	must(t, json.Unmarshal(body, &answer))
+	var got []string
+	for _, b := range answer.BlockLocations.BlockLocation {
+		for i, host := range b.Hosts {
+			got = append(got, path.Dir(b.TopologyPaths[i])+" "+host)
+		}
+	}
+	slices.Sort(got)
+	want := []string{"/rack0 node0.test", "/rack0 node1.test", "/rack1 node2.test", "/rack1 node3.test"}
+	if !slices.Equal(got, want) {
+		t.Errorf("places %q, want %q\n%s", got, want, body)
+	}
+}
+
+// Nothing is left of a cluster whose process was killed: not even what is frozen.
+func TestEndsWithItsProcess(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), abandonVariable+"=1", "TMPDIR="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	var daemons []int // each an open handle, which tells of the end even when the id is used again
+	for _, word := range strings.Fields(line) {
+		pid, err := strconv.Atoi(word)
+		must(t, err)
+		fd, err := unix.PidfdOpen(pid, 0)
+		must(t, err)
+		defer unix.Close(fd)
+		daemons = append(daemons, fd)
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	for _, fd := range daemons {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Minute.Milliseconds()))
+		if n != 1 {
+			t.Errorf("a daemon outlives its parent by a minute: %v", err)
+		}
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	for _, o := range []Options{{DataNodes: -1}, {DataNodes: 17}, {DataNodes: 1}, {Replication: 5}, {BlockSize: 100}} {
+		if c, err := Start(t.Context(), &Kit{}, o); err == nil {
+			t.Errorf("%+v was taken", o)
+			_ = c.Stop()
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package mini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	nameNodeHeap = "-Xmx512m"
+	dataNodeHeap = "-Xmx384m"
+	// stopTimeout is how long a daemon has to end by itself before it is killed.
+	stopTimeout = 20 * time.Second
+)
+
+// daemon is a NameNode or a DataNode that can be started many times.
+type daemon struct {
+	name    string
+	command func() *exec.Cmd
+	logPath string
+	spawner *spawner
+
+	// Of the running process; cmd is nil when there is none.
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan struct{}
+}
+
+func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
+	args := append(flags, "Hdfs", role)
+	return &daemon{
+		name: name, logPath: filepath.Join(c.folder, name+".log"), spawner: c.spawner,
+		command: func() *exec.Cmd { return c.kit.program(context.Background(), c.daemonConf(), heap, args...) }, // kill ends it
+	}
+}
+
+func (d *daemon) start() error {
+	if d.running() {
+		return fmt.Errorf("%s runs already", d.name)
+	}
+	log, err := os.OpenFile(d.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := d.command()
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(d.logPath), log, log
+	// A group of its own: ctrl-C at the terminal is for the process that started it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := d.spawner.start(cmd); err != nil {
+		return fmt.Errorf("start %s: %w", d.name, err)
+	}
+	ended := make(chan struct{})
+	d.cmd, d.stdin, d.ended = cmd, stdin, ended
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
+	return nil
+}
+
+func (d *daemon) running() bool {
+	if d.cmd == nil {
+		return false
+	}
+	select {
+	case <-d.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (d *daemon) signal(s syscall.Signal) error {
+	if !d.running() {
+		return fmt.Errorf("%s does not run", d.name)
+	}
+	return d.cmd.Process.Signal(s)
+}
+
+// kill ends the process the hard way and waits until it is gone. No process is no error.
+func (d *daemon) kill() error {
+	if d.cmd == nil {
+		return nil
+	}
+	err := d.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	<-d.ended
+	d.cmd = nil
+	return err
+}
+
+// stop lets the process end in order.
+func (d *daemon) stop() error {
+	if err := d.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(stopTimeout):
+	}
+	return d.kill()
+}
+
+// logTail is the end of its log.
+func (d *daemon) logTail() string {
+	log, err := os.ReadFile(d.logPath)
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-tailBytes):])
+}
+
+// spawner starts processes from one thread that lives as long as they may: the
+// kernel sends the signal of the parent's death when the thread that made the child ends.
+type spawner struct{ work chan func() }
+
+func newSpawner() *spawner {
+	s := &spawner{make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for f := range s.work {
+			f()
+		}
+	}()
+	return s
+}
+
+func (s *spawner) start(cmd *exec.Cmd) error {
+	done := make(chan error)
+	s.work <- func() { done <- cmd.Start() }
+	return <-done
+}
+
+func (s *spawner) stop() { close(s.work) }
