@@ -35,10 +35,12 @@ var benchmarks = []benchmark{
 	{"noop-tasks", "tasks that do nothing", noopTasks},
 	{"small-job", "a word count of 1 KB on a running cluster", smallJob},
 	{"round", "one round of a policy", rounds},
+	{"assign", "the way from the end of an attempt to the next launch, with core, log and policy", assignments},
 	{"channel", "a million records through each kind of channel", channels},
 	{"wordcount-500mb", "the words of 500 MB, against a hand-written program (0.5 GB)", wordCount500},
 	{"sort-1gb", "100-byte records, against GNU sort (1 GB, and 5 GB while it runs)", sorts(gb)},
 	{"sort-5gb", "the same with 5 GB (5 GB, and 25 GB while it runs)", sorts(5 * gb)},
+	{"streaming-wordcount", "two awk commands, against a shell pipe (0.1 GB, and 2 GB while it runs)", streamingWordCount},
 	{"scaling-10mb", "a word count on 1 to 4 slots: time and memory (0.01 GB)", scaling(10 * mb)},
 	{"scaling-100mb", "the same with 100 MB (0.1 GB)", scaling(100 * mb)},
 	{"scaling-1gb", "the same with 1 GB (1 GB)", scaling(gb)},
@@ -50,6 +52,8 @@ type bench struct {
 	bin  string // folder of the programs
 	data string // folder of the inputs, kept for the next time
 	runs int    // of each side; the median is kept
+	// policies are the names of those whose assignments are measured.
+	policies string
 	out  *report
 }
 
@@ -57,18 +61,19 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each side; the median is printed")
 	file := flag.String("o", "build/bench.jsonl", "file for the rows, one JSON object a line")
 	data := flag.String("data", "build/bench-data", "folder of the inputs, which are made once, and of outputs while they are compared")
+	policies := flag.String("policies", "fifo", "policies of the rows assign-…, joined by commas")
 	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *runs, *file, *data, flag.Args()); err != nil {
+	if err := run(ctx, &bench{runs: max(*runs, 1), data: *data, policies: *policies}, *file, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-bench:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, runs int, file, data string, names []string) error {
+func run(ctx context.Context, b *bench, file string, names []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -77,7 +82,7 @@ func run(ctx context.Context, runs int, file, data string, names []string) error
 	if err != nil {
 		return err
 	}
-	b := &bench{bin: filepath.Dir(self), data: data, runs: max(runs, 1), out: out}
+	b.bin, b.out = filepath.Dir(self), out
 	var errs []error // a family that fails does not keep the others from running
 	for _, m := range benchmarks {
 		if !wanted(m.name, names) {
