@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
 // output makes an output folder with the given parts, and a file beside it.
@@ -122,5 +125,29 @@ func TestNames(t *testing.T) {
 		if got := wanted(c.row, c.ask); got != c.want {
 			t.Errorf("%s asked for by %v: %v", c.row, c.ask, got)
 		}
+	}
+}
+
+// BenchmarkAssign is an assignment with a hundred ends a round, without the
+// plug-in's process.
+func BenchmarkAssign(b *testing.B) {
+	for _, s := range []assignShape{{500, 2, 2}, {500, 100, 1000}, {5000, 2, 2}, {5000, 100, 1000}} {
+		b.Run(s.String(), func(b *testing.B) {
+			a, err := newAssigner(b.Context(), policy.InProcess(fifo.New()), b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer a.close()
+			const ends = 100
+			rounds := (b.N + ends - 1) / ends
+			if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*rounds); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			if _, err := a.rate(ends, rounds); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }

@@ -54,7 +54,7 @@ type bench struct {
 	runs int    // of each side; the median is kept
 	// policies are the names of those whose assignments are measured.
 	policies string
-	out  *report
+	out      *report
 }
 
 func main() {

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// An assignment is the way from the end of an attempt to an accepted launch in
+// its slot: the end goes to the core, the core asks the policy, the policy
+// answers, the core checks the answer and starts the attempt, and every batch of
+// the core goes to the event log with a real sync. A start command leaves when its
+// record is on the disk, so an attempt ends only after that. The launchers and
+// their connections are left out, and so is the gap between rounds.
+
+const (
+	assignPending   = 10_000 // groups that wait at least, all the time
+	assignSlots     = 4      // of each launcher
+	assignmentsGoal = 50_000 // a second
+	assignGoalFrom  = 100    // ends a round from which the goal holds
+)
+
+// assignEnds are the ends in one round, and how many rounds are measured.
+var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
+
+// inside makes the policies that can be measured in process.
+var inside = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New}
+
+// assignShape is a cluster and its load.
+type assignShape struct{ launchers, pools, jobs int } // jobs of all pools together
+
+func (s assignShape) String() string { return fmt.Sprintf("%d-%dx%d", s.launchers, s.pools, s.jobs) }
+
+// assignments measures all shapes with each policy.
+func assignments(ctx context.Context, b *bench) error {
+	for _, name := range strings.Split(b.policies, ",") {
+		if inside[name] == nil {
+			return fmt.Errorf("there is no policy %q to measure: use some of %s", name, strings.Join(policyNames(), ","))
+		}
+		for _, launchers := range []int{500, 1000, 2000, 5000} {
+			for _, s := range []assignShape{{launchers, 2, 2}, {launchers, 100, 1000}} {
+				if err := b.assignRows(ctx, name, s); err != nil {
+					return fmt.Errorf("%s, %v: %w", name, s, err)
+				}
+			}
+		}
+		if err := b.idleRow(ctx, name); err != nil {
+			return fmt.Errorf("%s, idle jobs: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func policyNames() []string {
+	var names []string
+	for n := range inside {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// assignRun is what one run of one shape gave: by index of assignEnds the
+// assignments a second, and the slowest hundredth of single rounds, in ms: until
+// the launch was accepted, and until its command may leave.
+type assignRun struct {
+	rates                []float64
+	accepted, mayLeave99 float64
+}
+
+// assignRows measures one shape through the plug-in and in process, in turn.
+func (b *bench) assignRows(ctx context.Context, name string, s assignShape) error {
+	var plugin, here []assignRun
+	for range b.runs {
+		for _, side := range []struct {
+			plugin bool
+			runs   *[]assignRun
+		}{{true, &plugin}, {false, &here}} {
+			r, err := b.assignRun(ctx, name, s, side.plugin)
+			if err != nil {
+				return err
+			}
+			*side.runs = append(*side.runs, r)
+		}
+	}
+	row := fmt.Sprintf("assign-%s-%v", name, s)
+	for i, e := range assignEnds {
+		rate := func(r assignRun) float64 { return r.rates[i] }
+		p, h := pick(plugin, rate), pick(here, rate)
+		against, stated := h, "in process"
+		if e.ends >= assignGoalFrom {
+			against, stated = []float64{assignmentsGoal}, "stated, at least"
+			if err := b.out.add(fmt.Sprintf("%s-%d-inside", row, e.ends), "1/s", h, against, stated); err != nil {
+				return err
+			}
+		}
+		if err := b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, against, stated); err != nil {
+			return err
+		}
+	}
+	accepted := func(r assignRun) float64 { return r.accepted }
+	if err := b.out.add(row+"-p99", "ms", pick(plugin, accepted), pick(here, accepted), "in process; one end to its launch, 99 %"); err != nil {
+		return err
+	}
+	leave := func(r assignRun) float64 { return r.mayLeave99 }
+	return b.out.add(row+"-p99-durable", "ms", pick(plugin, leave), pick(here, leave), "in process; the same and on the disk")
+}
+
+func pick[T any](runs []T, get func(T) float64) []float64 {
+	var values []float64
+	for _, r := range runs {
+		values = append(values, get(r))
+	}
+	return values
+}
+
+// assignRun fills a cluster and measures it with each number of ends a round.
+func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugin bool) (assignRun, error) {
+	var run assignRun
+	a, err := b.newAssigner(ctx, name, plugin)
+	if err != nil {
+		return run, err
+	}
+	defer a.close()
+	todo := s.launchers*assignSlots + assignPending
+	for _, e := range assignEnds {
+		todo += e.ends * e.rounds * 2
+	}
+	if err := a.fill(s, todo); err != nil {
+		return run, err
+	}
+	for _, e := range assignEnds {
+		rate, err := a.rate(e.ends, e.rounds)
+		if err != nil {
+			return run, fmt.Errorf("%d ends a round: %w", e.ends, err)
+		}
+		run.rates = append(run.rates, rate)
+	}
+	run.accepted, run.mayLeave99, err = a.slowest(assignEnds[0].rounds)
+	return run, err
+}
+
+// newAssigner starts a policy on an empty cluster.
+func (b *bench) newAssigner(ctx context.Context, name string, plugin bool) (*assigner, error) {
+	if err := os.MkdirAll(b.data, 0o755); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(os.TempDir(), "hamadryad-bench-policy") // a socket's path must be short
+	h, err := b.policyHost(ctx, name, plugin, dir)
+	if err != nil {
+		return nil, err
+	}
+	return newAssigner(ctx, h, b.data)
+}
+
+// fill joins launchers, submits the jobs, which have so many groups together, and
+// lets the policy fill all slots.
+func (a *assigner) fill(s assignShape, groups int) error {
+	if err := a.join(s.launchers, assignSlots); err != nil {
+		return err
+	}
+	for i := range s.jobs {
+		if err := a.submit(fmt.Sprintf("pool-%03d", i%s.pools), (groups+s.jobs-1)/s.jobs); err != nil {
+			return err
+		}
+	}
+	if err := a.settle(); err != nil {
+		return err
+	}
+	if n := len(a.live); n != s.launchers*assignSlots {
+		return fmt.Errorf("the policy filled %d of %d slots", n, s.launchers*assignSlots)
+	}
+	return nil
+}
+
+// rate returns the assignments a second in the steady state.
+func (a *assigner) rate(ends, rounds int) (float64, error) {
+	before := len(a.live)
+	start := time.Now()
+	for range rounds {
+		if err := a.turn(ends); err != nil {
+			return 0, err
+		}
+	}
+	if err := a.settle(); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if len(a.live) != before {
+		return 0, fmt.Errorf("%d slots stayed empty", before-len(a.live))
+	}
+	return float64(ends*rounds) / took.Seconds(), nil
+}
+
+// slowest measures rounds of one end each: from the end to the accepted launch,
+// and to its record on the disk. It returns the 99th of a hundred, in ms.
+func (a *assigner) slowest(rounds int) (accepted, durable float64, err error) {
+	var first, second []float64
+	for range rounds {
+		inputs, err := a.ends(nil, 1)
+		if err != nil {
+			return 0, 0, err
+		}
+		start := time.Now()
+		if err := a.step(inputs...); err != nil {
+			return 0, 0, err
+		}
+		if err := a.ask(); err != nil {
+			return 0, 0, err
+		}
+		if err := a.step(a.takeAnswer()...); err != nil {
+			return 0, 0, err
+		}
+		first = append(first, float64(time.Since(start).Microseconds())/1000)
+		if len(a.fresh) != 1 {
+			return 0, 0, fmt.Errorf("one attempt ended and %d were launched", len(a.fresh))
+		}
+		if err := a.awaitDurable(a.fresh[0].record); err != nil {
+			return 0, 0, err
+		}
+		second = append(second, float64(time.Since(start).Microseconds())/1000)
+		if err := a.settle(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return percentile(first, 99), percentile(second, 99), nil
+}
+
+func percentile(values []float64, p int) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return s[(len(s)-1)*p/100]
+}
+
+// idleRow shows that jobs of which nothing is to be launched cost a round nothing:
+// ten times as many, and the time of a round.
+func (b *bench) idleRow(ctx context.Context, name string) error {
+	var many, few []float64
+	for range b.runs {
+		m, err := b.idleRun(ctx, name, 10_000)
+		if err != nil {
+			return err
+		}
+		f, err := b.idleRun(ctx, name, 1000)
+		if err != nil {
+			return err
+		}
+		many, few = append(many, m), append(few, f)
+	}
+	return b.out.add(fmt.Sprintf("assign-%s-idle", name), "ms/round", many, few, "a tenth of the idle jobs; at most 1.2")
+}
+
+// idleRun returns the time of a round with ten ends, in ms, beside idle jobs: one
+// long attempt of each runs, and nothing waits.
+func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, error) {
+	const launchers, pools, busy, ends, rounds = 5000, 100, 100, 10, 300
+	a, err := b.newAssigner(ctx, name, true)
+	if err != nil {
+		return 0, err
+	}
+	defer a.close()
+	if err := a.join(launchers, assignSlots); err != nil {
+		return 0, err
+	}
+	for i := range idle {
+		if err := a.submit(fmt.Sprintf("pool-%03d", i%pools), 1); err != nil {
+			return 0, err
+		}
+	}
+	if err := a.settle(); err != nil {
+		return 0, err
+	}
+	if len(a.live) != idle {
+		return 0, fmt.Errorf("%d of %d idle jobs run", len(a.live), idle)
+	}
+	a.live = nil // they never end
+	for i := range busy {
+		if err := a.submit(fmt.Sprintf("pool-%03d", i%pools), (launchers*assignSlots+assignPending+2*ends*rounds)/busy); err != nil {
+			return 0, err
+		}
+	}
+	if err := a.settle(); err != nil {
+		return 0, err
+	}
+	if _, err := a.rate(ends, rounds/3); err != nil { // warm
+		return 0, err
+	}
+	rate, err := a.rate(ends, rounds)
+	return 1000 * ends / rate, err
+}

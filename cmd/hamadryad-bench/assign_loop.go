@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// assigner is a manager without launchers and sockets: the core, its event log on
+// the disk, and a policy. It is driven as the manager drives them: the policy is
+// asked at once, a launch counts when its record is durable.
+type assigner struct {
+	ctx    context.Context
+	core   *core.Core
+	host   policy.Host
+	log    *eventlog.Log
+	folder string
+	start  time.Time
+
+	asked  *core.AskPolicy
+	answer *wire.Input // of the policy, for the next batch
+	fresh  []running   // launched, their start not reported yet
+	live   []running   // started, the longest running first
+	lost   string      // what went wrong in a step
+
+	mu      sync.Mutex
+	changed sync.Cond
+	durable uint64 // newest record on disk
+	failed  error
+}
+
+// running is an attempt, and the record of the log that its start command needs
+// on the disk before it leaves.
+type running struct {
+	attempt  uint64
+	launcher uint64
+	record   uint64
+}
+
+// newAssigner starts a policy on an empty cluster. The folder is for the log.
+func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigner, error) {
+	folder, err := os.MkdirTemp(folder, "assign-log")
+	if err != nil {
+		return nil, err
+	}
+	set := core.DefaultSettings()
+	set.RoundGap = 1 // a round starts as soon as there is something to tell
+	set.JobsMax = 100_000
+	a := &assigner{ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now()}
+	a.changed.L = &a.mu
+	a.log, err = eventlog.Open(eventlog.Options{
+		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
+	})
+	if err == nil {
+		err = a.log.Begin(eventlog.Header{Core: core.Version}, a.core.Checkpoint())
+	}
+	if err == nil {
+		err = a.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	}
+	if err == nil {
+		err = a.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+	}
+	if err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *assigner) close() {
+	a.host.Close()
+	if a.log != nil {
+		_ = a.log.Close()
+	}
+	_ = os.RemoveAll(a.folder)
+}
+
+func (a *assigner) onDurable(seq uint64, _ int, _ time.Duration) {
+	a.mu.Lock()
+	a.durable = seq
+	a.changed.Broadcast()
+	a.mu.Unlock()
+}
+
+func (a *assigner) onFail(err error) {
+	a.mu.Lock()
+	a.failed = err
+	a.changed.Broadcast()
+	a.mu.Unlock()
+}
+
+// awaitDurable waits until a record is on the disk.
+func (a *assigner) awaitDurable(record uint64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.durable < record && a.failed == nil {
+		a.changed.Wait()
+	}
+	return a.failed
+}
+
+// step feeds one batch to the core and logs it.
+func (a *assigner) step(inputs ...*wire.Input) error {
+	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: inputs}
+	record, err := proto.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	actions := a.core.Step(batch)
+	seq, err := a.log.Append(record)
+	if err != nil {
+		return err
+	}
+	for _, action := range actions {
+		if err := a.act(action, seq); err != nil {
+			return err
+		}
+	}
+	if a.log.Full() {
+		return a.log.Rotate(a.core.Checkpoint())
+	}
+	return nil
+}
+
+func (a *assigner) act(action core.Action, record uint64) error {
+	switch action := action.(type) {
+	case core.AskPolicy:
+		a.asked = &action
+	case core.StartPolicy:
+		d, err := a.host.Start(a.ctx, scheduler.Config{}, action.Snapshot, action.Environment)
+		if err != nil {
+			return err
+		}
+		return a.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+			Generation: action.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
+		}}})
+	case core.ToLauncher:
+		if s := action.Command.GetStart(); s != nil {
+			a.fresh = append(a.fresh, running{s.Attempt, uint64(action.Launcher), record})
+			a.log.Hurry()
+		}
+	case core.PolicyGone:
+		return fmt.Errorf("the core gave the policy up: %s", action.Breach)
+	case core.Reply:
+		if action.Failure != nil {
+			return fmt.Errorf("the core refused: %s", action.Failure.Message)
+		}
+	}
+	return nil
+}
+
+// ask has the policy answer the round that is asked.
+func (a *assigner) ask() error {
+	if a.asked == nil {
+		return nil
+	}
+	r := a.asked
+	a.asked = nil
+	decisions, err := a.host.AssignTasks(a.ctx, r.Round)
+	if err != nil {
+		return err
+	}
+	a.answer = &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+		Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
+	}}}
+	return nil
+}
+
+// takeAnswer is the policy's answer as an input, if there is one.
+func (a *assigner) takeAnswer() []*wire.Input {
+	if a.answer == nil {
+		return nil
+	}
+	in := a.answer
+	a.answer = nil
+	return []*wire.Input{in}
+}
+
+// started reports the start of all that was launched.
+func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
+	for _, r := range a.fresh {
+		inputs = append(inputs, r.report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: r.attempt}}}))
+	}
+	a.live = append(a.live, a.fresh...)
+	a.fresh = a.fresh[:0]
+	return inputs
+}
+
+// ends reports the end of the longest running attempts, whose start commands must
+// have left.
+func (a *assigner) ends(inputs []*wire.Input, n int) ([]*wire.Input, error) {
+	if n > len(a.live) {
+		return nil, fmt.Errorf("%d attempts run and %d are to end", len(a.live), n)
+	}
+	var last uint64
+	for _, r := range a.live[:n] {
+		last = max(last, r.record)
+		inputs = append(inputs, r.report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: r.attempt, End: wire.End_END_FINISHED}}}))
+	}
+	a.live = a.live[n:]
+	return inputs, a.awaitDurable(last)
+}
+
+func (r running) report(m *wire.Report) *wire.Input {
+	m.Incarnation = 1
+	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: r.launcher, Report: m}}}
+}
+
+// settle goes on until the policy has nothing more to launch.
+func (a *assigner) settle() error {
+	for a.asked != nil || a.answer != nil || len(a.fresh) > 0 {
+		if err := a.ask(); err != nil {
+			return err
+		}
+		if err := a.step(a.started(a.takeAnswer())...); err != nil {
+			return err
+		}
+	}
+	return a.awaitDurable(a.log.Last())
+}
+
+// turn is one round of the steady state: the answer to the last round and so many
+// ends go in, the next round is asked and answered.
+func (a *assigner) turn(ends int) error {
+	inputs, err := a.ends(a.started(a.takeAnswer()), ends)
+	if err != nil {
+		return err
+	}
+	if err := a.step(inputs...); err != nil {
+		return err
+	}
+	return a.ask()
+}
+
+// join adds launchers.
+func (a *assigner) join(launchers, slots int) error {
+	var inputs []*wire.Input
+	for i := range launchers {
+		inputs = append(inputs, &wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+			Name: fmt.Sprintf("launcher-%05d", i), Incarnation: 1, Host: fmt.Sprintf("host-%05d", i), Rack: fmt.Sprintf("rack-%03d", i/40),
+			Memory: 1 << 40, Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(slots)}},
+		}}}})
+	}
+	return a.step(inputs...)
+}
+
+// submit takes in a job of so many single-slot groups.
+func (a *assigner) submit(pool string, groups int) error {
+	id := uint64(0)
+	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}}}}
+	for _, action := range a.core.Step(batch) {
+		if r, ok := action.(core.Reply); ok {
+			id = uint64(r.Job)
+		}
+	}
+	return a.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+		Name: "bench", Pool: pool, Principal: &wire.Principal{Name: "bench"},
+		Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: uint32(groups)}}},
+	}}}})
+}
+
+// policyHost starts a policy as a plug-in process, or in this process.
+func (b *bench) policyHost(ctx context.Context, name string, plugin bool, dir string) (policy.Host, error) {
+	if !plugin {
+		return policy.InProcess(inside[name]()), nil
+	}
+	return policy.Launch(ctx, policy.Options{
+		Path: filepath.Join(b.bin, "hamadryad-policy-"+name), Dir: dir, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+}
