@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress bench gen verify clean
+.PHONY: help build run test race lint stress bench gen verify clean jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -22,11 +22,17 @@ run: build ## count the words of the Go source tree on a local cluster
 	$(BIN)/hamadryad local --launchers 4 --slots 2 --data build/run/cluster -- \
 		$(BIN)/wordcount --top 10 "$$($(GO) env GOROOT)/src" build/run/out
 
-test: build ## all tests (what CI runs)
+jars: ## Hadoop's jars for the tests on a real HDFS, into the user's cache folder
+	@command -v mvn >/dev/null && command -v javac >/dev/null || \
+		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get install -y -q maven default-jdk-headless; } || \
+		{ echo "the tests on a real HDFS need Maven and a JDK from 11 to 21: install both"; exit 1; }
+	@$(GO) run ./hdfs/mini/fetch
+
+test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...
 	$(GO) test ./... -timeout 20m
 
-race: ## all tests under the race detector
+race: jars ## all tests under the race detector
 	$(GO) test -race ./... -timeout 40m
 
 lint: $(BIN)/golangci-lint ## static checks

@@ -66,6 +66,7 @@ type Cluster struct {
 	data    []*daemon
 	spawner *spawner
 	cleanup func()
+	stopped bool
 }
 
 // Host is the host name of a DataNode.
@@ -123,8 +124,13 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }
 
-// Stop ends all daemons at once and removes a temporary folder.
+// Stop ends all daemons at once and removes a temporary folder. The second time it
+// does nothing.
 func (c *Cluster) Stop() error {
+	if c.stopped {
+		return nil
+	}
+	c.stopped = true
 	var errs []error
 	for _, d := range append([]*daemon{c.name}, c.data...) {
 		errs = append(errs, d.kill())
