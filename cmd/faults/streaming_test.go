@@ -1,0 +1,92 @@
+package faults
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// streaming runs a streaming command line, or a script that has one, against the
+// cluster and returns what it prints.
+func (c *cluster) streaming(args ...string) (string, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address, "PATH="+binaries+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The examples with awk and python3, on real processes: files travel, and what
+// commands print is what they print in a shell pipe.
+func TestStreamingExamplesOnACluster(t *testing.T) {
+	c := startCluster(t, options{launchers: 2, slots: 2})
+	for _, e := range []struct {
+		script, input string
+		oracle        string // a shell's, from the input on standard input
+		want          string // a part of what is printed
+	}{
+		{"wordcount.sh", strings.Repeat("the oak and the elm\nan oak\n", 5000), `tr ' ' '\n' | sort | uniq -c | awk '{print $2 "\t" $1}'`, "COMBINE_INPUT_RECORDS  35000"},
+		{"hottest.sh", "oslo,jan,-4\noslo,jul,17\nx\nrome,aug,31\nrome,jan,9\n", `grep , | sort -t, -k1,1 -k3,3nr | awk -F, '$1 != c {print $1 "\t" $2 " " $3; c = $1}'`, "Weather:bad lines"},
+	} {
+		t.Run(e.script, func(t *testing.T) {
+			in, out := c.write(e.script+".in", e.input), c.path(e.script+".out")
+			printed, err := c.streaming("../../examples/streaming/"+e.script, in, out)
+			if err != nil || !strings.Contains(printed, e.want) {
+				t.Fatalf("%v, want %q\n%s", err, e.want, printed)
+			}
+			oracle := exec.Command("sh", "-c", "export LC_ALL=C; "+e.oracle)
+			oracle.Stdin = strings.NewReader(e.input)
+			want, err := oracle.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []byte
+			parts, _ := filepath.Glob(out + "/part-r-*")
+			for _, p := range parts {
+				data, err := os.ReadFile(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, data...)
+			}
+			if diff := firstDifference(lines(got), lines(want)); diff != "" || len(parts) != 2 {
+				t.Errorf("in %d files: %s", len(parts), diff)
+			}
+		})
+	}
+}
+
+// A command that hangs and has left children ends its job with an error that says
+// where, and nothing of it is left: no process, no output.
+func TestStreamingCommandThatHangs(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	in, out := c.write("in", strings.Repeat("a line\n", 100_000)), c.path("out")
+	began := time.Now()
+	printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-D", "mapreduce.task.timeout=300", "-D", "mapreduce.map.maxattempts=1",
+		"-input", in, "-output", out, "-mapper", "sh -c 'setsid sleep 7207 & echo stuck >&2; exec sleep 7207'")
+	if err == nil {
+		t.Fatalf("the job succeeded\n%s", printed)
+	}
+	for _, want := range []string{"job-1", "stage map, node 0", `command "sh"`, "nothing for 300ms", "stuck", in} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("no %q in\n%s", want, printed)
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	eventually(t, "no process of the command is left", func() bool {
+		processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, p := range processes {
+			if line, _ := os.ReadFile(p); strings.HasPrefix(string(line), "sleep\x007207") {
+				return false
+			}
+		}
+		return true
+	})
+	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
