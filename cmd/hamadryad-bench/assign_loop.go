@@ -31,10 +31,9 @@ type assigner struct {
 	start  time.Time
 
 	asked  *core.AskPolicy
-	answer *wire.Input // of the policy, for the next batch
+	answer chan answer // of the policy to the round it thinks about; nil: it thinks about none
 	fresh  []running   // launched, their start not reported yet
 	live   []running   // started, the longest running first
-	lost   string      // what went wrong in a step
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -50,7 +49,8 @@ type running struct {
 	record   uint64
 }
 
-// newAssigner starts a policy on an empty cluster. The folder is for the log.
+// newAssigner starts a policy on an empty cluster. The log goes into a folder of
+// its own below the one given.
 func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigner, error) {
 	folder, err := os.MkdirTemp(folder, "assign-log")
 	if err != nil {
@@ -162,31 +162,38 @@ func (a *assigner) act(action core.Action, record uint64) error {
 	return nil
 }
 
-// ask has the policy answer the round that is asked.
-func (a *assigner) ask() error {
-	if a.asked == nil {
-		return nil
-	}
-	r := a.asked
-	a.asked = nil
-	decisions, err := a.host.AssignTasks(a.ctx, r.Round)
-	if err != nil {
-		return err
-	}
-	a.answer = &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
-		Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
-	}}}
-	return nil
+// answer is what the policy said to a round.
+type answer struct {
+	input *wire.Input
+	err   error
 }
 
-// takeAnswer is the policy's answer as an input, if there is one.
-func (a *assigner) takeAnswer() []*wire.Input {
+// ask hands the round that is asked to the policy, and does not wait.
+func (a *assigner) ask() {
+	if a.asked == nil || a.answer != nil {
+		return
+	}
+	r, said := a.asked, make(chan answer, 1)
+	a.asked, a.answer = nil, said
+	go func() {
+		decisions, err := a.host.AssignTasks(a.ctx, r.Round)
+		said <- answer{&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+			Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
+		}}}, err}
+	}()
+}
+
+// decided waits for the policy's answer, if it thinks, and feeds it to the core.
+func (a *assigner) decided() error {
 	if a.answer == nil {
 		return nil
 	}
-	in := a.answer
+	said := <-a.answer
 	a.answer = nil
-	return []*wire.Input{in}
+	if said.err != nil {
+		return said.err
+	}
+	return a.step(said.input)
 }
 
 // started reports the start of all that was launched.
@@ -221,28 +228,34 @@ func (r running) report(m *wire.Report) *wire.Input {
 
 // settle goes on until the policy has nothing more to launch.
 func (a *assigner) settle() error {
-	for a.asked != nil || a.answer != nil || len(a.fresh) > 0 {
-		if err := a.ask(); err != nil {
+	for {
+		a.ask()
+		if err := a.decided(); err != nil {
 			return err
 		}
-		if err := a.step(a.started(a.takeAnswer())...); err != nil {
-			return err
+		if len(a.fresh) > 0 {
+			if err := a.step(a.started(nil)...); err != nil {
+				return err
+			}
+		}
+		if a.asked == nil && a.answer == nil {
+			return a.awaitDurable(a.log.Last())
 		}
 	}
-	return a.awaitDurable(a.log.Last())
 }
 
-// turn is one round of the steady state: the answer to the last round and so many
-// ends go in, the next round is asked and answered.
+// turn is one round of the steady state. While the policy thinks about the last
+// ends, the manager takes in the next: it does not wait for the policy either.
 func (a *assigner) turn(ends int) error {
-	inputs, err := a.ends(a.started(a.takeAnswer()), ends)
+	a.ask()
+	inputs, err := a.ends(a.started(nil), ends)
 	if err != nil {
 		return err
 	}
 	if err := a.step(inputs...); err != nil {
 		return err
 	}
-	return a.ask()
+	return a.decided()
 }
 
 // join adds launchers.
