@@ -87,6 +87,8 @@ func (c *combining) finish(emit *mapreduce.Emitter) error {
 		emit.Pair(c.j.settings.reduceOut.cut(line))
 		return emit.Err()
 	})
+	// The emitter counts what it gets as the map's output, which is what came before.
+	c.t.Count(mapreduce.MapOutputRecords, c.pairs-combined)
 	c.t.Count(mapreduce.CombineInputRecords, c.pairs)
 	c.t.Count(mapreduce.CombineOutputRecords, combined)
 	return err

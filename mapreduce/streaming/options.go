@@ -94,6 +94,9 @@ func Parse(args []string) (*Job, error) {
 			return nil, ErrHelp
 		}
 		at := slices.IndexFunc(options, func(o option) bool { return dash && o.name == name })
+		if at < 0 && strings.HasPrefix(args[i], "--") {
+			return nil, fmt.Errorf("%q is no option of streaming; flags of the engine go before all options, with a -- behind them", args[i])
+		}
 		if at < 0 {
 			return nil, fmt.Errorf("%q is no option of streaming: -help lists them (an argument with spaces in it needs quotes)", args[i])
 		}

@@ -20,6 +20,7 @@ func TestRefused(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"-maper" is no option of streaming: -help lists them`: {"-maper", "cat"},
 		`"b" is no option of streaming`:                        {"-mapper", "cat", "b"},
+		`flags of the engine go before all options`:            {"--pool", "x"},
 		`-reducer needs a value`:                               {"-reducer"},
 		`-cacheFile: files come from where`:                    {"-cacheFile", "hdfs://nn/x#y"},
 		`-cacheArchive: archives are not unpacked`:             {"-cacheArchive", "hdfs://nn/x.jar"},

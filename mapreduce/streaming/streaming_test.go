@@ -150,7 +150,7 @@ var stories = map[string]story{
 		files: map[string]string{"a": strings.Repeat("a b a\n", 1000)},
 		args:  []string{"-input", "DIR/a", "-mapper", awkWords, "-combiner", awkSums, "-reducer", awkSums},
 		want:  "a\t2000\nb\t1000\n",
-		count: map[string]int64{"COMBINE_INPUT_RECORDS": 3000, "COMBINE_OUTPUT_RECORDS": 2, "REDUCE_INPUT_RECORDS": 2},
+		count: map[string]int64{"MAP_OUTPUT_RECORDS": 3000, "COMBINE_INPUT_RECORDS": 3000, "COMBINE_OUTPUT_RECORDS": 2, "REDUCE_INPUT_RECORDS": 2},
 	},
 	"keys and values of the input": {
 		files: map[string]string{"a": "k=v=w\nx\n"},
@@ -216,6 +216,11 @@ var stories = map[string]story{
 		files: map[string]string{"a": ""},
 		args:  []string{"-input", "DIR/a", "-mapper", "cat", "-reducer", "echo nothing"},
 		want:  "",
+	},
+	"bytes that are no text": {
+		files: map[string]string{"a": "\xff\x00\x80\n"},
+		args:  []string{"-input", "DIR/a", "-mapper", "cat", "-reducer", "cat"},
+		want:  "\xff\x00\x80\t\n",
 	},
 	"compressed output": {
 		files: map[string]string{"a": "k\tv\n"},

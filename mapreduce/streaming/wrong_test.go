@@ -1,6 +1,8 @@
 package streaming_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +66,26 @@ func TestWrongCommands(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDamagedInput: a mapper that got half of a file must not count as done.
+func TestDamagedInput(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	for i := range 100_000 {
+		fmt.Fprintln(w, "line", i, i*i)
+	}
+	w.Close()
+	half := packed.String()[:packed.Len()/2]
+	_, _, err := story{files: map[string]string{"a.gz": half}, args: []string{"-input", "DIR/a.gz", "-mapper", "cat"}}.run(t)
+	if err == nil {
+		t.Fatal("the job succeeded")
+	}
+	for _, want := range []string{"stage map, node 0", `input of command "cat"`, "/a.gz at offset ", "of the stored file"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in: %v", want, err)
+		}
 	}
 }
 
