@@ -128,6 +128,9 @@ func (c *cli) printStatus(s *wire.JobStatus) error {
 	if err := t.end(); err != nil {
 		return err
 	}
+	if text := client.Locality(s); text != "" {
+		fmt.Fprintf(c.out, "attempts that read files: %s\n", text)
+	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(c.out, "note: %s\n", n)
 	}

@@ -152,12 +152,15 @@ func (b *bar) close() {
 	b.all.Wait()
 }
 
-// summary prints counters, time and outputs of a job that succeeded.
-func (c *Client) summary(r *Result) {
+// summary prints time, locality, counters and outputs of a job that succeeded.
+func (c *Client) summary(r *Result, locality string) {
 	if c.options.quiet || r.State != "succeeded" {
 		return
 	}
 	fmt.Fprintf(c.show, "%s %s succeeded in %v\n", r.Job, r.Name, r.Elapsed.Round(time.Millisecond))
+	if locality != "" {
+		fmt.Fprintf(c.show, "attempts that read files: %s\n", locality)
+	}
 	width := 0
 	for _, x := range r.Counters {
 		width = max(width, len(x.Name))

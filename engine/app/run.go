@@ -46,7 +46,10 @@ type Result struct {
 	State    string // succeeded, failed or killed
 	Counters []Counter
 	Outputs  []string // the published folders
-	Elapsed  time.Duration
+	// Local counts the finished attempts that read stored files, by how near most of
+	// it was: indexed by scheduler.Locality.
+	Local   [scheduler.LocalityLevels]int
+	Elapsed time.Duration
 }
 
 // Counter returns the value of a counter, 0 if nobody counted.
@@ -107,7 +110,7 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), name, err)
 	}
 	r := result(status, name, submission.Spec.Outputs, time.Since(began))
-	c.summary(r)
+	c.summary(r, client.Locality(status))
 	return r, outcome(ctx, r, status)
 }
 
@@ -183,6 +186,9 @@ func result(s *wire.JobStatus, name string, outputs []string, elapsed time.Durat
 	r := &Result{Job: scheduler.JobID(s.GetSummary().GetJob()), Name: name, State: client.StateName(s.GetSummary().GetState()), Elapsed: elapsed}
 	for _, x := range s.Counters {
 		r.Counters = append(r.Counters, Counter{x.Name, x.Value})
+	}
+	for level, n := range s.LocalAttempts {
+		r.Local[level] = int(n)
 	}
 	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
 		r.Outputs = outputs

@@ -151,24 +151,33 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 			c.supply(j, key)
 		}
 	}
-	j.countReads(k.work)
+	c.countReads(b, i, k.work)
 	// Of the report only what is needed later is kept.
 	m := proto.CloneOf(k.report)
 	k.report = &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
 }
 
-// countReads sums what was read by locality, and counts the attempt for the level
-// that gave it most.
-func (j *job) countReads(w scheduler.Work) {
+// countReads sums what was read by locality. An attempt whose nodes read stored
+// files, not only channels, counts for the level that gave it most.
+func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
+	j := b.job
 	most := 0
-	for i, n := range w.Read {
-		j.read[i] += n
+	for level, n := range w.Read {
+		j.read[level] += n
+		c.stats.Read[level] += uint64(n)
 		if n > w.Read[most] {
-			most = i
+			most = level
 		}
 	}
-	if w.Read[most] > 0 {
-		j.local[most]++
+	if w.Read[most] == 0 {
+		return
+	}
+	for _, x := range b.nodes(i) {
+		if len(j.plan.Graph.Stages[j.plan.Node(x).Stage].Inputs) > 0 {
+			j.local[most]++
+			c.stats.Local[most]++
+			return
+		}
 	}
 }
 

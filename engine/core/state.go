@@ -69,7 +69,7 @@ type job struct {
 	historyNext  int           // its oldest
 	finished     int           // groups
 	read         [scheduler.LocalityLevels]int64
-	local        [scheduler.LocalityLevels]uint32 // finished attempts with stored input, by the nearest level that gave most
+	local        [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
 }
 
 // blame counts a job's failures on a launcher.

@@ -25,6 +25,8 @@ type Stats struct {
 	Jobs      [scheduler.JobKilled + 1]uint64      // that ended, by scheduler.JobOutcome
 	Accepted  [scheduler.DecisionLaunch + 1]uint64 // decisions, by kind
 	Refused   [scheduler.Unsupported + 1]uint64    // decisions, by reason
+	Local     [scheduler.LocalityLevels]uint64     // finished attempts that read stored files, by the level that gave most
+	Read      [scheduler.LocalityLevels]uint64     // bytes that finished attempts read, by locality
 	Running   int                                  // attempts that live
 	Suspended int                                  // bundle attempts that are suspended
 	Ready     int                                  // bundles

@@ -109,12 +109,14 @@ var (
 	launchersDesc = prometheus.NewDesc("hamadryad_launchers", "Launchers, by state.", []string{"state"}, nil)
 	jobsDesc      = prometheus.NewDesc("hamadryad_jobs", "Jobs that have not ended.", nil, nil)
 	pendingDesc   = prometheus.NewDesc("hamadryad_groups_pending", "Groups of live jobs that neither run nor have finished.", nil, nil)
+	localDesc     = prometheus.NewDesc("hamadryad_input_attempts_total", "Finished attempts that read stored files, by how near most of it was; from the start of this manager.", []string{"locality"}, nil)
+	readDesc      = prometheus.NewDesc("hamadryad_read_bytes_total", "Bytes that finished attempts read from stored files and channels, by locality; from the start of this manager.", []string{"locality"}, nil)
 	runningDesc   = prometheus.NewDesc("hamadryad_groups_running", "Groups that run.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (w world) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{slotsDesc, freeDesc, launchersDesc, jobsDesc, pendingDesc, runningDesc} {
+	for _, d := range []*prometheus.Desc{slotsDesc, freeDesc, launchersDesc, jobsDesc, pendingDesc, runningDesc, localDesc, readDesc} {
 		c <- d
 	}
 }
@@ -125,11 +127,17 @@ func (w world) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	var launchers []*wire.LauncherStatus
 	var jobs []*wire.JobSummary
-	if w.m.driver.read(ctx, func(c *core.Core) { launchers, jobs = c.Launchers(), c.Jobs(false) }) != nil {
+	var stats core.Stats
+	if w.m.driver.read(ctx, func(c *core.Core) { launchers, jobs, stats = c.Launchers(), c.Jobs(false), c.Stats() }) != nil {
 		return
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for level := range scheduler.LocalityLevels {
+		name := scheduler.Locality(level).String()
+		out <- prometheus.MustNewConstMetric(localDesc, prometheus.CounterValue, float64(stats.Local[level]), name)
+		out <- prometheus.MustNewConstMetric(readDesc, prometheus.CounterValue, float64(stats.Read[level]), name)
 	}
 	slots, free, states := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, l := range launchers {

@@ -792,7 +792,7 @@ type JobStatus struct {
 	Counters      []*Counter             `protobuf:"bytes,4,rep,name=counters,proto3" json:"counters,omitempty"`
 	Waiting       []string               `protobuf:"bytes,5,rep,name=waiting,proto3" json:"waiting,omitempty"`                                          // why it waits: the manager's reasons, then the policy's
 	Read          []int64                `protobuf:"varint,6,rep,packed,name=read,proto3" json:"read,omitempty"`                                        // bytes by locality
-	LocalAttempts []uint32               `protobuf:"varint,7,rep,packed,name=local_attempts,json=localAttempts,proto3" json:"local_attempts,omitempty"` // finished attempts with stored input, by locality
+	LocalAttempts []uint32               `protobuf:"varint,7,rep,packed,name=local_attempts,json=localAttempts,proto3" json:"local_attempts,omitempty"` // finished attempts that read stored files, by the level that gave most
 	Notes         []string               `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`                                              // what happened to it: losses, retries, preemptions (bounded)
 	Outputs       []string               `protobuf:"bytes,9,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	Attempts      []*AttemptStatus       `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"` // only when asked for
