@@ -36,6 +36,7 @@ const (
 // local is the set of processes of a local cluster.
 type local struct {
 	data   string
+	env    []string   // added to the environment of all
 	broken chan error // capacity 1: a part that can't be kept up
 	spawn  chan func()
 	ending chan struct{}
@@ -98,7 +99,7 @@ func (l *local) part(ctx context.Context, name string, args []string) (string, <
 	}
 	defer r.Close()
 	cmd := exec.Command(self, args...)
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{w}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Env = log, log, []*os.File{w}, append(os.Environ(), l.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ctrl-C is for this process to handle
 	err = l.begin(cmd)
 	w.Close()
@@ -228,7 +229,7 @@ func (l *local) explain(err error) error {
 func (l *local) run(address string, program []string) error {
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), client.AddressVariable+"="+address)
+	cmd.Env = append(append(os.Environ(), l.env...), client.AddressVariable+"="+address)
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	defer signal.Stop(terms)

@@ -28,6 +28,10 @@ type localOptions struct {
 	data      string
 	policy    string
 	logLevel  string
+	hosts     []string
+	hdfs      bool
+
+	places []place // from hosts
 }
 
 func (c *cli) localCommand() *cobra.Command {
@@ -40,19 +44,28 @@ on free ports of loopback, and waits until they are ready. Then it runs PROGRAM 
 HAMADRYAD_MANAGER set, ends everything when PROGRAM ends, and exits with its exit
 code. Without PROGRAM it prints the manager's address and stays until it is stopped.
 
-It is the same code as a cluster of many machines. A part that dies is started again.`,
+It is the same code as a cluster of many machines. A part that dies is started again.
+
+With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes, from
+Hadoop's own jars, which Maven fetches the first time (64 MB). PROGRAM and all parts
+find it as hdfs:///, the command "hdfs dfs" is put on PROGRAM's PATH, and the launchers
+get the DataNodes' host names, so that work goes to where its input lies.`,
 		Example: `  hamadryad local -- ./wordcount --top 10 ~/texts /tmp/out
   hamadryad local --launchers 4 --slots 2 --data /tmp/cluster -- ./wordcount ~/texts /tmp/out
-  hamadryad local --policy fair --launchers 2`,
+  hamadryad local --policy fair --launchers 2
+  hamadryad local --hdfs -- sh -c 'hdfs dfs -put ~/texts /in && ./wordcount hdfs:///in hdfs:///out'
+  hamadryad local --hosts node0.test=/rack0,node1.test=/rack0,node2.test=/rack1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runLocal(cmd.Context(), o, args) },
 	}
 	cmd.Flags().StringVar(&o.config, "config", os.Getenv("HAMADRYAD_CONFIG"), "configuration file; addresses and folders of it are not used")
-	cmd.Flags().IntVarP(&o.launchers, "launchers", "l", 1, "number of launchers")
+	cmd.Flags().IntVarP(&o.launchers, "launchers", "l", 0, "number of launchers; 1 when left out, or one for each host")
 	cmd.Flags().StringVarP(&o.slots, "slots", "s", "", "slots of each launcher, such as 2 or map=2,reduce=1; one a core when left out")
 	cmd.Flags().StringVar(&o.memory, "memory", "", "memory of each launcher, such as 4GiB; a fair part of the machine's when left out")
 	cmd.Flags().StringVarP(&o.data, "data", "d", "", "folder for all data, kept afterwards; a temporary one when left out")
 	cmd.Flags().StringVar(&o.policy, "policy", "", "scheduling policy: a name, or the path of a plug-in")
 	cmd.Flags().StringVar(&o.logLevel, "log-level", "info", "of manager and launchers: debug, info, warn or error")
+	cmd.Flags().StringSliceVar(&o.hosts, "hosts", nil, "host names of the launchers, HOST or HOST=RACK, as the places of input files spell them")
+	cmd.Flags().BoolVar(&o.hdfs, "hdfs", false, "start a small HDFS too; it needs Java and Maven")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
@@ -61,8 +74,8 @@ It is the same code as a cluster of many machines. A part that dies is started a
 const launchersMax = 256
 
 func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (err error) {
-	if o.launchers < 1 || o.launchers > launchersMax {
-		return fmt.Errorf("--launchers %d: use 1 to %d", o.launchers, launchersMax)
+	if err := o.placeLaunchers(); err != nil {
+		return err
 	}
 	if len(program) > 0 {
 		if program[0], err = exec.LookPath(program[0]); err != nil {
@@ -76,6 +89,14 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 	defer cleanup()
 	l := newLocal(o.data)
 	defer l.stop()
+	if o.hdfs {
+		small, err := c.startHDFS(ctx, o.data)
+		if err != nil {
+			return err
+		}
+		defer small.Stop() //nolint:errcheck // its processes are killed; there is nothing to do about one that is gone
+		l.env = hadoopEnvironment(small)
+	}
 	start, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	address, err := l.start(start, o)
@@ -156,6 +177,9 @@ func (l *local) start(ctx context.Context, o localOptions) (string, error) {
 					"--manager", address, "launcher", "--name", name, "--memory", o.memory,
 					"--data", filepath.Join(l.data, name), "--cache", filepath.Join(l.data, "cache"),
 				}, base...)
+				if p := o.placeOf(i); p.host != "" {
+					args = append(args, "--host", p.host, "--rack", p.rack)
+				}
 				if o.slots != "" {
 					args = append(args, "--slots", o.slots)
 				}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -177,13 +179,22 @@ func (a *agent) spawn(ctx context.Context, program, planPath string, s *wire.Sta
 	return p, nil
 }
 
-// environment of a worker: nothing of the launcher's own but what programs need
-// to find commands, their home and their language.
+// passedOn are the variables of a launcher that its workers see: what programs need
+// to find commands, their home, their language, Hadoop's configuration and Kerberos.
+var passedOn = []string{
+	"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "GOTRACEBACK", "GOCOVERDIR",
+	"HADOOP_CONF_DIR", "HADOOP_HOME", "KRB5_CONFIG", "KRB5CCNAME",
+}
+
+// passedPrefix is how the names of further ones begin: settings of the HDFS store.
+const passedPrefix = "HAMADRYAD_HDFS_"
+
+// environment of a worker: nothing of the launcher's own but what is passed on.
 func (a *agent) environment(s *wire.StartAttempt, mark proctree.Mark) []string {
 	env := []string{worker.Variable + "=1", dataVariable + "=" + a.folder.root, string(mark), "HAMADRYAD_USER=" + s.User}
-	for _, name := range []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "GOTRACEBACK", "GOCOVERDIR"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix) {
+			env = append(env, v)
 		}
 	}
 	if s.Memory > 0 {

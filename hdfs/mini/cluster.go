@@ -86,7 +86,7 @@ func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 	if err := c.makeFolder(); err != nil {
 		return nil, err
 	}
-	if err := c.writeConf(); err != nil {
+	if err := errors.Join(c.writeConf(), c.writeScript()); err != nil {
 		c.cleanup()
 		return nil, err
 	}

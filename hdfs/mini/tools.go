@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
 const toolHeap = "-Xmx512m"
@@ -24,6 +29,27 @@ func (c *Cluster) Command(ctx context.Context, tool string, args ...string) *exe
 		class = tool
 	}
 	return c.kit.program(ctx, c.ConfDir(), toolHeap, append([]string{class}, args...)...)
+}
+
+// Script is a program that does what Hadoop's own hdfs command does, for the tools
+// of Command.
+func (c *Cluster) Script() string { return filepath.Join(c.folder, "bin", "hdfs") }
+
+func (c *Cluster) writeScript() error {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\ntool=$1\nshift\ncase $tool in\n")
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		fmt.Fprintf(&b, "%s) set -- %s \"$@\" ;;\n", name, tools[name])
+	}
+	b.WriteString("*) echo \"usage: hdfs dfs|dfsadmin|fsck ARGS...\" >&2; exit 2 ;;\nesac\nexec")
+	for _, word := range c.kit.program(context.Background(), c.ConfDir(), toolHeap).Args {
+		b.WriteString(" '" + strings.ReplaceAll(word, "'", `'\''`) + "'")
+	}
+	b.WriteString(" \"$@\"\n")
+	if err := os.MkdirAll(filepath.Dir(c.Script()), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(c.Script(), []byte(b.String()), 0o755) //nolint:gosec // a command must be executable
 }
 
 // Run runs a tool and returns what it prints. An error has what it complains of.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hamadryad/hamadryad/hdfs/mini"
+)
+
+// hdfsTimeout bounds the start of the small HDFS, with the fetch of its jars.
+const hdfsTimeout = 12 * time.Minute
+
+// startHDFS starts a small HDFS whose data lies with the cluster's.
+func (c *cli) startHDFS(ctx context.Context, data string) (*mini.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, hdfsTimeout)
+	defer cancel()
+	kit, err := mini.Prepare(ctx, os.Stderr)
+	if err != nil {
+		return nil, fmt.Errorf("--hdfs: %w", err)
+	}
+	small, err := mini.Start(ctx, kit, mini.Options{DataNodes: hdfsNodes, Folder: filepath.Join(data, "hdfs")})
+	if err != nil {
+		return nil, fmt.Errorf("--hdfs: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "HDFS is ready at hdfs:///, its web page at http://%s; put files with\n  %s dfs -put FILE /\n", small.WebHDFS(), small.Script())
+	return small, nil
+}
+
+// hadoopEnvironment lets clients find the small HDFS, and people its commands.
+func hadoopEnvironment(small *mini.Cluster) []string {
+	return []string{
+		"HADOOP_CONF_DIR=" + small.ConfDir(),
+		"PATH=" + filepath.Dir(small.Script()) + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}
+}
