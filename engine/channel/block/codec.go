@@ -5,8 +5,8 @@ import "fmt"
 // Codec is how a block's payload is compressed.
 type Codec uint8
 
-// The codecs. A block that does not shrink is stored as None whatever the
-// channel's codec is.
+// The codecs. A block that compression would hardly make smaller is stored as None,
+// whatever the channel's codec is.
 const (
 	None Codec = iota
 	LZ4

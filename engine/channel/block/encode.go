@@ -31,54 +31,105 @@ var zstdEncoders = sync.Pool{New: func() any {
 var lz4Encoders = sync.Pool{New: func() any { return new(lz4.Compressor) }}
 
 // Encoder turns batches into blocks. Not for concurrent use.
+//
+// A block is compressed where that saves at least one byte in payShare; else it is
+// stored as it is, since to undo a compression that saves less costs its reader
+// more than the bytes would. After one that did not pay the next blocks are not
+// tried, twice as many each time, up to skipMax: data that do not shrink cost
+// next to nothing, and the channel notices when they begin to.
 type Encoder struct {
-	codec Codec
-	raw   []byte // the payload before compression
+	codec   Codec
+	raw     []byte // the payload before compression
+	lengths []byte
+	skip    int // blocks that are not tried yet
+	skipped int // how many were to be skipped the last time
 }
+
+const (
+	payShare = 8
+	skipMax  = 32
+)
 
 // NewEncoder makes an encoder of one codec.
 func NewEncoder(c Codec) *Encoder { return &Encoder{codec: c} }
 
+// Pieces are a block in parts, one after the other: its records may still lie in
+// their batch. They are valid until the batch changes and the next Encode.
+type Pieces struct{ Head, Data, Lengths []byte }
+
+// Len is the size of the block, and of what Head had before it.
+func (p Pieces) Len() int { return len(p.Head) + len(p.Data) + len(p.Lengths) }
+
 // Append appends the block of a batch to dst. The batch is only read. It fails
 // for a batch that does not hold together or is empty.
 func (e *Encoder) Append(dst []byte, b *job.Batch) ([]byte, error) {
-	if err := channel.CheckBatch(b); err != nil {
+	p, err := e.Encode(dst, b)
+	if err != nil {
 		return dst, err
 	}
+	dst = slices.Grow(p.Head, len(p.Data)+len(p.Lengths))
+	return append(append(dst, p.Data...), p.Lengths...), nil
+}
+
+// Encode makes the block of a batch without a copy of records that are stored as
+// they are. Head begins with dst. It fails as Append does.
+func (e *Encoder) Encode(dst []byte, b *job.Batch) (Pieces, error) {
+	if err := channel.CheckBatch(b); err != nil {
+		return Pieces{}, err
+	}
 	if b.Len() == 0 {
-		return dst, fmt.Errorf("bad batch: a block needs at least one record")
+		return Pieces{}, fmt.Errorf("bad batch: a block needs at least one record")
 	}
 	h := Header{Records: uint32(b.Len()), Data: uint32(len(b.Data)), width: lengthWidth(b.Ends)}
 	raw := h.lengthsBytes() + uint64(h.Data)
 	if raw > rawBytesMax {
-		return dst, fmt.Errorf("bad batch: %d records of %d bytes in all are too many for one block", b.Len(), len(b.Data))
+		return Pieces{}, fmt.Errorf("bad batch: %d records of %d bytes in all are too many for one block", b.Len(), len(b.Data))
 	}
 	h.Raw = uint32(raw)
+	if packed, ok := e.packed(dst, h, b); ok {
+		return Pieces{Head: packed}, nil
+	}
+	e.lengths = appendLengths(kept(e.lengths), h.width, b.Ends)
+	h.Stored = h.Raw
+	h.sum = crc32.Update(crc32.Checksum(b.Data, castagnoli), castagnoli, e.lengths)
 	start := len(dst)
-	// Room for the payload as it is: one that does not shrink is stored that way.
-	dst = slices.Grow(dst, HeaderBytes+int(raw))[:start+HeaderBytes]
-	dst, h.Codec = e.payload(dst, h, b)
-	body := dst[start+HeaderBytes:]
-	h.Stored = uint32(len(body))
-	h.sum = crc32.Checksum(body, castagnoli)
+	dst = slices.Grow(dst, HeaderBytes)[:start+HeaderBytes]
 	h.put(dst[start:])
-	return dst, nil
+	return Pieces{dst, b.Data, e.lengths}, nil
 }
 
-// payload appends the stored payload and returns the codec it really has.
-func (e *Encoder) payload(dst []byte, h Header, b *job.Batch) ([]byte, Codec) {
+// kept is scratch memory to be used again, unless a rare large block made it large.
+func kept(scratch []byte) []byte {
+	if cap(scratch) > scratchKeepMax {
+		return nil
+	}
+	return scratch[:0]
+}
+
+// packed appends the block in compressed form, if that is tried and pays.
+func (e *Encoder) packed(dst []byte, h Header, b *job.Batch) ([]byte, bool) {
 	if e.codec == None {
-		return appendLengths(append(dst, b.Data...), h.width, b.Ends), None
+		return dst, false
 	}
-	e.raw = appendLengths(append(e.raw[:0], b.Data...), h.width, b.Ends)
-	raw := e.raw
-	if cap(e.raw) > scratchKeepMax {
-		e.raw = nil
+	if e.skip > 0 {
+		e.skip--
+		return dst, false
 	}
-	if packed, ok := e.compress(dst, raw); ok {
-		return packed, e.codec
+	e.raw = appendLengths(append(kept(e.raw), b.Data...), h.width, b.Ends)
+	start := len(dst)
+	dst = slices.Grow(dst, HeaderBytes+len(e.raw))[:start+HeaderBytes]
+	all, ok := e.compress(dst, e.raw)
+	stored := len(all) - len(dst)
+	if !ok || stored > len(e.raw)-len(e.raw)/payShare {
+		e.skipped = min(max(2*e.skipped, 1), skipMax)
+		e.skip = e.skipped
+		return dst[:start], false
 	}
-	return append(dst, raw...), None
+	e.skipped = 0
+	h.Codec, h.Stored = e.codec, uint32(stored)
+	h.sum = crc32.Checksum(all[len(dst):], castagnoli)
+	h.put(all[start:])
+	return all, true
 }
 
 // compress appends the compressed form; not ok when that is no shorter.

@@ -16,7 +16,7 @@ import (
 
 // readAhead gathers the reads of small blocks; larger payloads pass it by. A
 // partition that is smaller costs no more than its size.
-const readAhead = 32 << 10
+const readAhead = 16 << 10
 
 // Source reads one partition; from is what the source's From returns. Nothing is
 // read before the first Next. Closing the source does not close the File.

@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 
+	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -21,52 +22,59 @@ func (w *Writer) fresh() *job.Batch {
 	return b
 }
 
-// release gives up a partition's open batch after its records were encoded.
+// release gives up a partition's open batch after its block was written or copied.
 func (w *Writer) release(p *part) {
 	b := p.open
+	if b == nil { // the file was dropped
+		return
+	}
 	p.open = nil
 	w.rawHeld -= memory(b)
 	job.PutBatch(b)
 }
 
-// encode turns a partition's open batch into a block in w.packed.
-func (w *Writer) encode(ctx context.Context, p *part) ([]byte, error) {
+// encode turns a partition's open batch into a block, which is valid until the
+// batch is released.
+func (w *Writer) encode(ctx context.Context, p *part) (block.Pieces, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, w.fail(err)
+		return block.Pieces{}, w.fail(err)
 	}
-	packed, err := w.enc.Append(w.packed[:0], p.open)
+	b, err := w.enc.Encode(w.packed[:0], p.open)
 	if err != nil {
-		return nil, w.fail(err)
+		return block.Pieces{}, w.fail(err)
 	}
-	p.bytes += int64(len(packed))
+	p.bytes += int64(b.Len())
 	p.records += int64(p.open.Len())
-	w.packed = packed
-	if cap(packed) > directBytes {
+	if w.packed = b.Head; cap(w.packed) > directBytes {
 		w.packed = nil
 	}
-	w.release(p)
-	return packed, nil
+	return b, nil
 }
 
 // pack encodes a partition's open batch, if there is one, and holds the block
-// back so that the partition's next blocks can lie beside it.
+// back so that the partition's next blocks can lie beside it. Those of the only
+// partition do anyway.
 func (w *Writer) pack(ctx context.Context, partition int) error {
 	p := &w.parts[partition]
 	if p.open == nil {
 		return nil
 	}
-	packed, err := w.encode(ctx, p)
+	b, err := w.encode(ctx, p)
 	if err != nil {
 		return err
 	}
-	if len(packed) >= directBytes {
+	if b.Len() >= directBytes || len(w.parts) == 1 {
 		if err := w.emitHeld(partition); err != nil {
 			return err
 		}
-		return w.emitBlock(partition, packed)
+		err := w.emitBlock(partition, b)
+		w.release(p)
+		return err
 	}
-	p.blocks = append(p.blocks, append(make([]byte, 0, len(packed)), packed...))
-	w.packedHeld += int64(len(packed))
+	held := append(append(append(make([]byte, 0, b.Len()), b.Head...), b.Data...), b.Lengths...)
+	w.release(p)
+	p.blocks = append(p.blocks, held)
+	w.packedHeld += int64(len(held))
 	return w.relieve(ctx)
 }
 
@@ -90,13 +98,14 @@ func (w *Writer) spill(ctx context.Context, open bool) error {
 		if !open || p.open == nil {
 			continue
 		}
-		packed, err := w.encode(ctx, p)
+		b, err := w.encode(ctx, p)
 		if err != nil {
 			return err
 		}
-		if err := w.emitBlock(i, packed); err != nil {
+		if err := w.emitBlock(i, b); err != nil {
 			return err
 		}
+		w.release(p)
 	}
 	return nil
 }
@@ -105,7 +114,7 @@ func (w *Writer) spill(ctx context.Context, open bool) error {
 func (w *Writer) emitHeld(partition int) error {
 	p := &w.parts[partition]
 	for _, b := range p.blocks {
-		if err := w.emitBlock(partition, b); err != nil {
+		if err := w.emitBlock(partition, block.Pieces{Head: b}); err != nil {
 			return err
 		}
 		w.packedHeld -= int64(len(b))
@@ -115,14 +124,19 @@ func (w *Writer) emitHeld(partition int) error {
 }
 
 // emitBlock writes one block and puts it on the list of runs.
-func (w *Writer) emitBlock(partition int, b []byte) error {
+func (w *Writer) emitBlock(partition int, b block.Pieces) error {
 	n := len(w.runs)
 	if n > 0 && w.runs[n-1].partition == uint32(partition) {
-		w.runs[n-1].length += int64(len(b)) // written last, so it ends where this one begins
+		w.runs[n-1].length += int64(b.Len()) // written last, so it ends where this one begins
 	} else {
-		w.runs = append(w.runs, run{uint32(partition), w.at, int64(len(b))})
+		w.runs = append(w.runs, run{uint32(partition), w.at, int64(b.Len())})
 	}
-	return w.emit(b)
+	for _, piece := range [...][]byte{b.Head, b.Data, b.Lengths} {
+		if err := w.emit(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *Writer) emit(b []byte) error {

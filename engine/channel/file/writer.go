@@ -35,7 +35,7 @@ const (
 	partitionBudget = 1 << 20
 	budgetEnough    = 8 << 20
 
-	outBytes = 256 << 10 // gathers small blocks into large writes
+	outBytes = 64 << 10 // gathers small blocks into larger writes
 	// directBytes is the size from which a block is written at once instead of
 	// being held back: it is a long run by itself.
 	directBytes = 1 << 20
@@ -60,7 +60,7 @@ type Writer struct {
 	out    *bufio.Writer
 	at     int64 // offset of what is written next
 	enc    *block.Encoder
-	packed []byte // scratch for one block
+	packed []byte // scratch for a block's head, and the block where it is compressed
 	parts  []part
 	runs   []run // in the order they were written
 

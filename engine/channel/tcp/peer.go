@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
 )
 
-// readBytes gathers small messages; blocks pass it by.
-const readBytes = 32 << 10
+// readBytes gathers small messages; what is larger of a block passes it by.
+const readBytes = 4 << 10
 
 // peer is one end of a connection after the handshake: it writes whole messages,
 // beats, and notices silence.
@@ -84,6 +84,16 @@ func (p *peer) every(i int, tick time.Duration, f func() bool) {
 	})
 }
 
+// sendAll writes one message that lies in pieces, and leaves none.
+func (p *peer) sendAll(ctx context.Context, pieces *net.Buffers) error {
+	p.write.Lock()
+	defer p.write.Unlock()
+	return p.writing(ctx, func() error {
+		_, err := pieces.WriteTo(p.conn)
+		return err
+	})
+}
+
 // send writes one message. When ctx ends in the middle the connection is of no
 // more use, and the write fails.
 func (p *peer) send(ctx context.Context, message []byte) error {
@@ -93,12 +103,20 @@ func (p *peer) send(ctx context.Context, message []byte) error {
 }
 
 func (p *peer) sendLocked(ctx context.Context, message []byte) error {
+	return p.writing(ctx, func() error {
+		_, err := p.conn.Write(message)
+		return err
+	})
+}
+
+// writing calls write, which the end of ctx breaks off. The caller holds write.
+func (p *peer) writing(ctx context.Context, write func() error) error {
 	p.sent.Store(true)
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() { _ = p.conn.SetWriteDeadline(time.Unix(1, 0)) })
 		defer stop()
 	}
-	_, err := p.conn.Write(message)
+	err := write()
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

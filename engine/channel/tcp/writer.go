@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -22,8 +23,10 @@ type writer struct {
 	peer    *peer
 	window  int64
 	enc     *block.Encoder
-	buf     []byte
-	records int64 // sent
+	buf     []byte      // a message's head, and the block where it is compressed
+	pieces  [3][]byte   // memory of out
+	out     net.Buffers // the message that is being sent
+	records int64       // sent
 	wake    chan struct{}
 	over    chan struct{} // closed when the reading goroutine ended
 
@@ -106,24 +109,32 @@ func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 		return nil
 	}
 	buf := wire.Append(w.buf[:0], msgBlock, wire.Body{}.U64(uint64(cost(b))))
-	buf, err := w.enc.Append(buf, b)
+	block, err := w.enc.Encode(buf, b)
 	if err != nil {
 		return fmt.Errorf("%v: %w", w.key, err)
 	}
-	if w.buf = buf; cap(buf) > bufferKeepMax {
+	if w.buf = block.Head; cap(w.buf) > bufferKeepMax {
 		w.buf = nil
 	}
 	if send, err := w.admit(ctx, cost(b)); err != nil || !send {
 		return err
 	}
 	w.records += int64(b.Len())
+	w.pieces = [...][]byte{block.Head, block.Data, block.Lengths}
+	w.out = w.pieces[:]
+	err = w.sent(ctx, w.peer.sendAll(ctx, &w.out))
+	w.pieces = [3][]byte{} // keeps nothing of the batch
 	job.PutBatch(b)
-	return w.send(ctx, buf)
+	return err
 }
 
-// send writes a message; a failure breaks the channel, unless the reader has gone.
 func (w *writer) send(ctx context.Context, message []byte) error {
-	err := w.peer.send(ctx, message)
+	return w.sent(ctx, w.peer.send(ctx, message))
+}
+
+// sent looks at the outcome of a write: a failure breaks the channel, unless the
+// reader has gone.
+func (w *writer) sent(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
