@@ -1,0 +1,109 @@
+package pooltree
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Memory is what the orders of a tree remember and no snapshot tells. It is small:
+// nothing for fair and FIFO pools.
+type Memory struct {
+	Cursors []Cursor `json:",omitempty"`
+	Clocks  []Clock  `json:",omitempty"`
+}
+
+// Cursor is who was served last in a pool that cycles.
+type Cursor struct {
+	Pool  string
+	Kind  Kind
+	Job   scheduler.JobID `json:",omitempty"`
+	Child string          `json:",omitempty"` // the pool that was, when it was a pool
+}
+
+// Clock is the accounts of a pool that counts deficits.
+type Clock struct {
+	Pool  string
+	Kind  Kind
+	Clock int64
+	Owed  []Owed `json:",omitempty"`
+}
+
+// Owed is a child's deficit by weight, in slot microseconds.
+type Owed struct {
+	Job   scheduler.JobID `json:",omitempty"`
+	Child string          `json:",omitempty"`
+	Owed  int64
+}
+
+// Memory returns what the orders remember, in order of pool and kind. It costs
+// time in proportion to the pools, and the members of those that count deficits.
+func (t *Tree) Memory() Memory {
+	var m Memory
+	for _, p := range append(t.Pools(), t.root) {
+		for k, s := range p.kinds {
+			if s == nil {
+				continue
+			}
+			if c := s.laps.cursor; c != (key{}) {
+				m.Cursors = append(m.Cursors, Cursor{p.Path, Kind(k), c.id, c.path})
+			}
+			if s.accounts.clock != 0 {
+				m.Clocks = append(m.Clocks, Clock{p.Path, Kind(k), s.accounts.clock, s.debts()})
+			}
+		}
+	}
+	return m
+}
+
+func (s *Schedulable) debts() []Owed {
+	var all []Owed
+	for _, c := range s.accounts.members {
+		if o := c.owed(); o != 0 {
+			all = append(all, Owed{c.key().id, c.key().path, o})
+		}
+	}
+	slices.SortFunc(all, func(a, b Owed) int { return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Child, b.Child)) })
+	return all
+}
+
+// Restore makes the orders of a tree with the same contents remember. What is
+// remembered of pools and children that are gone is left out.
+func (t *Tree) Restore(m Memory) {
+	for _, c := range m.Cursors {
+		if p := t.Pool(c.Pool); p != nil {
+			s := p.Of(c.Kind)
+			s.laps = lapping{cursor: key{c.Job, c.Child}}
+			s.again()
+		}
+	}
+	for _, c := range m.Clocks {
+		p := t.Pool(c.Pool)
+		if p == nil || !p.isTimed() {
+			continue
+		}
+		s := p.Of(c.Kind)
+		owed := map[key]int64{}
+		for _, o := range c.Owed {
+			owed[key{o.Job, o.Child}] = o.Owed
+		}
+		s.accounts.clock = c.Clock
+		for _, child := range s.accounts.members {
+			child.account.deficit = owed[child.key()]
+		}
+		s.again()
+	}
+}
+
+// again lets everything in a queue enter it anew.
+func (s *Schedulable) again() {
+	waiting := slices.Clone(s.queue)
+	for _, c := range waiting {
+		s.remove(c.place)
+	}
+	for _, c := range waiting {
+		s.pool.Order.Enter(s, c)
+		s.push(c)
+	}
+}

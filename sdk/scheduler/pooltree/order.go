@@ -1,0 +1,91 @@
+package pooltree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Order is a pool's inner order: who of what waits in it is served first. An
+// order has no state of its own: what it remembers is in the pool's and the
+// child's Schedulable, so that it can be saved.
+type Order interface {
+	// Less says whether a is served before b. It must be a strict order that does
+	// not change but through Set, SetWeight and the order's own methods.
+	Less(a, b *Schedulable) bool
+	// Enter is called before a child starts to wait in the pool's queue, Leave
+	// after it stopped.
+	Enter(pool, child *Schedulable)
+	Leave(pool, child *Schedulable)
+	// Served is called before a child of the pool is given slots.
+	Served(pool, child *Schedulable)
+}
+
+// Timed is an Order in which time counts. Advance is called for each pool of the
+// order when time has passed.
+type Timed interface {
+	Order
+	Advance(pool *Schedulable, by time.Duration)
+}
+
+// The orders that come with the package.
+var (
+	Fair      Order = fair{}
+	FIFO      Order = fifo{}
+	DiscoFair Order = discoFair{}
+	Deficit   Order = deficit{}
+)
+
+var orders = map[string]Order{"fair": Fair, "fifo": FIFO, "disco-fair": DiscoFair, "deficit": Deficit}
+
+// Register makes another order known by a name, in lower case. Call it from an
+// init function; it panics when the name is taken.
+func Register(name string, o Order) {
+	if _, taken := orders[name]; taken || name != strings.ToLower(name) {
+		panic(fmt.Sprintf("pooltree: order %q is there already, or not in lower case", name))
+	}
+	orders[name] = o
+}
+
+// OrderNamed returns an order by its name, in any case, and false with the names
+// there are when there is none.
+func OrderNamed(name string) (Order, []string, bool) {
+	o, ok := orders[strings.ToLower(name)]
+	return o, slices.Sorted(maps.Keys(orders)), ok
+}
+
+// forgetful is an order that follows from the standing alone.
+type forgetful struct{}
+
+func (forgetful) Enter(_, _ *Schedulable)  {}
+func (forgetful) Leave(_, _ *Schedulable)  {}
+func (forgetful) Served(_, _ *Schedulable) {}
+
+// fair is the order of the design document, section 4.4: distance below the
+// minimum share, then running slots by weight.
+type fair struct{ forgetful }
+
+func (fair) Less(a, b *Schedulable) bool {
+	switch {
+	case a.needy != b.needy:
+		return a.needy
+	case a.ratio != b.ratio:
+		return a.ratio < b.ratio
+	}
+	return elder(a, b) < 0
+}
+
+// fifo is priority, then time of submission.
+type fifo struct{ forgetful }
+
+func (fifo) Less(a, b *Schedulable) bool {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), elder(a, b)) < 0
+}
+
+// elder breaks ties: start, then id or path.
+func elder(a, b *Schedulable) int {
+	return cmp.Or(cmp.Compare(a.Start, b.Start), compareKeys(a.key(), b.key()))
+}

@@ -1,0 +1,149 @@
+package pooltree
+
+import (
+	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+)
+
+// Schedulable is what a pool or a job is for one kind of slot: the thing that
+// shares are computed for and that is ordered among its siblings.
+type Schedulable struct {
+	*Node
+	Running int     // slots held
+	Min     int     // minimum share
+	Max     int     // maximum share; 0: none
+	Weight  float64 // change it with SetWeight
+	// Share is the fair share that Divide computed last.
+	Share float64
+
+	ready int // of a job: slots that work waits for
+	wants int // of a pool: what all in it demand together
+	above *Schedulable
+
+	// In the pool's queue.
+	place  int // index in above.queue
+	passed bool
+	needy  bool
+	ratio  float64
+
+	// Of a pool: what waits in it.
+	queue []*Schedulable
+	timed bool
+	// What orders remember of a pool, and of a child in it.
+	laps     lapping
+	accounts accounts
+	turn     struct{ lap uint64 }
+	account  account
+}
+
+const noPlace = -1
+
+// Demand returns the slots it holds and wants, as far as its maximum lets it.
+func (s *Schedulable) Demand() int {
+	d := s.Running + s.ready
+	if !s.IsJob() {
+		d = s.wants
+	}
+	if s.Max > 0 {
+		d = min(d, s.Max)
+	}
+	return d
+}
+
+// Ready returns the slots that a job's work waits for.
+func (s *Schedulable) Ready() int { return s.ready }
+
+// AtMax says whether it holds all it may, or one of the pools above it does.
+func (s *Schedulable) AtMax(slots int) bool {
+	for x := s; x != nil; x = x.above {
+		if x.Max > 0 && x.Running+slots > x.Max {
+			return true
+		}
+	}
+	return false
+}
+
+// Standing returns what the fair order looks at.
+func (s *Schedulable) Standing() fairshare.Standing {
+	return fairshare.Standing{
+		Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight,
+		Priority: int32(s.Priority), Start: int64(s.Start), Name: s.Path,
+	}
+}
+
+// Set says what a job holds and what its waiting work needs, in slots.
+func (s *Schedulable) Set(running, ready int) {
+	more, before := running-s.Running, s.Demand()
+	if more == 0 && ready == s.ready {
+		return
+	}
+	s.Running, s.ready = running, ready
+	s.changed(more, s.Demand()-before)
+}
+
+// Take moves slots of a job from what waits to what runs.
+func (s *Schedulable) Take(slots int) {
+	for x := s; x.above != nil; x = x.above {
+		x.above.pool.Order.Served(x.above, x)
+	}
+	s.Set(s.Running+slots, max(s.ready-slots, 0))
+}
+
+// SetWeight changes a weight.
+func (s *Schedulable) SetWeight(w float64) {
+	if w != s.Weight {
+		s.Weight = w
+		s.changed(0, 0)
+	}
+}
+
+// changed brings a change of what runs and what is wanted up the tree.
+func (s *Schedulable) changed(running, demand int) {
+	for x := s; ; x = x.above {
+		x.rank()
+		x.settle()
+		up := x.above
+		if up == nil {
+			return
+		}
+		up.keep(x)
+		before := up.Demand()
+		up.Running += running
+		up.wants += demand
+		demand = up.Demand() - before
+	}
+}
+
+// rank computes what the fair order compares.
+func (s *Schedulable) rank() {
+	st := s.Standing()
+	s.needy, s.ratio = st.Needy(), st.Ratio()
+}
+
+// willing says whether it is to be asked for work.
+func (s *Schedulable) willing() bool {
+	if s.passed || s.Max > 0 && s.Running >= s.Max {
+		return false
+	}
+	if s.IsJob() {
+		return s.ready > 0
+	}
+	return len(s.queue) > 0
+}
+
+// settle puts it where it belongs in its pool's queue, or takes it out.
+func (s *Schedulable) settle() {
+	if s.above == nil {
+		return
+	}
+	q := s.above
+	switch want := s.willing(); {
+	case want && s.place == noPlace:
+		q.pool.Order.Enter(q, s)
+		q.push(s)
+	case want:
+		q.fix(s.place)
+	case s.place != noPlace:
+		q.remove(s.place)
+		q.pool.Order.Leave(q, s)
+	}
+}

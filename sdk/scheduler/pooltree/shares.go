@@ -1,0 +1,42 @@
+package pooltree
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+
+// Divide computes the fair share of every pool of a total of slots of a kind, from
+// the root down, into Share. Jobs are not looked at.
+func (t *Tree) Divide(k Kind, total int) {
+	r := t.root.Of(k)
+	r.Share = float64(total)
+	var d divider
+	d.divide(r, k)
+}
+
+// divider keeps its slices from pool to pool.
+type divider struct {
+	claims []fairshare.Claim
+	shares []float64
+}
+
+func (d *divider) divide(s *Schedulable, k Kind) {
+	if len(s.pools) == 0 {
+		return
+	}
+	d.claims = d.claims[:0]
+	for _, p := range s.pools {
+		d.claims = append(d.claims, p.Of(k).Claim())
+	}
+	for len(d.shares) < len(d.claims) {
+		d.shares = append(d.shares, 0)
+	}
+	for i, share := range fairshare.DivideInto(d.shares[:len(d.claims)], s.Share, d.claims) {
+		s.pools[i].Of(k).Share = share
+	}
+	for _, p := range s.pools {
+		d.divide(p.Of(k), k)
+	}
+}
+
+// Claim returns what a share is computed from.
+func (s *Schedulable) Claim() fairshare.Claim {
+	return fairshare.Claim{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
+}

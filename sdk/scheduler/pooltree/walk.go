@@ -1,0 +1,44 @@
+package pooltree
+
+// Next returns the job that is to be served next with slots of a kind, or nil when
+// none waits: from the root, the first of each pool's queue.
+func (t *Tree) Next(k Kind) *Node { return t.root.NextIn(k) }
+
+// NextIn is Next among the jobs of one pool.
+func (n *Node) NextIn(k Kind) *Node {
+	for s := n.Of(k); ; s = s.queue[0] {
+		if s.IsJob() {
+			return s.Node
+		}
+		if len(s.queue) == 0 {
+			return nil
+		}
+	}
+}
+
+// Pass leaves a job out until Rewind: it has no use for what there is.
+func (t *Tree) Pass(job *Node, k Kind) {
+	s := job.Of(k)
+	if s.passed {
+		return
+	}
+	s.passed = true
+	for len(t.passed) <= int(k) {
+		t.passed = append(t.passed, nil)
+	}
+	t.passed[k] = append(t.passed[k], s)
+	s.changed(0, 0)
+}
+
+// Rewind takes back every Pass of a kind.
+func (t *Tree) Rewind(k Kind) {
+	if int(k) >= len(t.passed) {
+		return
+	}
+	for _, s := range t.passed[k] {
+		s.passed = false
+		s.changed(0, 0)
+	}
+	clear(t.passed[k])
+	t.passed[k] = t.passed[k][:0]
+}
