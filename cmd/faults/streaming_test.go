@@ -64,12 +64,12 @@ func TestStreamingCommandThatHangs(t *testing.T) {
 	c := startCluster(t, options{launchers: 1, slots: 2})
 	in, out := c.write("in", strings.Repeat("a line\n", 100_000)), c.path("out")
 	began := time.Now()
-	printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-D", "mapreduce.task.timeout=300", "-D", "mapreduce.map.maxattempts=1",
+	printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-D", "mapreduce.task.timeout=1500", "-D", "mapreduce.map.maxattempts=1",
 		"-input", in, "-output", out, "-mapper", "sh -c 'setsid sleep 7207 & echo stuck >&2; exec sleep 7207'")
 	if err == nil {
 		t.Fatalf("the job succeeded\n%s", printed)
 	}
-	for _, want := range []string{"job-1", "stage map, node 0", `command "sh"`, "nothing for 300ms", "stuck", in} {
+	for _, want := range []string{"job-1", "stage map, node 0", `command "sh"`, "nothing for 1.5s", "stuck", in} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in\n%s", want, printed)
 		}
@@ -77,16 +77,35 @@ func TestStreamingCommandThatHangs(t *testing.T) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
+	noSleepLeft(t, "7207")
+	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A command that ends well and has left a daemon: the job succeeds, and the daemon
+// ends with it.
+func TestStreamingCommandThatLeavesADaemon(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	in, out := c.write("in", "a line\n"), c.path("out")
+	printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-input", in, "-output", out, "-numReduceTasks", "0",
+		"-mapper", "sh -c 'setsid sleep 7208 </dev/null >/dev/null 2>&1 & cat'")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	noSleepLeft(t, "7208")
+}
+
+// noSleepLeft waits until no process sleeps for so long any more.
+func noSleepLeft(t *testing.T, seconds string) {
+	t.Helper()
 	eventually(t, "no process of the command is left", func() bool {
 		processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, p := range processes {
-			if line, _ := os.ReadFile(p); strings.HasPrefix(string(line), "sleep\x007207") {
+			if line, _ := os.ReadFile(p); strings.HasPrefix(string(line), "sleep\x00"+seconds) {
 				return false
 			}
 		}
 		return true
 	})
-	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
 }

@@ -83,6 +83,13 @@ func TestSettingsWithoutMeaning(t *testing.T) {
 	}
 }
 
+func TestBackslashesInSeparatorsAreTold(t *testing.T) {
+	j, err := parse("-D", `stream.map.output.field.separator=\t`)
+	if err != nil || len(j.Notes()) != 1 || !strings.Contains(j.Notes()[0], `is "\\t" with its backslash`) {
+		t.Errorf("%q %v", j.Notes(), err)
+	}
+}
+
 func TestSettingsOfTheEngine(t *testing.T) {
 	j, err := parse("-jt", "manager:7070", "-D", "mapred.job.queue.name=research", "-D", "mapreduce.job.priority=LOW",
 		"-D", "mapreduce.map.maxattempts=2", "-D", "mapreduce.reduce.maxattempts=7", "-D", "mapreduce.map.speculative=false")

@@ -139,6 +139,9 @@ func (j *Job) interpret() error {
 			if err := mean(s, c.value); err != nil {
 				return fmt.Errorf("-D %s=%s: %w", c.name, c.value, err)
 			}
+			if strings.HasSuffix(c.name, "separator") && strings.Contains(c.value, `\`) {
+				j.notes = append(j.notes, fmt.Sprintf("%s is %q with its backslash, as in Hadoop: a tab, the default, is $'\\t' in a shell", c.name, c.value))
+			}
 		}
 	}
 	if len(unknown) > 0 {

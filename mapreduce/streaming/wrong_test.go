@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestWrongCommands: each ends in bounded time with an error that says which
@@ -100,10 +101,24 @@ func TestChildrenEnd(t *testing.T) {
 	if err != nil || got != "x\t\n" {
 		t.Errorf("%q %v", got, err)
 	}
-	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, p := range processes {
-		if line, _ := os.ReadFile(p); strings.Contains(string(line), "sleep\x00"+mark) {
-			t.Errorf("left behind: %s %q", p, line)
+	deadline, tick := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for running("sleep\x00" + mark) {
+		select {
+		case <-deadline:
+			t.Fatal("a child of the command is left")
+		case <-tick.C: // a killed process takes a moment to go
 		}
 	}
+}
+
+// running says whether any process has such a command line.
+func running(command string) bool {
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range processes {
+		if line, _ := os.ReadFile(p); strings.HasPrefix(string(line), command) {
+			return true
+		}
+	}
+	return false
 }
