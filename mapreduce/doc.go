@@ -35,6 +35,8 @@
 // job into a graph, with a mapper for each of its sources; MapOnly leaves out the
 // reduce. Settings has the rest: hooks of a task, files shared by all tasks, a bound
 // of bad records to skip; Task.Named writes further outputs; Bytes.ReduceAll reads
-// all pairs of a reducer. Package streaming runs commands in any language. Limits: a key or value
-// is below 1 GiB, a combined one too; the keys of one reducer fit on its disk.
+// all pairs of a reducer. Package streaming runs commands in any language.
+//
+// Limits: a key or value is below 1 GiB, a combined one too; the keys of one reducer
+// fit on its disk.
 package mapreduce

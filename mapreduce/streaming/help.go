@@ -5,10 +5,7 @@ import (
 	"strings"
 )
 
-// Help is the text for a person who asks for it.
-func Help() string {
-	var b strings.Builder
-	b.WriteString(`usage: hamadryad-streaming [engine flags --] -input PATH -output PATH [options]
+const helpHead = `usage: hamadryad-streaming [engine flags --] -input PATH -output PATH [options]
 
 MapReduce by commands in any language, with the options of Hadoop streaming. A
 mapper reads lines on standard input and prints lines "key, tab, value"; the
@@ -23,56 +20,55 @@ Commands run without a shell: quotes work, pipes and variables need sh -c '...'.
 There is one reducer unless -numReduceTasks says otherwise.
 
 Options:
-`)
-	about := map[string]string{
-		"input":          "file, folder or pattern; may be repeated, or hold several with commas",
-		"output":         "folder that must not exist",
-		"mapper":         "the map, or IdentityMapper (the default)",
-		"reducer":        "the reduce, or IdentityReducer (the default), aggregate, or NONE for none",
-		"combiner":       "run over a map task's sorted output, with input and output as the reducer",
-		"numReduceTasks": "number of reducers; 0 for none",
-		"numMapTasks":    "a hint that is not taken: tasks are by size of the input",
-		"inputformat":    "TextInputFormat, KeyValueTextInputFormat or CombineTextInputFormat",
-		"outputformat":   "TextOutputFormat",
-		"partitioner":    "HashPartitioner or KeyFieldBasedPartitioner",
-		"cmdenv":         "a variable of the commands' environment; may be repeated",
-		"file":           "a local file that the commands find in their folder; may be repeated",
-		"files":          "the same for several, with a name of choice",
-		"D":              "a setting, see below; may be repeated",
-		"jobconf":        "as -D",
-		"jt":             "the manager; as the engine flag --manager",
-		"lazyOutput":     "leave out output files without lines",
-		"verbose":        "print how the command line was understood",
-		"io":             "lines of text, the only form there is",
-	}
-	for _, o := range options {
-		if o.refused == "" {
-			fmt.Fprintf(&b, "  %-26s %s\n", "-"+o.name+" "+o.value, about[o.name])
-		}
-	}
-	b.WriteString(`
+`
+
+// optionHelp tells about the options that are not refused.
+var optionHelp = map[string]string{
+	"input":          "file, folder or pattern; may be repeated, or hold several with commas",
+	"output":         "folder that must not exist",
+	"mapper":         "the map, or IdentityMapper (the default)",
+	"reducer":        "the reduce, or IdentityReducer (the default), aggregate, or NONE for none",
+	"combiner":       "run over a map task's sorted output, with input and output as the reducer",
+	"numReduceTasks": "number of reducers; 0 for none",
+	"numMapTasks":    "a hint that is not taken: tasks are by size of the input",
+	"inputformat":    "TextInputFormat, KeyValueTextInputFormat or CombineTextInputFormat",
+	"outputformat":   "TextOutputFormat",
+	"partitioner":    "HashPartitioner or KeyFieldBasedPartitioner",
+	"cmdenv":         "a variable of the commands' environment; may be repeated",
+	"file":           "a local file that the commands find in their folder; may be repeated",
+	"files":          "the same for several, with a name of choice",
+	"D":              "a setting, see below; may be repeated",
+	"jobconf":        "as -D",
+	"jt":             "the manager; as the engine flag --manager",
+	"lazyOutput":     "leave out output files without lines",
+	"verbose":        "print how the command line was understood",
+	"io":             "lines of text, the only form there is",
+}
+
+const helpSettings = `
 Settings (their names before Hadoop 2 do too):
-`)
-	for _, line := range [][2]string{
-		{"mapreduce.job.reduces", "as -numReduceTasks"},
-		{"mapreduce.job.queuename, .priority", "pool and priority for the scheduling policy"},
-		{"mapreduce.task.timeout", "ms after which a command that does nothing is killed; 0: never; 600000 when not set"},
-		{"stream.map.output.field.separator", "between key and value in what the mapper prints; a tab when not set"},
-		{"stream.num.map.output.key.fields", "how many fields are the key; 1 when not set"},
-		{"stream.reduce.output.field.separator, stream.num.reduce.output.key.fields", "the same of reducer and combiner"},
-		{"stream.map.input.field.separator, stream.reduce.input.field.separator", "between key and value in what they read"},
-		{"stream.non.zero.exit.is.failure", "false: a command's exit code does not count"},
-		{"mapreduce.map.output.key.field.separator", "of fields in keys; a tab when not set"},
-		{"mapreduce.partition.keypartitioner.options", "such as -k1,2: fields that choose the reducer (KeyFieldBasedPartitioner)"},
-		{"mapreduce.job.output.key.comparator.class", "KeyFieldBasedComparator, with"},
-		{"mapreduce.partition.keycomparator.options", "such as '-k1,1 -k2,2nr': fields to sort by"},
-		{"mapreduce.input.fileinputformat.split.maxsize, .minsize", "bytes of input of a map task"},
-		{"mapreduce.output.fileoutputformat.compress, .compress.codec", "true, with GzipCodec or ZStandardCodec"},
-		{"mapreduce.output.textoutputformat.separator", "between key and value in the output; a tab when not set"},
-	} {
-		fmt.Fprintf(&b, "  %s\n      %s\n", line[0], line[1])
-	}
-	b.WriteString(`
+`
+
+// settingHelp tells about the settings that people use most.
+var settingHelp = [][2]string{
+	{"mapreduce.job.reduces", "as -numReduceTasks"},
+	{"mapreduce.job.queuename, .priority", "pool and priority for the scheduling policy"},
+	{"mapreduce.task.timeout", "ms after which a command that does nothing is killed; 0: never; 600000 when not set"},
+	{"stream.map.output.field.separator", "between key and value in what the mapper prints; a tab when not set"},
+	{"stream.num.map.output.key.fields", "how many fields are the key; 1 when not set"},
+	{"stream.reduce.output.field.separator, stream.num.reduce.output.key.fields", "the same of reducer and combiner"},
+	{"stream.map.input.field.separator, stream.reduce.input.field.separator", "between key and value in what they read"},
+	{"stream.non.zero.exit.is.failure", "false: a command's exit code does not count"},
+	{"mapreduce.map.output.key.field.separator", "of fields in keys; a tab when not set"},
+	{"mapreduce.partition.keypartitioner.options", "such as -k1,2: fields that choose the reducer (KeyFieldBasedPartitioner)"},
+	{"mapreduce.job.output.key.comparator.class", "KeyFieldBasedComparator, with"},
+	{"mapreduce.partition.keycomparator.options", "such as '-k1,1 -k2,2nr': fields to sort by"},
+	{"mapreduce.input.fileinputformat.split.maxsize, .minsize", "bytes of input of a map task"},
+	{"mapreduce.output.fileoutputformat.compress, .compress.codec", "true, with GzipCodec or ZStandardCodec"},
+	{"mapreduce.output.textoutputformat.separator", "between key and value in the output; a tab when not set"},
+}
+
+const helpTail = `
 A command finds its settings in its environment, with _ for each dot, and beside
 them mapreduce_job_id, mapreduce_task_id, mapreduce_task_partition,
 mapreduce_map_input_file and others. On standard error a line
@@ -81,7 +77,22 @@ reporter:status:TEXT goes to the log.
 
 Engine flags, before the options and a --, are --manager HOST:PORT, --pool,
 --priority, --attempts, --no-speculation, --property NAME=VALUE and --quiet.
-`)
+`
+
+// Help is the text for a person who asks for it.
+func Help() string {
+	var b strings.Builder
+	b.WriteString(helpHead)
+	for _, o := range options {
+		if o.refused == "" {
+			fmt.Fprintf(&b, "  %-26s %s\n", "-"+o.name+" "+o.value, optionHelp[o.name])
+		}
+	}
+	b.WriteString(helpSettings)
+	for _, line := range settingHelp {
+		fmt.Fprintf(&b, "  %s\n      %s\n", line[0], line[1])
+	}
+	b.WriteString(helpTail)
 	return b.String()
 }
 

@@ -17,11 +17,10 @@ func (j *Job) runReduce(t *mapreduce.Task, pairs *mapreduce.Pairs, out *mapreduc
 		line = func([]byte) error { return nil }
 	}
 	return j.run(t, j.reducer, nil, func(w io.Writer) error {
-		err := j.feedPairs(w, func() (key, value []byte, ok bool, err error) {
+		return j.feedPairs(w, func() (key, value []byte, ok bool, err error) {
 			key, value, ok = pairs.Next()
 			return key, value, ok, pairs.Err()
 		})
-		return err
 	}, line)
 }
 
