@@ -45,6 +45,15 @@ func (v *View) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.Launche
 	return []scheduler.LauncherID{l.ID}, true
 }
 
+// FitAnywhere is Fit with no eye for locality.
+func (v *View) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
+	return v.fitGang(b, hardestFirst(b.Groups), func(b *Bundle, g *scheduler.Group) *Launcher {
+		bare := *g
+		bare.Places = nil
+		return v.pick(b, &bare)
+	})
+}
+
 // FitOn is Fit for a single-group bundle on one launcher.
 func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) != 1 || b.avoids(l) || !v.Take(l, b.Job.ID(), &b.Groups[0]) {

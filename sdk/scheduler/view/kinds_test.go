@@ -42,3 +42,14 @@ func TestReadyByKind(t *testing.T) {
 		t.Errorf("%d and %d slots ready, want 2 and 0", d, g)
 	}
 }
+
+// TestFitAnywhere: the launcher with most room, not the one with the input.
+func TestFitAnywhere(t *testing.T) {
+	v := cluster(t)
+	home := scheduler.Place{Host: "h1", Rack: "r1", Bytes: 1}
+	first, second := ready(t, v, 10, group(0, home)), ready(t, v, 11, group(0, home))
+	wantFit(t, v, first, 1)
+	if got, ok := v.FitAnywhere(second); !ok || !reflect.DeepEqual(got, []scheduler.LauncherID{2}) {
+		t.Errorf("FitAnywhere = %v, %t, want launcher 2", got, ok)
+	}
+}
