@@ -44,6 +44,7 @@ Launchers may come and go while jobs run.`,
 	f.keys = map[string]string{"manager": "launcher.manager"} // the flag is the root's
 	f.flag(cmd, "name", "launcher.name", "name, unique in the cluster")
 	f.flag(cmd, "host", "launcher.host", "name of the machine, as the places of input files spell it")
+	f.flag(cmd, "names", "launcher.names", "further names and addresses of the machine in the places of input files, separated by commas")
 	f.flag(cmd, "rack", "launcher.rack", "rack of the machine")
 	f.flag(cmd, "slots", "launcher.slots", "slots: a number, or kinds such as map=4,reduce=2")
 	f.flag(cmd, "memory", "launcher.memory", "memory for all workers, such as 16GiB")
@@ -63,6 +64,9 @@ func launcherConfig(c *config.Config) launcher.Config {
 		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory),
 		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
 		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Log: logger(c.Log),
+	}
+	if len(l.Names) > 0 {
+		cfg.Names = l.Names
 	}
 	for _, kind := range slices.Sorted(maps.Keys(l.Slots)) {
 		cfg.Slots = append(cfg.Slots, scheduler.SlotCount{Kind: kind, Count: l.Slots[kind]})

@@ -53,8 +53,9 @@ type EventLog struct {
 // Launcher are a launcher's settings.
 type Launcher struct {
 	Manager  string        `koanf:"manager" validate:"address"`
-	Name     string        `koanf:"name"` // "": the host's name
-	Host     string        `koanf:"host"` // "": the machine's
+	Name     string        `koanf:"name"`                                  // "": the host's name
+	Host     string        `koanf:"host"`                                  // "": the machine's
+	Names    []string      `koanf:"names" validate:"max=64,dive,required"` // further names and addresses of the machine; empty and no host: its addresses
 	Rack     string        `koanf:"rack"`
 	Slots    Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
 	Memory   Size          `koanf:"memory"`                                                       // 0: most of the machine's
@@ -114,6 +115,7 @@ func defaults() map[string]any {
 		"launcher.manager":          "127.0.0.1:7070",
 		"launcher.name":             "",
 		"launcher.host":             "",
+		"launcher.names":            []string{},
 		"launcher.rack":             "",
 		"launcher.slots":            map[string]any{},
 		"launcher.memory":           0,

@@ -82,6 +82,17 @@ func (w *coder) core(c *Core) {
 	flag(w, &c.stallWatched)
 	flag(w, &c.roomier)
 	flag(w, &c.topology)
+	w.names(c)
+}
+
+// names are last, and older checkpoints end before them.
+func (w *coder) names(c *Core) {
+	if w.reading && len(w.buf) == 0 {
+		return
+	}
+	for _, id := range c.launchers.ids {
+		list(w, &c.launchers.get(id).names, str)
+	}
 }
 
 func (w *coder) launchers(c *Core) {

@@ -26,7 +26,8 @@ type Core struct {
 
 	launchers index[scheduler.LauncherID, *launcher] // up and lost
 	byName    map[string]*launcher
-	up        int // launchers that are up
+	aliases   map[string]string // hosts by their further names; nil: made when it is next used
+	up        int               // launchers that are up
 
 	claims    index[uint64, *claim]
 	suspended []*run // runs that wait to be resumed, the first suspended first

@@ -15,6 +15,7 @@ type launcher struct {
 	incarnation uint64
 	up          bool
 	host, rack  string
+	names       []string // further names of the host
 	dataAddress string
 	httpAddress string
 	canSuspend  bool
@@ -99,6 +100,7 @@ const slotsMax = 1 << 20
 func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	l.up, l.incarnation, l.joined = true, m.Incarnation, c.now
 	l.host, l.rack, l.dataAddress, l.httpAddress, l.canSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
+	l.names, c.aliases = slices.Clone(m.Names), nil
 	l.slots, l.memory = nil, m.Memory
 	for _, s := range m.Slots {
 		l.slots.add(s.Kind, int(s.Count))

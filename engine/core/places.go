@@ -15,6 +15,7 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 	var total int64
 	sums := map[string]scheduler.Place{}
 	add := func(host, rack string, bytes int64) {
+		host = c.hostOf(host)
 		if host != "" && bytes > 0 {
 			sums[host] = scheduler.Place{Host: host, Rack: rack, Bytes: sums[host].Bytes + bytes}
 		}
@@ -33,6 +34,29 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 		}
 	}
 	return total, mostBytes(sums)
+}
+
+// hostOf returns the host that a launcher gave a name or address for; a name that
+// none gave stands for itself. Where two gave the same, the first one's holds.
+func (c *Core) hostOf(name string) string {
+	if c.aliases == nil {
+		c.aliases = map[string]string{}
+		for _, id := range c.launchers.ids {
+			l := c.launchers.get(id)
+			for _, n := range l.names {
+				if _, taken := c.aliases[n]; !taken {
+					c.aliases[n] = l.host
+				}
+			}
+		}
+		for _, id := range c.launchers.ids { // a host's own name is nobody else's
+			delete(c.aliases, c.launchers.get(id).host)
+		}
+	}
+	if host, ok := c.aliases[name]; ok {
+		return host
+	}
+	return name
 }
 
 // inputFrom sums what a reader gets over one file connection. An early reader's

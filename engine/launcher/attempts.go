@@ -37,7 +37,7 @@ func (a *agent) assign(p *proc, at *attempt) {
 	p.pipe.switchTo(at.log)
 	run := &wire.RunGroup{
 		Start: at.start, Store: worker.AttemptFolder(a.folder.store(), at.start.Job, at.start.Attempt),
-		Scratch: a.folder.scratchOf(at.start.Attempt), DataAddress: a.dataAddress, Host: a.cfg.Host, Rack: a.cfg.Rack,
+		Scratch: a.folder.scratchOf(at.start.Attempt), DataAddress: a.dataAddress, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
 	}
 	if len(at.start.Sources) > 0 || !at.start.SourcesComplete {
 		run.LocalStores = a.near.list()

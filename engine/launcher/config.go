@@ -22,10 +22,13 @@ type Config struct {
 	Data    string // folder for stored channels, logs and temporary files; one launcher each
 	Name    string // "": host name; names are unique within a cluster
 	Host    string // name of the machine, as input files' places spell it; "": its host name
-	Rack    string
-	Slots   []scheduler.SlotCount // nil: a default slot for each core
-	Memory  int64                 // bytes for all attempts; 0: MemoryShare of the machine's
-	Bind    string                // address that all ports listen on; "": 127.0.0.1
+	// Names are further names and addresses of the machine in input files' places;
+	// nil and no Host: the addresses of its network interfaces.
+	Names  []string
+	Rack   string
+	Slots  []scheduler.SlotCount // nil: a default slot for each core
+	Memory int64                 // bytes for all attempts; 0: MemoryShare of the machine's
+	Bind   string                // address that all ports listen on; "": 127.0.0.1
 	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
 	// 0: any free one.
 	DataPort, HTTPPort int
@@ -55,6 +58,9 @@ const (
 	IdleDefault       = 30 * time.Second
 )
 
+// namesMax bounds the further names of the machine.
+const namesMax = 64
+
 // logBytesMin keeps room for a beginning, an end and the line between them.
 const logBytesMin = 4 << 10
 
@@ -66,6 +72,9 @@ func (c Config) withDefaults() (Config, error) {
 	host, err := os.Hostname()
 	if err != nil && (c.Host == "" || c.Name == "") {
 		return c, fmt.Errorf("launcher: this machine's name: %w; set launcher.host and launcher.name", err)
+	}
+	if c.Host == "" && c.Names == nil {
+		c.Names = addresses()
 	}
 	setDefault(&c.Host, host)
 	setDefault(&c.Name, host)
@@ -97,6 +106,19 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
+// addresses are those of the machine's network interfaces but loopback, at most
+// namesMax. Without them files whose places are addresses are read from wherever.
+func addresses() []string {
+	all, _ := net.InterfaceAddrs()
+	var found []string
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() && len(found) < namesMax {
+			found = append(found, ip.IP.String())
+		}
+	}
+	return found
+}
+
 func setDefault[T comparable](at *T, value T) {
 	var zero T
 	if *at == zero {
@@ -118,6 +140,8 @@ func (c Config) check() error {
 		total += s.Count
 	}
 	switch {
+	case len(c.Names) > namesMax:
+		return fmt.Errorf("launcher: %d names of the machine: give at most %d", len(c.Names), namesMax)
 	case total == 0:
 		return errors.New("launcher: no slots at all: give it at least one")
 	case c.Memory < 0:

@@ -152,7 +152,7 @@ func (a *agent) join() *wire.Join {
 	defer a.mu.Unlock()
 	attempts, stored := a.inventory()
 	return &wire.Join{
-		Name: a.cfg.Name, Incarnation: a.incarnation, Host: a.cfg.Host, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
+		Name: a.cfg.Name, Incarnation: a.incarnation, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
 		DataAddress: a.dataAddress, HttpAddress: a.httpAddress, Attempts: attempts, Stored: stored, CanSuspend: true,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ const (
 	blobChunkBytes = 256 << 10
 	// Bounds of what a launcher says of itself.
 	nameBytesMax     = 256
+	namesMax         = 64
 	slotKindsMax     = 64
 	slotsMax         = 100_000
 	inventoryMaxSize = 1 << 20
@@ -99,6 +101,8 @@ func checkJoin(j *wire.Join) error {
 	switch {
 	case j.Name == "" || len(j.Name) > nameBytesMax || len(j.Host) > nameBytesMax || len(j.Rack) > nameBytesMax:
 		return fmt.Errorf("a launcher needs a name, and name, host and rack have at most %d bytes each", nameBytesMax)
+	case len(j.Names) > namesMax || slices.ContainsFunc(j.Names, func(n string) bool { return n == "" || len(n) > nameBytesMax }):
+		return fmt.Errorf("a launcher gives its host at most %d further names, each of 1 to %d bytes", namesMax, nameBytesMax)
 	case j.Incarnation == 0:
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case len(j.Slots) > slotKindsMax:

@@ -263,6 +263,7 @@ type Join struct {
 	Attempts      []*AttemptInventory    `protobuf:"bytes,9,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,10,rep,name=stored,proto3" json:"stored,omitempty"`
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
+	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"` // further names and addresses of the host, as places of input spell it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -372,6 +373,13 @@ func (x *Join) GetCanSuspend() bool {
 		return x.CanSuspend
 	}
 	return false
+}
+
+func (x *Join) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
 }
 
 type Slots struct {
@@ -2639,7 +2647,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
 	"\bcommands\x18\x02 \x03(\v2\x1c.hamadryad.engine.v1.CommandR\bcommands\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\x8d\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xa3\x03\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -2653,7 +2661,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x06stored\x18\n" +
 	" \x03(\v2\x1b.hamadryad.engine.v1.StoredR\x06stored\x12\x1f\n" +
 	"\vcan_suspend\x18\v \x01(\bR\n" +
-	"canSuspend\"1\n" +
+	"canSuspend\x12\x14\n" +
+	"\x05names\x18\f \x03(\tR\x05names\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +

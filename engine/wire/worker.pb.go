@@ -319,6 +319,7 @@ type RunGroup struct {
 	Host          string                 `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
 	Rack          string                 `protobuf:"bytes,6,opt,name=rack,proto3" json:"rack,omitempty"`
 	LocalStores   []*LocalStore          `protobuf:"bytes,7,rep,name=local_stores,json=localStores,proto3" json:"local_stores,omitempty"` // stores on this machine that can be read directly
+	Names         []string               `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                                // further names of the host
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,6 +399,13 @@ func (x *RunGroup) GetRack() string {
 func (x *RunGroup) GetLocalStores() []*LocalStore {
 	if x != nil {
 		return x.LocalStores
+	}
+	return nil
+}
+
+func (x *RunGroup) GetNames() []string {
+	if x != nil {
+		return x.Names
 	}
 	return nil
 }
@@ -657,7 +665,7 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\blease_ns\x18\x06 \x01(\x03R\aleaseNs\x12\x12\n" +
 	"\x04bind\x18\a \x01(\tR\x04bind\x12\x12\n" +
 	"\x04user\x18\b \x01(\tR\x04user\x12?\n" +
-	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\"\x82\x02\n" +
+	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\"\x98\x02\n" +
 	"\bRunGroup\x127\n" +
 	"\x05start\x18\x01 \x01(\v2!.hamadryad.engine.v1.StartAttemptR\x05start\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x18\n" +
@@ -665,7 +673,8 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\fdata_address\x18\x04 \x01(\tR\vdataAddress\x12\x12\n" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x12\n" +
 	"\x04rack\x18\x06 \x01(\tR\x04rack\x12B\n" +
-	"\flocal_stores\x18\a \x03(\v2\x1f.hamadryad.engine.v1.LocalStoreR\vlocalStores\">\n" +
+	"\flocal_stores\x18\a \x03(\v2\x1f.hamadryad.engine.v1.LocalStoreR\vlocalStores\x12\x14\n" +
+	"\x05names\x18\b \x03(\tR\x05names\">\n" +
 	"\n" +
 	"LocalStore\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +

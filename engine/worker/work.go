@@ -28,7 +28,7 @@ type localityBytes [scheduler.LocalityLevels]atomic.Int64
 // locality says how near a host is to this worker's.
 func (g *group) locality(host, rack string) scheduler.Locality {
 	switch {
-	case host != "" && host == g.run.Host:
+	case host != "" && (host == g.run.Host || slices.Contains(g.run.Names, host)):
 		return scheduler.NodeLocal
 	case rack != "" && rack == g.run.Rack:
 		return scheduler.RackLocal

@@ -1,0 +1,54 @@
+package core
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// A launcher's host goes by several names, which must lead to it, also in the core
+// that a checkpoint makes.
+func TestPlacesByFurtherNames(t *testing.T) {
+	b := benchCluster(t, 0, 0)
+	join := func(name, host string, names ...string) {
+		b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+			Name: name, Incarnation: 1, Host: host, Names: names, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
+		}}}})
+	}
+	join("a", "one", "10.0.0.1", "one.example", "two")
+	join("b", "two", "10.0.0.2", "one.example")
+	restored, err := Restore(b.c.Checkpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"one": "one", "10.0.0.1": "one", "10.0.0.2": "two",
+		"two":         "two", // a host's own name wins over what another calls itself
+		"one.example": "one", // the first launcher's word holds
+		"elsewhere":   "elsewhere", "": "",
+	} {
+		for i, c := range []*Core{b.c, restored} {
+			if got := c.hostOf(name); got != want {
+				t.Errorf("core %d takes %q for host %q, want %q", i, name, got, want)
+			}
+		}
+	}
+	join("c", "three", "elsewhere")
+	if got := b.c.hostOf("elsewhere"); got != "three" {
+		t.Errorf("after its launcher joined, elsewhere is %q", got)
+	}
+}
+
+// What lies at two names of one host is that host's.
+func TestPlacesOfOneHostAreOne(t *testing.T) {
+	b := benchCluster(t, 0, 0)
+	b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		Name: "a", Incarnation: 1, Host: "one", Names: []string{"h0", "h1"}, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
+	}}}})
+	b.submit(t, 1)
+	_, places := b.c.inputOf(b.c.bundles[b.last], 0)
+	if got := fmt.Sprint(places); got != fmt.Sprintf("[{one  %d} {h2  %d}]", 2<<20, 1<<20) {
+		t.Errorf("places %s", got)
+	}
+}
