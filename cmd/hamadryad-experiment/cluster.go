@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// site is what an experiment wants of its cluster.
+type site struct {
+	launchers, slots int
+	policy           string   // name
+	settings         string   // YAML below policy.settings, without indentation
+	core             string   // YAML below core
+	hosts            []string // HOST=RACK of the launchers; none: this machine
+	environ          []string // for all its processes
+}
+
+// cluster is a running `hamadryad local` with a folder of its own.
+type cluster struct {
+	lab    *lab
+	site   site
+	dir    string
+	cmd    *exec.Cmd
+	log    bytes.Buffer // what it says; to be read after its end
+	client *client.Client
+	cancel context.CancelFunc // ends the programs that were submitted
+	ctx    context.Context
+	ended  sync.WaitGroup // of those programs
+}
+
+const (
+	// readyMax bounds the start of a cluster, stopMax its end.
+	readyMax = time.Minute
+	stopMax  = 20 * time.Second
+)
+
+var managerAddress = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+:\d+`)
+
+// start starts a cluster and waits until its policy decides.
+func (l *lab) start(ctx context.Context, s site) (*cluster, error) {
+	dir, err := os.MkdirTemp("", "hamadryad-experiment")
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{lab: l, site: s, dir: dir}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	address, err := c.launch(ctx)
+	if err == nil {
+		c.client, err = client.Dial(address, client.Options{})
+	}
+	if err != nil {
+		c.stop()
+		return nil, fmt.Errorf("%w\n%s", err, c.log.String())
+	}
+	return c, nil
+}
+
+// launch starts `hamadryad local` and returns the manager's address.
+func (c *cluster) launch(ctx context.Context) (string, error) {
+	config := filepath.Join(c.dir, "site.yaml")
+	text := "core:\n" + indent(c.site.core, "  ") + "policy:\n  name: " + c.site.policy + "\n"
+	if c.site.settings != "" {
+		text += "  settings:\n" + indent(c.site.settings, "    ")
+	}
+	if c.site.core == "" {
+		text = strings.TrimPrefix(text, "core:\n")
+	}
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	args := []string{
+		"local", "--log-level", "warn", "--config", config, "--data", filepath.Join(c.dir, "data"), "--memory", "4GiB",
+		"--launchers", fmt.Sprint(c.site.launchers), "--slots", fmt.Sprint(c.site.slots),
+	}
+	if len(c.site.hosts) > 0 {
+		args = append(args, "--hosts", strings.Join(c.site.hosts, ","))
+	}
+	c.cmd = exec.CommandContext(ctx, filepath.Join(c.lab.bin, "hamadryad"), args...)
+	c.cmd.Env = append(os.Environ(), c.site.environ...)
+	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
+	c.cmd.WaitDelay = stopMax
+	c.cmd.Stderr = &c.log
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return "", err
+	}
+	found := make(chan string, 1)
+	go func() {
+		defer close(found)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if a := managerAddress.FindString(lines.Text()); a != "" {
+				found <- a
+				_, _ = io.Copy(io.Discard, out)
+				return
+			}
+		}
+	}()
+	select {
+	case a := <-found:
+		if a != "" {
+			return a, nil
+		}
+	case <-time.After(readyMax):
+	case <-ctx.Done():
+	}
+	return "", errors.New("the cluster did not become ready")
+}
+
+func indent(text, by string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(by + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
+}
+
+// stop ends the cluster and all that it kept.
+func (c *cluster) stop() {
+	c.cancel()
+	c.ended.Wait()
+	if c.client != nil {
+		_ = c.client.Close()
+	}
+	if c.cmd != nil && c.cmd.Process != nil {
+		_ = c.cmd.Process.Signal(syscall.SIGTERM)
+		_ = c.cmd.Wait()
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// wordCount is a job to be run.
+type wordCount struct {
+	pool    string
+	maps    int
+	reduces int
+	perMap  time.Duration // how long a map sleeps in all
+}
+
+// wordsPerMap divides a map's time: it sleeps for each word.
+const wordsPerMap = 128
+
+// words writes a text of so many words, one a line, all lines of equal length, for
+// a pool's job, and returns its path.
+func (c *cluster) words(pool string, n, lineBytes int) (string, error) {
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "%0*d\n", lineBytes-1, i*7919%1000)
+	}
+	path := filepath.Join(c.dir, "words-"+pool)
+	return path, os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// submit starts a word count over a text that it makes, and returns how to wait
+// for its end.
+func (c *cluster) submit(w wordCount) (wait func() (*wire.JobStatus, error), err error) {
+	const line = 8
+	input, err := c.words(w.pool, w.maps*wordsPerMap, line)
+	if err != nil {
+		return nil, err
+	}
+	return c.submitOn(w, input, filepath.Join(c.dir, "out-"+w.pool), line*wordsPerMap)
+}
+
+// submitOn is submit for input that is there.
+func (c *cluster) submitOn(w wordCount, input, output string, split int) (wait func() (*wire.JobStatus, error), err error) {
+	cmd := exec.CommandContext(c.ctx, filepath.Join(c.lab.bin, "hamadryad-experiment-words"),
+		"--manager", c.client.Address(), "--pool", w.pool, "--quiet", "--no-speculation",
+		(w.perMap / wordsPerMap).String(), fmt.Sprint(w.reduces), fmt.Sprint(split), input, output)
+	cmd.Env = append(os.Environ(), c.site.environ...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopMax
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	end := make(chan error, 1)
+	c.ended.Go(func() { end <- cmd.Wait() })
+	return func() (*wire.JobStatus, error) {
+		if err := <-end; err != nil {
+			return nil, fmt.Errorf("the job of pool %s: %w\n%s", w.pool, err, out.Bytes())
+		}
+		return c.statusOf(c.ctx, w.pool)
+	}, nil
+}
+
+// statusOf returns the newest job of a pool, with its attempts.
+func (c *cluster) statusOf(ctx context.Context, pool string) (*wire.JobStatus, error) {
+	jobs, err := c.client.Jobs(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	var newest uint64
+	for _, j := range jobs {
+		if j.Pool == pool {
+			newest = max(newest, j.Job)
+		}
+	}
+	if newest == 0 {
+		return nil, fmt.Errorf("no job of pool %s is known", pool)
+	}
+	return c.client.Status(ctx, newest, true)
+}
+
+// awaitRunning waits until so many groups of a pool's job run.
+func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error {
+	ctx, cancel := context.WithTimeout(ctx, readyMax)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var jobs []*wire.JobSummary
+	for {
+		now, err := c.client.Jobs(ctx, false)
+		if ctx.Err() != nil {
+			return notRunning(pool, n, jobs)
+		}
+		if err != nil {
+			return err
+		}
+		jobs = now
+		for _, j := range jobs {
+			if j.Pool == pool && j.GroupsRunning >= n {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// notRunning says what runs instead of what should.
+func notRunning(pool string, n uint32, jobs []*wire.JobSummary) error {
+	var b strings.Builder
+	for _, j := range jobs {
+		fmt.Fprintf(&b, " %s: %d;", j.Pool, j.GroupsRunning)
+	}
+	return fmt.Errorf("pool %s did not get %d slots; the pools have%s", pool, n, b.String())
+}

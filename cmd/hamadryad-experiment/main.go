@@ -1,0 +1,100 @@
+// Command hamadryad-experiment repeats published experiments on real processes
+// and holds the results against what was published.
+//
+//	build/bin/hamadryad-experiment                    # all of them
+//	build/bin/hamadryad-experiment --out build/experiments figure5
+//
+// Each starts clusters of its own on this machine, with durations scaled down as
+// it says, prints a time line as a table, draws it into the folder --out, and fails
+// where a claim does not hold. It needs the programs of `make build` beside it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// experiment is one that was published.
+type experiment struct {
+	name  string
+	about string
+	run   func(context.Context, *lab) error
+}
+
+var experiments = []experiment{
+	{"figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
+	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
+	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
+}
+
+// lab is what the experiments share.
+type lab struct {
+	bin string    // folder of the programs
+	out string    // folder of the charts
+	log io.Writer // for people
+	// pace stretches durations: 1 is the scale that each experiment states.
+	pace float64
+}
+
+func main() {
+	out := flag.String("out", "build/experiments", "folder for the charts")
+	pace := flag.Float64("pace", 1, "stretch all durations by this; on a busy machine a larger one gives steadier figures")
+	flag.Usage = usage
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *out, *pace, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "hamadryad-experiment:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out string, pace float64, names []string) error {
+	if !(pace >= 0.1 && pace <= 100) {
+		return fmt.Errorf("--pace %g: use 0.1 to 100", pace)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(experiments, func(e experiment) bool { return e.name == n }) {
+			return fmt.Errorf("there is no experiment %q: --help lists them", n)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	l := &lab{bin: filepath.Dir(self), out: out, log: os.Stdout, pace: pace}
+	var errs []error // one that fails does not keep the others from running
+	for _, e := range experiments {
+		if len(names) > 0 && !slices.Contains(names, e.name) {
+			continue
+		}
+		fmt.Fprintf(l.log, "\n%s\n%s\n", e.about, strings.Repeat("=", len(e.about)))
+		if err := e.run(ctx, l); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func usage() {
+	out := flag.CommandLine.Output()
+	fmt.Fprint(out, "usage: hamadryad-experiment [flags] [NAME...]\n\nRepeats published experiments, all or those named:\n\n")
+	for _, e := range experiments {
+		fmt.Fprintf(out, "  %-10s %s\n", e.name, e.about)
+	}
+	fmt.Fprintln(out)
+	flag.PrintDefaults()
+}

@@ -1,0 +1,29 @@
+package main
+
+import "fmt"
+
+// figure5Settings are Hammr's: a pool that was below two thirds of its share for a
+// while takes back slots by a soft kill. Times are scaled as the maps are.
+func figure5Settings(l *lab) string {
+	return fmt.Sprintf(`allocations:
+  fair-share-timeout: %v
+  pools:
+    A: {weight: 1}
+    B: {weight: 2}
+    C: {weight: 3}
+update-interval: 50ms
+locality: {mode: none}
+preemption: {mode: soft, interval: 50ms, fair-share-threshold: 0.6667, grace: %v}
+`, l.scaled(figure5Timeout), l.scaled(figure5Grace))
+}
+
+// table1Settings choose how the fair policy places work.
+func table1Settings(mode string) string {
+	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode)
+}
+
+// discoFair is Disco's own fair policy: nothing is preempted.
+const discoFair = "locality: {mode: none}\npreemption: {mode: \"off\"}\n"
+
+// discoPreemptive is the policy of the published experiment.
+const discoPreemptive = ""

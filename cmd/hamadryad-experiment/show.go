@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// spans are the attempts of jobs as spans of a time line that begins with the
+// first job's submission. Each job's party is its pool.
+func spans(jobs ...*wire.JobStatus) []timeline.Span {
+	var all []timeline.Span
+	for _, j := range jobs {
+		for _, a := range j.Attempts {
+			if a.Started != 0 && a.Ended > a.Started {
+				all = append(all, timeline.Span{Party: j.Summary.Pool, Slots: 1, Start: since(jobs[0], a.Started), End: since(jobs[0], a.Ended)})
+			}
+		}
+	}
+	return all
+}
+
+// since is a time of the manager's clock as one since a job's submission.
+func since(first *wire.JobStatus, at int64) time.Duration {
+	return time.Duration(at - first.Summary.Submitted)
+}
+
+// took is how long a job took from its submission to its end.
+func took(j *wire.JobStatus) time.Duration {
+	return time.Duration(j.Summary.Ended - j.Summary.Submitted)
+}
+
+// preempted counts the attempts of a job that were taken back for others.
+func preempted(j *wire.JobStatus) int {
+	n := 0
+	for _, a := range j.Attempts {
+		if a.State == "preempted" {
+			n++
+		}
+	}
+	return n
+}
+
+// show prints a time line and draws it into a file of the lab's folder.
+func (l *lab) show(line timeline.Line, name, title string, slots int, every time.Duration, marks ...timeline.Mark) error {
+	if err := line.Table(l.log, every); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.out, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(l.out, name+".svg")
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(line.Chart(f, title, slots, marks...), f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(l.log, "drawn as %s\n", path)
+	return nil
+}
+
+// claims are what an experiment has to show.
+type claims struct {
+	lab  *lab
+	errs []error
+}
+
+// that notes whether a claim holds, and prints it.
+func (c *claims) that(holds bool, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if holds {
+		fmt.Fprintln(c.lab.log, "holds:        ", text)
+		return
+	}
+	fmt.Fprintln(c.lab.log, "DOES NOT HOLD:", text)
+	c.errs = append(c.errs, errors.New("this claim does not hold: "+text))
+}
+
+func (c *claims) err() error { return errors.Join(c.errs...) }
+
+// scaled stretches a duration by the lab's pace.
+func (l *lab) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * l.pace)
+}
