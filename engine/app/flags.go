@@ -2,6 +2,8 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // options are the engine's flags.
@@ -21,6 +24,7 @@ type options struct {
 	attempts      uint
 	noSpeculation bool
 	quiet         bool
+	channels      string
 	properties    properties
 }
 
@@ -32,8 +36,36 @@ func addFlags(fs *flag.FlagSet) *options {
 	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
+	fs.StringVar(&o.channels, "channels", os.Getenv(channelsVariable), "`FOLDER` (URL) that keeps what stages store for one another, such as hdfs:///tmp/channels; the launchers' disks when not given; from "+channelsVariable)
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")
 	return o
+}
+
+// channelsVariable names the folder of file channels for all programs of a site.
+const channelsVariable = "HAMADRYAD_CHANNELS"
+
+// channelFolder is where file channels are kept, in a form that means the same in
+// every process. The folder must be there: a slip in its name shows before any work.
+func (o *options) channelFolder(ctx context.Context) (string, error) {
+	if o.channels == "" {
+		return "", nil
+	}
+	folder, err := storage.Absolute(o.channels)
+	if err != nil {
+		return "", fmt.Errorf("--channels %s: %w", o.channels, err)
+	}
+	store, err := storage.For(folder)
+	if err != nil {
+		return "", fmt.Errorf("--channels: %w", err)
+	}
+	info, err := store.Stat(ctx, folder)
+	if err == nil && !info.Folder {
+		err = errors.New("it is no folder")
+	}
+	if err != nil {
+		return "", fmt.Errorf("--channels %s: %w: make that folder first, where all launchers' machines reach it", folder, err)
+	}
+	return folder, nil
 }
 
 // properties collects NAME=VALUE flags.

@@ -131,11 +131,16 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
+	channels, err := c.options.channelFolder(ctx)
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	plan.KeepChannels(graph, channels)
 	files, err := commandFiles(g)
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
-	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files})
+	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels})
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

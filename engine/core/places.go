@@ -79,7 +79,7 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 		}
 		return n.perReader[reader]
 	}
-	from := int(j.plan.Connection(conn).FromStage)
+	from, kept := int(j.plan.Connection(conn).FromStage), j.plan.Connection(conn).Store != ""
 	r, list := j.plan.Writers(conn, reader)
 	graph.Each(r, list, func(writer int) {
 		if n.bytes[writer] < 0 {
@@ -88,7 +88,9 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 		// The sizes of partitions were not kept: take an even share.
 		part := n.bytes[writer] / int64(max(j.plan.Partitions(conn, writer), 1))
 		total += part
-		if k := j.commitOf(graph.Node{Stage: from, Index: writer}); k != nil && k.stored {
+		// What is kept on the job's storage lies near its writer too: HDFS puts the
+		// first copy on the writer's own machine.
+		if k := j.commitOf(graph.Node{Stage: from, Index: writer}); k != nil && (k.stored || kept) {
 			add(k.host, k.rack, part)
 		}
 	})

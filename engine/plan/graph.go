@@ -62,6 +62,15 @@ func Graph(g *job.Graph) (*wire.Graph, error) {
 	return w, nil
 }
 
+// KeepChannels makes a folder the store of all file channels that name none.
+func KeepChannels(g *wire.Graph, folder string) {
+	for _, c := range g.Connections {
+		if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE && c.Store == "" {
+			c.Store = folder
+		}
+	}
+}
+
 func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Slots < 0 || s.Slots > math.MaxUint16 {
 		return nil, fmt.Errorf("stage %q takes %d slots: use 1 to %d", s.Name, s.Slots, math.MaxUint16)

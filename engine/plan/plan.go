@@ -29,6 +29,9 @@ type Plan struct {
 	Inputs  [][]job.Task // what each Files call returned, in order
 	Folders []string     // what each Output call was resolved to, in order
 	Files   []LocalFile  // what the graph's commands list in Files, each path once
+	// Channels is the folder (URL) that keeps the files of those file channels that
+	// name none themselves; "": the launchers that made them.
+	Channels string
 }
 
 // LocalFile is a file of a command. It travels to the command's folder, under the
@@ -126,7 +129,7 @@ func (t *table) add(name string) uint32 {
 
 func toBlob(p *Plan) *Blob {
 	var hosts, racks, folders table
-	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders}
+	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders, Channels: p.Channels}
 	for _, tasks := range p.Inputs {
 		input := &Input{Tasks: make([]*Task, len(tasks))}
 		for i, task := range tasks {
@@ -154,7 +157,7 @@ func toBlob(p *Plan) *Blob {
 }
 
 func fromBlob(b *Blob) (*Plan, error) {
-	p := &Plan{Name: b.Name, Args: b.Args, Folders: b.Folders, Inputs: make([][]job.Task, len(b.Inputs))}
+	p := &Plan{Name: b.Name, Args: b.Args, Folders: b.Folders, Channels: b.Channels, Inputs: make([][]job.Task, len(b.Inputs))}
 	for i, input := range b.Inputs {
 		tasks := make([]job.Task, len(input.Tasks))
 		for j, t := range input.Tasks {

@@ -34,6 +34,7 @@ type Blob struct {
 	Racks         []string               `protobuf:"bytes,6,rep,name=racks,proto3" json:"racks,omitempty"`
 	FolderNames   []string               `protobuf:"bytes,7,rep,name=folder_names,json=folderNames,proto3" json:"folder_names,omitempty"` // splits refer to their file's folder by position
 	Files         []*File                `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty"`                                // of the job's commands
+	Channels      string                 `protobuf:"bytes,9,opt,name=channels,proto3" json:"channels,omitempty"`                          // folder for the file channels that name none; "" for the launchers' stores
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -122,6 +123,13 @@ func (x *Blob) GetFiles() []*File {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *Blob) GetChannels() string {
+	if x != nil {
+		return x.Channels
+	}
+	return ""
 }
 
 // File is a local file that travels with the job.
@@ -429,7 +437,7 @@ var File_engine_plan_plan_proto protoreflect.FileDescriptor
 
 const file_engine_plan_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xf8\x01\n" +
+	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\x94\x02\n" +
 	"\x04Blob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x120\n" +
@@ -438,7 +446,8 @@ const file_engine_plan_plan_proto_rawDesc = "" +
 	"\x05hosts\x18\x05 \x03(\tR\x05hosts\x12\x14\n" +
 	"\x05racks\x18\x06 \x03(\tR\x05racks\x12!\n" +
 	"\ffolder_names\x18\a \x03(\tR\vfolderNames\x12-\n" +
-	"\x05files\x18\b \x03(\v2\x17.hamadryad.plan.v1.FileR\x05files\"N\n" +
+	"\x05files\x18\b \x03(\v2\x17.hamadryad.plan.v1.FileR\x05files\x12\x1a\n" +
+	"\bchannels\x18\t \x01(\tR\bchannels\"N\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1e\n" +
 	"\n" +

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -34,7 +35,7 @@ func genPlan(t *rapid.T) *Plan {
 	return &Plan{
 		Name: text.Draw(t, "name"), Args: rapid.SliceOfN(text, 1, 3).Draw(t, "args"),
 		Inputs:  rapid.SliceOfN(rapid.SliceOfN(task, 0, 4), 0, 3).Draw(t, "inputs"),
-		Folders: rapid.SliceOfN(text, 1, 3).Draw(t, "folders"),
+		Folders: rapid.SliceOfN(text, 1, 3).Draw(t, "folders"), Channels: text.Draw(t, "channels"),
 	}
 }
 
@@ -166,5 +167,24 @@ func TestBuilderThatAsksForOtherInputs(t *testing.T) {
 	}
 	if _, err := Build(nil, &Plan{Name: "gone"}); err == nil || !strings.Contains(err.Error(), `no job "gone"`) {
 		t.Errorf("unknown job: %v", err)
+	}
+}
+
+func TestKeepChannelsLeavesWhatTheAuthorChose(t *testing.T) {
+	g := &wire.Graph{Connections: []*wire.Connection{
+		{Kind: wire.ChannelKind_CHANNEL_KIND_FILE},
+		{Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Store: "/own"},
+		{Kind: wire.ChannelKind_CHANNEL_KIND_TCP},
+	}}
+	before := Fingerprint(g)
+	if KeepChannels(g, ""); !bytes.Equal(Fingerprint(g), before) {
+		t.Error("no folder is another graph")
+	}
+	KeepChannels(g, "/site")
+	if got := fmt.Sprint(g.Connections[0].Store, g.Connections[1].Store, g.Connections[2].Store); got != "/site/own" {
+		t.Errorf("stores %s", got)
+	}
+	if bytes.Equal(Fingerprint(g), before) {
+		t.Error("another store is the same graph")
 	}
 }

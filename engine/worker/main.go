@@ -176,6 +176,7 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	if w.graph, err = plan.Graph(g); err != nil {
 		return fmt.Errorf("job %s: %w", p.Name, err)
 	}
+	plan.KeepChannels(w.graph, p.Channels)
 	if !slices.Equal(plan.Fingerprint(w.graph), s.Fingerprint) {
 		return fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
 	}

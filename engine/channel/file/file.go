@@ -51,14 +51,18 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// OpenStore opens a file on the job's storage.
+// OpenStore opens a file on the job's storage. One that is not there is
+// channel.ErrLost; storage that does not answer is channel.ErrUnreachable.
 func OpenStore(ctx context.Context, s storage.Store, path string) (*File, error) {
 	info, err := s.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrPermission) || err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("channel file %s: %w", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: channel file %s: %w", channel.ErrUnreachable, path, err)
 	}
 	f := &File{path: path, kind: channel.ErrUnreachable, size: info.Size, close: func() error { return nil }}
 	f.open = func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
