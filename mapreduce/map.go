@@ -36,6 +36,8 @@ type Emitter struct {
 	tableMax  int64                       // bytes
 	batches   []*job.Batch                // by partition, being filled
 	batchMax  int                         // bytes
+	memory    int64                       // of the task, in bytes; 0 when it is not known
+	pairMax   int                         // bytes of key and value
 	records   int64
 	bytes     int64
 	sent      int64
@@ -51,6 +53,7 @@ func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
 	}
 	memory := memoryOf(n)
 	e := &Emitter{
+		memory: n.Info().Memory, pairMax: job.RecordLimit(n.Info().Memory) - pairFrame,
 		ctx: ctx, out: out, partition: j.Partition, batches: make([]*job.Batch, out.Partitions()),
 		// A quarter of the memory at most is in batches, even with many reducers.
 		batchMax: int(min(max(memory/4/int64(max(out.Partitions(), 1)), batchMin), job.BatchBytes)),
@@ -88,8 +91,8 @@ func (e *Emitter) Pair(key, value []byte) {
 	}
 	e.records++
 	e.bytes += int64(len(key) + len(value))
-	if len(key)+len(value) > pairMax {
-		e.err = fmt.Errorf("a pair of %d bytes is larger than %d", len(key)+len(value), pairMax)
+	if size := len(key) + len(value); size > e.pairMax {
+		e.err = job.CheckRecord(int64(size)+pairFrame, e.memory)
 		return
 	}
 	if e.table == nil {
@@ -104,8 +107,8 @@ func (e *Emitter) Pair(key, value []byte) {
 	}
 }
 
-// pairMax leaves room for the pair's frame in a record.
-const pairMax = job.RecordBytesMax - 16
+// pairFrame is more than a record of a pair has beside key and value.
+const pairFrame = 16
 
 // Err is the error that ends the task, if there is one already.
 func (e *Emitter) Err() error { return e.err }

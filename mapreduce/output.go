@@ -76,6 +76,13 @@ func newWriter(f io.WriteCloser, o Output[[]byte, []byte]) (*Writer, error) {
 type buffered struct{ w *Writer }
 
 func (b buffered) Write(data []byte) (int, error) {
+	if len(data) >= writeBytes { // no second copy of a large record
+		b.w.flush()
+		if b.w.err == nil {
+			_, b.w.err = b.w.f.Write(data)
+		}
+		return len(data), b.w.err
+	}
 	b.w.buf = append(b.w.buf, data...)
 	b.w.end()
 	return len(data), b.w.err

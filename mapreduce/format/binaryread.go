@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // Binary reads the pairs of files that a BinaryWriter wrote. Key and value are
@@ -23,7 +24,7 @@ func Binary(t *mapreduce.Task, each func(key, value []byte) error) error {
 	}
 	defer zip.Close()
 	return splits(t, func(r *reading) error {
-		b := binaryReader{open: r.open, size: r.s.Size, zip: zip, at: &r.at}
+		b := binaryReader{open: r.open, size: r.s.Size, zip: zip, at: &r.at, memory: t.Node().Info().Memory}
 		err := b.split(r.s.Offset, r.end(), func(pairs []byte, count uint32) error {
 			r.t.Read(int64(count))
 			return b.each(pairs, count, each)
@@ -47,6 +48,7 @@ type binaryReader struct {
 	size   int64
 	zip    *zstd.Decoder
 	at     *int64 // offset of the block at hand
+	memory int64  // of the task; 0 when it is not known
 	sync   [syncBytes]byte
 	stored []byte
 	plain  []byte
@@ -165,6 +167,9 @@ func (b *binaryReader) info(in io.Reader) (blockInfo, error) {
 	}
 	if info.kind > kindEnd || info.stored > blockMax || info.plain > blockMax || (info.kind == kindPlain && info.plain != info.stored) {
 		return info, errors.New("the block's header makes no sense: the file was written by a newer version, or is damaged")
+	}
+	if info.plain > 2*blockTarget { // then it is one pair
+		return info, job.CheckRecord(int64(info.plain), b.memory)
 	}
 	return info, nil
 }

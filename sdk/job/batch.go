@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"iter"
 	"sync"
 )
@@ -20,6 +21,33 @@ const BatchBytes = 64 << 10
 
 // RecordBytesMax is the largest record: 1 GiB. A Batch holds at most twice that.
 const RecordBytesMax = 1 << 30
+
+// RecordLimit is the largest record, in bytes, that a node with so much memory
+// takes: a quarter, since a record is in several places at once on its way through
+// a node (as it was read, in a batch, and packed), and at most RecordBytesMax. A
+// memory of 0 is unknown.
+func RecordLimit(memory int64) int {
+	if memory <= 0 {
+		return RecordBytesMax
+	}
+	return int(min(memory/recordShare, RecordBytesMax))
+}
+
+// CheckRecord returns an error for a record of more bytes than RecordLimit; it names
+// the limit and the remedy.
+func CheckRecord(size, memory int64) error {
+	limit := int64(RecordLimit(memory))
+	switch {
+	case size <= limit:
+		return nil
+	case size > RecordBytesMax:
+		return fmt.Errorf("a record of %d bytes is larger than the limit of %d: split it", size, RecordBytesMax)
+	}
+	return fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more, or split the record", size, limit, memory, recordShare*size)
+}
+
+// recordShare is the part of a node's memory, one in so many, that a record may be.
+const recordShare = 4
 
 // batchKeepMax is the largest batch, by the memory it takes, that PutBatch keeps:
 // a rare large one must not hold its memory for ever.

@@ -60,8 +60,9 @@ type Pieces struct{ Head, Data, Lengths []byte }
 // Len is the size of the block, and of what Head had before it.
 func (p Pieces) Len() int { return len(p.Head) + len(p.Data) + len(p.Lengths) }
 
-// Append appends the block of a batch to dst. The batch is only read. It fails
-// for a batch that does not hold together or is empty.
+// Append appends the block of a batch to dst. The batch stays as it is; memory
+// behind its data, up to their capacity, may be written. It fails for a batch that
+// does not hold together or is empty.
 func (e *Encoder) Append(dst []byte, b *job.Batch) ([]byte, error) {
 	p, err := e.Encode(dst, b)
 	if err != nil {
@@ -115,21 +116,53 @@ func (e *Encoder) packed(dst []byte, h Header, b *job.Batch) ([]byte, bool) {
 		e.skip--
 		return dst, false
 	}
-	e.raw = appendLengths(append(kept(e.raw), b.Data...), h.width, b.Ends)
 	start := len(dst)
-	dst = slices.Grow(dst, HeaderBytes+len(e.raw))[:start+HeaderBytes]
-	all, ok := e.compress(dst, e.raw)
-	stored := len(all) - len(dst)
-	if !ok || stored > len(e.raw)-len(e.raw)/payShare {
+	all, at, ok := e.tried(dst, h, b)
+	if !ok {
 		e.skipped = min(max(2*e.skipped, 1), skipMax)
 		e.skip = e.skipped
-		return dst[:start], false
+		return dst, false
 	}
+	stored := len(all) - at
 	e.skipped = 0
 	h.Codec, h.Stored = e.codec, uint32(stored)
-	h.sum = crc32.Checksum(all[len(dst):], castagnoli)
+	h.sum = crc32.Checksum(all[at:], castagnoli)
 	h.put(all[start:])
 	return all, true
+}
+
+// tried compresses the payload behind dst and room for a header, up to at. Of a
+// large one a sample must pay first: it may have no second copy in vain.
+func (e *Encoder) tried(dst []byte, h Header, b *job.Batch) (all []byte, at int, ok bool) {
+	if len(b.Data) > sampleFrom {
+		dst := slices.Grow(dst, sampleBytes)
+		if packed, ok := e.compress(dst, b.Data[:sampleBytes]); !ok || !pays(len(packed)-len(dst), sampleBytes) {
+			return nil, 0, false
+		}
+	}
+	raw := e.payload(h, b)
+	at = len(dst) + HeaderBytes
+	all, ok = e.compress(slices.Grow(dst, HeaderBytes+len(raw))[:at], raw)
+	return all, at, ok && pays(len(all)-at, len(raw))
+}
+
+const (
+	// sampleFrom is the size from which a sample of a batch is tried first, and
+	// sampleBytes the size of that.
+	sampleFrom  = 1 << 20
+	sampleBytes = 64 << 10
+)
+
+func pays(stored, raw int) bool { return stored <= raw-raw/payShare }
+
+// payload is records and lengths in one piece: in the batch's own memory where
+// there is room behind its data.
+func (e *Encoder) payload(h Header, b *job.Batch) []byte {
+	if n := h.lengthsBytes(); uint64(cap(b.Data)-len(b.Data)) >= n {
+		return appendLengths(b.Data, h.width, b.Ends)
+	}
+	e.raw = appendLengths(append(kept(e.raw), b.Data...), h.width, b.Ends)
+	return e.raw
 }
 
 // compress appends the compressed form; not ok when that is no shorter.

@@ -19,6 +19,10 @@ import (
 // as large as that takes.
 const runBlockBytes = 128 << 10
 
+// blockKeepMax is the largest memory of a block that is used for the next: a rare
+// large pair must not hold its memory until the run ends.
+const blockKeepMax = 1 << 20
+
 // pairBytesMax is more than a record can have.
 const pairBytesMax = 1<<31 - 64
 
@@ -64,6 +68,9 @@ func (w *runWriter) flush() error {
 	binary.LittleEndian.PutUint32(w.block, uint32(len(w.block)-blockHeader))
 	binary.LittleEndian.PutUint32(w.block[4:], crc32.Checksum(w.block[blockHeader:], castagnoli))
 	_, err := w.f.Write(w.block)
+	if cap(w.block) > blockKeepMax {
+		w.block = make([]byte, blockHeader, runBlockBytes+1024)
+	}
 	w.block = w.block[:blockHeader]
 	return explain(err)
 }
@@ -150,7 +157,7 @@ func (c *runCursor) read() (bool, error) {
 	if size > pairBytesMax {
 		return false, c.damaged("a block is too large")
 	}
-	if cap(c.block) < int(size) {
+	if cap(c.block) < int(size) || (cap(c.block) > blockKeepMax && size <= blockKeepMax) {
 		c.block = make([]byte, size)
 	}
 	c.block = c.block[:size]

@@ -32,6 +32,7 @@ type Sorter struct {
 	runs    []string // paths
 	made    int      // runs ever made, for their names
 	spilled int64    // pairs written to runs
+	largest int      // bytes of the largest record, which a run's block may have
 }
 
 // NewSorter makes a Sorter.
@@ -61,6 +62,7 @@ func (s *Sorter) add(b *job.Batch) error {
 	if s.table != nil {
 		return s.addFolded(b)
 	}
+	s.largest = max(s.largest, longest(b))
 	for i := 0; ; {
 		var err error
 		if i, err = s.records.addBatch(b, i); err != nil || i == b.Len() {
@@ -70,6 +72,19 @@ func (s *Sorter) add(b *job.Batch) error {
 			return err
 		}
 	}
+}
+
+// longest is the size of a batch's longest record. Only one that does not fill a
+// batch with others can matter.
+func longest(b *job.Batch) int {
+	if len(b.Data) <= job.BatchBytes {
+		return len(b.Data)
+	}
+	n, start := uint32(0), uint32(0)
+	for _, end := range b.Ends {
+		n, start = max(n, end-start), end
+	}
+	return int(n)
 }
 
 func (s *Sorter) addFolded(b *job.Batch) error {
@@ -178,7 +193,8 @@ func (s *Sorter) Merge() (*Merge, error) {
 		}
 		s.table, s.records = nil, records{}
 	}
-	for fan := s.fanIn(); len(s.runs) > fan; {
+	fan := s.fanIn()
+	for len(s.runs) > fan {
 		// The first pass merges only as many as make the later ones full.
 		if err := s.mergeSome(min(fan, len(s.runs)-fan+1)); err != nil {
 			return nil, err
@@ -209,9 +225,10 @@ func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
 // fanInMax bounds the files that are open at once.
 const fanInMax = 128
 
-// fanIn is how many runs are merged at once.
+// fanIn is how many runs are merged at once: each holds a block.
 func (s *Sorter) fanIn() int {
-	return int(min(max(s.o.Memory/2/runBlockBytes/2, 2), fanInMax))
+	block := int64(max(runBlockBytes, s.largest))
+	return int(min(max(s.o.Memory/2/block/2, 2), fanInMax))
 }
 
 // mergeSome merges the n oldest runs into one.

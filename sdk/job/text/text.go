@@ -79,20 +79,21 @@ func Trim(line []byte) []byte {
 // Reader reads a node's task in blocks of whole lines: the fast way in. It is for
 // one goroutine.
 type Reader struct {
-	ctx   context.Context
-	n     *job.Node
-	task  job.Task
-	next  int // split to open next
-	split job.Split
-	f     io.ReadCloser // nil between splits
-	buf   []byte
-	start int   // of what is unread in buf
-	size  int   // bytes in buf
-	at    int64 // offset of buf[0] in the file
-	given int64 // offset of the block that Next returned
-	skip  bool  // the split begins within a line that is not its own
-	eof   bool  // of the file
-	limit int64 // offset at which no line of the split begins any more
+	ctx    context.Context
+	n      *job.Node
+	task   job.Task
+	next   int // split to open next
+	split  job.Split
+	f      io.ReadCloser // nil between splits
+	buf    []byte
+	start  int   // of what is unread in buf
+	size   int   // bytes in buf
+	at     int64 // offset of buf[0] in the file
+	given  int64 // offset of the block that Next returned
+	skip   bool  // the split begins within a line that is not its own
+	eof    bool  // of the file
+	limit  int64 // offset at which no line of the split begins any more
+	memory int64 // of the node, in bytes
 }
 
 // NewReader returns a reader of the node's task.
@@ -100,7 +101,7 @@ func NewReader(ctx context.Context, n *job.Node) *Reader { return NewReaderOf(ct
 
 // NewReaderOf returns a reader of some of the splits of the node's task.
 func NewReaderOf(ctx context.Context, n *job.Node, splits job.Task) *Reader {
-	return &Reader{ctx: ctx, n: n, task: splits}
+	return &Reader{ctx: ctx, n: n, task: splits, memory: n.Info().Memory}
 }
 
 // Path is the file of the last block.
@@ -118,7 +119,7 @@ func (r *Reader) At(offset int64) {
 
 // Next returns the next lines, whole, with their ends, of one file. The block
 // is valid until the next call. After the last it returns io.EOF. A line longer
-// than job.RecordBytesMax is an error.
+// than job.RecordLimit gives for the node is an error.
 func (r *Reader) Next() ([]byte, error) {
 	for {
 		if r.f == nil {
@@ -263,8 +264,8 @@ func (r *Reader) fill() error {
 	r.at += int64(r.start)
 	r.size -= r.start
 	r.start = 0
-	if r.size > job.RecordBytesMax {
-		return fmt.Errorf("a line is longer than %d bytes: is this a text file?", job.RecordBytesMax)
+	if err := job.CheckRecord(int64(r.size), r.memory); err != nil {
+		return fmt.Errorf("a line is too long: is this a text file? %w", err)
 	}
 	if len(r.buf)-r.size < blockBytes/2 {
 		grown := make([]byte, max(blockBytes, 2*len(r.buf)))

@@ -23,8 +23,11 @@ type source struct {
 	task job.Task
 	data string
 	step int
+
+	memory int64
 }
 
+func (s *source) Info() job.Info   { return job.Info{Memory: s.memory} }
 func (s *source) Task() job.Task   { return s.task }
 func (s *source) At(string, int64) {}
 func (s *source) Open(_ context.Context, split job.Split) (io.ReadCloser, error) {
@@ -86,6 +89,36 @@ func TestLinesLargerThanTheBuffer(t *testing.T) {
 	got := read(t, data, []int{1, 5, 1 << 20, 3<<20 + 4}, 100_000)
 	if want := wanted(data); !slices.Equal(got, want) {
 		t.Fatalf("%d lines, want %d", len(got), len(want))
+	}
+}
+
+// A line that is too large for the task's memory ends the task before it takes more
+// than that; the error names file, offset, limit and remedy.
+func TestLineTooLargeForTheTask(t *testing.T) {
+	for size, ok := range map[int]bool{1 << 20: true, 3 << 20: false} {
+		s := &source{data: "first\n" + strings.Repeat("y", size) + "\nlast\n", step: 1 << 20, memory: 8 << 20}
+		s.task = job.Task{{Path: "/f", Length: int64(len(s.data)), Size: int64(len(s.data))}}
+		lines := 0
+		var failed error
+		for _, err := range text.Lines(t.Context(), job.NewNode(s)) {
+			if failed = err; err == nil {
+				lines++
+			}
+		}
+		if ok {
+			if failed != nil || lines != 3 {
+				t.Errorf("line of %d bytes: %d lines, %v", size, lines, failed)
+			}
+			continue
+		}
+		if failed == nil || lines != 1 {
+			t.Fatalf("line of %d bytes: %d lines, %v", size, lines, failed)
+		}
+		for _, want := range []string{"/f at offset 6:", "larger than 2097152", "Memory of"} {
+			if !strings.Contains(failed.Error(), want) {
+				t.Errorf("%v does not say %q", failed, want)
+			}
+		}
 	}
 }
 
