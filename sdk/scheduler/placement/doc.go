@@ -1,0 +1,47 @@
+// Package placement finds, for node groups that are ready and launchers that
+// have slots free, the assignment that moves the fewest bytes.
+//
+// It is the minimum-cost flow of "Locality Aware Fair Scheduling for Hammr",
+// section 6.2, with a vertex for each rack added: one unit of flow for each group
+// leaves the source; it reaches a launcher directly where part of the group's
+// input lies on the launcher's host, through the rack's vertex where part of it lies
+// in the rack, or through the cluster vertex, which stands for any launcher; a
+// launcher passes on as many units as it has room for; and a unit may go through
+// the unscheduled vertex instead, at a cost above all others. The cost of an edge
+// is the bytes to move over it, weighted by level (Costs).
+//
+// The nouns are a Network, to which bundles that want a place and launchers with
+// room are told, and the Result of solving it. The smallest use:
+//
+//	n, err := placement.New(placement.Options{})
+//	n.SetLauncher(placement.Launcher{ID: 1, Host: "a", Free: free, Memory: mem})
+//	n.SetBundle(placement.Bundle{ID: 7, Groups: ready.Groups})
+//	for _, p := range n.Solve(0).Placed {
+//		launch(p.Bundle, p.Launchers) // one launcher for each group
+//	}
+//
+// A Network keeps its flow and prices from one Solve to the next, so that the next
+// costs what changed. Among placements of equal cost, which one comes out then
+// depends on what went before; after Forget it depends on the content
+// alone, which a policy needs that must decide the same after a restart.
+//
+// # What is optimal
+//
+// Groups that need the same kind and number of slots and the same memory are
+// placed at the least total cost there is. Where needs differ, those that need
+// more slots come first, then more memory, and each need is placed at the least
+// cost on what the earlier ones left. So nothing is ever placed over a launcher's
+// slots or memory, and, memory and avoided launchers apart, a group stays
+// unscheduled only if every launcher that could hold it is more than half full.
+//
+// A bundle of several groups is placed whole or not at all. The flow knows no such
+// rule; bundles that it places in part are taken out, those with the smallest part
+// placed first, and the first of them get another try on what is left. With such
+// bundles the result need not be the optimum.
+//
+// Solve takes a limit, for a caller that may start only so many groups: what comes
+// out is then the cheapest choice of that many groups, not the first.
+//
+// The package is pure: no clock, no files, no random numbers. It imports only
+// the standard library and the policy contract. A Network is not safe for concurrent use.
+package placement
