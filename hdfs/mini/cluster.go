@@ -86,7 +86,7 @@ func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 	if err := c.makeFolder(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.writeConf(), c.writeScript()); err != nil {
+	if err := errors.Join(os.MkdirAll(c.temporary(), 0o700), c.writeConf(), c.writeScript()); err != nil {
 		c.cleanup()
 		return nil, err
 	}
@@ -151,6 +151,10 @@ func (c *Cluster) WebHDFS() string { return fmt.Sprintf("%s:%d", c.address, http
 func (c *Cluster) ConfDir() string { return filepath.Join(c.folder, "conf") }
 
 func (c *Cluster) daemonConf() string { return filepath.Join(c.folder, "daemons") }
+
+// temporary is what the daemons use in place of the system's temporary folder:
+// one that is killed leaves files there.
+func (c *Cluster) temporary() string { return filepath.Join(c.folder, "tmp") }
 
 // DataNodes is the number of DataNodes, dead ones too.
 func (c *Cluster) DataNodes() int { return len(c.data) }

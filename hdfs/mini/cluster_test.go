@@ -88,10 +88,17 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// One cluster serves both stories; the second leaves it less whole than it was.
+func TestHdfs(t *testing.T) {
+	c := cluster(t)
+	t.Run("hosts and racks", func(t *testing.T) { hostsAndRacks(t, c) })
+	t.Run("keeps what it is given", func(t *testing.T) { keepsWhatItIsGiven(t, c) })
+}
+
 // What goes in comes out, block by block on the disks that the NameNode names, also
 // from the one good replica of two, and also after every daemon was away.
-func TestHdfsKeepsWhatItIsGiven(t *testing.T) {
-	c := cluster(t)
+func keepsWhatItIsGiven(t *testing.T, c *Cluster) {
+	t.Helper()
 	want := make([]byte, 3<<20|77)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(want)
 	file := filepath.Join(t.TempDir(), "random")
@@ -136,8 +143,8 @@ func TestHdfsKeepsWhatItIsGiven(t *testing.T) {
 }
 
 // Hosts and racks are what clients match launchers with: WebHDFS tells them.
-func TestHostsAndRacks(t *testing.T) {
-	c := cluster(t)
+func hostsAndRacks(t *testing.T, c *Cluster) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "small")
 	must(t, os.WriteFile(file, []byte("small"), 0o600))
 	hdfs(t, c, "dfs", "-D", "dfs.replication=4", "-put", file, "/small")

@@ -27,7 +27,7 @@ const (
 // writeConf writes the folder that clients use and the one of the daemons, which
 // says more.
 func (c *Cluster) writeConf() error {
-	core := map[string]string{"fs.defaultFS": c.NameNode(), "hadoop.tmp.dir": filepath.Join(c.folder, "tmp")}
+	core := map[string]string{"fs.defaultFS": c.NameNode(), "hadoop.tmp.dir": c.temporary()}
 	site := map[string]string{
 		"dfs.namenode.rpc-address":  fmt.Sprintf("%s:%d", c.address, namePort),
 		"dfs.namenode.http-address": c.WebHDFS(),

@@ -173,7 +173,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 // ready beats fast later: nothing here runs long.
 func (k *Kit) program(ctx context.Context, conf, heap string, args ...string) *exec.Cmd {
 	all := append([]string{
-		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", heap,
+		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", heap,
 		"--add-opens=java.base/java.lang=ALL-UNNAMED", // WebHDFS's old XML library looks inside
 		"-cp", k.classPath(conf),
 	}, args...)
