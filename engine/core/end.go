@@ -138,7 +138,10 @@ func (c *Core) commitRun(r *run) {
 // keepOutputs makes what a group wrote into file channels known to its readers.
 func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	j := b.job
-	sizes := map[sourceKey]*wire.StoredOutput{}
+	var sizes map[sourceKey]*wire.StoredOutput
+	if n := len(k.report.GetStored()); n > 0 {
+		sizes = make(map[sourceKey]*wire.StoredOutput, n)
+	}
 	for _, s := range k.report.GetStored() {
 		sizes[sourceKey{int32(s.GetConnection()), int32(s.GetFrom())}] = s
 	}
@@ -152,9 +155,8 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 		}
 	}
 	c.countReads(b, i, k.work)
-	// Of the report only what is needed later is kept.
-	m := proto.CloneOf(k.report)
-	k.report = &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+	// Of the report only what is needed later is kept; nobody changes a message.
+	k.report = &wire.AttemptEnded{Work: k.report.Work, Files: k.report.Files, Counters: k.report.Counters}
 }
 
 // countReads sums what was read by locality. An attempt whose nodes read stored

@@ -85,8 +85,8 @@ func (c *Core) offerOf(l *launcher) scheduler.Offer {
 		}
 		o.Memory = l.memoryFree
 	}
-	for _, id := range sortedKeys(l.attempts) {
-		if a := l.attempts[id]; a.phase == attemptSuspended && !a.holds {
+	for _, a := range l.attempts { // sums: in any order
+		if a.phase == attemptSuspended && !a.holds {
 			o.Suspended++
 			o.Held += a.memory
 		}
