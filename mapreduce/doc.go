@@ -37,6 +37,8 @@
 // of bad records to skip; Task.Named writes further outputs; Bytes.ReduceAll reads
 // all pairs of a reducer. Package streaming runs commands in any language.
 //
-// Limits: a key or value is below 1 GiB, a combined one too; the keys of one reducer
-// fit on its disk.
+// Limits: key and value together are at most a quarter of the task's memory
+// (job.RecordLimit; 64 MiB by default), a combined one too, and below 1 GiB. Values of
+// a key are streamed: there may be any number of them, as long as those of one
+// reducer fit on its disk.
 package mapreduce
