@@ -9,10 +9,10 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress bench gen verify clean jars
+.PHONY: help build run test race lint stress bench experiments gen verify clean jars
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 build: ## all programs, into build/bin
 	$(GO) build -o $(BIN)/ ./cmd/... ./plugins/... ./examples/...
@@ -43,6 +43,9 @@ stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=1
 
 bench: build ## benchmarks; rows go to build/bench.jsonl too
 	$(BIN)/hamadryad-bench
+
+experiments: build ## published experiments on real processes; charts go to build/experiments
+	$(BIN)/hamadryad-experiment
 
 gen: $(BIN)/buf ## generated code
 	$(BIN)/buf generate
