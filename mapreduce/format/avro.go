@@ -39,15 +39,18 @@ type avroHeader struct {
 	bytes  int64
 }
 
-func readAvro[T any](r *reading, each func(int64, T) error) error {
+func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
+	defer recovered(&err)
 	h, err := readAvroHeader(r)
 	if err != nil {
 		return err
 	}
-	unpack, err := avroCodec(h.codec)
+	limit := job.RecordLimit(r.t.Node().Info().Memory)
+	codec, err := newAvroCodec(h.codec, limit)
 	if err != nil {
 		return err
 	}
+	defer codec.close()
 	marker := h.bytes - syncBytes // offset of the header's own
 	r.at = max(r.s.Offset, marker)
 	f, err := r.open(r.at)
@@ -63,26 +66,42 @@ func readAvro[T any](r *reading, each func(int64, T) error) error {
 	if _, err := in.Discard(syncBytes); err != nil {
 		return err
 	}
-	b := avroBlocks{in: in, at: r.at + syncBytes, size: r.s.Size, sync: h.sync}
-	values := avro.NewReader(nil, 0)
+	b := avroBlocks{in: in, at: r.at + syncBytes, size: r.s.Size, sync: h.sync, limit: limit}
+	values := avro.NewReader(nil, 0, avro.WithReaderConfig(avroLimits))
 	for b.at-syncBytes < r.end() && b.at < b.size {
 		r.at = b.at
 		count, stored, err := b.next()
 		if err != nil {
 			return err
 		}
-		plain, err := unpack(stored)
+		plain, err := codec.unpack(stored)
 		if err != nil {
-			return fmt.Errorf("the block is damaged: %w", err)
+			return fmt.Errorf("the block can't be unpacked: %w", err)
+		}
+		if count > int64(len(plain)) && count > emptyRecordsMax {
+			return fmt.Errorf("a block of %d records in %d bytes: the file is damaged", count, len(plain))
 		}
 		r.t.Read(count)
 		values.Error = nil
-		if err := avroRecords(values.Reset(plain), h.schema, count, func(v T) error { return each(r.at, v) }); err != nil {
+		if err := avroRecords(values.Reset(plain), h.schema, count, func(v T) error { return call(each, r.at, v) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// avroLimits are for what a damaged block may ask the decoder for. Its own default
+// would also refuse strings of more than 1 MiB.
+var avroLimits = avro.Config{MaxByteSliceSize: job.RecordBytesMax, MaxSliceAllocSize: itemsMax}.Freeze()
+
+const (
+	// itemsMax is the most items of an array: what a block claims to hold is
+	// allocated before it is read.
+	itemsMax = 64 << 20
+	// emptyRecordsMax is the most records of a block that take no bytes, as those of
+	// a schema without fields: reading any others ends with the block's bytes.
+	emptyRecordsMax = 1 << 20
+)
 
 // avroRecords decodes the records of a block, which have to fill it.
 func avroRecords[T any](values *avro.Reader, schema avro.Schema, count int64, each func(T) error) error {
@@ -109,6 +128,8 @@ type avroBlocks struct {
 	size int64 // of the file
 	sync [syncBytes]byte
 	held []byte
+
+	limit int // of a block, in bytes
 }
 
 // next returns the number of records of the next block and what it stores, which
@@ -124,10 +145,12 @@ func (b *avroBlocks) next() (int64, []byte, error) {
 	}
 	b.at += int64(n + m)
 	switch {
-	case count < 0 || size < 0 || size > job.RecordBytesMax:
+	case count < 0 || size < 0:
 		return 0, nil, fmt.Errorf("a block of %d records in %d bytes: the file is damaged", count, size)
 	case size > b.size-b.at-syncBytes:
 		return 0, nil, io.EOF
+	case size > int64(b.limit):
+		return 0, nil, fmt.Errorf("the block can't be read: %w", tooLarge(b.limit))
 	}
 	if int64(cap(b.held)) < size+syncBytes {
 		b.held = make([]byte, max(size+syncBytes, readBytes))

@@ -3,9 +3,12 @@ package format_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
@@ -91,6 +94,79 @@ func TestAvroByHand(t *testing.T) {
 				t.Errorf("%s in splits of %d: %v", name, split, err)
 			}
 		}
+	}
+}
+
+// TestAvroBlocksThatClaimTooMuch reads crafted blocks: each is an error at once.
+func TestAvroBlocksThatClaimTooMuch(t *testing.T) {
+	sync := "0123456789abcdef"
+	file := func(schema, count, block string) string {
+		return "Obj\x01" + "\x02" + "\x16avro.schema" + string(rune(2*len(schema))) + schema + "\x00" + sync + count + string(rune(2*len(block))) + block + sync
+	}
+	huge := "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01" // the largest number
+	path := t.TempDir() + "/f"
+	for name, c := range map[string]struct {
+		data, want string
+		read       func() ([]string, error)
+	}{
+		"records of no bytes": {file(`"null"`, huge, ""), "records in 0 bytes", nil},
+		"items of no bytes":   {file(`{"type":"array","items":"null"}`, "\x02", huge), "MaxSliceAllocSize", func() ([]string, error) { return records(path, 0, format.Avro[[]any]) }},
+		"items":               {file(`{"type":"array","items":"int"}`, "\x02", "\xfe\xff\xff\x0f\x00"), "can't be read", func() ([]string, error) { return records(path, 0, format.Avro[[]int32]) }},
+		"a string":            {file(`"string"`, "\x02", huge), "can't be read", func() ([]string, error) { return records(path, 0, format.Avro[string]) }},
+	} {
+		os.WriteFile(path, []byte(c.data), 0o666)
+		if c.read == nil {
+			c.read = func() ([]string, error) { return records(path, 0, format.Avro[any]) }
+		}
+		got, err := c.read()
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "read "+path+" at offset ") {
+			t.Errorf("%s: %d records, %v", name, len(got), err)
+		}
+	}
+	// Few enough of them are records like others.
+	os.WriteFile(path, []byte(file(`"null"`, "\x06", "")), 0o666)
+	if got, err := records(path, 0, format.Avro[any]); err != nil || len(got) != 3 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestLargeRecords(t *testing.T) {
+	us, want := users(2)
+	us[1].Name = strings.Repeat("long name ", 300_000)
+	want[1] = "0=" + us[1].String()
+	everySplit(t, avroFile(t, us), unnumbered(format.Avro[user]), want)
+	everySplit(t, parquetFile(t, us), unnumbered(format.Parquet[user]), want)
+}
+
+// TestParquetGroupsAreBoundedInBytes writes rows that do not pack: what a writer
+// holds is a row group.
+func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
+	type row struct {
+		Bytes []byte `parquet:"bytes"`
+	}
+	var b bytes.Buffer
+	w := format.NewParquetWriter[row](&b)
+	r := rand.NewChaCha8([32]byte{1})
+	for range 72 {
+		value := make([]byte, 1<<20)
+		r.Read(value)
+		if err := w.Write(row{value}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []int64
+	for _, g := range f.RowGroups() {
+		rows = append(rows, g.NumRows())
+	}
+	if fmt.Sprint(rows) != "[32 32 8]" {
+		t.Errorf("row groups of %v rows", rows)
 	}
 }
 

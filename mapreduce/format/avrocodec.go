@@ -11,46 +11,89 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// avroCodec returns what unpacks a block. The result is new memory, or the block's.
-func avroCodec(name string) (func(stored []byte) ([]byte, error), error) {
+// avroCodec unpacks blocks. What unpack gives back is valid until its next call;
+// hamba/avro copies out of it.
+type avroCodec struct {
+	unpack func(stored []byte) ([]byte, error)
+	close  func()
+}
+
+// newAvroCodec returns the codec of that name in a file's header, for blocks that
+// unpack to at most limit bytes.
+func newAvroCodec(name string, limit int) (avroCodec, error) {
+	c := avroCodec{close: func() {}}
 	switch name {
 	case "", "null":
-		return func(stored []byte) ([]byte, error) { return bytes.Clone(stored), nil }, nil
+		c.unpack = func(stored []byte) ([]byte, error) { return stored, nil }
 	case "deflate":
-		return inflate, nil
+		c.unpack = (&inflater{limit: limit}).unpack
 	case "snappy":
-		return unsnap, nil
+		c.unpack = (&unsnapper{limit: limit}).unpack
 	case "zstandard":
-		return func(stored []byte) ([]byte, error) {
-			zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(job.RecordBytesMax))
-			if err != nil {
-				return nil, err
+		zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(limit)))
+		if err != nil {
+			return c, err
+		}
+		var plain []byte
+		c.unpack = func(stored []byte) (_ []byte, err error) {
+			plain, err = zip.DecodeAll(stored, plain[:0])
+			if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+				err = tooLarge(limit)
 			}
-			defer zip.Close()
-			return zip.DecodeAll(stored, nil)
-		}, nil
+			return plain, err
+		}
+		c.close = zip.Close
+	default:
+		return c, fmt.Errorf("blocks are compressed with %q: null, deflate, snappy and zstandard can be read; write the file with one of these", name)
 	}
-	return nil, fmt.Errorf("blocks are compressed with %q: null, deflate, snappy and zstandard can be read", name)
+	return c, nil
 }
 
-func inflate(stored []byte) ([]byte, error) {
+// tooLarge is the error of a block of more bytes, packed or not, than the limit.
+func tooLarge(limit int) error {
+	return fmt.Errorf("it is larger than %d bytes, a quarter of the task's memory or the largest record: give the task more Memory, or write smaller blocks", limit)
+}
+
+// inflateRestMax is how many bytes may follow the end of a deflate stream:
+// fastavro cuts zlib's frame off and leaves three of the four bytes of its
+// checksum.
+const inflateRestMax = 4
+
+type inflater struct {
+	limit int
+	zip   io.Reader // also a flate.Resetter
+	plain bytes.Buffer
+}
+
+func (i *inflater) unpack(stored []byte) ([]byte, error) {
 	from := bytes.NewReader(stored)
-	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(from), job.RecordBytesMax+1))
-	if err == nil && len(plain) > job.RecordBytesMax {
-		err = fmt.Errorf("it unpacks to more than %d bytes", job.RecordBytesMax)
+	if i.zip == nil {
+		i.zip = flate.NewReader(from)
+	} else if err := i.zip.(flate.Resetter).Reset(from, nil); err != nil {
+		return nil, err
 	}
-	if err == nil && from.Len() > 0 {
-		err = errors.New("bytes follow its end")
+	i.plain.Reset()
+	n, err := io.Copy(&i.plain, io.LimitReader(i.zip, int64(i.limit)+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case n > int64(i.limit):
+		return nil, tooLarge(i.limit)
+	case from.Len() > inflateRestMax:
+		return nil, fmt.Errorf("%d bytes follow its end", from.Len())
 	}
-	return plain, err
+	return i.plain.Bytes(), nil
 }
 
-// unsnap unpacks a snappy block and the big-endian crc32 of its plain bytes.
-func unsnap(stored []byte) ([]byte, error) {
+type unsnapper struct {
+	limit int
+	plain []byte
+}
+
+// unpack unpacks a snappy block and the big-endian crc32 of its plain bytes.
+func (u *unsnapper) unpack(stored []byte) ([]byte, error) {
 	n := len(stored) - 4
 	if n < 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -59,12 +102,12 @@ func unsnap(stored []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > job.RecordBytesMax {
-		return nil, fmt.Errorf("it unpacks to %d bytes, and %d are allowed", size, job.RecordBytesMax)
+	if size > u.limit {
+		return nil, tooLarge(u.limit)
 	}
-	plain, err := snappy.Decode(nil, stored[:n])
-	if err == nil && crc32.ChecksumIEEE(plain) != binary.BigEndian.Uint32(stored[n:]) {
+	u.plain, err = snappy.Decode(u.plain[:cap(u.plain)], stored[:n])
+	if err == nil && crc32.ChecksumIEEE(u.plain) != binary.BigEndian.Uint32(stored[n:]) {
 		err = errors.New("its checksum is another")
 	}
-	return plain, err
+	return u.plain, err
 }

@@ -37,6 +37,9 @@ func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
 	if err := hasColumns(file.Schema(), parquet.SchemaOf(new(T))); err != nil {
 		return err
 	}
+	if err := countRows(file); err != nil {
+		return err
+	}
 	var row int64
 	for i, group := range file.RowGroups() {
 		at, err := groupOffset(file, i)
@@ -70,6 +73,22 @@ func recovered(err *error) {
 
 // callerPanic carries a panic of the author's function past recovered.
 type callerPanic struct{ value any }
+
+// countRows holds the footer's counts of rows, which have no checksum, against
+// each other.
+func countRows(file *parquet.File) error {
+	left := file.NumRows()
+	for i, group := range file.RowGroups() {
+		rows := group.NumRows()
+		if left -= rows; rows < 0 {
+			return fmt.Errorf("row group %d has %d rows: the file is damaged", i, rows)
+		}
+	}
+	if left != 0 {
+		return fmt.Errorf("the row groups have %d rows less than the file: it is damaged", left)
+	}
+	return nil
+}
 
 // groupOffset is where a row group's first page begins.
 func groupOffset(file *parquet.File, group int) (int64, error) {
@@ -134,24 +153,40 @@ func call[T any](each func(int64, T) error, row int64, value T) error {
 }
 
 // ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It
-// holds a row group of 32,768 rows in memory.
+// holds a row group in memory: 32,768 rows, or fewer once they come to 32 MiB,
+// packed but for the pages being filled.
 type ParquetWriter[T any] struct {
 	writer *parquet.GenericWriter[T]
 	one    [1]T
+	rows   int   // of the row group at hand
+	began  int64 // size of the file where it begins
 }
 
-// groupRows bounds the rows of a row group, which is held in memory.
-const groupRows = 32 << 10
+const (
+	// groupRows and groupBytes bound a row group, which is held in memory.
+	groupRows  = 32 << 10
+	groupBytes = 32 << 20
+)
 
 // NewParquetWriter begins a Parquet file in w. Close does not close w.
 func NewParquetWriter[T any](w io.Writer) *ParquetWriter[T] {
-	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(&parquet.Snappy))}
+	// Bounds are in the footer and in its index of pages. In the head of each page
+	// they would be four more copies of a large value.
+	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false))}
 }
 
 // Write adds a row.
 func (p *ParquetWriter[T]) Write(row T) error {
 	p.one[0] = row
-	_, err := p.writer.Write(p.one[:])
+	if _, err := p.writer.Write(p.one[:]); err != nil {
+		return err
+	}
+	p.rows++
+	if p.rows < groupRows && p.writer.Size()-p.began < groupBytes {
+		return nil
+	}
+	err := p.writer.Flush()
+	p.rows, p.began = 0, p.writer.Size()
 	return err
 }
 
