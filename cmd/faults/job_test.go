@@ -84,10 +84,28 @@ func (j *gatedJob) open(names ...string) {
 func (j *gatedJob) succeeds() {
 	t := j.c.t
 	t.Helper()
+	j.endsWell()
+	j.isRight()
+	if _, err := os.Stat(filepath.Join(j.out, "_SUCCESS")); err != nil {
+		t.Fatal(err)
+	}
+	j.nothingLeft()
+}
+
+// endsWell waits for the application's end without an error.
+func (j *gatedJob) endsWell() {
+	t := j.c.t
+	t.Helper()
 	eventually(t, "the application ends", j.process.ended)
 	if code := j.process.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Fatalf("the application ended with %d:\n%s", code, j.process.log)
 	}
+}
+
+// isRight holds the words in the folder out against those that were written.
+func (j *gatedJob) isRight() {
+	t := j.c.t
+	t.Helper()
 	got := map[string]int{}
 	for _, path := range j.c.files("out", func(string) bool { return true }) {
 		if filepath.Base(path) == "_SUCCESS" {
@@ -109,10 +127,6 @@ func (j *gatedJob) succeeds() {
 	if fmt.Sprint(got) != fmt.Sprint(j.words) {
 		t.Fatalf("wrong output:\ngot  %v\nwant %v", got, j.words)
 	}
-	if _, err := os.Stat(filepath.Join(j.out, "_SUCCESS")); err != nil {
-		t.Fatal(err)
-	}
-	j.nothingLeft()
 }
 
 // fails waits for the job's end with an error that says all of words, and nothing

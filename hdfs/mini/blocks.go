@@ -62,6 +62,21 @@ func (c *Cluster) Replicas(ctx context.Context, path string) ([]Replica, error) 
 	return all, nil
 }
 
+// Writing lists the DataNodes on which a block is being written, in order.
+func (c *Cluster) Writing() ([]int, error) {
+	var nodes []int
+	for node := range c.data {
+		open, err := filepath.Glob(filepath.Join(c.folder, Host(node), "current", "BP-*", "current", "rbw", "blk_*"))
+		if err != nil {
+			return nil, err
+		}
+		if len(open) > 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, nil
+}
+
 // flipped is how many bytes Flip changes.
 const flipped = 8
 

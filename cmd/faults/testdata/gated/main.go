@@ -3,9 +3,9 @@
 // reaches a gate leaves a file REACHED.<gate>.<index>.a<attempt> in the gates'
 // folder and goes on when a file OPEN.<gate> is there.
 //
-// Gates: map (before a map writes), maphalf (after half of its words), read
-// (before a reduce reads), reduce (after its first batch), part (before it makes
-// its part file).
+// Gates: reading (after a map's first word was read), map (before it writes),
+// maphalf (after half of its words), read (before a reduce reads), reduce (after its
+// first batch), part (before it makes its part file), partway (after half of it).
 package main
 
 import (
@@ -98,7 +98,7 @@ func (w *wordCount) doMap(ctx context.Context, n *job.Node) error {
 	if err != nil {
 		return err
 	}
-	words, err := readWords(ctx, n)
+	words, err := w.readWords(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (w *wordCount) doMap(ctx context.Context, n *job.Node) error {
 	return nil
 }
 
-func readWords(ctx context.Context, n *job.Node) ([]string, error) {
+func (w *wordCount) readWords(ctx context.Context, n *job.Node) ([]string, error) {
 	var words []string
 	for _, split := range n.Task() {
 		r, err := n.Open(ctx, split)
@@ -129,6 +129,11 @@ func readWords(ctx context.Context, n *job.Node) ([]string, error) {
 		scan.Split(bufio.ScanWords)
 		for scan.Scan() {
 			words = append(words, scan.Text())
+			if len(words) == 1 {
+				if err := w.gate(ctx, n, "reading"); err != nil {
+					return nil, errors.Join(err, r.Close())
+				}
+			}
 		}
 		r.Close()
 		if scan.Err() != nil {
@@ -181,7 +186,13 @@ func (w *wordCount) write(ctx context.Context, n *job.Node, counts map[string]in
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, strings.Join(lines, "")); err != nil {
+	if _, err := io.WriteString(f, strings.Join(lines[:len(lines)/2], "")); err != nil {
+		return err
+	}
+	if err := w.gate(ctx, n, "partway"); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, strings.Join(lines[len(lines)/2:], "")); err != nil {
 		return err
 	}
 	return f.Close()
