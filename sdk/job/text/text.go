@@ -79,21 +79,20 @@ func Trim(line []byte) []byte {
 // Reader reads a node's task in blocks of whole lines: the fast way in. It is for
 // one goroutine.
 type Reader struct {
-	ctx    context.Context
-	n      *job.Node
-	task   job.Task
-	next   int // split to open next
-	split  job.Split
-	f      io.ReadCloser // nil between splits
-	buf    []byte
-	start  int   // of what is unread in buf
-	size   int   // bytes in buf
-	at     int64 // offset of buf[0] in the file
-	given  int64 // offset of the block that Next returned
-	skip   bool  // the split begins within a line that is not its own
-	eof    bool  // of the file
-	limit  int64 // offset at which no line of the split begins any more
-	memory int64 // of the node, in bytes
+	ctx   context.Context
+	n     *job.Node
+	task  job.Task
+	next  int // split to open next
+	split job.Split
+	f     io.ReadCloser // nil between splits
+	buf   []byte
+	start int   // of what is unread in buf
+	size  int   // bytes in buf
+	at    int64 // offset of buf[0] in the file
+	given int64 // offset of the block that Next returned
+	skip  bool  // the split begins within a line that is not its own
+	eof   bool  // of the file
+	limit int64 // offset at which no line of the split begins any more
 }
 
 // NewReader returns a reader of the node's task.
@@ -101,7 +100,7 @@ func NewReader(ctx context.Context, n *job.Node) *Reader { return NewReaderOf(ct
 
 // NewReaderOf returns a reader of some of the splits of the node's task.
 func NewReaderOf(ctx context.Context, n *job.Node, splits job.Task) *Reader {
-	return &Reader{ctx: ctx, n: n, task: splits, memory: n.Info().Memory}
+	return &Reader{ctx: ctx, n: n, task: splits}
 }
 
 // Path is the file of the last block.
@@ -264,8 +263,10 @@ func (r *Reader) fill() error {
 	r.at += int64(r.start)
 	r.size -= r.start
 	r.start = 0
-	if err := job.CheckRecord(int64(r.size), r.memory); err != nil {
-		return fmt.Errorf("a line is too long: is this a text file? %w", err)
+	if r.size >= blockBytes { // a line that is longer than a block
+		if err := job.CheckRecord(int64(r.size), r.n.Info().Memory); err != nil {
+			return fmt.Errorf("a line is too long: is this a text file? %w", err)
+		}
 	}
 	if len(r.buf)-r.size < blockBytes/2 {
 		grown := make([]byte, max(blockBytes, 2*len(r.buf)))
