@@ -2,6 +2,7 @@ package mini
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 )
@@ -61,6 +62,37 @@ func (c *Cluster) RestartNameNode(ctx context.Context) error {
 		return err
 	}
 	return c.StartNameNode(ctx)
+}
+
+// Mend starts what does not run, wakes what is paused, and returns when all serve.
+func (c *Cluster) Mend(ctx context.Context) error {
+	before := make([]string, len(c.data))
+	if c.name.running() {
+		if err := c.name.signal(syscall.SIGCONT); err != nil {
+			return err
+		}
+		ports, err := c.ports(ctx)
+		if err != nil {
+			return err
+		}
+		for i, d := range c.data {
+			if !d.running() {
+				before[i] = ports[Host(i)] // the NameNode may still take it for alive there
+			}
+		}
+	}
+	for _, d := range append([]*daemon{c.name}, c.data...) {
+		var err error
+		if d.running() {
+			err = d.signal(syscall.SIGCONT)
+		} else {
+			err = errors.Join(d.kill(), d.start())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.waitReady(ctx, before)
 }
 
 // SafeMode turns safe mode on or off: in it the NameNode refuses all changes.
