@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress bench experiments gen verify clean jars
+.PHONY: help build run test race lint stress bench experiments gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -22,10 +22,25 @@ run: build ## count the words of the Go source tree on a local cluster
 	$(BIN)/hamadryad local --launchers 4 --slots 2 --data build/run/cluster -- \
 		$(BIN)/wordcount --top 10 "$$($(GO) env GOROOT)/src" build/run/out
 
-jars: ## Hadoop's jars for the tests on a real HDFS, into the user's cache folder
-	@command -v mvn >/dev/null && command -v javac >/dev/null || \
-		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get install -y -q maven default-jdk-headless; } || \
-		{ echo "the tests on a real HDFS need Maven and a JDK from 11 to 21: install both"; exit 1; }
+# DEPS are the programs beside Go and bash that tests run, each with the Debian
+# package that has it. The race detector needs gcc; tests on a real HDFS need Maven
+# and a JDK from 11 to 21.
+DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
+	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
+	gcc:build-essential mvn:maven javac:default-jdk-headless
+
+deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
+	@missing() { for d in $(DEPS); do command -v $${d%%:*} >/dev/null || echo $$d; done; }; \
+	need=$$(missing | cut -d: -f2); \
+	[ -n "$$need" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing" $$need; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -q && apt-get install -y -q --no-install-recommends $$need; \
+	fi; \
+	[ -z "$$(missing)" ] || { echo "the tests run programs that are not here; install (program:package):" $$(missing); exit 1; }
+
+jars: deps ## Hadoop's jars for the tests on a real HDFS, into the user's cache folder
 	@$(GO) run ./hdfs/mini/fetch
 
 test: build jars ## all tests (what CI runs)
