@@ -145,7 +145,10 @@ func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
 		Bytes []byte `parquet:"bytes"`
 	}
 	var b bytes.Buffer
-	w := format.NewParquetWriter[row](&b)
+	w, err := format.NewParquetWriter[row](&b)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := rand.NewChaCha8([32]byte{1})
 	for range 72 {
 		value := make([]byte, 1<<20)
@@ -173,7 +176,10 @@ func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
 func parquetFile(t *testing.T, us []user) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := format.NewParquetWriter[user](&b)
+	w, err := format.NewParquetWriter[user](&b)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, u := range us {
 		if err := w.Write(u); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,8 @@ func AvroOutput[K, V, R any](schema string, record func(key K, value V) R) mapre
 // ParquetOutput writes the rows that row makes of keys and values as Parquet files.
 func ParquetOutput[K, V, R any](row func(key K, value V) R) mapreduce.Output[K, V] {
 	return mapreduce.Output[K, V]{Suffix: ".parquet", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
-		return made[K, V, R]{NewParquetWriter[R](w), row}, nil
+		to, err := NewParquetWriter[R](w)
+		return made[K, V, R]{to, row}, err
 	}}
 }
 

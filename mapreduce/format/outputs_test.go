@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
@@ -50,5 +52,19 @@ func TestOutputsAreReadByTheirFormats(t *testing.T) {
 	check(got, err, "0="+fmt.Sprint(make1("ann", 7)))
 	if _, err := format.AvroOutput("no schema", make1).Open(&bytes.Buffer{}); err == nil {
 		t.Error("a schema that is none was taken")
+	}
+	type dated struct {
+		At   time.Time  `parquet:"at"` // a timestamp is written well
+		When *time.Time `parquet:"when,optional,date"`
+	}
+	type rows struct {
+		Inner []dated `parquet:"inner,list"`
+	}
+	_, err = format.NewParquetWriter[rows](&bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "Inner.When") || !strings.Contains(err.Error(), "int32") {
+		t.Error(err)
+	}
+	if _, err := format.NewParquetWriter[struct{ C chan int }](&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "chan") {
+		t.Error(err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // Parquet reads the rows of Parquet files into values of T, as parquet-go maps
 // them (fields by the tag `parquet`), with the number of each in its file. Only
-// the columns of T are read, and the file must have them all. A row group belongs
+// the columns of T are read, and the file must have them all; a null is the zero
+// value, which a pointer with the tag optional tells apart. A row group belongs
 // to the split in which its first page begins.
 func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) error {
 	return splits(t, func(r *reading) error {
@@ -151,44 +152,3 @@ func call[T any](each func(int64, T) error, row int64, value T) error {
 	}()
 	return each(row, value)
 }
-
-// ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It
-// holds a row group in memory: 32,768 rows, or fewer once they come to 32 MiB,
-// packed but for the pages being filled.
-type ParquetWriter[T any] struct {
-	writer *parquet.GenericWriter[T]
-	one    [1]T
-	rows   int   // of the row group at hand
-	began  int64 // size of the file where it begins
-}
-
-const (
-	// groupRows and groupBytes bound a row group, which is held in memory.
-	groupRows  = 32 << 10
-	groupBytes = 32 << 20
-)
-
-// NewParquetWriter begins a Parquet file in w. Close does not close w.
-func NewParquetWriter[T any](w io.Writer) *ParquetWriter[T] {
-	// Bounds are in the footer and in its index of pages. In the head of each page
-	// they would be four more copies of a large value.
-	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false))}
-}
-
-// Write adds a row.
-func (p *ParquetWriter[T]) Write(row T) error {
-	p.one[0] = row
-	if _, err := p.writer.Write(p.one[:]); err != nil {
-		return err
-	}
-	p.rows++
-	if p.rows < groupRows && p.writer.Size()-p.began < groupBytes {
-		return nil
-	}
-	err := p.writer.Flush()
-	p.rows, p.began = 0, p.writer.Size()
-	return err
-}
-
-// Close writes what is held, and the footer.
-func (p *ParquetWriter[T]) Close() error { return p.writer.Close() }
