@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -204,5 +205,50 @@ func TestOptionsThatCannotBe(t *testing.T) {
 			t.Errorf("%+v was taken", o)
 			_ = c.Stop()
 		}
+	}
+}
+
+// A machine without Java or Maven is told what to install.
+func TestPrepareWithoutItsTools(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("JAVA_HOME", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if _, err := Prepare(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "java") || !strings.Contains(err.Error(), install) {
+		t.Errorf("without java: %v", err)
+	}
+	java := filepath.Join(t.TempDir(), "bin", "java")
+	must(t, os.MkdirAll(filepath.Dir(java), 0o755))
+	must(t, os.WriteFile(java, []byte("#!/bin/sh\n"), 0o755))
+	t.Setenv("JAVA_HOME", filepath.Dir(filepath.Dir(java)))
+	if _, err := Prepare(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "mvn") || !strings.Contains(err.Error(), install) {
+		t.Errorf("without mvn: %v", err)
+	}
+}
+
+// What a process that was killed left is removed by the next that starts, and what
+// one that lives has is not.
+func TestSweep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dead, unlock, err := temporaryFolder()
+	must(t, err)
+	unlock()
+	fresh, err := os.MkdirTemp("", folderPrefix) // made, and not locked yet
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(fresh, lockName), nil, 0o600))
+	for range 2 {
+		live, unlock, err := temporaryFolder()
+		must(t, err)
+		defer unlock()
+		defer func() {
+			if _, err := os.Stat(live); err != nil {
+				t.Errorf("the folder of one that lives: %v", err)
+			}
+		}()
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of one that is dead is there: %v", err)
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Errorf("the folder of one that just begins: %v", err)
 	}
 }
