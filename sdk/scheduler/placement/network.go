@@ -1,6 +1,19 @@
 package placement
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CostMax is the most that one byte may cost.
+const CostMax = 1000
+
+// slotsMax bounds slots of a launcher or group, so that sums fit.
+const slotsMax = 1 << 20
 
 // Costs is what it costs to move one byte, by the locality at which it is read.
 type Costs [scheduler.LocalityLevels]int64
@@ -50,22 +63,205 @@ type Placement struct {
 // Result is what Solve found.
 type Result struct {
 	Placed []Placement // ascending by bundle
+	Groups int         // how many groups those have
 	// Cost is that of all placements; the cost of what stays unscheduled is not in it.
 	Cost int64
 }
 
-// Network is the bundles that want a place and the launchers with room.
+// Network is the bundles that want a place and the launchers with room. New makes
+// one.
 type Network struct {
-	options Options
+	options   Options
+	launchers []*launcher // in order of id
+	bundles   []*bundle   // in order of id
+
+	t      *topology // nil: to be made anew
+	needs  []*need   // in the order in which they are placed
+	gangs  []*bundle // those of bundles with several groups, in order of id
+	groups int       // of all bundles
+	free   map[scheduler.SlotKind][]int32
+	memory []int64
 }
 
-// Contract, being filled in:
-//
-//	New(Options) (*Network, error)          refuses bad Options
-//	(*Network) SetLauncher(Launcher) error  adds one, or replaces what was told of it; tell full ones too
-//	(*Network) RemoveLauncher(scheduler.LauncherID)
-//	(*Network) SetBundle(Bundle) error      adds one, or replaces what was told of it
-//	(*Network) RemoveBundle(scheduler.BundleID)
-//	(*Network) Launched(Placement)          removes the bundle, and what it takes from its launchers
-//	(*Network) Solve(limit int) Result      at most limit groups; 0 is no limit
-//	(*Network) Forget()                     the next Solve depends on the content alone
+type launcher struct {
+	Launcher
+}
+
+type bundle struct {
+	Bundle
+	seats  []seat           // of its groups, nil while it is not in the flows
+	anchor *scheduler.Place // what draws its groups together
+}
+
+// seat is a group's place in a flow.
+type seat struct {
+	need  *need
+	group int32
+}
+
+// New returns an empty network, or says what is wrong with the options.
+func New(o Options) (*Network, error) {
+	if o.Costs == (Costs{}) {
+		o.Costs = DefaultCosts()
+	}
+	for i, c := range o.Costs {
+		if c < 0 || c > CostMax || i > 0 && c < o.Costs[i-1] {
+			return nil, fmt.Errorf("costs %v: each must be between 0 and %d and not less than that of the nearer level", o.Costs, CostMax)
+		}
+	}
+	if o.NeighbourBytes < 0 {
+		return nil, fmt.Errorf("neighbour bytes %d: must not be negative; 0 leaves neighbours out of account", o.NeighbourBytes)
+	}
+	return &Network{options: o}, nil
+}
+
+// SetLauncher adds a launcher, or replaces what was told of it. Full launchers
+// should be told too: a launcher that was not there before, or moved, makes the
+// next Solve start from nothing. An error changes nothing.
+func (n *Network) SetLauncher(l Launcher) error {
+	if l.ID == 0 {
+		return errors.New("launcher 0: ids start at 1")
+	}
+	if l.Memory < 0 {
+		return fmt.Errorf("launcher %d has %d bytes free: must not be negative", l.ID, l.Memory)
+	}
+	for i, s := range l.Free {
+		if s.Count < 0 || s.Count > slotsMax {
+			return fmt.Errorf("launcher %d has %d slots of kind %q free: must be between 0 and %d", l.ID, s.Count, s.Kind, slotsMax)
+		}
+		for _, other := range l.Free[:i] {
+			if other.Kind == s.Kind {
+				return fmt.Errorf("launcher %d lists slots of kind %q twice", l.ID, s.Kind)
+			}
+		}
+	}
+	l.Free = slices.Clone(l.Free)
+	i, found := slices.BinarySearchFunc(n.launchers, l.ID, launcherOrder)
+	switch {
+	case !found:
+		n.launchers = slices.Insert(n.launchers, i, &launcher{l})
+		n.t = nil
+	case n.launchers[i].Host != l.Host || n.launchers[i].Rack != l.Rack:
+		n.t = nil
+		fallthrough
+	default:
+		n.launchers[i].Launcher = l
+	}
+	return nil
+}
+
+// RemoveLauncher takes a launcher out; one that is not there is no error.
+func (n *Network) RemoveLauncher(id scheduler.LauncherID) {
+	if i, found := slices.BinarySearchFunc(n.launchers, id, launcherOrder); found {
+		n.launchers = slices.Delete(n.launchers, i, i+1)
+		n.t = nil
+	}
+}
+
+// SetBundle adds a bundle, or replaces what was told of it. The groups are kept,
+// not copied: they must not change. An error changes nothing.
+func (n *Network) SetBundle(b Bundle) error {
+	if err := valid(b); err != nil {
+		return err
+	}
+	n.RemoveBundle(b.ID)
+	i, _ := slices.BinarySearchFunc(n.bundles, b.ID, bundleOrder)
+	in := &bundle{Bundle: b}
+	n.bundles = slices.Insert(n.bundles, i, in)
+	n.groups += len(b.Groups)
+	if len(b.Groups) > 1 {
+		i, _ := slices.BinarySearchFunc(n.gangs, b.ID, bundleOrder)
+		n.gangs = slices.Insert(n.gangs, i, in)
+	}
+	if n.t != nil {
+		n.enter(in)
+	}
+	return nil
+}
+
+func valid(b Bundle) error {
+	if len(b.Groups) == 0 {
+		return fmt.Errorf("bundle %d has no groups", b.ID)
+	}
+	if b.Unscheduled < 0 || b.Unscheduled > unscheduledCost {
+		return fmt.Errorf("bundle %d: cost %d of staying unscheduled must be between 0 and %d", b.ID, b.Unscheduled, unscheduledCost)
+	}
+	for i, g := range b.Groups {
+		if g.Slots < 1 || g.Slots > slotsMax || g.Memory < 0 || g.InputBytes < 0 {
+			return fmt.Errorf("bundle %d, group %d: %d slots, %d bytes of memory, %d bytes of input: slots must be between 1 and %d, bytes not negative",
+				b.ID, i, g.Slots, g.Memory, g.InputBytes, slotsMax)
+		}
+		for _, p := range g.Places {
+			if p.Bytes < 0 {
+				return fmt.Errorf("bundle %d, group %d: %d bytes on %s: must not be negative", b.ID, i, p.Bytes, p.Host)
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveBundle takes a bundle out; one that is not there is no error.
+func (n *Network) RemoveBundle(id scheduler.BundleID) {
+	i, found := slices.BinarySearchFunc(n.bundles, id, bundleOrder)
+	if !found {
+		return
+	}
+	b := n.bundles[i]
+	n.exit(b)
+	n.bundles = slices.Delete(n.bundles, i, i+1)
+	n.groups -= len(b.Groups)
+	if i, found := slices.BinarySearchFunc(n.gangs, id, bundleOrder); found {
+		n.gangs = slices.Delete(n.gangs, i, i+1)
+	}
+}
+
+// Launched removes a placed bundle, and what it takes from what its launchers have
+// free. An error changes nothing.
+func (n *Network) Launched(p Placement) error {
+	i, found := slices.BinarySearchFunc(n.bundles, p.Bundle, bundleOrder)
+	if !found || len(n.bundles[i].Groups) != len(p.Launchers) {
+		return fmt.Errorf("bundle %d with %d groups is not in the network", p.Bundle, len(p.Launchers))
+	}
+	took := make([]*launcher, 0, len(p.Launchers))
+	undo := func() {
+		for k, l := range took {
+			l.give(&n.bundles[i].Groups[k], 1)
+		}
+	}
+	for k, id := range p.Launchers {
+		at, found := slices.BinarySearchFunc(n.launchers, id, launcherOrder)
+		if !found || !n.launchers[at].holds(&n.bundles[i].Groups[k]) {
+			undo()
+			return fmt.Errorf("launcher %d has no room for group %d of bundle %d", id, k, p.Bundle)
+		}
+		n.launchers[at].give(&n.bundles[i].Groups[k], -1)
+		took = append(took, n.launchers[at])
+	}
+	n.RemoveBundle(p.Bundle)
+	return nil
+}
+
+func (l *launcher) slots(kind scheduler.SlotKind) *int {
+	for i := range l.Free {
+		if l.Free[i].Kind == kind {
+			return &l.Free[i].Count
+		}
+	}
+	return new(int)
+}
+
+func (l *launcher) holds(g *scheduler.Group) bool {
+	return *l.slots(g.Kind) >= g.Slots && l.Memory >= g.Memory
+}
+
+func (l *launcher) give(g *scheduler.Group, sign int) {
+	*l.slots(g.Kind) += sign * g.Slots
+	l.Memory += int64(sign) * g.Memory
+}
+
+// Forget drops flow and prices, so that the next Solve depends on the content
+// alone.
+func (n *Network) Forget() { n.t = nil }
+
+func launcherOrder(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.ID, id) }
+func bundleOrder(b *bundle, id scheduler.BundleID) int       { return cmp.Compare(b.ID, id) }

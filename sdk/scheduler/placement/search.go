@@ -1,0 +1,107 @@
+package placement
+
+// searching is the state of one search for a cheapest path: Dijkstra's algorithm
+// on costs reduced by the prices, which are never negative. Vertices are numbered
+// launchers first, then racks, the cluster vertex, hosts. Groups are passed
+// through at once and need no number.
+type searching struct {
+	epoch   uint32
+	seen    []uint32 // the epoch in which dist was set
+	dist    []int64
+	group   []int32 // the group on the edge by which the vertex was reached
+	next    []int32 // searching backward: the launcher to which that group would go
+	touched []int32 // launchers reached
+	heap    queue
+	pulled  []int32 // sources from which the search started
+
+	best   int64 // length of the shortest whole path so far
+	target int32 // where it ends: a launcher, a rack, the cluster; -1: group end stays out
+	end    int32 // the group at that end
+	last   int32 // searching backward: the launcher to which that group goes
+}
+
+func (s *searching) prepare(vertices int) {
+	s.seen, s.dist = make([]uint32, vertices), make([]int64, vertices)
+	s.group, s.next = make([]int32, vertices), make([]int32, vertices)
+}
+
+func (s *searching) begin(best int64) {
+	s.epoch++
+	s.touched, s.heap = s.touched[:0], s.heap[:0]
+	s.best, s.target, s.end = best, -1, -1
+}
+
+// closer says whether a vertex is reached more cheaply than before, and notes it.
+func (s *searching) closer(v int32, d int64, group int32) bool {
+	if d >= s.best || s.seen[v] == s.epoch && d >= s.dist[v] {
+		return false
+	}
+	s.seen[v], s.dist[v], s.group[v] = s.epoch, d, group
+	return true
+}
+
+// finish notes a whole path.
+func (s *searching) finish(target int32, d int64, group int32) {
+	if d < s.best {
+		s.best, s.target, s.end = d, target, group
+	}
+}
+
+// entry is a vertex, or a group, to be looked at.
+type entry struct {
+	key int64
+	v   int32
+}
+
+// queue is a binary heap, least key first.
+type queue []entry
+
+func (q *queue) push(key int64, v int32) {
+	h := append(*q, entry{key, v})
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if h[up].key <= key {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = entry{key, v}
+	*q = h
+}
+
+func (q *queue) pop() entry {
+	h := *q
+	top, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			break
+		}
+		if c+1 < len(h) && h[c+1].key < h[c].key {
+			c++
+		}
+		if h[c].key >= last.key {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	h[i] = last
+	return top
+}
+
+// least returns the least key, or never.
+func (q queue) least() int64 {
+	if len(q) == 0 {
+		return never
+	}
+	return q[0].key
+}

@@ -1,0 +1,178 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// need is the groups that need the same, and their flow.
+type need struct {
+	kind   scheduler.SlotKind
+	slots  int
+	memory int64
+	flow   *flow
+	groups int
+}
+
+// before orders needs: more slots first, then more memory.
+func (a *need) before(b *need) int {
+	return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind))
+}
+
+// Solve returns where bundles go: at most limit groups, 0 for no limit. It changes
+// nothing but what the next Solve starts from; placed bundles stay in the network
+// until Launched or RemoveBundle is called for them.
+//
+// Without a limit, a Solve costs what changed since the last. One whose limit is
+// below the number of groups starts from nothing and takes time in
+// proportion to the limit and the groups that compete.
+func (n *Network) Solve(limit int) Result {
+	limited := limit > 0 && limit < n.groups
+	if !limited {
+		limit = math.MaxInt
+	}
+	if n.t == nil || limited {
+		n.build()
+	}
+	n.recall()
+	n.place(limit, limited)
+	if n.options.NeighbourBytes > 0 && n.draw() {
+		n.place(limit, limited)
+	}
+	r := n.result()
+	if limited {
+		n.t = nil
+	}
+	return r
+}
+
+// build makes the flows anew.
+func (n *Network) build() {
+	n.t, n.needs = newTopology(n.launchers), nil
+	for _, b := range n.bundles {
+		b.seats = nil
+		n.enter(b)
+	}
+}
+
+// enter puts a bundle's groups into their flows.
+func (n *Network) enter(b *bundle) {
+	var avoid []int32
+	for _, id := range b.Avoid {
+		if l, ok := n.t.index[id]; ok {
+			avoid = append(avoid, l)
+		}
+	}
+	slices.Sort(avoid)
+	out := b.Unscheduled
+	if out == 0 {
+		out = unscheduledCost
+	}
+	b.seats = make([]seat, len(b.Groups))
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		nd := n.need(g)
+		nd.groups++
+		b.seats[i] = seat{nd, nd.flow.add(n.t.edges(g, b.anchor, n.options.Costs), out, avoid)}
+	}
+}
+
+// exit takes them out again.
+func (n *Network) exit(b *bundle) {
+	if n.t != nil {
+		for _, s := range b.seats {
+			s.need.flow.remove(s.group)
+			s.need.groups--
+		}
+	}
+	b.seats = nil
+}
+
+func (n *Network) need(g *scheduler.Group) *need {
+	want := &need{kind: g.Kind, slots: g.Slots, memory: g.Memory}
+	i, found := slices.BinarySearchFunc(n.needs, want, (*need).before)
+	if !found {
+		want.flow = newFlow(n.t)
+		n.needs = slices.Insert(n.needs, i, want)
+	}
+	return n.needs[i]
+}
+
+// flows solves one need after the other on what the earlier ones leave.
+func (n *Network) flows(limit int) {
+	n.needs = slices.DeleteFunc(n.needs, func(nd *need) bool { return nd.groups == 0 })
+	n.room()
+	for _, nd := range n.needs {
+		f, free := nd.flow, n.free[nd.kind]
+		for l := range f.want {
+			f.want[l] = 0
+			if free != nil {
+				f.want[l] = free[l] / int32(nd.slots)
+			}
+			if nd.memory > 0 {
+				f.want[l] = int32(min(int64(f.want[l]), n.memory[l]/nd.memory))
+			}
+		}
+		f.solve(limit)
+		for l, seated := range f.seated {
+			if k := len(seated); k > 0 {
+				free[l] -= int32(k * nd.slots)
+				n.memory[l] -= int64(k) * nd.memory
+				limit -= k
+			}
+		}
+	}
+}
+
+// room lays out what is free.
+func (n *Network) room() {
+	n.free = map[scheduler.SlotKind][]int32{}
+	n.memory = make([]int64, len(n.launchers))
+	for i, l := range n.launchers {
+		n.memory[i] = l.Memory
+		for _, s := range l.Free {
+			if n.free[s.Kind] == nil {
+				n.free[s.Kind] = make([]int32, len(n.launchers))
+			}
+			n.free[s.Kind][i] = int32(s.Count)
+		}
+	}
+}
+
+func (n *Network) result() Result {
+	var r Result
+	for _, b := range n.bundles {
+		if b.seated() < len(b.Groups) {
+			continue
+		}
+		p := Placement{Bundle: b.ID, Launchers: make([]scheduler.LauncherID, len(b.seats))}
+		for i, s := range b.seats {
+			m := &s.need.flow.groups[s.group]
+			p.Launchers[i] = n.launchers[m.at].ID
+			if b.anchor == nil {
+				p.Cost += m.cost
+				continue
+			}
+			plain := member{edges: n.t.edges(&b.Groups[i], nil, n.options.Costs)}
+			p.Cost += s.need.flow.costAt(&plain, m.at)
+		}
+		r.Placed = append(r.Placed, p)
+		r.Groups += len(b.seats)
+		r.Cost += p.Cost
+	}
+	return r
+}
+
+// seated counts the bundle's groups that the flows have seated.
+func (b *bundle) seated() int {
+	k := 0
+	for _, s := range b.seats {
+		if s.need.flow.groups[s.group].at >= 0 {
+			k++
+		}
+	}
+	return k
+}

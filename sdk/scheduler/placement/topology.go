@@ -1,0 +1,141 @@
+package placement
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// topology is where launchers are, with hosts and racks as numbers. It does not
+// change while flows stand on it: launchers with new places mean a new topology.
+type topology struct {
+	index     map[scheduler.LauncherID]int32
+	launchers []spot
+	hosts     [][]int32 // launchers of each host
+	racks     [][]int32 // launchers of each rack; racks[0] has those without one
+	hostIndex map[string]int32
+	rackIndex map[string]int32
+	rackNames []string
+}
+
+type spot struct{ host, rack int32 }
+
+func newTopology(launchers []*launcher) *topology {
+	t := &topology{
+		index: map[scheduler.LauncherID]int32{}, hostIndex: map[string]int32{},
+		rackIndex: map[string]int32{"": 0}, racks: [][]int32{nil}, rackNames: []string{""},
+	}
+	for i, l := range launchers {
+		h, r := number(t.hostIndex, l.Host, &t.hosts), number(t.rackIndex, l.Rack, &t.racks)
+		if int(r) == len(t.rackNames) {
+			t.rackNames = append(t.rackNames, l.Rack)
+		}
+		t.index[l.ID] = int32(i)
+		t.launchers = append(t.launchers, spot{h, r})
+		t.hosts[h] = append(t.hosts[h], int32(i))
+		t.racks[r] = append(t.racks[r], int32(i))
+	}
+	return t
+}
+
+func number(index map[string]int32, name string, lists *[][]int32) int32 {
+	n, ok := index[name]
+	if !ok {
+		n = int32(len(*lists))
+		index[name] = n
+		*lists = append(*lists, nil)
+	}
+	return n
+}
+
+// arc is an edge of a group to a host's launchers, or to a rack's vertex.
+type arc struct {
+	to   int32
+	cost int64
+}
+
+// edges is what a group's input costs to move, by where the group runs.
+type edges struct {
+	far   int64 // through the cluster vertex
+	hosts []arc // cheaper than far, in order of place
+	racks []arc
+}
+
+// costMax bounds the cost of one group's edge; more counts as that much. The
+// unscheduled vertex costs more than any edge and a path of the search is
+// at most a few such costs, so that nothing overflows.
+const (
+	costMax         = int64(1) << 48
+	unscheduledCost = int64(1) << 52
+)
+
+// edges computes a group's edges. extra is a place that counts as one more input.
+func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs) edges {
+	places := g.Places
+	var located int64
+	for _, p := range places {
+		located = addBytes(located, p.Bytes)
+	}
+	total := max(g.InputBytes, located)
+	if extra != nil {
+		places = append(slices.Clone(places), *extra)
+		total = addBytes(total, extra.Bytes)
+	}
+	near := func(host, rack string) int64 {
+		var onHost, inRack int64
+		for _, p := range places {
+			switch {
+			case host != "" && p.Host == host:
+				onHost = addBytes(onHost, p.Bytes)
+			case rack != "" && t.rackOf(p) == rack:
+				inRack = addBytes(inRack, p.Bytes)
+			}
+		}
+		rest := max(total-onHost-inRack, 0)
+		return min(costMax, weigh(onHost, costs[0])+weigh(inRack, costs[1])+weigh(rest, costs[2]))
+	}
+	e := edges{far: weigh(total, costs[2])}
+	for i := range places {
+		p := &places[i]
+		if h, ok := t.hostIndex[p.Host]; ok && p.Host != "" {
+			e.hosts = e.add(e.hosts, h, near(p.Host, t.rackOf(*p)))
+		}
+		if rack := t.rackOf(*p); rack != "" {
+			if r, ok := t.rackIndex[rack]; ok {
+				e.racks = e.add(e.racks, r, near("", rack))
+			}
+		}
+	}
+	return e
+}
+
+func (e *edges) add(list []arc, to int32, cost int64) []arc {
+	if cost >= e.far || slices.ContainsFunc(list, func(a arc) bool { return a.to == to }) {
+		return list
+	}
+	return append(list, arc{to, cost})
+}
+
+// rackOf returns a place's rack; where it is not told, that of its host's launchers.
+func (t *topology) rackOf(p scheduler.Place) string {
+	if p.Rack != "" {
+		return p.Rack
+	}
+	if h, ok := t.hostIndex[p.Host]; ok && p.Host != "" {
+		return t.rackNames[t.launchers[t.hosts[h][0]].rack]
+	}
+	return ""
+}
+
+// addBytes adds without going over.
+func addBytes(a, b int64) int64 { return min(min(a, costMax)+min(b, costMax), costMax) }
+
+// weigh multiplies without going over costMax.
+func weigh(size, cost int64) int64 {
+	hi, lo := bits.Mul64(uint64(size), uint64(cost))
+	if hi != 0 || lo > uint64(costMax) {
+		return costMax
+	}
+	return int64(lo)
+}
