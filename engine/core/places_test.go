@@ -52,3 +52,26 @@ func TestPlacesOfOneHostAreOne(t *testing.T) {
 		t.Errorf("places %s", got)
 	}
 }
+
+// An attempt counts for the level that gave it most; one that reads no files does
+// not count, and what it read does.
+func TestAttemptsByLocality(t *testing.T) {
+	b := benchCluster(t, 4, 4)
+	b.submit(t, 3)
+	b.launchSome(3)
+	reads := [][]int64{{5, 1, 0}, {1, 0, 5}, {5, 5, 0}} // of equals the nearer counts
+	for i, l := range b.lives {
+		for _, r := range []*wire.Report{
+			{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: l.Command.GetStart().Attempt}}},
+			{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+				Attempt: l.Command.GetStart().Attempt, End: wire.End_END_FINISHED, Work: &wire.Work{Read: reads[i]},
+			}}},
+		} {
+			b.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+		}
+	}
+	s := b.c.Stats()
+	if got := fmt.Sprint(s.Local, s.Read); got != "[2 0 1] [11 6 5]" {
+		t.Errorf("attempts and bytes by locality: %s", got)
+	}
+}

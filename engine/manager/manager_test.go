@@ -375,7 +375,8 @@ func TestAJobRuns(t *testing.T) {
 	text, _ := io.ReadAll(answer.Body)
 	for _, want := range []string{
 		`hamadryad_slots{kind="default"} 4`, `hamadryad_attempts_total{outcome="finished"} 50`,
-		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, "hamadryad_round_seconds_count", "hamadryad_log_sync_seconds_count",
+		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, `hamadryad_input_attempts_total{locality="node-local"} 0`, `hamadryad_read_bytes_total{locality="remote"} 0`,
+		"hamadryad_round_seconds_count", "hamadryad_log_sync_seconds_count",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("metrics lack %s", want)
