@@ -87,6 +87,9 @@ func (t *Tree) Restore(m Memory) {
 		owed := map[key]int64{}
 		for _, o := range c.Owed {
 			owed[key{o.Job, o.Child}] = o.Owed
+			if child := t.child(p, o); child != nil {
+				child.Of(c.Kind) // is then a member, also when it wants nothing now
+			}
 		}
 		s.accounts.clock = c.Clock
 		for _, child := range s.accounts.members {
@@ -94,6 +97,18 @@ func (t *Tree) Restore(m Memory) {
 		}
 		s.again()
 	}
+}
+
+// child finds who is owed in a pool; nil when it is gone.
+func (t *Tree) child(pool *Node, o Owed) *Node {
+	n := t.jobs[o.Job]
+	if o.Job == 0 {
+		n = t.pools[o.Child]
+	}
+	if n == nil || n.Parent != pool {
+		return nil
+	}
+	return n
 }
 
 // again lets everything in a queue enter it anew.

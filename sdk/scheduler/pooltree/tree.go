@@ -19,6 +19,7 @@ type Tree struct {
 	jobs   map[scheduler.JobID]*Node
 	passed [][]*Schedulable // by kind
 	timed  []*Node          // pools whose order counts time
+	cycles bool             // some pool is disco-fair
 }
 
 // Limits are a pool's settings for one kind of slot.
@@ -53,6 +54,7 @@ type Node struct {
 	Priority scheduler.Priority
 	Start    scheduler.Time
 	Parent   *Node // nil for the root
+	Owner    any   // the caller's
 
 	tree   *Tree
 	pool   Pool
@@ -109,6 +111,7 @@ func (t *Tree) AddPool(parent, path string, p Pool) *Node {
 	i, _ := slices.BinarySearchFunc(above.pools, path, func(x *Node, path string) int { return strings.Compare(x.Path, path) })
 	above.pools = slices.Insert(above.pools, i, n)
 	t.pools[path] = n
+	t.cycles = t.cycles || p.Order == DiscoFair
 	if n.isTimed() {
 		t.timed = append(t.timed, n)
 	}
@@ -129,6 +132,9 @@ func (t *Tree) RemovePool(n *Node) {
 		}
 	}
 }
+
+// Cycles says whether there is a pool that remembers whom it served.
+func (t *Tree) Cycles() bool { return t.cycles }
 
 func (n *Node) isTimed() bool {
 	_, timed := n.pool.Order.(Timed)
@@ -188,6 +194,9 @@ func (n *Node) IsJob() bool { return n.ID != 0 }
 
 // Order returns the order of a pool.
 func (n *Node) Order() Order { return n.pool.Order }
+
+// Has says whether the node has a standing for a kind of slot.
+func (n *Node) Has(k Kind) bool { return int(k) < len(n.kinds) && n.kinds[k] != nil }
 
 // Of returns the node's standing for a kind of slot.
 func (n *Node) Of(k Kind) *Schedulable {

@@ -137,6 +137,10 @@ func (v *View) FreeSlots(kind scheduler.SlotKind) int {
 // Reserved returns whether anything is reserved for a job.
 func (v *View) Reserved(job scheduler.JobID) bool { return len(v.capacity.reserved[job]) > 0 }
 
+// ReservedFor returns the launchers that keep something for a job, in order of id,
+// as of the last Apply.
+func (v *View) ReservedFor(job scheduler.JobID) []*Launcher { return v.capacity.reserved[job] }
+
 // Room returns the free slots of a kind and the free memory that a job can draw
 // on at a launcher: what is reserved for it included, what is taken not.
 func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {

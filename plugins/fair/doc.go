@@ -1,0 +1,106 @@
+// Package fair is the fair-sharing policy: jobs are grouped into pools, and each
+// pool gets its part of the slots by weight, its guaranteed minimum first.
+//
+// It is the Hadoop Fair Scheduler (its design document is what "document" means
+// here), with nested pools, gangs and several kinds of slot as in Hammr, and the
+// orders of Disco. The algorithms are public: packages fairshare, pooltree, delay and
+// placement below sdk/scheduler.
+//
+// # What runs next
+//
+// For each kind of slot, in order of name: as long as slots are free, the pool
+// that is furthest below its minimum share, then the one with the fewest running slots
+// by weight, is asked, and in it the job that its inner order has first. A job that
+// cannot use what is free is passed over for the round.
+//
+// # Settings
+//
+//	allocation-file: pools.yaml   # one of policy.files; YAML or Hadoop's XML; read again when it changes
+//	allocations: {}               # or the same here
+//	update-interval: 500ms        # how often shares are computed and starvation is looked at
+//	locality:
+//	  mode: delay                 # delay, min-cost-flow, none
+//	  node-delay: auto            # wait for a node-local slot; auto: 1.5 heartbeats
+//	  rack-delay: auto            # then for a rack-local one
+//	  selector: default           # who picks a job's tasks
+//	  cap: remote                 # located work never goes further: node-local, rack-local, remote
+//	placement:
+//	  rules: [explicit, user, default]  # explicit, property, user, group, default; the first that has a pool
+//	  property: pool.name         # of the rule property
+//	  property-defaults: {pool.name: "${user.name}"}  # may refer to other properties
+//	  group-property: group.name
+//	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away
+//	preemption:
+//	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill)
+//	  interval: 5s                # how often slots are taken back
+//	  fair-share-threshold: 0.5   # starved below this part of the fair share; Hammr has 0.67
+//	  grace: 10s                  # of a soft kill
+//	  protect: 1m                 # a bundle is not taken again before
+//	  times-max: 3                # nor more often than this
+//	  dry-run: false              # only say what would be taken, in notes and the trace
+//	weights:
+//	  size-based: false           # jobs weigh log2(1+demand)
+//	  adjuster: none              # new-job-boost: heavier for a while after submission
+//	  boost-factor: 3
+//	  boost-duration: 5m
+//	load:
+//	  manager: slots              # level-slots: all launchers about equally full; memory: that, and none over nine tenths of its memory
+//	  max-difference: 0           # level-slots: how much fuller than the cluster a launcher may be, 0 to 1
+//	trace:
+//	  enabled: false              # one JSON object a line, into the file that policy.trace grants
+//	  dump-interval: 1m           # how often all pools are written
+//	  size-max: 1073741824        # bytes; then the file is put aside, over the one before
+//
+// # Allocations
+//
+//	pools:
+//	  production:
+//	    weight: 2                     # above 0; default 1
+//	    order: fifo                   # fair, fifo, deficit, disco-fair; default below
+//	    min-share: {map: 10, reduce: 5}  # slots by kind; a number is of kind default
+//	    max-share: {map: 40}
+//	    running-jobs-max: 5
+//	    min-share-timeout: 1m         # below its minimum for longer: takes slots back; default: never
+//	    fair-share-timeout: 10m
+//	    pools: {}                     # pools in it; it then takes no jobs itself: they go to its pool "default"
+//	    parent: other                 # another way to say where it lies
+//	users: {ann: {running-jobs-max: 3}}
+//	order: fair                       # of pools that say nothing
+//	pool-running-jobs-max: 10
+//	user-running-jobs-max: 5
+//	min-share-timeout: 1m             # of pools that say nothing
+//	fair-share-timeout: 10m
+//
+// A key that is unknown, stands twice or has a value that means nothing is a
+// problem with its line, and the settings before it stay. Minimums may exceed the cluster:
+// fair shares are then scaled down in proportion. A pool that is not declared is
+// made when a job needs it and goes with its last job; asking never makes one.
+//
+// # Preemption
+//
+// A pool that has been below its minimum share, or below the threshold's part of its
+// fair share, for longer than its timeout takes slots back, newest attempts first, for
+// the bundle it would start next; all victims for a bundle are one set. No pool is
+// left with fewer than the whole slots of its fair share, no attempt is taken for work that
+// would not fit, and none while its bundle is protected. What is on its way is
+// counted. Unlike the original, shares of less than two slots are defended too, and
+// pools that are inside each other are.
+//
+// # Limits of running jobs
+//
+// Jobs may run in order of priority and submission, as many as the limits of their
+// pools and users let. The others hold no slots and are in no queue. A job that loses its
+// place to a more urgent one keeps what it runs and gets nothing more.
+//
+// # Restarts
+//
+// What no snapshot tells (how long a job waited for locality, since when a pool is
+// starved, deficits) is in a checkpoint. It is written in the round in which it
+// changed as long as it is small, and once an update interval when it is large.
+//
+// # Trace
+//
+// Events: "job added", "job moved", "job removed", "assigned" (with locality),
+// "starved" (preemption variables), "preempt" (victims), "round", and at each dump
+// "pool" and "waiting".
+package fair

@@ -1,0 +1,9 @@
+// Command hamadryad-policy-fair is the fair policy as a plug-in.
+package main
+
+import (
+	"github.com/hamadryad/hamadryad/plugins/fair"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
+)
+
+func main() { serve.Main(fair.New) }

@@ -1,0 +1,59 @@
+package fair
+
+import (
+	"math"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// LoadManager says how much a launcher may take: a seam of the original (design
+// document, section 5). It must be a function of its arguments.
+type LoadManager interface {
+	// Cap returns how many slots of a kind may be taken on a launcher.
+	Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int
+}
+
+// Crowd is how full the cluster could be with one kind of slot.
+type Crowd struct {
+	Runnable int // slots that run or could be used now
+	Total    int // slots of all launchers
+}
+
+// loadManagers are the load managers by name, made from the settings. Nil: what is
+// offered may be taken.
+var loadManagers = map[string]func(*options) LoadManager{
+	"slots":       func(*options) LoadManager { return nil },
+	"level-slots": func(o *options) LoadManager { return levelSlots{o.loadDifference} },
+	"memory":      func(o *options) LoadManager { return memoryLoad{o.loadDifference} },
+}
+
+// levelSlots keeps launchers about equally loaded: none takes a larger part of its
+// slots than the cluster as a whole does, but for a difference (Hadoop's
+// CapBasedLoadManager).
+type levelSlots struct{ difference float64 }
+
+func (m levelSlots) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int {
+	return levelCap(l.Total(kind), c, m.difference)
+}
+
+func levelCap(slots int, c Crowd, difference float64) int {
+	if c.Total == 0 {
+		return 0
+	}
+	load := difference + float64(c.Runnable)/float64(c.Total)
+	return int(math.Ceil(float64(float64(slots) * min(1, load))))
+}
+
+// memoryLoad is levelSlots, and gives nothing more to a launcher whose memory is
+// taken but for a tenth.
+type memoryLoad struct{ difference float64 }
+
+const memoryBusy = 0.9
+
+func (m memoryLoad) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int {
+	if l.Memory > 0 && float64(l.Memory-l.Offer.Memory) > float64(memoryBusy*float64(l.Memory)) {
+		return 0
+	}
+	return levelCap(l.Total(kind), c, m.difference)
+}

@@ -1,0 +1,275 @@
+package fair
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Policy is the fair policy. The zero value is ready for Check and Start.
+type Policy struct {
+	options options
+	env     scheduler.Environment
+	seams   seams
+	limits  delay.Limits
+	asks    bool // declared that it admits jobs
+
+	view  view.View
+	world world
+	tree  *pooltree.Tree
+	pools map[string]*pool // by path; all but the root
+	jobs  map[scheduler.JobID]*job
+
+	// What changed since the tree was last brought up to date.
+	dirty   []*job
+	limiter limiter
+	alarms  alarms // weights that change by themselves
+
+	// What a round leaves for the next.
+	touched []*job // whose standing is tentative
+	visited []*job // asked in vain
+	before  []*job // visited in the round before
+	waits   map[scheduler.JobID]*job
+	changed []*job // brought up to date in this round
+	expects expectations
+	stale   bool // the memory may have changed since it was saved
+	memory  memory
+	trace   *tracer
+}
+
+// seams are the parts that are chosen by name.
+type seams struct {
+	selector TaskSelector
+	load     LoadManager
+	weight   WeightAdjuster
+}
+
+var _ scheduler.TaskScheduler = (*Policy)(nil)
+
+// New returns a fair policy.
+func New() scheduler.TaskScheduler { return &Policy{} }
+
+// Check validates settings and the allocation file.
+func (p *Policy) Check(c scheduler.Config) error {
+	_, err := parse(c)
+	return err
+}
+
+// Start takes over settings and world. A trace file that was granted and cannot be
+// opened is an error.
+func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	o, err := parse(c)
+	if err != nil {
+		return scheduler.Description{}, err
+	}
+	*p = Policy{env: e, view: p.view, trace: p.trace}
+	if err := p.view.Start(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	p.waits = map[scheduler.JobID]*job{}
+	p.memory = newMemory(s.Now)
+	if err := p.memory.load(s.Checkpoint); err != nil {
+		return scheduler.Description{}, err
+	}
+	p.asks = o.undeclared == undeclaredRefuse
+	if err := p.configure(o); err != nil {
+		return scheduler.Description{}, err
+	}
+	d := scheduler.Description{Name: "fair", Version: "1", Abilities: scheduler.AbilityCheckpoint}
+	if p.asks {
+		d.Abilities |= scheduler.AbilityAdmission
+	}
+	return d, nil
+}
+
+// configure takes over settings and builds all that follows from them.
+func (p *Policy) configure(o options) error {
+	if err := p.openTrace(o); err != nil {
+		return err
+	}
+	p.options = o
+	p.seams = seams{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
+	p.limits = delay.Automatic(p.env.Heartbeat)
+	if o.nodeDelay != automatic {
+		p.limits.Node = o.nodeDelay
+	}
+	if o.rackDelay != automatic {
+		p.limits.Rack = o.rackDelay
+	}
+	if o.locality == localityNone {
+		p.limits = delay.Limits{}
+	}
+	p.rebuild()
+	return nil
+}
+
+// AssignTasks decides one round: it takes in what happened, computes shares when
+// an update is due, fills slots and takes some back.
+func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var d scheduler.Decisions
+	before := p.view.Now()
+	if err := p.take(r, &d); err != nil {
+		return d, err
+	}
+	now := p.view.Now()
+	if crossed(before, now, p.options.updateEvery) {
+		p.update()
+	}
+	p.assign(&d)
+	if crossed(before, now, p.options.preemptEvery) {
+		p.preempt(&d)
+	}
+	p.explainWaits(&d)
+	p.wake(&d)
+	p.remember(&d, crossed(before, now, p.options.updateEvery))
+	p.trace.round(p, r, &d)
+	return d, nil
+}
+
+// crossed says whether a multiple of an interval lies between two times. What is
+// periodic is done in the first round after each multiple, so that a policy that
+// was restarted does it in the same rounds.
+func crossed(before, now scheduler.Time, every time.Duration) bool {
+	return now/scheduler.Time(every) > before/scheduler.Time(every)
+}
+
+// take brings view, jobs and tree up to date with a round. A round that is older
+// than the one before it counts as of the same time.
+func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
+	r.Now = max(r.Now, p.view.Now())
+	if err := p.view.Apply(r); err != nil {
+		return err
+	}
+	for _, j := range p.touched {
+		p.mark(j)
+	}
+	p.touched = p.touched[:0]
+	for i := range r.Events {
+		p.event(r.Events[i], d)
+	}
+	for _, e := range p.view.Ended() {
+		p.mark(p.jobs[e.Job().ID()])
+	}
+	p.world.offers(&p.view, r.Offers)
+	p.expects.settle(p)
+	p.sync()
+	return nil
+}
+
+func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
+	switch e := e.(type) {
+	case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining:
+		p.world.event(e)
+	case scheduler.JobSubmitted:
+		p.addJob(p.view.Job(e.Job.ID))
+	case scheduler.JobUpdated:
+		p.moveJob(p.jobs[e.Job])
+	case scheduler.JobFinished:
+		p.removeJob(p.jobs[e.Job])
+	case scheduler.BundleReady:
+		p.mark(p.jobs[e.Job])
+	case scheduler.BundleWithdrawn:
+		p.mark(p.jobs[e.Job])
+	case scheduler.BundleWantedTwice:
+		p.mark(p.jobs[e.Job])
+	case scheduler.AttemptSuspended:
+		p.markAttempt(e.Attempt)
+	case scheduler.AttemptResumed:
+		p.markAttempt(e.Attempt)
+	case scheduler.Outcome:
+		p.outcome(e)
+	case scheduler.SettingChanged:
+		d.Settings = append(d.Settings, p.change(e))
+	case scheduler.AdmissionAsked:
+		p.admit(e.Job, d)
+	}
+}
+
+func (p *Policy) outcome(e scheduler.Outcome) {
+	switch e.Kind {
+	case scheduler.DecisionLaunch:
+		if b := p.view.Bundle(e.Launch.Bundle); b != nil {
+			p.mark(p.jobs[b.Job.ID()])
+		}
+	case scheduler.DecisionPreempt:
+		p.preempted(e)
+	}
+}
+
+// admit refuses jobs whose pool is not declared, when that is what the site wants.
+func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
+	if to := p.options.place(&j); to.refused != "" {
+		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: fmt.Sprintf(
+			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.refused, p.options.alloc.open())})
+		return
+	}
+	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID})
+}
+
+// open lists the declared pools that take jobs.
+func (a *allocations) open() []string {
+	var all []string
+	for _, p := range a.sorted() {
+		if p.declared && !p.inner {
+			all = append(all, p.path)
+		}
+	}
+	return all
+}
+
+// change takes over a new version of the settings, or says what is wrong with it.
+func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
+	o, err := parse(s.Config)
+	if err == nil && o.undeclared == undeclaredRefuse && !p.asks {
+		err = scheduler.Problems{{File: s.Config.File, Message: "placement: undeclared: to refuse jobs the policy has to say so when it starts: restart the manager with this setting"}}
+	}
+	if err == nil {
+		err = p.configure(o)
+	}
+	var problems scheduler.Problems
+	if err != nil && !errors.As(err, &problems) {
+		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
+	}
+	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+}
+
+// wake asks for a round at the next time at which something is due by itself: a
+// job may take slots further away, or a pool may have been starved for too long.
+func (p *Policy) wake(d *scheduler.Decisions) {
+	now := p.view.Now()
+	sooner := func(t scheduler.Time) {
+		if d.WakeAt == 0 || t < d.WakeAt {
+			d.WakeAt = t
+		}
+	}
+	for _, j := range p.visited {
+		if t, more := j.wait.Next(now, p.limits); more {
+			sooner(max(t, now+1))
+		}
+	}
+	if p.options.preemption != preemptOff && p.anyTimeout() {
+		for _, k := range p.world.order {
+			if p.tree.Next(k) != nil {
+				every := scheduler.Time(p.options.updateEvery)
+				sooner((now/every + 1) * every)
+				return
+			}
+		}
+	}
+}
+
+func (p *Policy) anyTimeout() bool {
+	a := p.options.alloc
+	return a.minShareTimeout != never || a.fairShareTimeout != never || slices.ContainsFunc(a.sorted(), func(s *poolSpec) bool {
+		return s.minShareTimeout != never || s.fairShareTimeout != never
+	})
+}
+
+// Terminate ends the policy and closes its trace.
+func (p *Policy) Terminate() { p.trace.close() }

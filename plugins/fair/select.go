@@ -1,0 +1,197 @@
+package fair
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// TaskSelector picks what a job launches next, and where: a seam of the original
+// (design document, section 5). It must be a function of what the choice shows.
+type TaskSelector interface {
+	// Select picks one of the job's bundles for free slots of a kind and takes what
+	// it needs with the methods of the choice. Without a pick it says why.
+	Select(c *Choice) (Pick, scheduler.WaitReason)
+}
+
+// Pick is a bundle and a launcher for each of its groups; the zero Pick is none.
+type Pick struct {
+	Bundle *view.Bundle
+	Where  []scheduler.LauncherID
+	// Level is how near to its input a located bundle was placed; Located says that
+	// it has input that some launcher is near to.
+	Level   scheduler.Locality
+	Located bool
+}
+
+// Choice is what a TaskSelector sees.
+type Choice struct {
+	View  *view.View
+	Job   *view.Job
+	Kind  scheduler.SlotKind
+	After scheduler.BundleID // bundles up to it are given away already
+	Level scheduler.Locality // located work may go no further than that
+
+	round *assignment
+}
+
+// selectors are the task selectors by name, made from the settings.
+var selectors = map[string]func(*options) TaskSelector{
+	"default": func(o *options) TaskSelector { return defaultSelector{caps[o.localityCap]} },
+}
+
+var (
+	capNames = []string{"node-local", "rack-local", "remote"}
+	caps     = map[string]scheduler.Locality{"node-local": scheduler.NodeLocal, "rack-local": scheduler.RackLocal, "remote": scheduler.Remote}
+)
+
+// Nearest returns how near to its input any launcher could run a bundle: Remote
+// when its input lies nowhere, for gangs, which have no one place, and when
+// locality is none of the policy's business.
+func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
+	if len(b.Groups) > 1 || c.round.blind {
+		return scheduler.Remote
+	}
+	return c.round.world.nearest(&b.Groups[0])
+}
+
+// Fit finds room for a bundle no further from its input than a level, and takes it.
+func (c *Choice) Fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) {
+		switch {
+		case c.round.blind:
+			return c.View.FitAnywhere(b)
+		case level == scheduler.Remote:
+			return c.View.Fit(b)
+		}
+		return c.View.FitNear(b, level)
+	})
+}
+
+// FitOn is Fit on one launcher.
+func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) { return c.View.FitOn(l, b) })
+}
+
+// Free lists the launchers that had room for the kind when it was asked first in
+// the round, at most nearMax of them.
+func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
+
+// Bounds of one look for a job's work.
+const (
+	// scanMax is how many of a job's bundles are looked at, lowest id first.
+	scanMax = 32
+	// nearMax is how many launchers with room are asked for what they hold.
+	nearMax = 64
+)
+
+// defaultSelector takes work without a place as it comes, and other work as near
+// to its input as can be.
+type defaultSelector struct {
+	cap scheduler.Locality // located work never goes further
+}
+
+func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
+	var located [scanMax]*view.Bundle
+	n, seen := 0, 0
+	reason := scheduler.WaitNone
+	for b := range c.View.ReadyOfKind(c.Job, c.Kind, c.After) {
+		if seen == 0 {
+			c.After = b.ID - 1
+		}
+		if seen++; seen > scanMax {
+			break
+		}
+		near := c.Nearest(b)
+		if near == scheduler.Remote || near > s.cap {
+			if where, ok := c.Fit(b, scheduler.Remote); ok {
+				return Pick{Bundle: b, Where: where}, scheduler.WaitNone
+			}
+			reason = max(reason, reasonFor(b))
+			continue
+		}
+		if where, ok := c.Fit(b, near); ok {
+			return Pick{b, where, near, near == scheduler.NodeLocal}, scheduler.WaitNone
+		}
+		located[n] = b
+		n++
+	}
+	if n == 0 {
+		return Pick{}, reason
+	}
+	if seen > scanMax {
+		if pick := s.held(c); pick.Bundle != nil {
+			return pick, scheduler.WaitNone
+		}
+	}
+	level := min(c.Level, s.cap)
+	for l := scheduler.RackLocal; l <= level; l++ {
+		for _, b := range located[:n] {
+			if where, ok := c.Fit(b, l); ok {
+				return Pick{b, where, l, true}, scheduler.WaitNone
+			}
+		}
+	}
+	if level < scheduler.Remote {
+		return Pick{}, scheduler.WaitLocality
+	}
+	return Pick{}, reasonFor(located[0])
+}
+
+// held asks launchers with room for work whose input they hold: for jobs with more
+// work than is looked at.
+func (defaultSelector) held(c *Choice) Pick {
+	for _, l := range c.Free() {
+		looked := 0
+		for b := range c.View.ReadyAt(c.Job, l.Host) {
+			if looked++; looked > scanMax {
+				break
+			}
+			if b.Groups[0].Kind != c.Kind {
+				continue
+			}
+			if where, ok := c.FitOn(l, b); ok {
+				return Pick{b, where, scheduler.NodeLocal, true}
+			}
+			break // no room, or not for such: another like it will not fit either
+		}
+	}
+	return Pick{}
+}
+
+// reasonFor says why a bundle waits that may go anywhere.
+func reasonFor(b *view.Bundle) scheduler.WaitReason {
+	switch {
+	case len(b.Groups) > 1:
+		return scheduler.WaitGang
+	case len(b.Avoid) > 0:
+		return scheduler.WaitExcluded
+	}
+	return scheduler.WaitNoCapacity
+}
+
+// needs adds up the slots of each kind that a bundle needs, in order of kind.
+func needs(b *view.Bundle) []scheduler.SlotCount {
+	if len(b.Groups) == 1 {
+		return []scheduler.SlotCount{{Kind: b.Groups[0].Kind, Count: b.Groups[0].Slots}}
+	}
+	var all []scheduler.SlotCount
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		at, found := slices.BinarySearchFunc(all, g.Kind, func(c scheduler.SlotCount, kind string) int {
+			switch {
+			case c.Kind < kind:
+				return -1
+			case c.Kind > kind:
+				return 1
+			}
+			return 0
+		})
+		if !found {
+			all = slices.Insert(all, at, scheduler.SlotCount{Kind: g.Kind})
+		}
+		all[at].Count += g.Slots
+	}
+	return all
+}

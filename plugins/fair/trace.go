@@ -1,0 +1,233 @@
+package fair
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+)
+
+// record is one line of a trace: a JSON object. Times are nanoseconds since the
+// Unix epoch; fields that say nothing are left out.
+type record struct {
+	At    scheduler.Time `json:"at"`
+	Event string         `json:"event"` // see doc.go
+
+	Round    uint64             `json:"round,omitempty"`
+	Events   int                `json:"events,omitempty"`
+	Launches int                `json:"launches,omitempty"`
+	Job      string             `json:"job,omitempty"`
+	User     string             `json:"user,omitempty"`
+	Pool     string             `json:"pool,omitempty"`
+	Priority string             `json:"priority,omitempty"`
+	Runnable *bool              `json:"runnable,omitempty"`
+	Kind     scheduler.SlotKind `json:"kind,omitempty"`
+	Weight   float64            `json:"weight,omitempty"`
+	Min      int                `json:"min,omitempty"`
+	Max      int                `json:"max,omitempty"`
+	Running  int                `json:"running,omitempty"`
+	Demand   int                `json:"demand,omitempty"`
+	Share    float64            `json:"share,omitempty"`
+	Jobs     int                `json:"jobs,omitempty"`
+	MinSince scheduler.Time     `json:"belowMinSince,omitempty"`
+	ShareOf  scheduler.Time     `json:"belowShareSince,omitempty"`
+	Due      int                `json:"due,omitempty"`
+
+	Bundle    scheduler.BundleID     `json:"bundle,omitempty"`
+	Launchers []scheduler.LauncherID `json:"launchers,omitempty"`
+	Locality  string                 `json:"locality,omitempty"`
+	Waited    string                 `json:"waited,omitempty"`
+	Victims   []scheduler.AttemptID  `json:"victims,omitempty"`
+	Mode      string                 `json:"mode,omitempty"`
+	DryRun    bool                   `json:"dryRun,omitempty"`
+}
+
+// tracer writes records to the file that the site granted. A nil tracer writes
+// nothing: all methods may be called on it.
+type tracer struct {
+	path    string
+	most    int
+	file    *os.File
+	out     *bufio.Writer
+	written int
+	dumped  scheduler.Time
+	err     error // the first; nothing is written after it
+	told    bool
+}
+
+// openTrace opens the trace when settings and site want one. A simulation has none.
+func (p *Policy) openTrace(o options) error {
+	wanted := o.trace && !p.env.Simulated
+	switch {
+	case !wanted:
+		p.trace.close()
+		p.trace = nil
+		return nil
+	case p.env.Trace == "":
+		return scheduler.Problems{{Message: "trace: no file is granted for it: set policy.trace to one, or disable the trace"}}
+	case p.trace != nil:
+		p.trace.most = o.traceMax
+		return nil
+	}
+	t := &tracer{path: p.env.Trace, most: o.traceMax, dumped: p.view.Now()}
+	if err := t.open(); err != nil {
+		return scheduler.Problems{{File: t.path, Message: fmt.Sprintf("the trace cannot be opened: %v", err)}}
+	}
+	p.trace = t
+	return nil
+}
+
+// traceMode is of a new trace file: it names jobs and users.
+const traceMode = 0o640
+
+func (t *tracer) open() error {
+	f, err := os.OpenFile(t.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, traceMode)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	t.file, t.out, t.written = f, bufio.NewWriter(f), int(info.Size())
+	return nil
+}
+
+func (t *tracer) on() bool { return t != nil && t.err == nil }
+
+func (t *tracer) write(r *record) {
+	if !t.on() {
+		return
+	}
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = t.out.Write(append(line, '\n'))
+		t.written += len(line) + 1
+	}
+	t.fail(err)
+}
+
+func (t *tracer) fail(err error) {
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+// flush writes out what a round left, and puts a full file aside under the same
+// name with .1 behind it, over the one before.
+func (t *tracer) flush() {
+	t.fail(t.out.Flush())
+	if t.written < t.most || t.err != nil {
+		return
+	}
+	t.fail(t.file.Close())
+	t.fail(os.Rename(t.path, t.path+".1"))
+	t.fail(t.open())
+}
+
+func (t *tracer) close() {
+	if t == nil || t.file == nil {
+		return
+	}
+	_ = t.out.Flush()
+	_ = t.file.Close()
+	t.file = nil
+}
+
+func (t *tracer) job(p *Policy, event string, j *job) {
+	if t.on() {
+		t.write(&record{
+			At: p.view.Now(), Event: event, Job: j.ID().String(), User: j.Info.User, Pool: j.pool.spec.path,
+			Priority: j.Info.Priority.String(), Runnable: &j.runnable,
+		})
+	}
+}
+
+func (t *tracer) picks(p *Policy, all []given) {
+	for _, g := range all {
+		r := record{
+			At: p.view.Now(), Event: "assigned", Job: g.job.ID().String(), Pool: g.job.pool.spec.path,
+			Kind: g.Bundle.Groups[0].Kind, Bundle: g.Bundle.ID, Launchers: g.Where,
+		}
+		if g.Located {
+			r.Locality = g.Level.String()
+		}
+		t.write(&r)
+	}
+}
+
+// update writes what preemption is decided by.
+func (t *tracer) update(p *Policy) {
+	if !t.on() || p.options.preemption == preemptOff {
+		return
+	}
+	for _, n := range p.tree.Pools() {
+		x := p.pools[n.Path]
+		for _, k := range p.world.order {
+			if s, starved := x.starved[k]; starved {
+				r := t.pool(p, "starved", x, k)
+				r.MinSince, r.ShareOf, r.Due = s.Min, s.Fair, p.due(x, k)
+				t.write(&r)
+			}
+		}
+	}
+}
+
+func (t *tracer) pool(p *Policy, event string, x *pool, k pooltree.Kind) record {
+	s := x.node.Of(k)
+	return record{
+		At: p.view.Now(), Event: event, Pool: x.spec.path, Kind: p.world.kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,
+		Running: s.Running, Demand: s.Demand(), Share: s.Share, Jobs: x.node.Jobs(),
+	}
+}
+
+func (t *tracer) preempt(p *Policy, x *pool, s scheduler.Preempt) {
+	if t.on() {
+		t.write(&record{
+			At: p.view.Now(), Event: "preempt", Pool: x.spec.path, Job: s.For.String(), Bundle: s.Bundle, Launchers: s.Placement,
+			Victims: s.Victims, Mode: s.Mode.String(), DryRun: p.options.dryRun,
+		})
+	}
+}
+
+// round ends what is written of a round: with the round itself, a dump when one is
+// due, and a note when writing failed.
+func (t *tracer) round(p *Policy, r scheduler.Round, d *scheduler.Decisions) {
+	if t == nil {
+		return
+	}
+	now := p.view.Now()
+	t.write(&record{At: now, Event: "round", Round: r.Number, Events: len(r.Events), Launches: len(d.Launch)})
+	if crossed(t.dumped, now, p.options.dumpEvery) {
+		t.dumped = now
+		t.dump(p)
+	}
+	if t.err == nil {
+		t.flush()
+	}
+	if t.err != nil && !t.told {
+		t.told = true
+		d.Notes = append(d.Notes, scheduler.Note{Name: "fair/trace", Body: fmt.Appendf(nil, "the trace ends here: %v", t.err)})
+	}
+}
+
+// dump writes every pool, and every job that has waited for locality.
+func (t *tracer) dump(p *Policy) {
+	for _, n := range p.tree.Pools() {
+		for _, k := range p.world.order {
+			r := t.pool(p, "pool", p.pools[n.Path], k)
+			t.write(&r)
+		}
+	}
+	for _, id := range sortedKeys(p.waits) {
+		j := p.waits[id]
+		t.write(&record{
+			At: p.view.Now(), Event: "waiting", Job: id.String(), Pool: j.pool.spec.path,
+			Locality: j.wait.Allowed(p.view.Now(), p.limits).String(), Waited: j.wait.Total(p.view.Now()).String(),
+		})
+	}
+}
