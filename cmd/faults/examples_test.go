@@ -141,6 +141,7 @@ func TestExamplesOnACluster(t *testing.T) {
 		files map[string]string
 		want  string // a part of the output's text, or of what is printed
 	}{
+		{[]string{"mapgrep", "o.k", "grove", "found"}, map[string]string{"grove": "elm\noak\n"}, "/grove:4\toak\n"},
 		{[]string{"invertedindex", "docs", "index"}, map[string]string{"docs": "a\toak elm\nb\toak\n"}, "oak\ta:1,b:1"},
 		{[]string{"pagerank", "links", "ranks"}, map[string]string{"links": "a\tb\nb\ta\n"}, "a\t1\tb"},
 		{[]string{"terasort", "--validate", "records", "sorted"}, map[string]string{"records": records}, "valid: 5000 records"},
