@@ -103,3 +103,29 @@ func TestLargeRecords(t *testing.T) {
 		})
 	}
 }
+
+// A combiner may not make a value that is larger than a record may be.
+func TestCombinedValueAboveTheBound(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/in", []byte("x\ny\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	j := mapreduce.Bytes{
+		Name: "concatenate", Settings: mapreduce.Settings{Reducers: 1, Memory: 8 << 20},
+		Map: func(task *mapreduce.Task, emit *mapreduce.Emitter) error {
+			for line, err := range task.Lines() {
+				if err != nil {
+					return err
+				}
+				emit.Pair([]byte("one key"), line.Text)
+			}
+			return nil
+		},
+		Combine: func(_, value []byte) []byte { return bytes.Repeat(value, 3<<20) },
+		Reduce:  func(*mapreduce.Task, []byte, *mapreduce.Values, *mapreduce.Writer) error { return nil },
+	}
+	_, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "larger than 2097152") {
+		t.Errorf("a combined value of 3 MB: %v", err)
+	}
+}

@@ -130,6 +130,9 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	} else if p = e.partition(key, len(e.batches)); p < 0 || p >= len(e.batches) {
 		return fmt.Errorf("the partition function gave %d for key %q: it must give 0 to %d", p, shorten(key), len(e.batches)-1)
 	}
+	if size := len(key) + len(value); size > e.pairMax { // what a combiner made
+		return job.CheckRecord(int64(size)+pairFrame, e.memory)
+	}
 	e.sent++
 	b := e.batches[p]
 	if b == nil {
