@@ -20,6 +20,9 @@
 //		launch(p.Bundle, p.Launchers) // one launcher for each group
 //	}
 //
+// Options.NeighbourBytes adds the cost that the report leaves to future work: the
+// groups of a bundle, joined by tcp channels, are drawn towards one host and its rack.
+//
 // A Network keeps its flow and prices from one Solve to the next, so that the next
 // costs what changed. Among placements of equal cost, which one comes out then
 // depends on what went before; after Forget it depends on the content
@@ -34,10 +37,17 @@
 // slots or memory, and, memory and avoided launchers apart, a group stays
 // unscheduled only if every launcher that could hold it is more than half full.
 //
+// On 2,000 random small clusters with groups of one to three slots, held against
+// every placement there is, 99.8 % of the slots that can be put to use are (71 %
+// in the worst case), and where all are, the cost is 1.09 times the least.
+//
 // A bundle of several groups is placed whole or not at all. The flow knows no such
 // rule; bundles that it places in part are taken out, those with the smallest part
-// placed first, and the first of them get another try on what is left. With such
-// bundles the result need not be the optimum.
+// placed first, and the first few of them then get another try before all others,
+// which stands if it puts more slots to use or costs less. With such bundles the result need
+// not be the optimum: on 1,000 random small clusters with bundles of up to three
+// groups, 99.5 % of the slots that can be are put to use (60 % in the worst
+// case), and where all are, the cost is 1.06 times the least.
 //
 // Solve takes a limit, for a caller that may start only so many groups: what comes
 // out is then the cheapest choice of that many groups, not the first.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -251,6 +252,9 @@ func (f *flow) solve(limit int) {
 	if limited {
 		f.choose(limit)
 	} else {
+		// Largest first: a later group then never moves one for which moving
+		// costs more than for itself, which keeps the searches short.
+		slices.SortStableFunc(f.waiting, func(a, b int32) int { return cmp.Compare(f.groups[b].far, f.groups[a].far) })
 		for _, g := range f.waiting {
 			f.place(g)
 		}

@@ -11,18 +11,19 @@ const (
 	// singlyMax is up to how many partly placed bundles are given up one at a
 	// time; of more, half at once, so that the number of passes stays small.
 	singlyMax = 16
-	// retriesMax bounds how many bundles that were given up get another try.
-	retriesMax = 16
+	// retriesMax bounds how many bundles that were given up get another try, before
+	// all others.
+	retriesMax = 8
 )
 
-// recall puts back what the last Solve took out or drew together.
+// recall puts back what the last Solve took out, drew together or put first.
 func (n *Network) recall() {
 	for _, b := range n.gangs {
-		if b.seats != nil && b.anchor == nil {
+		if b.seats != nil && b.anchor == nil && !b.first {
 			continue
 		}
 		n.exit(b)
-		b.anchor = nil
+		b.anchor, b.first = nil, false
 		n.enter(b)
 	}
 }
@@ -55,16 +56,32 @@ func (n *Network) place(limit int, limited bool) {
 	}
 	slices.SortFunc(given, func(a, b *bundle) int { return cmp.Compare(a.ID, b.ID) })
 	for _, b := range given[:min(len(given), retriesMax)] {
-		if !n.enough(b) {
-			continue
+		if b.Unscheduled != 0 {
+			continue // it would rather wait
 		}
+		slots, cost := n.use()
+		b.first = true
 		n.enter(b)
 		solve()
-		if len(n.inPart()) > 0 {
+		nowSlots, nowCost := n.use()
+		if len(n.inPart()) > 0 || nowSlots < slots || nowSlots == slots && nowCost >= cost {
 			n.exit(b)
 			solve()
 		}
 	}
+}
+
+// use adds up what the seated groups take and cost.
+func (n *Network) use() (slots int, cost int64) {
+	for _, nd := range n.needs {
+		for _, seated := range nd.flow.seated {
+			slots += len(seated) * nd.slots
+			for _, g := range seated {
+				cost += nd.flow.groups[g].cost
+			}
+		}
+	}
+	return slots, cost
 }
 
 // again makes the flows anew, without the bundles that were given up.
@@ -145,26 +162,28 @@ func (n *Network) draw() bool {
 }
 
 // anchor is the launcher around which most of a bundle can be: in its rack, then
-// on itself, then where most of it is already.
+// on itself; then the one where groups save most by being at their input, then
+// where most groups are already.
 func (n *Network) anchor(b *bundle) int32 {
 	f := b.seats[0].need.flow
-	own := make([]int, len(n.launchers))
-	inRack := make([]int, len(f.rackIdle))
+	own, saved := make([]int64, len(n.launchers)), make([]int64, len(n.launchers))
+	inRack := make([]int64, len(f.rackIdle))
 	for _, s := range b.seats {
-		l := s.need.flow.groups[s.group].at
-		own[l]++
-		inRack[n.t.launchers[l].rack]++
+		m := &s.need.flow.groups[s.group]
+		own[m.at]++
+		saved[m.at] += m.far - m.cost
+		inRack[n.t.launchers[m.at].rack]++
 	}
-	size := len(b.Groups)
-	score := func(l int) [3]int {
+	size := int64(len(b.Groups))
+	score := func(l int) [4]int64 {
 		rack := n.t.launchers[l].rack
-		var near int
+		var near int64
 		if rack > 0 {
-			near = min(size, inRack[rack]+int(f.rackIdle[rack]))
+			near = min(size, inRack[rack]+int64(f.rackIdle[rack]))
 		}
-		return [3]int{near, min(size, own[l]+int(f.idle[l])), own[l]}
+		return [4]int64{near, min(size, own[l]+int64(f.idle[l])), saved[l], own[l]}
 	}
-	best, bestScore := 0, [3]int{-1}
+	best, bestScore := 0, [4]int64{-1}
 	for l := range n.launchers {
 		if s := score(l); slices.Compare(s[:], bestScore[:]) > 0 {
 			best, bestScore = l, s

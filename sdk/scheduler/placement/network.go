@@ -91,6 +91,7 @@ type bundle struct {
 	Bundle
 	seats  []seat           // of its groups, nil while it is not in the flows
 	anchor *scheduler.Place // what draws its groups together
+	first  bool             // staying out costs it more than any other
 }
 
 // seat is a group's place in a flow.

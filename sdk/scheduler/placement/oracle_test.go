@@ -36,23 +36,22 @@ func (w *world) network(t testing.TB) *Network {
 	return n
 }
 
-// cost is the definition: bytes by level.
+// cost is the definition: bytes by level, replicas not counted twice.
 func (w *world) cost(g *scheduler.Group, l *Launcher) int64 {
-	var at [3]int64
-	left := g.InputBytes
+	total := g.InputBytes
+	var host, rack int64
 	for _, p := range g.Places {
+		total = max(total, p.Bytes)
 		switch {
 		case p.Host == l.Host:
-			at[0] += p.Bytes
+			host += p.Bytes
 		case p.Rack != "" && p.Rack == l.Rack:
-			at[1] += p.Bytes
-		default:
-			at[2] += p.Bytes
+			rack += p.Bytes
 		}
-		left -= p.Bytes
 	}
-	at[2] += max(left, 0)
-	return at[0]*w.costs[0] + at[1]*w.costs[1] + at[2]*w.costs[2]
+	host = min(host, total)
+	rack = min(rack, total-host)
+	return host*w.costs[0] + rack*w.costs[1] + (total-host-rack)*w.costs[2]
 }
 
 // shape says how to draw a world.
@@ -121,7 +120,9 @@ func (w *world) group(rng *rand.Rand, s shape, host func(int) (string, string)) 
 			p.Bytes = 1 + rng.Int64N(size)
 		}
 		g.Places = append(g.Places, p)
-		g.InputBytes += p.Bytes
+		if rng.IntN(2) == 0 { // else it is another replica
+			g.InputBytes += p.Bytes
+		}
 	}
 	if rng.IntN(4) == 0 {
 		g.InputBytes += size
@@ -273,11 +274,9 @@ func (w *world) hammr() int64 {
 }
 
 type bellman struct {
-	head      [][]int
-	to, room  []int
-	price     []int64
-	predBy    []int
-	distances []int64
+	head     [][]int
+	to, room []int
+	price    []int64
 }
 
 func (b *bellman) edge(from, to, room int, price int64) {

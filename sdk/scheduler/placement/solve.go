@@ -53,7 +53,7 @@ func (n *Network) Solve(limit int) Result {
 func (n *Network) build() {
 	n.t, n.needs = newTopology(n.launchers), nil
 	for _, b := range n.bundles {
-		b.seats = nil
+		b.seats, b.anchor, b.first = nil, nil, false
 		n.enter(b)
 	}
 }
@@ -70,6 +70,9 @@ func (n *Network) enter(b *bundle) {
 	out := b.Unscheduled
 	if out == 0 {
 		out = unscheduledCost
+	}
+	if b.first {
+		out += unscheduledCost
 	}
 	b.seats = make([]seat, len(b.Groups))
 	for i := range b.Groups {

@@ -70,44 +70,54 @@ const (
 	unscheduledCost = int64(1) << 52
 )
 
-// edges computes a group's edges. extra is a place that counts as one more input.
+// edges computes a group's edges. Replicas lie on several hosts, so that places
+// may add up to more than the input: what a launcher finds on its host and
+// in its rack counts up to the whole of it. extra is a place that counts besides.
 func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs) edges {
-	places := g.Places
-	var located int64
-	for _, p := range places {
-		located = addBytes(located, p.Bytes)
+	total := g.InputBytes
+	for _, p := range g.Places {
+		total = max(total, p.Bytes)
 	}
-	total := max(g.InputBytes, located)
+	total = min(total, costMax)
+	near := func(host, rack string) int64 {
+		c := weigh(t.near(g.Places, total, host, rack), costs)
+		if extra != nil {
+			c += weigh(t.near([]scheduler.Place{*extra}, extra.Bytes, host, rack), costs)
+		}
+		return min(c, costMax)
+	}
+	e := edges{far: near("", "")}
+	places := g.Places
 	if extra != nil {
 		places = append(slices.Clone(places), *extra)
-		total = addBytes(total, extra.Bytes)
 	}
-	near := func(host, rack string) int64 {
-		var onHost, inRack int64
-		for _, p := range places {
-			switch {
-			case host != "" && p.Host == host:
-				onHost = addBytes(onHost, p.Bytes)
-			case rack != "" && t.rackOf(p) == rack:
-				inRack = addBytes(inRack, p.Bytes)
-			}
-		}
-		rest := max(total-onHost-inRack, 0)
-		return min(costMax, weigh(onHost, costs[0])+weigh(inRack, costs[1])+weigh(rest, costs[2]))
-	}
-	e := edges{far: weigh(total, costs[2])}
 	for i := range places {
 		p := &places[i]
 		if h, ok := t.hostIndex[p.Host]; ok && p.Host != "" {
-			e.hosts = e.add(e.hosts, h, near(p.Host, t.rackOf(*p)))
+			e.hosts = e.add(e.hosts, h, near(p.Host, t.rackOf(p)))
 		}
-		if rack := t.rackOf(*p); rack != "" {
+		if rack := t.rackOf(p); rack != "" {
 			if r, ok := t.rackIndex[rack]; ok {
 				e.racks = e.add(e.racks, r, near("", rack))
 			}
 		}
 	}
 	return e
+}
+
+// near splits an input by how near it lies to a launcher.
+func (t *topology) near(places []scheduler.Place, total int64, host, rack string) (at Costs) {
+	var onHost, inRack int64
+	for i := range places {
+		switch p := &places[i]; {
+		case host != "" && p.Host == host:
+			onHost = min(total, onHost+min(p.Bytes, total))
+		case rack != "" && t.rackOf(p) == rack:
+			inRack = min(total, inRack+min(p.Bytes, total))
+		}
+	}
+	inRack = min(inRack, total-onHost)
+	return Costs{onHost, inRack, total - onHost - inRack}
 }
 
 func (e *edges) add(list []arc, to int32, cost int64) []arc {
@@ -118,7 +128,7 @@ func (e *edges) add(list []arc, to int32, cost int64) []arc {
 }
 
 // rackOf returns a place's rack; where it is not told, that of its host's launchers.
-func (t *topology) rackOf(p scheduler.Place) string {
+func (t *topology) rackOf(p *scheduler.Place) string {
 	if p.Rack != "" {
 		return p.Rack
 	}
@@ -128,14 +138,15 @@ func (t *topology) rackOf(p scheduler.Place) string {
 	return ""
 }
 
-// addBytes adds without going over.
-func addBytes(a, b int64) int64 { return min(min(a, costMax)+min(b, costMax), costMax) }
-
-// weigh multiplies without going over costMax.
-func weigh(size, cost int64) int64 {
-	hi, lo := bits.Mul64(uint64(size), uint64(cost))
-	if hi != 0 || lo > uint64(costMax) {
-		return costMax
+// weigh adds up bytes by level times costs, without going over costMax.
+func weigh(size, costs Costs) int64 {
+	var sum int64
+	for i := range size {
+		hi, lo := bits.Mul64(uint64(size[i]), uint64(costs[i]))
+		if hi != 0 || lo > uint64(costMax) {
+			return costMax
+		}
+		sum = min(sum+int64(lo), costMax)
 	}
-	return int64(lo)
+	return sum
 }
