@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -31,7 +35,7 @@ const (
 var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
 // inside makes the policies that can be measured in process.
-var inside = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New}
+var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New}
 
 // assignShape is a cluster and its load.
 type assignShape struct{ launchers, pools, jobs int } // jobs of all pools together
@@ -67,16 +71,26 @@ func policyNames() []string {
 	return names
 }
 
-// assignRun is what one run of one shape gave: by index of assignEnds the
-// assignments a second, and the slowest hundredth of single rounds, in ms: until
-// the launch was accepted, and until its command may leave.
+// assignRun is what one run of one shape gave: by index of assignEnds the speed,
+// and the slowest hundredth of single rounds, in ms: until the launch was
+// accepted, and until its command may leave.
 type assignRun struct {
-	rates                []float64
-	accepted, mayLeave99 float64
+	paces              []pace
+	accepted, mayLeave float64
+}
+
+// pace is how fast assignments are made.
+type pace struct {
+	perSecond float64
+	cpu       float64 // µs of an assignment, of the manager's side and the plug-in
 }
 
 // assignRows measures one shape through the plug-in and in process, in turn.
 func (b *bench) assignRows(ctx context.Context, name string, s assignShape) error {
+	row := fmt.Sprintf("assign-%s-%v", name, s)
+	if !wanted(row, b.names) {
+		return nil
+	}
 	var plugin, here []assignRun
 	for range b.runs {
 		for _, side := range []struct {
@@ -90,27 +104,30 @@ func (b *bench) assignRows(ctx context.Context, name string, s assignShape) erro
 			*side.runs = append(*side.runs, r)
 		}
 	}
-	row := fmt.Sprintf("assign-%s-%v", name, s)
 	for i, e := range assignEnds {
-		rate := func(r assignRun) float64 { return r.rates[i] }
+		rate := func(r assignRun) float64 { return r.paces[i].perSecond }
 		p, h := pick(plugin, rate), pick(here, rate)
-		against, stated := h, "in process"
-		if e.ends >= assignGoalFrom {
-			against, stated = []float64{assignmentsGoal}, "stated, at least"
-			if err := b.out.add(fmt.Sprintf("%s-%d-inside", row, e.ends), "1/s", h, against, stated); err != nil {
+		if e.ends < assignGoalFrom {
+			if err := b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, h, "in process"); err != nil {
 				return err
 			}
+			continue
 		}
-		if err := b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, against, stated); err != nil {
+		goal := []float64{assignmentsGoal}
+		cpu := func(r assignRun) float64 { return r.paces[i].cpu }
+		err := errors.Join(
+			b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, goal, "stated, at least"),
+			b.out.add(fmt.Sprintf("%s-%d-inside", row, e.ends), "1/s", h, goal, "stated, at least; in process"),
+			b.out.add(fmt.Sprintf("%s-%d-cpu", row, e.ends), "µs", pick(plugin, cpu), pick(here, cpu), "in process; processor time of both processes"))
+		if err != nil {
 			return err
 		}
 	}
 	accepted := func(r assignRun) float64 { return r.accepted }
-	if err := b.out.add(row+"-p99", "ms", pick(plugin, accepted), pick(here, accepted), "in process; one end to its launch, 99 %"); err != nil {
-		return err
-	}
-	leave := func(r assignRun) float64 { return r.mayLeave99 }
-	return b.out.add(row+"-p99-durable", "ms", pick(plugin, leave), pick(here, leave), "in process; the same and on the disk")
+	leave := func(r assignRun) float64 { return r.mayLeave }
+	return errors.Join(
+		b.out.add(row+"-p99", "ms", pick(plugin, accepted), pick(here, accepted), "in process; one end to its launch, 99 %"),
+		b.out.add(row+"-p99-durable", "ms", pick(plugin, leave), pick(here, leave), "in process; the same and on the disk"))
 }
 
 func pick[T any](runs []T, get func(T) float64) []float64 {
@@ -137,13 +154,13 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 		return run, err
 	}
 	for _, e := range assignEnds {
-		rate, err := a.rate(e.ends, e.rounds)
+		p, err := a.pace(e.ends, e.rounds)
 		if err != nil {
 			return run, fmt.Errorf("%d ends a round: %w", e.ends, err)
 		}
-		run.rates = append(run.rates, rate)
+		run.paces = append(run.paces, p)
 	}
-	run.accepted, run.mayLeave99, err = a.slowest(assignEnds[0].rounds)
+	run.accepted, run.mayLeave, err = a.slowest(assignEnds[0].rounds)
 	return run, err
 }
 
@@ -180,23 +197,34 @@ func (a *assigner) fill(s assignShape, groups int) error {
 	return nil
 }
 
-// rate returns the assignments a second in the steady state.
-func (a *assigner) rate(ends, rounds int) (float64, error) {
+// pace measures assignments in the steady state.
+func (a *assigner) pace(ends, rounds int) (pace, error) {
 	before := len(a.live)
-	start := time.Now()
+	start, used := time.Now(), a.cpu()
 	for range rounds {
 		if err := a.turn(ends); err != nil {
-			return 0, err
+			return pace{}, err
 		}
 	}
 	if err := a.settle(); err != nil {
-		return 0, err
+		return pace{}, err
 	}
 	took := time.Since(start)
+	used = a.cpu() - used
 	if len(a.live) != before {
-		return 0, fmt.Errorf("%d slots stayed empty", before-len(a.live))
+		return pace{}, fmt.Errorf("%d slots stayed empty", before-len(a.live))
 	}
-	return float64(ends*rounds) / took.Seconds(), nil
+	n := float64(ends * rounds)
+	return pace{perSecond: n / took.Seconds(), cpu: float64(used.Microseconds()) / n}, nil
+}
+
+// cpu is the processor time of this process and the plug-in's.
+func (a *assigner) cpu() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(unix.TimevalToNsec(u.Utime)+unix.TimevalToNsec(u.Stime)) + processTime(a.host.PID())
 }
 
 // slowest measures rounds of one end each: from the end to the accepted launch,
@@ -239,6 +267,10 @@ func percentile(values []float64, p int) float64 {
 // idleRow shows that jobs of which nothing is to be launched cost a round nothing:
 // ten times as many, and the time of a round.
 func (b *bench) idleRow(ctx context.Context, name string) error {
+	row := fmt.Sprintf("assign-%s-idle", name)
+	if !wanted(row, b.names) {
+		return nil
+	}
 	var many, few []float64
 	for range b.runs {
 		m, err := b.idleRun(ctx, name, 10_000)
@@ -251,7 +283,7 @@ func (b *bench) idleRow(ctx context.Context, name string) error {
 		}
 		many, few = append(many, m), append(few, f)
 	}
-	return b.out.add(fmt.Sprintf("assign-%s-idle", name), "ms/round", many, few, "a tenth of the idle jobs; at most 1.2")
+	return b.out.add(row, "ms/round", many, few, "a tenth of the idle jobs; at most 1.2")
 }
 
 // idleRun returns the time of a round with ten ends, in ms, beside idle jobs: one
@@ -286,9 +318,9 @@ func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, er
 	if err := a.settle(); err != nil {
 		return 0, err
 	}
-	if _, err := a.rate(ends, rounds/3); err != nil { // warm
+	if _, err := a.pace(ends, rounds/3); err != nil { // warm
 		return 0, err
 	}
-	rate, err := a.rate(ends, rounds)
-	return 1000 * ends / rate, err
+	p, err := a.pace(ends, rounds)
+	return 1000 * ends / p.perSecond, err
 }

@@ -145,7 +145,7 @@ func BenchmarkAssign(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			if _, err := a.rate(ends, rounds); err != nil {
+			if _, err := a.pace(ends, rounds); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -54,6 +54,7 @@ type bench struct {
 	runs int    // of each side; the median is kept
 	// policies are the names of those whose assignments are measured.
 	policies string
+	names    []string // of the rows that are asked for; none: all
 	out      *report
 }
 
@@ -61,19 +62,19 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each side; the median is printed")
 	file := flag.String("o", "build/bench.jsonl", "file for the rows, one JSON object a line")
 	data := flag.String("data", "build/bench-data", "folder of the inputs, which are made once, and of outputs while they are compared")
-	policies := flag.String("policies", "fifo", "policies of the rows assign-…, joined by commas")
+	policies := flag.String("policies", "fair,fifo", "policies of the rows assign-…, joined by commas")
 	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &bench{runs: max(*runs, 1), data: *data, policies: *policies}, *file, flag.Args()); err != nil {
+	if err := run(ctx, &bench{runs: max(*runs, 1), data: *data, policies: *policies, names: flag.Args()}, *file); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-bench:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, b *bench, file string, names []string) error {
+func run(ctx context.Context, b *bench, file string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func run(ctx context.Context, b *bench, file string, names []string) error {
 	b.bin, b.out = filepath.Dir(self), out
 	var errs []error // a family that fails does not keep the others from running
 	for _, m := range benchmarks {
-		if !wanted(m.name, names) {
+		if !wanted(m.name, b.names) {
 			continue
 		}
 		if err := m.run(ctx, b); err != nil {

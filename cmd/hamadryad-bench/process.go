@@ -135,6 +135,25 @@ func highWater(pid int) int64 {
 	return n << 10
 }
 
+// clockTicks is the unit of times in /proc, on all of Linux's machines.
+const clockTicks = time.Second / 100
+
+// processTime is the processor time of a process that runs; 0 for none.
+func processTime(pid int) time.Duration {
+	if pid == 0 {
+		return 0
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that has ended has used nothing since
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * clockTicks
+}
+
 // local runs a program on a cluster of its own, which is started and ended within
 // the time that counts.
 func (b *bench) local(ctx context.Context, watch bool, flags []string, name string, args ...string) (usage, error) {
