@@ -3,7 +3,7 @@
 // go to sorted runs on disk, which are merged, a bounded number at once.
 //
 // With a fold, values of one key are folded in a table as they come, and only
-// distinct keys are sorted and written.
+// distinct keys are sorted and written; merges of runs fold what they bring together.
 //
 // Keys compare as byte strings, or by a function. Nothing here is safe for concurrent use.
 package sorting

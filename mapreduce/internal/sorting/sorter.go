@@ -219,7 +219,7 @@ func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
 	if c != nil {
 		cursors = append(cursors, c)
 	}
-	return newMerge(s.o.Compare, cursors)
+	return s.foldedMerge(cursors)
 }
 
 // fanInMax bounds the files that are open at once.
@@ -238,7 +238,7 @@ func (s *Sorter) mergeSome(n int) error {
 	if err != nil {
 		return err
 	}
-	m, err := newMerge(s.o.Compare, cursors)
+	m, err := s.foldedMerge(cursors)
 	if err != nil {
 		return err
 	}

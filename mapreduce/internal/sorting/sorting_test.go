@@ -152,9 +152,9 @@ func TestFoldedAsTheObviousTable(t *testing.T) {
 		}
 		got := map[string]uint64{}
 		last := ""
-		for _, p := range drain(t, s) {
-			if p.key < last {
-				t.Fatal("not in order")
+		for i, p := range drain(t, s) {
+			if p.key <= last && i > 0 {
+				t.Fatalf("%q after %q: not in order, or not folded", p.key, last)
 			}
 			last = p.key
 			got[p.key] += binary.LittleEndian.Uint64([]byte(p.value))
@@ -196,6 +196,29 @@ func TestFoldThatGrows(t *testing.T) {
 			t.Fatal("not empty after Reset")
 		}
 	})
+}
+
+// TestMergedFoldIsBounded: values that only grow are not gathered whole by a merge,
+// and nothing of them is lost.
+func TestMergedFoldIsBounded(t *testing.T) {
+	const memory, values = 40_000, 3000
+	s := small(t.TempDir(), func(acc, value []byte) []byte { return append(acc, value...) }, memory)
+	for range values {
+		if err := s.Add(batchOf([]pair{{"k", strings.Repeat("v", 99) + "."}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all int
+	got := drain(t, s)
+	for _, p := range got {
+		if len(p.value) > memory {
+			t.Errorf("a value of %d bytes with %d of memory", len(p.value), memory)
+		}
+		all += strings.Count(p.value, ".")
+	}
+	if all != values || len(got) < 2 {
+		t.Errorf("%d values in %d pairs, want %d in several", all, len(got), values)
+	}
 }
 
 // TestFoldThatPanics: who recovers from it must not go on with half a table.

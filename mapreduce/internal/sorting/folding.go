@@ -1,0 +1,51 @@
+package sorting
+
+import "bytes"
+
+// folding yields the pairs of a merge with the values of equal keys folded, so that
+// what was spilled in several runs is not written and read as often again.
+type folding struct {
+	merged cursor
+	fold   Fold
+	most   int    // bytes of a value that is folded on
+	k, v   []byte // of the pair at hand
+	ahead  bool   // merged stands on the pair after it
+}
+
+// foldShare is the part of a Sorter's memory, one in so many, up to which a merge
+// folds a value: one that only grows is not to be gathered whole in memory.
+const foldShare = 8
+
+// foldedMerge merges cursors; with a fold, what is equal in several is folded.
+func (s *Sorter) foldedMerge(cursors []cursor) (*Merge, error) {
+	m, err := newMerge(s.o.Compare, cursors)
+	if err != nil || s.o.Fold == nil || len(cursors) < 2 {
+		return m, err
+	}
+	return newMerge(s.o.Compare, []cursor{&folding{merged: m, fold: s.o.Fold, most: int(s.o.Memory / foldShare)}})
+}
+
+func (f *folding) next() (bool, error) {
+	if !f.ahead {
+		if ok, err := f.merged.next(); !ok || err != nil {
+			return false, err
+		}
+	}
+	f.k = append(f.k[:0], f.merged.key()...)
+	f.v = append(f.v[:0], f.merged.value()...)
+	for {
+		var err error
+		if f.ahead, err = f.merged.next(); err != nil {
+			return false, err
+		}
+		if !f.ahead || len(f.v)+len(f.merged.value()) > f.most || !bytes.Equal(f.merged.key(), f.k) {
+			return true, nil
+		}
+		// The sum may lie anywhere, in the memory of either value too.
+		f.v = append(f.v[:0], f.fold(f.v, f.merged.value())...)
+	}
+}
+
+func (f *folding) key() []byte   { return f.k }
+func (f *folding) value() []byte { return f.v }
+func (f *folding) close() error  { return f.merged.close() }
