@@ -12,6 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // messageMax bounds what a failure carries: its message, and the stack of a
@@ -98,7 +99,7 @@ func kindOf(err error) wire.ErrorKind {
 		return wire.ErrorKind_ERROR_KIND_PROGRAM
 	case errors.As(err, &invalid):
 		return wire.ErrorKind_ERROR_KIND_INVALID
-	case errors.As(err, &lost), errors.Is(err, channel.ErrPeerLost), errors.Is(err, errNoGrant):
+	case errors.As(err, &lost), errors.Is(err, channel.ErrPeerLost), errors.Is(err, errNoGrant), errors.Is(err, storage.ErrUnavailable):
 		return wire.ErrorKind_ERROR_KIND_LOST
 	case errors.As(err, &resource), isResource(err):
 		return wire.ErrorKind_ERROR_KIND_RESOURCE

@@ -3,15 +3,25 @@ package worker
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 func TestFailureKinds(t *testing.T) {
 	lost := &lostError{errors.New("gone"), 12}
 	if f := describe(nil, lost); f.Kind != wire.ErrorKind_ERROR_KIND_LOST || f.Producer != 12 {
 		t.Errorf("%v", f)
+	}
+	for _, err := range []error{
+		fmt.Errorf("write: %w", storage.ErrUnavailable),
+		asFile(fmt.Errorf("read: %w", storage.ErrUnavailable), "/in"), // not the input's fault
+	} {
+		if f := describe(nil, err); f.Kind != wire.ErrorKind_ERROR_KIND_LOST {
+			t.Errorf("%v", f)
+		}
 	}
 	if f := describe(nil, errors.New("bad")); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
 		t.Errorf("%v", f)
