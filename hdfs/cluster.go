@@ -1,0 +1,165 @@
+package hdfs
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	lib "github.com/colinmarc/hdfs/v2"
+	"github.com/colinmarc/hdfs/v2/hadoopconf"
+
+	"github.com/hamadryad/hamadryad/hdfs/site"
+)
+
+const (
+	// callsMax bounds the NameNode calls that a process has under way at a cluster;
+	// a client makes one at a time.
+	callsMax = 8
+	// idleMax bounds the clients kept for the next call, and idleFor how long. Each
+	// renews its lease every second, so they are few and go soon.
+	idleMax = 2
+	idleFor = 5 * time.Second
+)
+
+// cluster is what the store knows of one HDFS.
+type cluster struct {
+	set    settings
+	name   site.Cluster
+	base   lib.ClientOptions // without dial functions
+	umask  fs.FileMode
+	health *health
+	web    *web
+	calls  chan struct{} // one token for each call under way
+
+	mu       sync.Mutex
+	idle     []*session
+	reaper   *time.Timer // drops idle sessions
+	active   string      // the NameNode that answered last
+	defaults *lib.ServerDefaults
+}
+
+func newCluster(set settings, authority string, h *health) (*cluster, error) {
+	name, err := set.site.Cluster(authority)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{set: set, name: name, health: h, calls: make(chan struct{}, callsMax)}
+	// The client's own reading of the configuration wants values without variables.
+	plain := hadoopconf.HadoopConf{}
+	for key := range set.site {
+		plain[key] = set.site.Get(key)
+	}
+	delete(plain, "fs.defaultFS") // it would only be taken for an address
+	delete(plain, "fs.default.name")
+	c.base = lib.ClientOptionsFromConf(plain)
+	c.base.Addresses, c.base.User = name.Addresses, set.User
+	if c.umask, err = umask(set.site.Get("fs.permissions.umask-mode")); err != nil {
+		return nil, err
+	}
+	c.web = newWeb(c)
+	return c, nil
+}
+
+// umask reads the octal form of fs.permissions.umask-mode; 022 is Hadoop's default.
+func umask(text string) (fs.FileMode, error) {
+	if text == "" {
+		return 0o022, nil
+	}
+	mask, err := strconv.ParseUint(text, 8, 9)
+	if err != nil {
+		return 0, fmt.Errorf("fs.permissions.umask-mode is %q: write it in octal, such as 022", text)
+	}
+	return fs.FileMode(mask), nil
+}
+
+// nameNodes names the NameNodes in errors.
+func (c *cluster) nameNodes() string {
+	if len(c.name.Addresses) == 1 {
+		return "the NameNode " + c.name.Addresses[0]
+	}
+	return "the NameNodes " + strings.Join(c.name.Addresses, " and ")
+}
+
+// addresses are the NameNodes, the one that answered last first.
+func (c *cluster) addresses() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Clone(c.name.Addresses)
+	if i := slices.Index(all, c.active); i > 0 {
+		all[0], all[i] = all[i], all[0]
+	}
+	return all
+}
+
+// take returns a session that waits for a call, or a new one.
+func (c *cluster) take(ctx context.Context) (*session, error) {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		s := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		return s, nil
+	}
+	c.mu.Unlock()
+	return c.connect(ctx, nil)
+}
+
+// put keeps a session for the next call.
+func (c *cluster) put(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active = s.address
+	if len(c.idle) >= idleMax {
+		go s.close()
+		return
+	}
+	c.idle = append(c.idle, s)
+	if c.reaper == nil {
+		c.reaper = time.AfterFunc(idleFor, c.dropIdle)
+	}
+	c.reaper.Reset(idleFor)
+}
+
+// dropIdle closes the sessions that wait.
+func (c *cluster) dropIdle() {
+	c.mu.Lock()
+	idle := c.idle
+	c.idle = nil
+	c.mu.Unlock()
+	for _, s := range idle {
+		s.close()
+	}
+}
+
+// serverDefaults are the cluster's, asked for once.
+func (c *cluster) serverDefaults(ctx context.Context, p place) (lib.ServerDefaults, error) {
+	c.mu.Lock()
+	known := c.defaults
+	c.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var d lib.ServerDefaults
+	err := c.call(ctx, "ask for the defaults of", p, func(s *session) (err error) {
+		d, err = s.client.ServerDefaults()
+		return err
+	})
+	if err != nil {
+		return d, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.defaults = &d
+	return d, nil
+}
+
+// opaque reports whether what DataNodes send is wrapped by SASL, so that it can't
+// be verified on its way.
+func (c *cluster) opaque(d lib.ServerDefaults) bool {
+	return c.base.DataTransferProtection != "" || d.EncryptDataTransfer
+}

@@ -1,0 +1,33 @@
+// Package hdfs makes HDFS a storage.Store. Importing it is enough: it registers the
+// scheme hdfs.
+//
+//	import _ "github.com/hamadryad/hamadryad/hdfs"
+//
+// Paths are hdfs://namenode:port/path, hdfs://nameservice/path, and hdfs:///path for
+// the default file system of Hadoop's configuration, which is found through
+// HADOOP_CONF_DIR or HADOOP_HOME. Options tells what else can be set, and by which
+// environment variables.
+//
+// It stands on github.com/colinmarc/hdfs, and keeps that client's faults away:
+//
+//   - Bytes: each packet that a DataNode sends is verified before the client sees
+//     it (package packet), because the client hands out what it found corrupt. A
+//     file shorter than its range, one that changed while it was read, and one that
+//     the client does not understand (encrypted, erasure-coded) are errors.
+//   - Time: every connection has a deadline for each step, every call one for all
+//     its tries, and all of them end with their context.
+//   - NameNodes: a call is tried again, with bounded back-off, through a restart, a
+//     fail-over and safe mode.
+//   - DataNodes: one that failed is avoided for a minute, not for ever.
+//   - Writes: a file is written under a name of its own and renamed when all its
+//     replicas are acknowledged and its length is right. The client can't mend a
+//     broken pipeline; what was written is written again while it is small, and is
+//     otherwise lost (storage.ErrUnavailable), so that the attempt starts again.
+//
+// Where the blocks lie is asked through WebHDFS. Store.Check says whether that works.
+//
+// Limits: rename looks before it leaps, because the client's own always replaces:
+// of two programs that rename to one name in the same instant the later wins.
+// There are no delegation tokens, no encrypted RPC other than SASL's, no
+// short-circuit reads.
+package hdfs

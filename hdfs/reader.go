@@ -1,0 +1,289 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+
+	lib "github.com/colinmarc/hdfs/v2"
+)
+
+const (
+	// readRounds bounds how often all replicas of a block are tried, each time with
+	// what the NameNode then says of their places, with backoffFirst between and more.
+	readRounds = 3
+	// dialsMax bounds the connections that bring no byte: the library goes on without
+	// end where a replica is too short.
+	dialsMax = 16
+	// opaqueRead is the size of reads where packets can't be verified on their way,
+	// in bytes: the library verifies what is read in parts smaller than a chunk, which
+	// has 512 bytes unless a writer set dfs.bytes-per-checksum.
+	opaqueRead = 64
+)
+
+// reader reads a range of a file. It has a client of its own, so that its DataNode
+// connections are known to be its own; the client leaves the NameNode as soon as the
+// first bytes are there.
+type reader struct {
+	place
+	ctx    context.Context
+	stop   func() bool // ends the watch on ctx
+	conns  conns       // to DataNodes
+	opaque bool
+
+	offset int64           // of the next byte
+	end    int64           // of the range; -1: of the file
+	about  *lib.FileStatus // of the file, when it was first opened
+
+	session  *session
+	file     *lib.FileReader
+	started  bool          // the first bytes are there: the session is closed
+	block    blockReplicas // of the block last asked for
+	dials    int           // since the last byte
+	failures []error       // of DataNodes, since the last byte
+	err      error         // stays
+}
+
+// Open implements storage.Store. Only one goroutine may read at a time.
+func (s *Store) Open(ctx context.Context, url string, offset, length int64) (io.ReadCloser, error) {
+	p, err := s.find(url)
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 {
+		return nil, fmt.Errorf("open %s: offset %d: use 0 or more", url, offset)
+	}
+	defaults, err := p.serverDefaults(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{place: p, ctx: ctx, offset: offset, end: -1, opaque: p.opaque(defaults)}
+	if length >= 0 {
+		r.end = offset + length
+	}
+	r.stop = context.AfterFunc(ctx, r.conns.closeAll)
+	if err := r.open(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// open asks the NameNode for the file, with a new client.
+func (r *reader) open() error {
+	r.close()
+	return r.retry(r.ctx, "open", r.place, func(ctx context.Context) error {
+		s, err := r.connect(ctx, r.dial)
+		if err != nil {
+			return err
+		}
+		if err := s.run(ctx, r.openFile); err != nil {
+			s.close()
+			return err
+		}
+		r.session = s
+		return nil
+	})
+}
+
+// openFile stands at r.offset of the file, if the file can be read and is the one
+// that was opened first.
+func (r *reader) openFile(s *session) error {
+	f, err := s.client.Open(r.path)
+	if err != nil {
+		return err
+	}
+	about, err := understood(f.Stat())
+	if err != nil {
+		return err
+	}
+	if r.about != nil && version(about) != version(r.about) {
+		return &finalError{fmt.Errorf("the file changed while it was read (%d bytes then, %d now): read it again from the start", r.about.GetLength(), about.GetLength())}
+	}
+	r.file, r.about = f, about
+	if r.offset >= f.Stat().Size() {
+		return nil // there is nothing to read
+	}
+	_, err = f.Seek(r.offset, io.SeekStart)
+	return err
+}
+
+// understood refuses what the library would read as something else.
+func understood(info fs.FileInfo) (*lib.FileStatus, error) {
+	about, ok := info.Sys().(*lib.FileStatus)
+	switch {
+	case !ok:
+		return nil, &finalError{errors.New("the NameNode says nothing of the file")}
+	case info.IsDir():
+		return nil, &finalError{fmt.Errorf("%w: %w", syscall.EISDIR, errFolder)}
+	case about.GetFileEncryptionInfo() != nil:
+		return nil, &finalError{errors.New("it lies in an encryption zone, whose files can't be read or written here: use a folder outside of it")}
+	case about.GetEcPolicy() != nil:
+		return nil, &finalError{errors.New("it is erasure-coded, and such files can't be read or written here: use a replicated folder")}
+	}
+	return about, nil
+}
+
+// Read implements io.Reader. The bytes are those that were written, or there is an
+// error: the range ends with io.EOF, a shorter file with io.ErrUnexpectedEOF.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if r.end >= 0 {
+		p = p[:min(int64(len(p)), r.end-r.offset)]
+	}
+	size := int64(r.about.GetLength()) //nolint:gosec // HDFS counts in Java's long
+	switch {
+	case r.offset == r.end || r.end < 0 && r.offset == size:
+		return 0, io.EOF
+	case r.offset >= size:
+		r.err = fmt.Errorf("read %s: the file has %d bytes, and more were to be read: %w", r.url, size, io.ErrUnexpectedEOF)
+		return 0, r.err
+	case len(p) == 0:
+		return 0, nil
+	}
+	n, err := r.rounds(p)
+	r.offset += int64(n)
+	r.err = err
+	return n, err
+}
+
+// rounds reads, and after trouble with all replicas of a block asks the NameNode for
+// their places again.
+func (r *reader) rounds(p []byte) (int, error) {
+	for round := 1; ; round++ {
+		n, err := r.once(p)
+		if n > 0 {
+			r.dials, r.failures = 0, nil
+			return n, nil
+		}
+		if ctxErr := r.ctx.Err(); ctxErr != nil {
+			return 0, ctxErr
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			err = fmt.Errorf("nothing is left %d bytes before the end: %w", int64(r.about.GetLength())-r.offset, io.ErrUnexpectedEOF) //nolint:gosec // as above
+		}
+		if len(r.failures) == 0 && !passing(err) {
+			return 0, r.explain("read", r.place, err)
+		}
+		if round == readRounds || !pause(r.ctx, round) {
+			return 0, r.unreadable(err)
+		}
+		r.dials = 0
+		if err := r.open(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// once lets the library read. It tries all replicas of the block.
+func (r *reader) once(p []byte) (n int, err error) {
+	if r.started {
+		return r.fill(p)
+	}
+	err = r.session.run(r.ctx, func(*session) error {
+		n, err = r.fill(p)
+		return err
+	})
+	if n > 0 {
+		r.started = true
+		r.session.close()
+	}
+	return n, err
+}
+
+// fill reads in parts that come verified.
+func (r *reader) fill(p []byte) (n int, err error) {
+	if !r.opaque {
+		return r.file.Read(p)
+	}
+	for n < len(p) && err == nil {
+		var m int
+		m, err = r.file.Read(p[n:min(n+opaqueRead, len(p))])
+		n += m
+		if m == 0 && err == nil {
+			break
+		}
+	}
+	if n > 0 {
+		err = nil // it will come again
+	}
+	return n, err
+}
+
+// dial connects to a DataNode that holds the block at r.offset. asked is the one
+// that the library wants.
+func (r *reader) dial(_ context.Context, _, asked string) (net.Conn, error) {
+	r.conns.drop() // the library leaves connections open that failed
+	if r.dials++; r.dials > dialsMax {
+		return nil, errors.New("no replica gives the bytes that it should have")
+	}
+	address := asked
+	if !r.opaque && r.health.troubled() {
+		address = choose(asked, r.addresses(), r.health.snapshot(), time.Now())
+	}
+	conn, err := r.dialData(r.ctx, address, r.opaque, r.failed)
+	if err != nil {
+		return nil, err
+	}
+	return r.conns.add(conn)
+}
+
+// failed notes what went wrong with a DataNode.
+func (r *reader) failed(node string, err error) {
+	if r.ctx.Err() == nil {
+		r.health.fail(node, time.Now())
+		r.failures = append(r.failures, err)
+	}
+}
+
+// unreadable is the error when all replicas of a block were tried in vain.
+func (r *reader) unreadable(err error) error {
+	where := fmt.Sprintf("block %d, byte %d of the file", r.offset/max(int64(r.about.GetBlocksize()), 1), r.offset) //nolint:gosec // as above
+	seen := map[string]bool{}
+	for _, failure := range r.failures {
+		text := failure.Error()
+		if !seen[text] {
+			seen[text] = true
+			where += "; " + text
+		}
+	}
+	if len(r.failures) == 0 {
+		where += "; " + err.Error()
+	}
+	for _, rep := range r.located() {
+		where += fmt.Sprintf("; %s is %s", rep.address, rep.host)
+	}
+	return fmt.Errorf("read %s: no replica can be read: %s: see hdfs fsck %s -files -blocks -locations, and put the file there again if it is lost: %w", r.url, where, r.path, errBlock)
+}
+
+// errBlock is a block without a replica that can be read.
+var errBlock = errors.New("missing block")
+
+// close leaves the NameNode and the DataNodes.
+func (r *reader) close() {
+	r.conns.drop()
+	if r.session != nil && !r.started {
+		r.session.close()
+	}
+	r.session, r.file, r.started = nil, nil, false
+}
+
+// Close implements io.Closer.
+func (r *reader) Close() error {
+	if r.err == nil {
+		r.err = fmt.Errorf("read %s: %w", r.url, fs.ErrClosed)
+	}
+	r.stop()
+	r.conns.closeAll()
+	r.close()
+	return nil
+}

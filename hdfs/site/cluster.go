@@ -1,0 +1,141 @@
+package site
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// Ports that Hadoop uses where none is configured.
+const (
+	namePort  = "8020"
+	httpPort  = "9870"
+	httpsPort = "9871"
+)
+
+// Cluster is a cluster's NameNodes: one, or those that stand in for each other.
+type Cluster struct {
+	Name      string   // the host and port, or the name service, of its URLs
+	Addresses []string // of the NameNodes: host and port
+	Web       []string // URLs of their WebHDFS, in the same order; nil when it is turned off
+}
+
+// Cluster resolves what stands between hdfs:// and the path: a host with or
+// without port, a name service, or nothing for that of fs.defaultFS.
+func (s Site) Cluster(authority string) (Cluster, error) {
+	byDefault := authority == ""
+	if byDefault {
+		var err error
+		if authority, err = s.byDefault(); err != nil {
+			return Cluster{}, err
+		}
+	}
+	if slices.Contains(s.services(), authority) {
+		return s.service(authority)
+	}
+	host, port, err := hostPort(authority, namePort)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("hdfs://%s: %w", authority, err)
+	}
+	address := net.JoinHostPort(host, port)
+	if byDefault && s["dfs.namenode.rpc-address"] != "" {
+		if h, p, err := hostPort(s.Get("dfs.namenode.rpc-address"), namePort); err == nil && !anyHost(h) {
+			address = net.JoinHostPort(h, p)
+		}
+	}
+	c := Cluster{Name: authority, Addresses: []string{address}}
+	own, err := s.byDefault()
+	return c, s.web(&c, host, "", err == nil && slices.Contains([]string{authority, address, host}, own))
+}
+
+// byDefault is the authority of fs.defaultFS.
+func (s Site) byDefault() (string, error) {
+	value := s.Get("fs.defaultFS")
+	if value == "" {
+		value = s.Get("fs.default.name")
+	}
+	rest, ok := strings.CutPrefix(value, "hdfs://")
+	if rest, _, _ = strings.Cut(rest, "/"); ok && rest != "" {
+		return rest, nil
+	}
+	return "", fmt.Errorf("hdfs:/// needs a default file system, and fs.defaultFS is %q: set HADOOP_CONF_DIR to the folder of Hadoop's configuration, or write hdfs://NAMENODE:PORT/", value)
+}
+
+// services are the logical names of the configuration.
+func (s Site) services() []string {
+	return append(s.list("dfs.nameservices"), s.list("dfs.internal.nameservices")...)
+}
+
+// service is a cluster with a logical name: one NameNode, or several.
+func (s Site) service(name string) (Cluster, error) {
+	c := Cluster{Name: name}
+	suffixes := []string{"." + name}
+	if nodes := s.list("dfs.ha.namenodes." + name); len(nodes) > 0 {
+		suffixes = nil
+		for _, node := range nodes {
+			suffixes = append(suffixes, "."+name+"."+node)
+		}
+	}
+	for _, suffix := range suffixes {
+		key := "dfs.namenode.rpc-address" + suffix
+		if s[key] == "" && len(suffixes) == 1 {
+			key = "dfs.namenode.rpc-address"
+		}
+		host, port, err := hostPort(s.Get(key), namePort)
+		if err != nil {
+			return c, fmt.Errorf("hdfs://%s: %s is %q: %w", name, key, s.Get(key), err)
+		}
+		c.Addresses = append(c.Addresses, net.JoinHostPort(host, port))
+		if err := s.web(&c, host, suffix, true); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// web adds the WebHDFS of a NameNode. Its properties have a suffix; those without
+// one mean this NameNode too where own is set.
+func (s Site) web(c *Cluster, host, suffix string, own bool) error {
+	if s.Get("dfs.webhdfs.enabled") != "" && !s.True("dfs.webhdfs.enabled") {
+		return nil
+	}
+	scheme, key, port := "http", "dfs.namenode.http-address", httpPort
+	if s.Get("dfs.http.policy") == "HTTPS_ONLY" {
+		scheme, key, port = "https", "dfs.namenode.https-address", httpsPort
+	}
+	value := ""
+	if suffix != "" {
+		value = s.Get(key + suffix)
+	}
+	if value == "" && own {
+		value = s.Get(key)
+	}
+	if value != "" {
+		h, p, err := hostPort(value, port)
+		if err != nil {
+			return fmt.Errorf("%s is %q: %w", key+suffix, value, err)
+		}
+		if port = p; !anyHost(h) {
+			host = h
+		}
+	}
+	c.Web = append(c.Web, scheme+"://"+net.JoinHostPort(host, port))
+	return nil
+}
+
+func anyHost(host string) bool { return host == "0.0.0.0" || host == "::" || host == "" }
+
+// hostPort takes an address apart that may have no port.
+func hostPort(address, port string) (string, string, error) {
+	host, p, err := net.SplitHostPort(address)
+	if err == nil {
+		port = p
+	} else {
+		host = strings.Trim(address, "[]")
+	}
+	if host == "" || strings.ContainsAny(host, "/@ ") || port == "" {
+		return "", "", fmt.Errorf("%q is no host and port", address)
+	}
+	return host, port, nil
+}
