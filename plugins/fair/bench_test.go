@@ -1,0 +1,146 @@
+package fair
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// load is a cluster in steady state: every slot is taken, every job has work that
+// waits, and each end makes room for the next launch.
+type load struct {
+	b       *testing.B
+	p       *Policy
+	number  uint64
+	now     scheduler.Time
+	bundle  scheduler.BundleID
+	attempt scheduler.AttemptID
+	running []run // in order of launch
+	offered []scheduler.LauncherID
+	pending []scheduler.Event
+}
+
+type run struct {
+	attempt scheduler.AttemptID
+	job     scheduler.JobID
+	on      scheduler.LauncherID
+}
+
+const slotsEach = 4
+
+func newLoad(b *testing.B, launchers, pools, jobs int, settings string) *load {
+	l := &load{b: b, p: &Policy{}, now: 1}
+	if _, err := l.p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: 1}, scheduler.Environment{}); err != nil {
+		b.Fatal(err)
+	}
+	var offers []scheduler.Offer
+	for i := 1; i <= launchers; i++ {
+		slots := []scheduler.SlotCount{{Kind: "default", Count: slotsEach}}
+		l.pending = append(l.pending, scheduler.LauncherJoined{
+			At: 1, Launcher: scheduler.LauncherID(i), Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", i/40), Slots: slots, Memory: 1 << 40,
+		})
+		offers = append(offers, scheduler.Offer{Launcher: scheduler.LauncherID(i), Free: slots, Memory: 1 << 40})
+		l.offered = append(l.offered, scheduler.LauncherID(i))
+	}
+	for i := 1; i <= pools*jobs; i++ {
+		l.pending = append(l.pending, scheduler.JobSubmitted{At: 1, Job: scheduler.Job{
+			ID: scheduler.JobID(i), Pool: fmt.Sprint("pool", i%pools), Stages: []scheduler.Stage{{Groups: 1 << 30, Kind: "default", Slots: 1}},
+		}})
+	}
+	waiting := max(10_000, pools*jobs)
+	for i := range waiting {
+		l.ready(scheduler.JobID(i%(pools*jobs) + 1))
+	}
+	l.round(offers)
+	return l
+}
+
+func (l *load) ready(j scheduler.JobID) {
+	l.bundle++
+	l.pending = append(l.pending, scheduler.BundleReady{
+		At: l.now, Job: j, Bundle: l.bundle, Groups: []scheduler.Group{{Kind: "default", Slots: 1, Memory: 1 << 20}},
+	})
+}
+
+// round plays one round and takes its launches, then one that tells so.
+func (l *load) round(offers []scheduler.Offer) int {
+	l.number++
+	l.now += 1e6
+	events := l.pending
+	l.pending = nil
+	d, err := l.p.AssignTasks(scheduler.Round{Number: l.number, Now: l.now, Events: events, Offers: offers})
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	for i, x := range d.Launch {
+		l.attempt++
+		j := l.p.view.Bundle(x.Bundle).Job.ID()
+		l.pending = append(l.pending,
+			scheduler.Outcome{At: l.now, Kind: scheduler.DecisionLaunch, Index: i, Accepted: true, Attempts: []scheduler.AttemptID{l.attempt}, Launch: x})
+		l.running = append(l.running, run{l.attempt, j, x.Launchers[0]})
+	}
+	return len(d.Launch)
+}
+
+// ends finishes the n oldest attempts, whose jobs get as much new work, and offers
+// what that leaves.
+func (l *load) ends(n int) []scheduler.Offer {
+	free := map[scheduler.LauncherID]int{}
+	for _, id := range l.offered {
+		free[id] = 0
+	}
+	l.offered = l.offered[:0]
+	for _, r := range l.running[:n] {
+		l.pending = append(l.pending, scheduler.AttemptEnded{At: l.now, Attempt: r.attempt, Outcome: scheduler.Finished})
+		l.ready(r.job)
+		free[r.on]++
+	}
+	l.running = l.running[n:]
+	var offers []scheduler.Offer
+	for id := range free {
+		offers = append(offers, scheduler.Offer{Launcher: id, Free: []scheduler.SlotCount{{Kind: "default", Count: free[id]}}, Memory: 1 << 40})
+		if free[id] > 0 {
+			l.offered = append(l.offered, id)
+		}
+	}
+	return offers
+}
+
+// BenchmarkAssign is what the policy itself costs an assignment, its share of the
+// way from an event to an accepted launch.
+func BenchmarkAssign(b *testing.B) {
+	for _, s := range []struct {
+		name                   string
+		launchers, pools, jobs int
+		settings               string
+	}{
+		{"500-launchers-2x2", 500, 2, 2, ""},
+		{"5000-launchers-2x2", 5000, 2, 2, ""},
+		{"1000-launchers-100x100", 1000, 100, 100, ""},
+		{"1000-launchers-100x1000", 1000, 100, 1000, ""},
+		{"1000-launchers-100x100-preempt", 1000, 100, 100, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s}"},
+		{"1000-launchers-100x100-deficit", 1000, 100, 100, "allocations: {order: deficit}"},
+		{"1000-launchers-100x100-disco", 1000, 100, 100, "allocations: {order: disco-fair}"},
+		{"1000-launchers-100x100-level", 1000, 100, 100, "load: {manager: level-slots}"},
+	} {
+		for _, ends := range []int{1, 10, 100, 1000} {
+			b.Run(fmt.Sprintf("%s/ends=%d", s.name, ends), func(b *testing.B) {
+				l := newLoad(b, s.launchers, s.pools, s.jobs, s.settings)
+				for range 3 { // the first rounds fill the cluster
+					l.round(l.ends(ends))
+				}
+				done, spent := 0, time.Duration(0)
+				for b.Loop() {
+					offers := l.ends(ends)
+					before := time.Now()
+					done += l.round(offers)
+					spent += time.Since(before)
+				}
+				b.ReportMetric(float64(done)/spent.Seconds(), "assignments/s")
+				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/round")
+			})
+		}
+	}
+}
