@@ -2,12 +2,12 @@ package format
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/rand"
 	"fmt"
 	"io"
 
 	"github.com/hamba/avro/v2"
+	"github.com/klauspost/compress/flate"
 )
 
 // AvroWriter writes values of T as an Avro container file with deflate blocks. It
