@@ -33,6 +33,7 @@ type experiment struct {
 var experiments = []experiment{
 	{"figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
+	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
 	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
@@ -43,25 +44,29 @@ type lab struct {
 	log io.Writer // for people
 	// pace stretches durations: 1 is the scale that each experiment states.
 	pace float64
+	runs int // of table 1, of which the mean is taken
+	// workloads is how many random ones the starvation experiment plays.
+	workloads uint64
 }
 
 func main() {
 	out := flag.String("out", "build/experiments", "folder for the charts")
 	pace := flag.Float64("pace", 1, "stretch all durations by this; on a busy machine a larger one gives steadier figures")
+	runs := flag.Int("runs", 3, "executions of table1, of which the mean is taken")
 	flag.Usage = usage
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *out, *pace, flag.Args()); err != nil {
+	if err := run(ctx, lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200}, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-experiment:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string, pace float64, names []string) error {
-	if !(pace >= 0.1 && pace <= 100) {
-		return fmt.Errorf("--pace %g: use 0.1 to 100", pace)
+func run(ctx context.Context, l lab, names []string) error {
+	if !(l.pace >= 0.1 && l.pace <= 100) {
+		return fmt.Errorf("--pace %g: use 0.1 to 100", l.pace)
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(experiments, func(e experiment) bool { return e.name == n }) {
@@ -72,14 +77,14 @@ func run(ctx context.Context, out string, pace float64, names []string) error {
 	if err != nil {
 		return err
 	}
-	l := &lab{bin: filepath.Dir(self), out: out, log: os.Stdout, pace: pace}
+	l.bin = filepath.Dir(self)
 	var errs []error // one that fails does not keep the others from running
 	for _, e := range experiments {
 		if len(names) > 0 && !slices.Contains(names, e.name) {
 			continue
 		}
 		fmt.Fprintf(l.log, "\n%s\n%s\n", e.about, strings.Repeat("=", len(e.about)))
-		if err := e.run(ctx, l); err != nil {
+		if err := e.run(ctx, &l); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
 		}
 		if ctx.Err() != nil {

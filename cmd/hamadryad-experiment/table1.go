@@ -19,7 +19,6 @@ const (
 	table1Reduces  = 8
 	table1Nodes    = 4
 	table1Slots    = 2
-	table1Runs     = 3
 	table1Map      = 400 * time.Millisecond
 	table1LocalMax = 10.0 // of the mean without locality, which is 6.5 by chance
 	table1LocalMin = 3.0
@@ -34,7 +33,7 @@ type table1Row struct {
 
 func table1(ctx context.Context, l *lab) error {
 	fmt.Fprintf(l.log, "%d blocks of %d MiB (published: 512 MB) with one replica in a real HDFS, %d launchers of %d slots on the\n"+
-		"DataNodes' hosts, %d reduces; a map takes %v; %d executions\n\n", table1Blocks, table1Block>>20, table1Nodes, table1Slots, table1Reduces, l.scaled(table1Map), table1Runs)
+		"DataNodes' hosts, %d reduces; a map takes %v; %d executions\n\n", table1Blocks, table1Block>>20, table1Nodes, table1Slots, table1Reduces, l.scaled(table1Map), l.runs)
 	kit, err := mini.Prepare(ctx, l.log)
 	if err != nil {
 		return err
@@ -97,7 +96,7 @@ func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, mode string) 
 	}
 	defer c.stop()
 	var rows []table1Row
-	for i := range table1Runs {
+	for i := range l.runs {
 		row, err := c.table1Row(ctx, store, fmt.Sprintf("%s-%d", mode, i+1))
 		if err != nil {
 			return nil, err

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// binaries is the folder of the programs, built once.
+var binaries string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "hamadryad-experiment-test")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binaries = dir
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "./hamadryad-experiment-words", "../../plugins/...")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// repeat runs an experiment, which fails where its claims do not hold.
+func repeat(t *testing.T, run func(*lab) error) {
+	t.Helper()
+	t.Parallel() // they mostly sleep
+	var log bytes.Buffer
+	if err := run(&lab{bin: binaries, out: t.TempDir(), log: &log, pace: 1, runs: 1, workloads: 10}); err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	t.Log(log.String())
+}
+
+func TestFigure5(t *testing.T) { repeat(t, func(l *lab) error { return figure5(t.Context(), l) }) }
+
+func TestStarvation(t *testing.T) {
+	repeat(t, func(l *lab) error { return starvation(t.Context(), l) })
+}
+
+// Blocks 0 to 3 lie on node 0, 4 and 5 on node 1. Launcher 1 ran four maps, three of
+// them on blocks of its own, launcher 2 two, one of its own; all could have been.
+func TestLocalMapsAndTheMostThatCouldBe(t *testing.T) {
+	blocks := []int{0, 0, 0, 0, 1, 1}
+	ran := []string{"launcher-1", "launcher-1", "launcher-1", "launcher-2", "launcher-1", "launcher-2"}
+	j := &wire.JobStatus{Summary: &wire.JobSummary{}}
+	for i, l := range ran {
+		j.Attempts = append(j.Attempts, &wire.AttemptStatus{Stage: "map", State: "finished", Index: uint32(i), Launcher: l})
+	}
+	j.Attempts = append(j.Attempts, &wire.AttemptStatus{Stage: "map", State: "lost", Index: 3, Launcher: "launcher-1"},
+		&wire.AttemptStatus{Stage: "reduce", State: "finished", Launcher: "launcher-3"})
+	row, err := table1Count(j, blocks)
+	if err != nil || row.local != 4 || row.optimum != 6 {
+		t.Errorf("%d local of at most %d (%v), want 4 of at most 6", row.local, row.optimum, err)
+	}
+	j.Attempts[0].Launcher = "launcher-9"
+	if _, err := table1Count(j, blocks); err == nil {
+		t.Error("a map on a launcher that is not there was counted")
+	}
+}

@@ -1,0 +1,265 @@
+// Package workload plays random jobs of many pools on the manager's core and a
+// policy in virtual time, with launchers on which nothing goes wrong, and counts
+// how often work was preempted and how much of it.
+//
+//	result, err := workload.Play(workload.Random(7), policy)
+//
+// One seed is one history.
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/simulator"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// Workload is a cluster and the jobs that come to it.
+type Workload struct {
+	Launchers, Slots int
+	Jobs             []Job
+}
+
+// Job is one submission: maps, and reduces that follow them.
+type Job struct {
+	Pool    string
+	At      time.Duration
+	Maps    []time.Duration // how long each takes
+	Reduces []time.Duration
+}
+
+// Pools is the number of pools of a random workload.
+const Pools = 20
+
+// Random draws a workload: a cluster of 40 slots, and in each of 20 pools one to
+// four jobs within ten minutes, most of them small and some large, as in traces of
+// production clusters. The cluster is oversubscribed most of the time.
+func Random(seed uint64) Workload {
+	r := rand.New(rand.NewPCG(seed, 20))
+	w := Workload{Launchers: 10, Slots: 4}
+	for p := range Pools {
+		for range 1 + r.IntN(4) {
+			j := Job{Pool: fmt.Sprintf("pool%02d", p), At: time.Duration(r.Int64N(int64(10 * time.Minute)))}
+			maps, length := 1+r.IntN(10), time.Duration(2+r.IntN(20))*time.Second
+			if r.IntN(4) == 0 { // large and long
+				maps, length = 20+r.IntN(60), time.Duration(20+r.IntN(60))*time.Second
+			}
+			j.Maps = lengths(r, maps, length)
+			j.Reduces = lengths(r, r.IntN(1+maps/4), length)
+			w.Jobs = append(w.Jobs, j)
+		}
+	}
+	return w
+}
+
+func lengths(r *rand.Rand, n int, mean time.Duration) []time.Duration {
+	list := make([]time.Duration, n)
+	for i := range list {
+		list[i] = mean/2 + time.Duration(r.Int64N(int64(mean)))
+	}
+	return list
+}
+
+// Result is what became of a workload.
+type Result struct {
+	Jobs      int
+	Attempts  int // that ended
+	Preempted int // of them
+	// MostOften is how often one group was preempted at most.
+	MostOften int
+	// Work is the slot time of all attempts, Lost that of those that were preempted.
+	Work, Lost time.Duration
+	Took       time.Duration // until the last job's end
+}
+
+// Bounds of a run, in virtual time: jobs must end within endWithin, and stopAfter is
+// what a killed attempt takes to be gone, a launcher to be told, and the policy to
+// think.
+const (
+	endWithin = 24 * time.Hour
+	stopAfter = 50 * time.Millisecond
+	tellAfter = 5 * time.Millisecond
+	thinkFor  = 2 * time.Millisecond
+	first     = scheduler.Time(1_000_000_000_000)
+)
+
+// player is one run.
+type player struct {
+	simulator.Clock
+	core     *core.Core
+	policy   scheduler.TaskScheduler
+	config   scheduler.Config
+	load     Workload
+	queue    []*wire.Input
+	waking   scheduler.Time
+	running  map[uint64]*attempt
+	jobs     map[uint64]*Job
+	victims  map[group]int
+	result   Result
+	err      error
+	prepared []*Job // whose id was asked for, in order
+}
+
+// group names a group over all its attempts.
+type group struct {
+	job          uint64
+	stage, index uint32
+}
+
+type attempt struct {
+	id       uint64
+	launcher uint64
+	group    group
+	began    scheduler.Time
+	stopping bool
+}
+
+// Play plays a workload under a policy with settings. The error tells of a policy
+// that broke the contract, a job that failed, or jobs that never end.
+func Play(w Workload, policy scheduler.TaskScheduler, settings string) (Result, error) {
+	set := core.DefaultSettings()
+	set.Simulated, set.Speculation, set.AttemptsKept = true, false, 1
+	p := &player{
+		core: core.New(set), policy: policy, load: w, running: map[uint64]*attempt{}, jobs: map[uint64]*Job{}, victims: map[group]int{},
+		config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
+	}
+	p.At(first, p.begin)
+	for p.err == nil && p.result.Jobs < len(w.Jobs) {
+		if p.Now() > first.Add(endWithin) {
+			return p.result, fmt.Errorf("%d of %d jobs have not ended after %v", len(w.Jobs)-p.result.Jobs, len(w.Jobs), endWithin)
+		}
+		if !p.Next() {
+			return p.result, fmt.Errorf("nothing happens any more, and %d jobs have not ended", len(w.Jobs)-p.result.Jobs)
+		}
+	}
+	p.result.Took = p.Now().Sub(first)
+	policy.Terminate()
+	return p.result, p.err
+}
+
+// begin starts manager and policy, joins the launchers and plans the jobs.
+func (p *player) begin() {
+	p.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	p.push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+	for i := range p.load.Launchers {
+		p.push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+			Name: fmt.Sprint("launcher", i), Incarnation: 1, Host: fmt.Sprint("host", i), Rack: fmt.Sprint("rack", i/5), Memory: 1 << 40,
+			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(p.load.Slots)}},
+		}}}})
+	}
+	for i := range p.load.Jobs {
+		j := &p.load.Jobs[i]
+		p.After(j.At+time.Second, func() {
+			p.prepared = append(p.prepared, j)
+			p.push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+		})
+	}
+}
+
+// push gives an input to the core; what comes at one moment makes one batch.
+func (p *player) push(in *wire.Input) {
+	p.queue = append(p.queue, in)
+	if len(p.queue) == 1 {
+		p.After(0, func() {
+			batch := p.queue
+			p.queue = nil
+			p.step(batch)
+		})
+	}
+}
+
+func (p *player) step(inputs []*wire.Input) {
+	for _, a := range p.core.Step(&wire.Batch{At: int64(p.Now()), Inputs: inputs}) {
+		if err := p.act(a); err != nil && p.err == nil {
+			p.err = fmt.Errorf("after %v: %w", p.Now().Sub(first), err)
+		}
+	}
+	if at, ok := p.core.NextWake(); ok {
+		p.wake(max(at, p.Now()+1))
+	}
+}
+
+// wake has a tick come at a time, unless one comes before.
+func (p *player) wake(at scheduler.Time) {
+	if p.waking > p.Now() && p.waking <= at {
+		return
+	}
+	p.waking = at
+	p.At(at, func() {
+		if p.waking == at {
+			p.waking = 0
+			p.step([]*wire.Input{{What: &wire.Input_Tick{Tick: true}}})
+		}
+	})
+}
+
+func (p *player) act(a core.Action) error {
+	switch a := a.(type) {
+	case core.StartPolicy:
+		return p.start(a)
+	case core.AskPolicy:
+		return p.ask(a)
+	case core.PolicyGone:
+		return errors.New("the core gave the policy up: " + a.Breach)
+	case core.Reply:
+		if a.Failure != nil {
+			return errors.New(a.Failure.Message)
+		}
+		if a.Client == 1 {
+			p.submit(uint64(a.Job))
+		}
+	case core.ToLauncher:
+		p.command(uint64(a.Launcher), a.Command)
+	case core.JobChanged:
+		return p.changed(a.Job)
+	}
+	return nil
+}
+
+func (p *player) start(a core.StartPolicy) error {
+	d, err := p.policy.Start(p.config, a.Snapshot, a.Environment)
+	if err != nil {
+		return err
+	}
+	p.push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+		Generation: a.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
+	}}})
+	return nil
+}
+
+func (p *player) ask(a core.AskPolicy) error {
+	d, err := p.policy.AssignTasks(*a.Round)
+	if err != nil {
+		return err
+	}
+	data, err := schedwire.EncodeDecisions(&d)
+	if err != nil {
+		return err
+	}
+	p.After(thinkFor, func() {
+		p.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: data}}})
+	})
+	return nil
+}
+
+func (p *player) submit(id uint64) {
+	j := p.prepared[0]
+	p.prepared = p.prepared[1:]
+	p.jobs[id] = j
+	g := &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(len(j.Maps))}}}
+	if len(j.Reduces) > 0 {
+		g.Stages = append(g.Stages, &wire.Stage{Name: "reduce", Nodes: uint32(len(j.Reduces)), Shuffles: true})
+		g.Connections = []*wire.Connection{{
+			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		}}
+	}
+	p.push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+		Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g,
+	}}}})
+}
