@@ -14,6 +14,8 @@ const (
 	// bufferSize is what is read from the connection at once when it has as much, in
 	// bytes: some packets of 64 KiB, so that there is one system call for all of them.
 	bufferSize = 256 << 10
+	// bufferSmall is what a short request needs beside its data.
+	bufferSmall = 4 << 10
 	// packetMax bounds a packet, in bytes: MAX_PACKET_SIZE of Hadoop's PacketReceiver.
 	packetMax = 16 << 20
 	// answerMax bounds the answer to a request, in bytes.
@@ -64,7 +66,11 @@ type Reader struct {
 
 // NewReader returns a reader of the answer to a request to read.
 func NewReader(r io.Reader, want Request) *Reader {
-	return &Reader{r: r, want: want, buf: make([]byte, bufferSize)}
+	size := bufferSize
+	if want.Length < bufferSize/2 {
+		size = bufferSmall + int(want.Length)
+	}
+	return &Reader{r: r, want: want, buf: make([]byte, size)}
 }
 
 // Read implements io.Reader. It returns verified bytes, and an error that stays.
@@ -232,12 +238,10 @@ func (r *Reader) header(b []byte, body int) (int, error) {
 		return 0, fmt.Errorf("%w: a packet with %d bytes of data and checksums in %d", ErrProtocol, data, body)
 	case offset != r.next || number != r.packets:
 		return 0, fmt.Errorf("%w: packet %d with byte %d where packet %d with byte %d was due", ErrProtocol, number, offset, r.packets, r.next)
-	case r.last && r.next+uint64(data) < r.want.Offset+r.want.Length:
+	case (r.last || data%r.chunk != 0) && r.next+uint64(data) < r.want.Offset+r.want.Length:
 		return 0, fmt.Errorf("%w: the replica ends at byte %d, %d were promised", ErrProtocol, r.next+uint64(data), r.want.Offset+r.want.Length)
 	case !r.last && data == 0:
 		return 0, fmt.Errorf("%w: an empty packet", ErrProtocol)
-	case !r.last && data%r.chunk != 0 && r.next+uint64(data) < r.want.Offset+r.want.Length:
-		return 0, fmt.Errorf("%w: a packet ends within a chunk at byte %d", ErrProtocol, r.next+uint64(data))
 	}
 	return data, nil
 }
