@@ -24,6 +24,7 @@
 //	  rack-delay: auto            # then for a rack-local one
 //	  selector: default           # who picks a job's tasks
 //	  cap: remote                 # located work never goes further: node-local, rack-local, remote
+//	  neighbour-bytes: 0          # min-cost-flow: what groups joined by tcp are taken to exchange; 0: they need not be near
 //	placement:
 //	  rules: [explicit, user, default]  # explicit, property, user, group, default; the first that has a pool
 //	  property: pool.name         # of the rule property

@@ -102,7 +102,7 @@ func (p *Policy) configure(o options) error {
 	if o.rackDelay != automatic {
 		p.limits.Rack = o.rackDelay
 	}
-	if o.locality == localityNone {
+	if o.locality != localityDelay {
 		p.limits = delay.Limits{}
 	}
 	p.rebuild()

@@ -44,6 +44,7 @@ type options struct {
 	locality             string
 	nodeDelay, rackDelay time.Duration
 	localityCap          string
+	neighbourBytes       int64
 
 	rules            []string
 	property         string
@@ -142,6 +143,11 @@ func (r *reader) locality(n *yaml.Node, o *options) {
 		"rack-delay": delay(&o.rackDelay),
 		"selector":   r.oneOf(&o.selector, names(selectors)...),
 		"cap":        r.oneOf(&o.localityCap, capNames...),
+		"neighbour-bytes": func(n *yaml.Node) {
+			var count int
+			r.count(&count, 0)(n)
+			o.neighbourBytes = int64(count)
+		},
 	})
 }
 
