@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 )
 
 // binaries is the folder of the programs under test, built once.
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
 		}
-		return m.Run()
+		return hdfstest.Run(m)
 	}())
 }
 
@@ -58,7 +60,9 @@ type options struct {
 	core      string        // lines of YAML below core:
 	policy    string        // path of a plug-in; "": the FIFO
 	checksum  string        // of it
-	disk      string        // size of a disk of its own for the manager's data; "": none
+	// places, if set, gives launcher i its host and rack.
+	places func(i int) (host, rack string)
+	disk   string // size of a disk of its own for the manager's data; "": none
 }
 
 // process is one program of the cluster.
@@ -218,14 +222,19 @@ func (c *cluster) addLauncher() {
 func (c *cluster) startLauncher(i int) {
 	c.t.Helper()
 	name := fmt.Sprintf("launcher%d", i)
+	host, rack := name+".test", ""
+	if c.options.places != nil {
+		host, rack = c.options.places(i)
+	}
 	config := c.write(name+".yaml", fmt.Sprintf(`launcher:
   manager: %s
   name: %s
-  host: %s.test
+  host: %s
+  rack: %q
   slots: {default: %d}
   memory: 4GiB
   data: %s
-`, c.address, name, name, c.options.slots, c.path(name)))
+`, c.address, name, host, rack, c.options.slots, c.path(name)))
 	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
 	eventually(c.t, name+" joined", func() bool {
 		out, err := c.command("launchers", "-o", "json")

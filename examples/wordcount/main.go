@@ -32,6 +32,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/app"
+	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )

@@ -93,6 +93,7 @@ func must(t *testing.T, err error) {
 func TestHdfs(t *testing.T) {
 	c := cluster(t)
 	t.Run("hosts and racks", func(t *testing.T) { hostsAndRacks(t, c) })
+	t.Run("moves files", func(t *testing.T) { movesFiles(t, c) })
 	t.Run("keeps what it is given", func(t *testing.T) { keepsWhatItIsGiven(t, c) })
 }
 
@@ -167,6 +168,32 @@ func hostsAndRacks(t *testing.T, c *Cluster) {
 	want := []string{"/rack0 node0.test", "/rack0 node1.test", "/rack1 node2.test", "/rack1 node3.test"}
 	if !slices.Equal(got, want) {
 		t.Errorf("places %q, want %q\n%s", got, want, body)
+	}
+}
+
+// Files go through WebHDFS too, under all names and in all depths.
+func movesFiles(t *testing.T, c *Cluster) {
+	t.Helper()
+	want := bytes.Repeat([]byte("0123456789"), 300_000)
+	must(t, c.WriteFile(t.Context(), "/a/b/file of three blocks+%", want, 1))
+	must(t, c.WriteFile(t.Context(), "/a/empty", nil, 0))
+	got, err := c.ReadFile(t.Context(), "/a/b/file of three blocks+%")
+	must(t, err)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes came back, of %d, or others", len(got), len(want))
+	}
+	if r, err := c.Replicas(t.Context(), "/a/b/file of three blocks+%"); err != nil || len(r) != 3 {
+		t.Errorf("replicas %v, %v, want one of each of three blocks", r, err)
+	}
+	tree, err := c.Tree(t.Context(), "/a")
+	must(t, err)
+	if !slices.Equal(tree, []string{"/a/b", "/a/b/file of three blocks+%", "/a/empty"}) {
+		t.Errorf("tree %q", tree)
+	}
+	must(t, c.Remove(t.Context(), "/a"))
+	must(t, c.Remove(t.Context(), "/a"))
+	if _, err := c.ReadFile(t.Context(), "/a/empty"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was removed: %v", err)
 	}
 }
 

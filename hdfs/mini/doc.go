@@ -14,6 +14,6 @@
 //
 // Hosts are called node0.test, node1.test and so on and need no name service:
 // clients reach a DataNode by the address that the NameNode gives them, on
-// loopback. So WebHDFS calls that the NameNode redirects to a DataNode do not work;
-// those that it answers itself do. Nodes 0 and 1 share /rack0, 2 and 3 /rack1.
+// loopback. WebHDFS redirects those who read or write to such a name: ReadFile and
+// WriteFile know where it is. Nodes 0 and 1 share /rack0, 2 and 3 /rack1.
 package mini

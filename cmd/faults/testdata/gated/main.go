@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/app"
+	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
