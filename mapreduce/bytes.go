@@ -77,7 +77,10 @@ type Settings struct {
 	// error for them or panicked. They are counted as SkippedRecords and saved as
 	// SkippedName says; the error of one more fails the task. What Map emits is held
 	// in memory until it returns, so nothing of a bad record gets out but what Map
-	// counted or wrote to named outputs. Not for Bytes, whose Map reads records itself.
+	// counted or wrote to named outputs. So an emitted value that shares memory with
+	// another, as a struct with a slice or a map in it may, must stay as it is until
+	// Map returns; byte slices are copied, and may be used again at once. Not for
+	// Bytes, whose Map reads records itself.
 	SkipBad int64
 	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
 	MapSlots, ReduceSlots string
