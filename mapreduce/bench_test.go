@@ -66,8 +66,8 @@ func BenchmarkWordCount(b *testing.B) {
 	}{{"typed", wordCount(true, s).Definition()}, {"bytes", fastWordCount(s)}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
-			for i := range b.N {
-				out := fmt.Sprint(dir, "/", c.name, b.N, "-", i)
+			for range b.N {
+				out := b.TempDir() + "/out"
 				if _, err := jobtest.Run(b.Context(), c.d, []string{dir + "/in", out}, jobtest.Options{Memory: 1 << 30}); err != nil {
 					b.Fatal(err)
 				}
