@@ -1,0 +1,206 @@
+package preemptivefair
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// scanMax bounds how many ready bundles of a job are looked at for one that is
+// near its input, or that fits.
+const scanMax = 32
+
+// claim is a job that wants slots of one kind.
+type claim struct {
+	job  *view.Job
+	held int  // slots, with what this round gives
+	due  *due // of a newcomer
+	left int  // of its first share, after what this round gives
+	done bool // has nothing more that could start
+	// Why it has nothing more.
+	unfit *view.Bundle
+	kept  bool // what it could have is held for another job
+}
+
+// dealing is the work of one round.
+type dealing struct {
+	*world
+	options options
+	memory  *memory
+	seed    uint64
+	// graceMax is the manager's bound of a soft kill.
+	graceMax time.Duration
+
+	claims   map[scheduler.SlotKind][]*claim // in order of submission
+	keep     map[scheduler.SlotKind]int      // free slots that are held
+	keepFor  scheduler.JobID                 // the first job they are held for
+	keepTill scheduler.Time                  // when the first hold ends; 0: at no set time
+	launches []scheduler.Launch
+	preempts []scheduler.Preempt
+	taking   map[scheduler.JobID]bool // slots are being taken back for it
+}
+
+// deal decides one round.
+func (d *dealing) deal() {
+	d.claims, d.keep, d.taking = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}
+	jobs := slices.SortedFunc(slices.Values(d.view.Jobs()), func(a, b *view.Job) int {
+		return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
+	})
+	for _, j := range jobs {
+		n := d.memory.newcomer(j.ID())
+		for _, kind := range kindsOf(j) {
+			if j.ReadySlots(kind) == 0 {
+				continue
+			}
+			c := &claim{job: j, held: d.held(j, kind), due: n.due(kind)}
+			if c.due != nil {
+				c.left = c.due.left()
+			}
+			d.claims[kind] = append(d.claims[kind], c)
+		}
+	}
+	d.hold()
+	for _, kind := range d.kinds {
+		d.give(kind)
+	}
+	for _, kind := range d.kinds {
+		d.takeBack(kind)
+	}
+}
+
+// hold decides how many free slots are held for jobs between stages.
+func (d *dealing) hold() {
+	if d.options.Hold == holdNone {
+		return
+	}
+	for _, b := range d.memory.Between {
+		till := b.Since.Add(d.options.HoldMax)
+		if d.options.HoldMax > 0 && till <= d.view.Now() {
+			continue
+		}
+		if d.keepFor == 0 {
+			d.keepFor = b.Job
+		}
+		if d.options.HoldMax > 0 && (d.keepTill == 0 || till < d.keepTill) {
+			d.keepTill = till
+		}
+		j := d.view.Job(b.Job)
+		for _, kind := range kindsOf(j) {
+			switch n := wants(j, kind); {
+			case n == 0:
+			case d.options.Hold == holdAll:
+				d.keep[kind] = math.MaxInt
+			case d.keep[kind] < math.MaxInt:
+				d.keep[kind] += min(n, int(math.Round(d.share(kind))))
+			}
+		}
+	}
+}
+
+// give deals out the free slots of a kind, one bundle at a time.
+func (d *dealing) give(kind scheduler.SlotKind) {
+	for {
+		c := d.next(kind)
+		if c == nil {
+			return
+		}
+		b, where := d.start(c, kind)
+		if b == nil {
+			c.done = true
+			continue
+		}
+		d.launches = append(d.launches, d.view.Launch(b, where))
+		for i := range b.Groups {
+			d.count(b.Job, &b.Groups[i])
+		}
+	}
+}
+
+// count adds what a launch takes to the claims of its job.
+func (d *dealing) count(j *view.Job, g *scheduler.Group) {
+	for _, c := range d.claims[g.Kind] {
+		if c.job == j {
+			c.held += g.Slots
+			c.left = max(0, c.left-g.Slots)
+		}
+	}
+}
+
+// next picks the job that gets the next slot: a newcomer, the one with fewest below its
+// share, or, when the policy is work-conserving, the one with fewest.
+func (d *dealing) next(kind scheduler.SlotKind) *claim {
+	var best *claim
+	none := d.view.FreeSlots(kind) == 0
+	for _, c := range d.claims[kind] {
+		switch {
+		case c.done || none && !d.view.Reserved(c.job.ID()):
+		case c.left > 0:
+			return c
+		case best == nil || c.held < best.held:
+			best = c
+		}
+	}
+	if best == nil || d.options.WorkConserving || d.view.Reserved(best.job.ID()) {
+		return best
+	}
+	if float64(best.held) < d.share(kind) {
+		return best
+	}
+	return nil
+}
+
+// start takes room for one of a job's bundles: one that can be near its input,
+// or in its rack, or else the first that fits.
+func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
+	for _, level := range []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal} {
+		n := 0
+		for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+			if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.FitNear(b, level) }); ok {
+				return b, where
+			}
+			if n++; n == scanMax {
+				break
+			}
+		}
+	}
+	n := 0
+	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
+			return b, where
+		}
+		if c.unfit == nil {
+			c.unfit = b
+		}
+		if n++; n == scanMax {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// take fits a bundle, unless that would take slots that are held. What is reserved
+// for the job is not.
+func (d *dealing) take(c *claim, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
+	mark := d.view.Mark()
+	free := make([]int, len(b.Groups))
+	for i := range b.Groups {
+		free[i] = d.view.FreeSlots(b.Groups[i].Kind)
+	}
+	where, ok := fit()
+	if !ok {
+		return nil, false
+	}
+	for i := range b.Groups {
+		kind := b.Groups[i].Kind
+		if left := d.view.FreeSlots(kind); left < free[i] && left < d.keep[kind] {
+			d.view.Undo(mark)
+			c.kept = true
+			return nil, false
+		}
+	}
+	return where, true
+}

@@ -1,0 +1,268 @@
+package preemptivefair
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+const (
+	// memoryVersion is of the checkpoint's form.
+	memoryVersion = 1
+	// savedMax is how many newcomers, jobs between stages and leaving attempts a
+	// checkpoint lists, oldest first: at most some 600 KB. After a restart the rest counts as
+	// new, and as just between stages.
+	savedMax = 4096
+	// refusedMax is how often in a row the manager may refuse to take slots back for
+	// a job before the job waits for its slots like others.
+	refusedMax = 10
+	// retryAfter is how long after a refusal the next try is made.
+	retryAfter = time.Second
+)
+
+// memory is what decisions depend on besides the view and the settings.
+type memory struct {
+	// Seen is the last job that was looked at. Jobs up to it are settled unless
+	// they are among Newcomers.
+	Seen      scheduler.JobID
+	Newcomers []*newcomer `json:",omitempty"` // in order of job
+	Between   []between   `json:",omitempty"` // in order of job
+	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
+	Leaving []leaving `json:",omitempty"`
+	// NoSuspend says that a launcher could not suspend, so that victims are killed.
+	NoSuspend bool `json:",omitempty"`
+
+	saved []byte
+}
+
+// newcomer is a job that lacks its first share.
+type newcomer struct {
+	Job     scheduler.JobID
+	Dues    []due          `json:",omitempty"` // in order of kind
+	Refused int            `json:",omitempty"` // preemptions in a row
+	RetryAt scheduler.Time `json:",omitempty"`
+}
+
+// due is a newcomer's first share of a kind of slot, in slots.
+type due struct {
+	Kind  scheduler.SlotKind
+	First int
+	Given int `json:",omitempty"` // by launches that were accepted
+	Taken int `json:",omitempty"` // from others, by preemptions that were accepted
+}
+
+func (d *due) left() int { return max(0, d.First-d.Given) }
+
+// between is a job that waits for its next stage.
+type between struct {
+	Job   scheduler.JobID
+	Since scheduler.Time
+}
+
+// leaving is an attempt that is being stopped for a job.
+type leaving struct {
+	Attempt scheduler.AttemptID
+	For     scheduler.JobID
+}
+
+func (m *memory) load(s scheduler.Snapshot) error {
+	*m = memory{}
+	if c := s.Checkpoint; c != nil && c.Version == memoryVersion {
+		if err := json.Unmarshal(c.Data, m); err != nil {
+			return fmt.Errorf("the checkpoint cannot be read: %w", err)
+		}
+		m.saved = c.Data
+	}
+	return nil
+}
+
+// save returns a checkpoint when there is something new to keep.
+func (m *memory) save() (*scheduler.Checkpoint, error) {
+	kept := *m
+	if len(kept.Newcomers) > savedMax {
+		kept.Newcomers = kept.Newcomers[:savedMax]
+		kept.Seen = kept.Newcomers[savedMax-1].Job
+	}
+	kept.Leaving = kept.Leaving[:min(len(kept.Leaving), savedMax)]
+	kept.Between = kept.Between[:min(len(kept.Between), savedMax)]
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(data, m.saved) {
+		return nil, nil
+	}
+	m.saved = data
+	return &scheduler.Checkpoint{Version: memoryVersion, Data: data}, nil
+}
+
+func newcomerOrder(n *newcomer, id scheduler.JobID) int { return cmp.Compare(n.Job, id) }
+func betweenOrder(b between, id scheduler.JobID) int    { return cmp.Compare(b.Job, id) }
+
+func (m *memory) newcomer(id scheduler.JobID) *newcomer {
+	if i, found := slices.BinarySearchFunc(m.Newcomers, id, newcomerOrder); found {
+		return m.Newcomers[i]
+	}
+	return nil
+}
+
+func (n *newcomer) due(kind scheduler.SlotKind) *due {
+	if n == nil {
+		return nil
+	}
+	for i := range n.Dues {
+		if n.Dues[i].Kind == kind {
+			return &n.Dues[i]
+		}
+	}
+	return nil
+}
+
+// meet makes newcomers of the jobs that were not seen before.
+func (m *memory) meet(jobs []*view.Job) {
+	for i := len(jobs) - 1; i >= 0 && jobs[i].ID() > m.Seen; i-- {
+		m.Newcomers = append(m.Newcomers, &newcomer{Job: jobs[i].ID()})
+	}
+	slices.SortFunc(m.Newcomers, func(a, b *newcomer) int { return cmp.Compare(a.Job, b.Job) })
+	if n := len(jobs); n > 0 {
+		m.Seen = max(m.Seen, jobs[n-1].ID())
+	}
+}
+
+// learn takes in what became of decisions.
+func (m *memory) learn(v *view.View, events []scheduler.Event) {
+	for _, e := range events {
+		o, ok := e.(scheduler.Outcome)
+		if !ok {
+			continue
+		}
+		switch {
+		case o.Kind == scheduler.DecisionLaunch && o.Accepted:
+			m.given(v.Bundle(o.Launch.Bundle))
+		case o.Kind == scheduler.DecisionPreempt:
+			m.preempted(v, o)
+		}
+	}
+}
+
+func (m *memory) given(b *view.Bundle) {
+	if b == nil {
+		return // its job has ended
+	}
+	n := m.newcomer(b.Job.ID())
+	for i := range b.Groups {
+		if d := n.due(b.Groups[i].Kind); d != nil {
+			d.Given += b.Groups[i].Slots
+		}
+	}
+}
+
+func (m *memory) preempted(v *view.View, o scheduler.Outcome) {
+	if !o.Accepted && o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
+		m.NoSuspend = true
+	}
+	n := m.newcomer(o.Preempt.For)
+	if n == nil {
+		return
+	}
+	if !o.Accepted {
+		if at := o.At.Add(retryAfter); n.RetryAt < at {
+			n.Refused++
+			n.RetryAt = at
+		}
+		return
+	}
+	n.Refused = 0
+	for _, id := range o.Preempt.Victims {
+		if a := v.Attempt(id); a != nil {
+			if d := n.due(a.Need.Kind); d != nil {
+				d.Taken += a.Need.Slots
+			}
+		}
+	}
+}
+
+// settle computes the first shares of newcomers, and forgets those that had
+// theirs and jobs that ended.
+func (m *memory) settle(w *world) {
+	m.Newcomers = slices.DeleteFunc(m.Newcomers, func(n *newcomer) bool {
+		j := w.view.Job(n.Job)
+		if j == nil {
+			return true
+		}
+		open := false
+		for _, kind := range kindsOf(j) {
+			if n.due(kind) == nil && w.slots(kind) > 0 {
+				n.Dues = append(n.Dues, due{Kind: kind, First: w.firstShare(j, kind)})
+			}
+			d := n.due(kind)
+			open = open || d == nil || d.left() > 0
+		}
+		return !open
+	})
+}
+
+// firstShare is the share of a kind that a job is due when it comes.
+func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
+	if w.claimants(kind) < 2 {
+		return 0 // it has nobody to share with
+	}
+	return min(int(math.Round(w.share(kind))), wants(j, kind)+j.Held(kind))
+}
+
+// part notes which attempts are being stopped.
+func (m *memory) part(v *view.View) {
+	var now []leaving
+	for _, j := range v.Jobs() {
+		for _, a := range j.Attempts() {
+			l := leaving{a.ID, a.Leaving}
+			if i, found := slices.BinarySearchFunc(m.Leaving, a.ID, leavingOrder); l.For == 0 && found {
+				l = m.Leaving[i]
+			}
+			if l.For != 0 && a.State != view.Suspended {
+				now = append(now, l)
+			}
+		}
+	}
+	slices.SortFunc(now, func(a, b leaving) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	m.Leaving = now
+}
+
+func leavingOrder(l leaving, id scheduler.AttemptID) int { return cmp.Compare(l.Attempt, id) }
+
+// wait notes since when jobs are between stages.
+func (m *memory) wait(w *world) {
+	var now []between
+	for _, j := range w.view.Jobs() {
+		if !isBetween(j) {
+			continue
+		}
+		b := between{j.ID(), w.view.Now()}
+		if i, found := slices.BinarySearchFunc(m.Between, j.ID(), betweenOrder); found {
+			b = m.Between[i]
+		}
+		now = append(now, b)
+	}
+	m.Between = now
+}
+
+// isBetween says whether a job that has run has nothing ready or running, and a
+// stage that is not ready yet.
+func isBetween(j *view.Job) bool {
+	if j.ReadyCount() > 0 || len(j.Attempts()) > 0 {
+		return false
+	}
+	waiting, finished := 0, 0
+	for _, c := range j.Counts {
+		waiting += c.Waiting
+		finished += c.Finished
+	}
+	return waiting > 0 && finished > 0
+}

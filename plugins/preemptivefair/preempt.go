@@ -1,0 +1,328 @@
+package preemptivefair
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// victimsMax bounds the victims of one bundle, and how many are tried for it.
+const victimsMax = 64
+
+// dataMax bounds how many of a newcomer's ready bundles are asked where their input is.
+const dataMax = 64
+
+// unit is what is preempted at once: one launch of a bundle, with all its groups.
+type unit struct {
+	attempts []*view.Attempt
+	slots    int // of the kind in question
+	rank     int64
+	spent    bool
+}
+
+// loser is a job that may lose slots.
+type loser struct {
+	job   *view.Job
+	held  int // of the kind, less what is taken
+	units []*unit
+	taken int
+}
+
+// takeBack preempts for the newcomers that lack slots of a kind.
+func (d *dealing) takeBack(kind scheduler.SlotKind) {
+	free := max(0, d.view.FreeSlots(kind)-d.keep[kind])
+	var losers []*loser
+	for _, c := range d.claims[kind] {
+		id := c.job.ID()
+		coming := d.coming[id][kind] + d.reserved(id, kind)
+		if coming > 0 {
+			d.taking[id] = true
+		}
+		if c.left == 0 || !d.options.mayTake(&c.job.Info) {
+			continue
+		}
+		lack := min(c.left, c.due.First-c.due.Taken+coming) - coming
+		covered := min(max(lack, 0), free)
+		free -= covered
+		n := d.memory.newcomer(id)
+		if lack -= covered; lack <= 0 || n.Refused >= refusedMax || n.RetryAt > d.view.Now() {
+			continue
+		}
+		if losers == nil {
+			losers = d.losers(kind)
+		}
+		d.takeFor(c, kind, lack, losers)
+	}
+}
+
+// losers lists the jobs that hold slots of a kind, with what could be taken from them.
+func (d *dealing) losers(kind scheduler.SlotKind) []*loser {
+	all := []*loser{}
+	for _, j := range d.view.Jobs() {
+		l := &loser{job: j, held: d.held(j, kind)}
+		l.units = units(j, kind, d.gone)
+		if len(l.units) > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// units groups a job's attempts by launch.
+func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bool) []*unit {
+	type launch struct {
+		bundle *view.Bundle
+		twin   bool
+	}
+	at := map[launch]*unit{}
+	var all []*unit
+	for _, a := range j.Attempts() {
+		k := launch{a.Bundle, a.Speculative}
+		u := at[k]
+		if u == nil {
+			u = &unit{}
+			at[k] = u
+			all = append(all, u)
+		}
+		u.attempts = append(u.attempts, a)
+		if a.Need.Kind == kind {
+			u.slots += a.Need.Slots
+		}
+		if a.State != view.Running || gone[a.ID] || a.Bundle.State != view.Launched {
+			u.spent = true
+		}
+	}
+	return slices.DeleteFunc(all, func(u *unit) bool { return u.spent || u.slots == 0 })
+}
+
+// takeFor names victims for a newcomer's ready bundles until what it lacks is
+// covered.
+func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
+	d.rank(c, losers)
+	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+		if lack <= 0 {
+			return
+		}
+		if b.Twice {
+			continue
+		}
+		victims, where := d.victims(c, b, kind, losers)
+		if victims == nil {
+			return // what does not fit a first time is not tried on the rest
+		}
+		p := scheduler.Preempt{Mode: modes[d.options.Mode], Grace: d.grace(), For: c.job.ID()}
+		if d.memory.NoSuspend && p.Mode == scheduler.PreemptSuspend {
+			p.Mode = scheduler.PreemptKill
+		}
+		for _, u := range victims {
+			for _, a := range u.attempts {
+				p.Victims = append(p.Victims, a.ID)
+			}
+		}
+		if len(b.Groups) > 1 || b.Groups[0].Slots > 1 {
+			p.Bundle, p.Placement = b.ID, where
+		}
+		d.preempts = append(d.preempts, p)
+		d.taking[c.job.ID()] = true
+		for i := range b.Groups {
+			if b.Groups[i].Kind == kind {
+				lack -= b.Groups[i].Slots
+			}
+		}
+	}
+}
+
+func (d *dealing) grace() time.Duration {
+	if d.options.Mode == "soft" {
+		return min(d.options.Grace, d.graceMax)
+	}
+	return 0
+}
+
+// victims picks units, one after the other, until a bundle fits, and takes its room. It
+// returns nil, and takes nothing, when it does not fit.
+func (d *dealing) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
+	mark := d.view.Mark()
+	var picked []*unit
+	var from []*loser
+	for range victimsMax {
+		u, l := d.pick(c, kind, losers)
+		if u == nil {
+			break
+		}
+		u.spent = true
+		l.held -= u.slots
+		l.taken++
+		picked, from = append(picked, u), append(from, l)
+		d.free(b, u)
+		if where, ok := d.view.Fit(b); ok {
+			return d.prune(b, mark, picked, from, where)
+		}
+	}
+	d.view.Undo(mark)
+	for i, u := range picked {
+		d.spare(u, from[i])
+	}
+	return nil, nil
+}
+
+// free counts what a unit would free, where the bundle could use it.
+func (d *dealing) free(b *view.Bundle, u *unit) {
+	for _, a := range u.attempts {
+		l := d.view.Launcher(a.Launcher)
+		if l == nil || l.Draining || slices.Contains(b.Avoid, l.ID) {
+			continue
+		}
+		memory := a.Need.Memory
+		if modes[d.options.Mode] == scheduler.PreemptSuspend && !d.memory.NoSuspend {
+			memory = 0
+		}
+		d.view.Give(l, a.Need.Kind, a.Need.Slots, memory)
+	}
+}
+
+func (d *dealing) spare(u *unit, l *loser) {
+	u.spent = false
+	l.held += u.slots
+	l.taken--
+}
+
+// prune leaves out the victims without which the bundle fits too.
+func (d *dealing) prune(b *view.Bundle, mark int, picked []*unit, from []*loser, where []scheduler.LauncherID) ([]*unit, []scheduler.LauncherID) {
+	for i := 0; i < len(picked) && len(picked) > 1; {
+		d.view.Undo(mark)
+		for k, u := range picked {
+			if k != i {
+				d.free(b, u)
+			}
+		}
+		less, ok := d.view.Fit(b)
+		if !ok {
+			i++
+			continue
+		}
+		where = less
+		d.spare(picked[i], from[i])
+		picked, from = slices.Delete(picked, i, i+1), slices.Delete(from, i, i+1)
+	}
+	d.view.Undo(mark)
+	for _, u := range picked {
+		d.free(b, u)
+	}
+	if again, ok := d.view.Fit(b); ok {
+		where = again
+	}
+	return picked, where
+}
+
+// pick chooses the job that loses next, and what it loses.
+func (d *dealing) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
+	var best *loser
+	var found *unit
+	for _, l := range losers {
+		if l.job == c.job || !d.options.mayLose(&l.job.Info, &c.job.Info) {
+			continue
+		}
+		u := d.first(l, kind)
+		if u == nil {
+			continue
+		}
+		if best == nil || d.before(u, l, found, best) {
+			best, found = l, u
+		}
+	}
+	return found, best
+}
+
+// first is the unit that a job would lose next, or nil when it would be left with
+// less than its share, half a slot allowed for rounding.
+func (d *dealing) first(l *loser, kind scheduler.SlotKind) *unit {
+	for _, u := range l.units {
+		switch {
+		case u.spent:
+		case d.options.AttemptLoses == newestInCluster:
+			return u
+		case float64(l.held-u.slots) >= d.share(kind)-0.5:
+			return u
+		}
+	}
+	return nil
+}
+
+// before says whether the one job is to lose before the other.
+func (d *dealing) before(u *unit, l *loser, found *unit, best *loser) bool {
+	if d.options.AttemptLoses == newestInCluster {
+		return u.rank < found.rank
+	}
+	over := cmp.Compare(best.held, l.held)
+	switch d.options.JobLoses {
+	case evenly:
+		return cmp.Or(cmp.Compare(l.taken, best.taken), over) < 0
+	case lowestPriority:
+		return cmp.Or(cmp.Compare(l.job.Info.Priority, best.job.Info.Priority), over) < 0
+	}
+	return over < 0
+}
+
+// rank orders what each job would lose for a newcomer.
+func (d *dealing) rank(c *claim, losers []*loser) {
+	var near map[string]int64
+	if d.options.AttemptLoses == newcomerData {
+		near = d.inputs(c.job)
+	}
+	for _, l := range losers {
+		for _, u := range l.units {
+			u.rank = d.rankOf(c.job.ID(), u, near)
+		}
+		slices.SortStableFunc(l.units, func(a, b *unit) int { return cmp.Compare(a.rank, b.rank) })
+	}
+}
+
+func (d *dealing) rankOf(newcomer scheduler.JobID, u *unit, near map[string]int64) int64 {
+	var rank int64
+	switch d.options.AttemptLoses {
+	case newest, newestInCluster:
+		return -int64(u.attempts[0].AssignedAt)
+	case leastProgress:
+		for _, a := range u.attempts {
+			rank = max(rank, int64(a.Progress*1e9))
+		}
+		return rank
+	case newcomerData:
+		for _, a := range u.attempts {
+			if l := d.view.Launcher(a.Launcher); l != nil {
+				rank -= near[l.Host]
+			}
+		}
+		return rank
+	}
+	return int64(mix(mix(d.seed^uint64(newcomer)) ^ uint64(u.attempts[0].ID))) //nolint:gosec // any order will do
+}
+
+// inputs adds up where the input of a job's ready bundles lies.
+func (d *dealing) inputs(j *view.Job) map[string]int64 {
+	near, n := map[string]int64{}, 0
+	for b := range d.view.ReadyOf(j) {
+		for i := range b.Groups {
+			for _, p := range b.Groups[i].Places {
+				near[p.Host] += p.Bytes
+			}
+		}
+		if n++; n == dataMax {
+			break
+		}
+	}
+	return near
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a
+// number that looks drawn by lot, the same whenever it is asked for.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,144 @@
+package preemptivefair
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// progressEvery is how often attempts report their progress, when that decides
+// which of them loses.
+const progressEvery = time.Second
+
+// Policy is the preemptive-fair policy. The zero value is ready for Check and
+// Start.
+type Policy struct {
+	options     options
+	environment scheduler.Environment
+	progress    bool // attempts report theirs
+	view        view.View
+	memory      memory
+	world       *world // as of the last round
+	// reasons is why each waiting job waits, as last told to the manager.
+	reasons map[scheduler.JobID]waiting
+}
+
+type waiting struct {
+	reason scheduler.WaitReason
+	detail string
+}
+
+var _ scheduler.TaskScheduler = (*Policy)(nil)
+
+// New returns a preemptive-fair policy.
+func New() scheduler.TaskScheduler { return &Policy{} }
+
+// Check validates settings.
+func (p *Policy) Check(c scheduler.Config) error {
+	_, err := parse(c)
+	return err
+}
+
+// Start takes over settings, world and, if there is one, the checkpoint.
+func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	o, err := parse(c)
+	if err != nil {
+		return scheduler.Description{}, err
+	}
+	if err := p.view.Start(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	if err := p.memory.load(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	p.options, p.environment, p.reasons = o, e, map[scheduler.JobID]waiting{}
+	p.world = look(&p.view, &p.memory)
+	if s.Checkpoint == nil || s.Since < len(s.Events) {
+		since := s.Since
+		if s.Checkpoint == nil {
+			since = 0
+		}
+		p.memory.meet(p.view.Jobs())
+		p.memory.settle(p.world)
+		p.memory.learn(&p.view, s.Events[since:])
+	}
+	d := scheduler.Description{Name: "preemptive-fair", Version: "1", Abilities: scheduler.AbilityCheckpoint}
+	if p.progress = o.AttemptLoses == leastProgress; p.progress {
+		d.Abilities |= scheduler.AbilityProgress
+		d.ProgressEvery = progressEvery
+	}
+	return d, nil
+}
+
+// AssignTasks decides one round.
+func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var d scheduler.Decisions
+	if err := p.view.Apply(r); err != nil {
+		return d, err
+	}
+	for _, e := range r.Events {
+		if s, ok := e.(scheduler.SettingChanged); ok {
+			d.Settings = append(d.Settings, p.change(s))
+		}
+	}
+	p.world = look(&p.view, &p.memory)
+	p.memory.learn(&p.view, r.Events)
+	p.memory.meet(p.view.Jobs())
+	p.memory.settle(p.world)
+	p.memory.wait(p.world)
+	deal := &dealing{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, graceMax: p.environment.Limits.GraceMax}
+	deal.deal()
+	d.Launch, d.Preempt = deal.launches, deal.preempts
+	d.WakeAt = deal.wakeAt()
+	d.Waiting = p.tell(deal)
+	var err error
+	d.Checkpoint, err = p.memory.save()
+	return d, err
+}
+
+// change takes over a new version of the settings, or says what is wrong with it.
+func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
+	o, err := parse(s.Config)
+	if err == nil && o.AttemptLoses == leastProgress && !p.progress {
+		err = scheduler.Problems{settings.At(s.Config, "attempt-loses", "least-progress needs reports of progress, which are asked for when the policy starts: restart the manager with it, or swap to another policy and back")}
+	}
+	if err == nil {
+		p.options = o
+		return scheduler.SettingsVerdict{Version: s.Version}
+	}
+	var problems scheduler.Problems
+	if !errors.As(err, &problems) {
+		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
+	}
+	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+}
+
+// wakeAt is when something could be decided although nothing happened: a hold
+// ends, or slots may be asked for again.
+func (d *dealing) wakeAt() scheduler.Time {
+	at := scheduler.Time(0)
+	earlier := func(t scheduler.Time) {
+		if t > d.view.Now() && (at == 0 || t < at) {
+			at = t
+		}
+	}
+	for _, claims := range d.claims {
+		for _, c := range claims {
+			if c.kept {
+				earlier(d.keepTill)
+			}
+		}
+	}
+	for _, n := range d.memory.Newcomers {
+		if n.Refused < refusedMax {
+			earlier(n.RetryAt)
+		}
+	}
+	return at
+}
+
+// Terminate ends the policy; it holds nothing that needs an end.
+func (p *Policy) Terminate() {}
