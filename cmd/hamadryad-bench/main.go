@@ -41,6 +41,9 @@ var benchmarks = []benchmark{
 	{"sort-1gb", "100-byte records, against GNU sort (1 GB, and 5 GB while it runs)", sorts(gb)},
 	{"sort-5gb", "the same with 5 GB (5 GB, and 25 GB while it runs)", sorts(5 * gb)},
 	{"streaming-wordcount", "two awk commands, against a shell pipe (0.1 GB, and 2 GB while it runs)", streamingWordCount},
+	{"hdfs-wordcount-1gb", "the words of 1 GB on a small HDFS, against the same from disk (1 GB, and 2 GB while it runs)", onHdfs(hdfsWordCount)},
+	{"hdfs-read", "one stream and four out of it, against Hadoop's client (0.25 GB, and 1 GB while it runs)", onHdfs(hdfsReads)},
+	{"hdfs-write", "one stream and four into it, likewise (0.25 GB, and 2 GB while it runs)", onHdfs(hdfsWrites)},
 	{"scaling-10mb", "a word count on 1 to 4 slots: time and memory (0.01 GB)", scaling(10 * mb)},
 	{"scaling-100mb", "the same with 100 MB (0.1 GB)", scaling(100 * mb)},
 	{"scaling-1gb", "the same with 1 GB (1 GB)", scaling(gb)},
@@ -105,7 +108,7 @@ func usageText() {
 	fmt.Fprint(out, `usage: hamadryad-bench [flags] [NAME...]
 
 Runs the benchmarks whose names begin with one of the NAMEs, or all. Their inputs
-are made once and stay on the disk, 12.7 GB for all (in brackets below).
+are made once and stay on the disk, 13 GB for all (in brackets below).
 
 `)
 	for _, m := range benchmarks {

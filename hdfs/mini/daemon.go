@@ -34,7 +34,8 @@ type daemon struct {
 }
 
 func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
-	args := append(flags, "-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
+	args := append(flags, "-XX:TieredStopAtLevel=1", // soon ready beats fast later
+		"-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
 	return &daemon{
 		name: name, logPath: filepath.Join(c.folder, name+".log"), spawner: c.spawner,
 		command: func() *exec.Cmd { return c.kit.program(context.Background(), c.daemonConf(), heap, args...) }, // kill ends it

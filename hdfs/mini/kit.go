@@ -169,11 +169,10 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// program is a Java program of the kit: flags of Java, class and arguments. Soon
-// ready beats fast later: nothing here runs long.
+// program is a Java program of the kit: further flags of Java, class and arguments.
 func (k *Kit) program(ctx context.Context, conf, heap string, args ...string) *exec.Cmd {
 	all := append([]string{
-		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", heap,
+		"-XX:+UseSerialGC", "-XX:-UsePerfData", heap,
 		"--add-opens=java.base/java.lang=ALL-UNNAMED", // WebHDFS's old XML library looks inside
 		"-cp", k.classPath(conf),
 	}, args...)
