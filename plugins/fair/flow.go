@@ -130,6 +130,7 @@ func (a *assignment) place(k pooltree.Kind, name scheduler.SlotKind, plans []*pl
 	}
 	for range flowsMax {
 		placed := net.Solve(0).Placed
+		a.relieve(placed, plans, of)
 		slices.SortFunc(placed, func(x, y placement.Placement) int {
 			return cmp.Or(cmp.Compare(x.Cost, y.Cost), cmp.Compare(x.Bundle, y.Bundle))
 		})
