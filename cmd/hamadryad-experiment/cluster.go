@@ -26,7 +26,7 @@ type site struct {
 	policy           string   // name
 	settings         string   // YAML below policy.settings, without indentation
 	core             string   // YAML below core
-	hosts            []string // HOST=RACK of the launchers; none: this machine
+	hosts            []string // HOST or HOST=RACK of the launchers; none: this machine
 	environ          []string // for all its processes
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/app"
+	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
