@@ -161,7 +161,7 @@ func (a *assignment) give(j *job, k pooltree.Kind, name scheduler.SlotKind) bool
 
 func (a *assignment) visit(j *job, why scheduler.WaitReason) {
 	if j.vain == scheduler.WaitNone {
-		a.Policy.visited = append(a.Policy.visited, j)
+		a.visited = append(a.visited, j)
 	}
 	j.vain = why
 }
@@ -190,12 +190,12 @@ func (a *assignment) launch(j *job, pick Pick, turn scheduler.SlotKind) {
 		}
 	}
 	if len(a.touched) == 0 || a.touched[len(a.touched)-1] != j {
-		a.Policy.touched = append(a.Policy.touched, j)
+		a.touched = append(a.touched, j)
 	}
 	if now := (delay.Wait{Level: pick.Level}); pick.Located && j.wait != now {
 		j.wait.Launched(pick.Level)
 		a.waits[j.ID()] = j
-		a.Policy.stale = true
+		a.stale = true
 	}
 	if a.trace.on() {
 		a.picks = append(a.picks, given{j, pick})

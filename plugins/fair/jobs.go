@@ -37,7 +37,8 @@ type pool struct {
 // rebuild makes tree, pools and jobs anew from the view, the settings and the
 // memory: at the start, and when the settings changed.
 func (p *Policy) rebuild() {
-	old, orders := p.jobs, pooltree.Memory{}
+	old := p.jobs
+	var orders pooltree.Memory
 	if p.tree == nil {
 		p.world.start(&p.view, p.env.Kinds)
 		orders = p.memory.orders(&p.world)

@@ -54,18 +54,35 @@ func newMemory(now scheduler.Time) memory {
 	return memory{Advanced: now, Spared: map[scheduler.BundleID]spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{}}
 }
 
-// load takes over a checkpoint. One of another version is left alone.
-func (m *memory) load(c *scheduler.Checkpoint) error {
+// load takes over a checkpoint. One of another version, or one that cannot be
+// read, is left alone: a policy that has forgotten is better than none.
+func (m *memory) load(c *scheduler.Checkpoint) {
 	if c == nil || c.Version != memoryVersion {
-		return nil
+		return
 	}
 	now := m.Advanced
-	if err := json.Unmarshal(c.Data, m); err != nil {
-		return fmt.Errorf("the checkpoint cannot be read: %w", err)
+	if err := json.Unmarshal(c.Data, m); err != nil || !m.sound() {
+		*m = newMemory(now)
+		return
 	}
 	m.Advanced = cmp.Or(m.Advanced, now)
 	m.last = c.Data
-	return nil
+}
+
+// sound says whether all numbers of kinds stand for one.
+func (m *memory) sound() bool {
+	known := func(k pooltree.Kind) bool { return k >= 0 && int(k) < len(m.Kinds) }
+	for _, c := range m.Orders.Cursors {
+		if !known(c.Kind) {
+			return false
+		}
+	}
+	for _, c := range m.Orders.Clocks {
+		if !known(c.Kind) {
+			return false
+		}
+	}
+	return m.Spared != nil && m.Leaving != nil
 }
 
 // orders returns what the pool tree's orders remember, in the numbers of the world.

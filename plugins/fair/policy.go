@@ -74,9 +74,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	}
 	p.waits = map[scheduler.JobID]*job{}
 	p.memory = newMemory(s.Now)
-	if err := p.memory.load(s.Checkpoint); err != nil {
-		return scheduler.Description{}, err
-	}
+	p.memory.load(s.Checkpoint)
 	p.asks = o.undeclared == undeclaredRefuse
 	if err := p.configure(o); err != nil {
 		return scheduler.Description{}, err

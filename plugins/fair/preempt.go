@@ -42,6 +42,7 @@ type taking struct {
 	leaving map[scheduler.AttemptID]bool  // stopped already
 	left    map[*pooltree.Schedulable]int // slots a pool keeps, where less than it holds
 	coming  map[*pooltree.Schedulable]int // slots that are on their way to a pool
+	undo    []func()                      // the beneficiaries' standing
 	d       *scheduler.Decisions
 }
 
@@ -65,10 +66,14 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 			t.takeFor(x, k, due)
 		}
 	}
-	if t != nil {
-		for _, k := range p.world.order {
-			p.tree.Rewind(k)
-		}
+	if t == nil {
+		return
+	}
+	for _, undo := range t.undo {
+		undo()
+	}
+	for _, k := range p.world.order {
+		p.tree.Rewind(k)
 	}
 }
 
@@ -336,8 +341,8 @@ func (t *taking) account(v victim, sign int) {
 	}
 }
 
-// decide names the set, or only says so in a dry run. The beneficiary counts as
-// holding what it is given for the rest of the round.
+// decide names the set, or only says so in a dry run. While victims are looked for
+// the beneficiary counts as holding what it is to be given.
 func (t *taking) decide(x *pool, j *job, b *view.Bundle, victims []victim, where []scheduler.LauncherID) {
 	p := scheduler.Preempt{Mode: t.mode(), For: j.ID(), Bundle: b.ID, Placement: where}
 	if p.Mode == scheduler.PreemptSoft {
@@ -351,9 +356,9 @@ func (t *taking) decide(x *pool, j *job, b *view.Bundle, victims []victim, where
 	t.view.Launch(b, where) // not to be chosen again; no decision
 	for _, n := range needs(b) {
 		s := j.node.Of(t.world.kind(n.Kind))
+		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })
 		s.Set(s.Running+n.Count, max(s.Ready()-n.Count, 0))
 	}
-	t.Policy.touched = append(t.Policy.touched, j)
 	t.trace.preempt(t.Policy, x, p)
 	if t.options.dryRun {
 		t.d.Notes = append(t.d.Notes, scheduler.Note{
@@ -363,7 +368,7 @@ func (t *taking) decide(x *pool, j *job, b *view.Bundle, victims []victim, where
 		return
 	}
 	if j.vain == scheduler.WaitNone {
-		t.Policy.visited = append(t.Policy.visited, j)
+		t.visited = append(t.visited, j)
 	}
 	j.vain = scheduler.WaitPreempting
 	t.d.Preempt = append(t.d.Preempt, p)

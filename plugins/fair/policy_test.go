@@ -1,0 +1,333 @@
+package fair
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+func (w *play) wantHeld(want []int, pools ...string) {
+	w.t.Helper()
+	if got := w.holds(pools...); !reflect.DeepEqual(got, want) {
+		w.t.Errorf("after %s pools %v hold %v slots, want %v", w.c.Now().Sub(w.begin), pools, got, want)
+	}
+}
+
+// TestHammrFigure5: pools weighted 1 to 2 to 3 share six slots; the third comes
+// later and gets its share by preemption, and what it leaves goes to the others.
+func TestHammrFigure5(t *testing.T) {
+	w := newPlay(t, `
+allocations: {fair-share-timeout: 3s, pools: {a: {weight: 1}, b: {weight: 2}, c: {weight: 3}}}
+preemption: {mode: soft, grace: 1s, interval: 1s, fair-share-threshold: 0.67}
+`)
+	w.launchers(1, 6)
+	w.job("a", 6, 40*time.Second)
+	w.job("b", 6, 40*time.Second)
+	w.until(2 * time.Second)
+	w.wantHeld([]int{2, 4, 0}, "a", "b", "c")
+	w.job("c", 6, 40*time.Second)
+	w.until(10 * time.Second)
+	w.wantHeld([]int{1, 2, 3}, "a", "b", "c")
+	w.until(10 * time.Minute)
+	if left := w.c.Live(); len(left) > 0 {
+		t.Errorf("%v never ended", left)
+	}
+}
+
+func TestMinimumSharesComeFirst(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {sure: {min-share: 3}, capped: {max-share: 2, weight: 100}}}")
+	w.launchers(1, 8)
+	for _, pool := range []string{"any", "capped", "sure"} {
+		w.job(pool, 8, time.Minute)
+	}
+	w.until(time.Second)
+	w.wantHeld([]int{3, 2, 3}, "any", "capped", "sure")
+}
+
+// TestNestedPools: half the cluster for a department, in which two groups share
+// one to three; work for the department itself lies in its pool "default".
+func TestNestedPools(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {dept: {pools: {x: {weight: 1}, y: {weight: 3}}}, late: {parent: dept, weight: 4}}}")
+	w.launchers(2, 8)
+	for _, pool := range []string{"dept/x", "dept/y", "other"} {
+		w.job(pool, 20, time.Minute)
+	}
+	w.until(time.Second)
+	w.wantHeld([]int{8, 2, 6, 8}, "dept", "dept/x", "dept/y", "other")
+	w.job("dept", 20, time.Minute)
+	w.job("dept/late", 20, time.Minute)
+	w.until(2 * time.Second)
+	if w.p.pools["dept/default"] == nil || w.p.pools["dept/late"] == nil {
+		t.Errorf("pools are %v", sortedPools(w.p))
+	}
+}
+
+func sortedPools(p *Policy) (all []string) {
+	for _, n := range p.tree.Pools() {
+		all = append(all, n.Path)
+	}
+	return all
+}
+
+func TestPlacementRules(t *testing.T) {
+	o, err := parse(scheduler.Config{Text: []byte(`
+allocations: {pools: {a: {}, dept: {pools: {x: {}}}}}
+placement:
+  rules: [explicit, property, group, user, default]
+  property: pool.name
+  property-defaults: {pool.name: "${queue}"}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	property := func(name, value string) []scheduler.Property { return []scheduler.Property{{Name: name, Value: value}} }
+	for _, c := range []struct {
+		job  scheduler.Job
+		want string
+	}{
+		{scheduler.Job{Pool: "a", User: "ann", Properties: property("queue", "q")}, "a"},
+		{scheduler.Job{User: "ann", Properties: property("pool.name", "p")}, "p"},
+		{scheduler.Job{User: "ann", Properties: property("queue", "q")}, "q"},
+		{scheduler.Job{User: "ann", Properties: property("group.name", "staff")}, "staff"},
+		{scheduler.Job{User: "ann"}, "ann"},
+		{scheduler.Job{}, "default"},
+		{scheduler.Job{Pool: "dept"}, "dept/default"},
+		{scheduler.Job{Pool: "/dept/new/"}, "dept/new"},
+		{scheduler.Job{Pool: "a//b", User: "ann"}, "ann"},
+		{scheduler.Job{Pool: strings.Repeat("x", poolNameMax+1)}, "default"},
+	} {
+		if got := o.place(&c.job).path; got != c.want {
+			t.Errorf("%+v is placed in %q, want %q", c.job, got, c.want)
+		}
+	}
+}
+
+// TestMoveTakesEffectAtOnce also for a job that waits: the pool it left is gone,
+// its demand counts in the other, and the next slot is given by that.
+func TestMoveTakesEffectAtOnce(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 2)
+	w.job("full", 2, time.Minute)
+	w.until(time.Second)
+	waits := w.job("mine", 3, time.Minute)
+	w.until(2 * time.Second)
+	w.c.Update(waits, "theirs", scheduler.High)
+	w.until(3 * time.Second)
+	j := w.p.jobs[waits]
+	if w.p.pools["mine"] != nil || j.pool.spec.path != "theirs" || j.node.Of(0).Weight != 2 || j.pool.node.Of(0).Demand() != 3 {
+		t.Errorf("pools %v, the job is in %s", sortedPools(w.p), j.pool.spec.path)
+	}
+}
+
+// TestLimitsLetTheMostUrgentRun: one job of a pool at a time; a more urgent one
+// takes the place, and what the other runs goes on.
+func TestLimitsLetTheMostUrgentRun(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {p: {running-jobs-max: 1}}, users: {user-q: {running-jobs-max: 2}}}")
+	w.launchers(1, 4)
+	first := w.job("p", 3, time.Hour)
+	second := w.job("p", 3, time.Hour)
+	w.until(time.Second)
+	w.wantHeld([]int{3}, "p")
+	if x, _ := w.p.Explain(second); x.Reason != scheduler.WaitAtLimit || !strings.Contains(x.Detail, "(1)") {
+		t.Errorf("the second waits because %+v", x)
+	}
+	if w.p.jobs[second].node.Has(0) {
+		t.Error("a job that may not run has a place in a queue")
+	}
+	w.c.Update(second, "p", scheduler.VeryHigh)
+	w.until(2 * time.Second)
+	if w.p.jobs[first].runnable || !w.p.jobs[second].runnable {
+		t.Error("the more urgent job does not run")
+	}
+	w.wantHeld([]int{4}, "p")
+	w.c.Kill(second)
+	w.until(3 * time.Second)
+	if !w.p.jobs[first].runnable {
+		t.Error("the first job does not run again")
+	}
+	for range 3 {
+		w.job("q", 1, time.Minute)
+	}
+	w.until(4 * time.Second)
+	w.wantHeld([]int{1}, "q") // one slot is free; of three jobs two may run
+	n := 0
+	for _, j := range w.p.jobs {
+		if j.pool.spec.path == "q" && j.runnable {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d jobs of the user may run, want 2", n)
+	}
+}
+
+// TestDelayWaitsForTheNode: a job whose input lies where no slot is free lets
+// another use what is free, for 1.5 heartbeats and no longer.
+func TestDelayWaitsForTheNode(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(3, 1) // 1 and 2 are of one rack
+	w.job("busy", 1, time.Hour)
+	w.until(time.Second)
+	busy := w.p.view.Jobs()[0].Attempts()[0].Launcher
+	id := w.c.Submit(cluster.Spec{Pool: "local", Layers: []cluster.Layer{{
+		Bundles: 1, Run: time.Hour, Hosts: []scheduler.LauncherID{busy}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
+	}}})
+	w.until(2 * time.Second)
+	if x, _ := w.p.Explain(id); x.Reason != scheduler.WaitLocality {
+		t.Errorf("it waits because %+v", x)
+	}
+	free := w.job("other", 1, time.Hour)
+	w.until(2500 * time.Millisecond)
+	if len(w.p.jobs[free].Attempts()) != 1 || len(w.p.jobs[id].Attempts()) != 0 {
+		t.Error("the slot was not left to the job behind")
+	}
+	w.until(10 * time.Second)
+	a := w.p.jobs[id].Attempts()
+	if len(a) != 1 {
+		t.Fatal("it still waits")
+	}
+	if waited := a[0].AssignedAt.Sub(w.begin.Add(time.Second)); waited < 1500*time.Millisecond || waited > 3100*time.Millisecond {
+		t.Errorf("it waited %s for locality", waited)
+	}
+}
+
+func TestNoDelayForWorkWithoutALocation(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 1)
+	w.c.Submit(cluster.Spec{Pool: "astray", Layers: []cluster.Layer{{
+		Bundles: 1, Run: time.Hour, Hosts: []scheduler.LauncherID{99}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
+	}}})
+	w.until(time.Millisecond)
+	w.wantHeld([]int{1}, "astray")
+}
+
+// TestMinCostFlowPlacesAtTheOptimum: eight tasks whose input lies evenly on four
+// launchers of two slots all run where it lies, though the jobs take turns.
+func TestMinCostFlowPlacesAtTheOptimum(t *testing.T) {
+	w := newPlay(t, "locality: {mode: min-cost-flow}")
+	for _, pool := range []string{"a", "b"} {
+		w.c.Submit(cluster.Spec{Pool: pool, Layers: []cluster.Layer{{
+			Bundles: 40, Run: time.Second, Hosts: []scheduler.LauncherID{1, 1, 1, 2, 2, 3, 4, 4}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
+		}}})
+	}
+	w.launchers(4, 2)
+	w.until(time.Millisecond)
+	if w.c.Tally.Launches != 8 || w.c.Tally.Local != 8 {
+		t.Errorf("%d of %d tasks are local, want 8 of 8", w.c.Tally.Local, w.c.Tally.Launches)
+	}
+	w.wantHeld([]int{4, 4}, "a", "b")
+}
+
+func TestRoundsFromThePastCountAsNow(t *testing.T) {
+	p := &Policy{}
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, environment()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 10}); err != nil || p.view.Now() != 1000 {
+		t.Errorf("now is %d, %v", p.view.Now(), err)
+	}
+}
+
+// TestSlotsShrink: a launcher comes back with fewer slots than it ran; nothing
+// breaks, and it is filled again to what it has.
+func TestSlotsShrink(t *testing.T) {
+	w := newPlay(t, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s, pools: {a: {min-share: 3}, b: {min-share: 3}}}")
+	w.launchers(2, 4)
+	w.job("a", 30, 5*time.Second)
+	w.job("b", 30, 5*time.Second)
+	w.until(2 * time.Second)
+	w.c.Lose(1)
+	w.c.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	w.until(4 * time.Second)
+	if got := w.holds("a", "b"); got[0]+got[1] != 5 {
+		t.Errorf("pools hold %v of five slots", got)
+	}
+	w.until(time.Hour)
+	if left := w.c.Live(); len(left) > 0 {
+		t.Errorf("%v never ended", left)
+	}
+}
+
+// TestReadingMakesNothing: questions about what is not there are answered, and
+// make no pool.
+func TestReadingMakesNothing(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {a: {}}}")
+	before := sortedPools(w.p)
+	if _, err := w.p.Explain(77); !errors.Is(err, scheduler.ErrUnknownJob) {
+		t.Errorf("Explain: %v", err)
+	}
+	s, err := w.p.Status()
+	if err != nil || !slices.ContainsFunc(s.Pools, func(x scheduler.PoolStatus) bool { return x.Name == "a" }) {
+		t.Errorf("Status: %+v, %v", s, err)
+	}
+	if after := sortedPools(w.p); !reflect.DeepEqual(before, after) {
+		t.Errorf("pools were %v and are %v", before, after)
+	}
+}
+
+func TestStatusShowsShares(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {a: {weight: 3, min-share: 1, max-share: 6}}}")
+	w.launchers(1, 8)
+	w.job("a", 20, time.Minute)
+	w.job("b", 20, time.Minute)
+	w.until(time.Second)
+	s, err := w.p.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := scheduler.PoolStatus{Name: "a", Kind: "default", Weight: 3, MinShare: 1, MaxShare: 6, FairShare: 6, Demand: 6, Running: 6, Jobs: 1}
+	if !slices.Contains(s.Pools, want) {
+		t.Errorf("%+v is not among %+v", want, s.Pools)
+	}
+}
+
+// TestReloadedAllocations: a good file counts from its round on, a bad one changes
+// nothing and is named with its line.
+func TestReloadedAllocations(t *testing.T) {
+	p := &Policy{}
+	config := func(file string) scheduler.Config {
+		return scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("allocation-file: pools\n"), Files: []scheduler.ConfigFile{{Name: "pools", Data: []byte(file)}}}
+	}
+	if _, err := p.Start(config("pools: {a: {weight: 2}}"), scheduler.Snapshot{}, environment()); err != nil {
+		t.Fatal(err)
+	}
+	change := func(n uint64, file string) scheduler.SettingsVerdict {
+		d, err := p.AssignTasks(scheduler.Round{Number: n, Events: []scheduler.Event{scheduler.SettingChanged{Version: n, Config: config(file)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Settings[0]
+	}
+	v := change(1, "<allocations>\n<pool name='a'>\n<weight>0</weight></pool></allocations>")
+	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.pools["a"].node.Of(0).Weight != 2 {
+		t.Errorf("verdict %+v, weight %v", v, p.pools["a"].node.Of(0).Weight)
+	}
+	v = change(2, "<allocations><pool name='a'><weight>5</weight></pool></allocations>")
+	if len(v.Problems) != 0 || p.pools["a"].node.Of(0).Weight != 5 {
+		t.Errorf("verdict %+v, weight %v", v, p.pools["a"].node.Of(0).Weight)
+	}
+}
+
+func TestCheckpointsThatCannotBeRead(t *testing.T) {
+	for _, c := range []scheduler.Checkpoint{
+		{Version: memoryVersion, Data: []byte("{")},
+		{Version: memoryVersion, Data: []byte("null")},
+		{Version: memoryVersion, Data: []byte(`{"Spared":null}`)},
+		{Version: memoryVersion, Data: []byte(`{"Spared":{},"Leaving":{},"Orders":{"Cursors":[{"Kind":7}]}}`)},
+		{Version: memoryVersion + 1, Data: []byte("whatever")},
+	} {
+		p := &Policy{}
+		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Checkpoint: &c}, environment()); err != nil {
+			t.Errorf("%s: %v", c.Data, err)
+		}
+		if _, err := p.AssignTasks(scheduler.Round{Number: 1}); err != nil {
+			t.Errorf("%s: %v", c.Data, err)
+		}
+	}
+}

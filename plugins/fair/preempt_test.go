@@ -1,0 +1,208 @@
+package fair
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// sets lists what was asked to be preempted.
+func (w *play) sets() (all []scheduler.Preempt) {
+	for _, d := range w.rounds {
+		all = append(all, d.Preempt...)
+	}
+	return all
+}
+
+// TestSharesOfOneSlotAreDefended: three pools on four slots; the third has a share
+// of one and a third, and gets one slot. The original never gives it any.
+func TestSharesOfOneSlotAreDefended(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 2s}\npreemption: {interval: 1s}")
+	w.launchers(2, 2)
+	w.job("a", 8, time.Hour)
+	w.job("b", 8, time.Hour)
+	w.until(time.Second)
+	w.job("c", 8, time.Hour)
+	w.until(20 * time.Second)
+	if got := w.holds("c"); got[0] != 1 {
+		t.Errorf("c holds %v slots, want 1", got)
+	}
+	if n := len(w.sets()); n != 1 {
+		t.Errorf("%d sets were taken, want 1: what is on its way counts", n)
+	}
+}
+
+// TestNobodyIsLeftBelowItsShare: every pool that loses keeps the whole slots of its
+// fair share, in two hundred random mixes; every job ends; nothing is preempted
+// more often than the bound; and what is lost is small.
+func TestNobodyIsLeftBelowItsShare(t *testing.T) {
+	var lost, worked time.Duration
+	sets := 0
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		w := newPlay(t, "allocations: {fair-share-timeout: 4s, min-share-timeout: 2s, pools: {p0: {min-share: 3}, p1: {weight: 3}}}\npreemption: {interval: 1s}")
+		w.c.Abilities |= scheduler.AbilityResume // nothing is suspended: spare the manager looking
+		w.launchers(2+rng.IntN(3), 2+rng.IntN(4))
+		for range 20 {
+			pool, tasks, run := fmt.Sprint("p", rng.IntN(20)), 1+rng.IntN(8), time.Duration(1+rng.IntN(20))*time.Second
+			w.c.After(time.Duration(rng.IntN(60))*time.Second, func() {
+				if rng.IntN(5) == 0 {
+					w.gang(pool, 1+rng.IntN(3), run)
+				} else {
+					w.job(pool, tasks, run)
+				}
+			})
+		}
+		taken := map[scheduler.BundleID]int{}
+		w.look = func(d scheduler.Decisions) { w.fairTo(d, taken) }
+		w.until(24 * time.Hour)
+		if left := w.c.Live(); len(left) > 0 {
+			t.Fatalf("seed %d: %v never ended", seed, left)
+		}
+		for id, n := range taken {
+			if n > w.p.options.preemptTimes {
+				t.Fatalf("seed %d: bundle %d was preempted %d times", seed, id, n)
+			}
+		}
+		sets += len(w.sets())
+		for _, e := range w.events {
+			if e, ok := e.(scheduler.AttemptEnded); ok {
+				worked += e.Work.Running
+				if e.Outcome == scheduler.Preempted {
+					lost += e.Work.Running
+				}
+			}
+		}
+	}
+	t.Logf("%d sets; %s of %s preempted", sets, lost, worked)
+	if sets == 0 || lost*10 > worked {
+		t.Errorf("%d sets; %s of %s of work was preempted, want less than a tenth", sets, lost, worked)
+	}
+}
+
+// fairTo holds an answer against the fair shares of those who lose by it.
+func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
+	w.t.Helper()
+	loses := map[*pool]int{}
+	for _, x := range d.Preempt {
+		seen := map[scheduler.BundleID]bool{}
+		for _, id := range x.Victims {
+			a := w.p.view.Attempt(id)
+			loses[w.p.jobs[a.Job().ID()].pool]++
+			if !seen[a.Bundle.ID] {
+				seen[a.Bundle.ID] = true
+				taken[a.Bundle.ID]++
+			}
+		}
+	}
+	for x, n := range loses {
+		s := x.node.Of(w.p.world.kind(scheduler.DefaultKind))
+		if s.Running-n < wholeShare(s) {
+			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.spec.path, s.Running, n, s.Share)
+		}
+	}
+}
+
+// TestAGangsVictimsAreOneSet, no larger than it has to be.
+func TestAGangsVictimsAreOneSet(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 2s}\npreemption: {interval: 1s}")
+	w.launchers(4, 2)
+	w.job("a", 20, time.Hour)
+	w.until(time.Second)
+	gang := w.gang("b", 3, time.Hour)
+	w.until(10 * time.Second)
+	sets := w.sets()
+	if len(sets) != 1 || len(sets[0].Victims) != 3 || sets[0].For != gang || len(sets[0].Placement) != 3 {
+		t.Fatalf("sets %+v", sets)
+	}
+	w.wantHeld([]int{5, 3}, "a", "b")
+}
+
+// TestNewestAttemptsGoFirst.
+func TestNewestAttemptsGoFirst(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {sure: {min-share: 2, min-share-timeout: 1s}}}\npreemption: {interval: 1s}")
+	w.launchers(1, 4)
+	w.job("old", 2, time.Hour)
+	w.until(time.Second)
+	w.job("new", 2, time.Hour)
+	w.until(2 * time.Second)
+	w.job("sure", 2, time.Hour)
+	w.until(10 * time.Second)
+	// Each pool's share is a slot and a third or more: new and old lose one each.
+	w.wantHeld([]int{1, 1, 2}, "old", "new", "sure")
+	if newest := w.sets()[0].Victims[0]; newest < w.sets()[1].Victims[0] {
+		t.Errorf("taken in the order %v", w.sets())
+	}
+}
+
+func TestDryRunOnlyTells(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s, dry-run: true}")
+	w.launchers(1, 2)
+	w.job("a", 4, time.Hour)
+	w.until(time.Second)
+	w.job("b", 4, time.Hour)
+	w.until(10 * time.Second)
+	notes := 0
+	for _, d := range w.rounds {
+		for _, n := range d.Notes {
+			if strings.Contains(string(n.Body), "pool b: would kill attempts") {
+				notes++
+			}
+		}
+	}
+	if len(w.sets()) > 0 || notes == 0 {
+		t.Errorf("%d sets, %d notes", len(w.sets()), notes)
+	}
+	w.wantHeld([]int{2, 0}, "a", "b")
+}
+
+// TestKillsWhereNothingCanBeSuspended: after the manager said that the launchers
+// here cannot, attempts are killed.
+func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
+	if w.p.mode() != scheduler.PreemptSuspend {
+		t.Fatalf("mode %s", w.p.mode())
+	}
+	o := scheduler.Outcome{Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: scheduler.Preempt{Mode: scheduler.PreemptSuspend}}
+	d, err := w.p.AssignTasks(scheduler.Round{Number: 1, Now: w.p.view.Now(), Events: []scheduler.Event{o}})
+	if err != nil || w.p.mode() != scheduler.PreemptKill || d.Checkpoint == nil {
+		t.Errorf("mode %s, checkpoint %v, %v", w.p.mode(), d.Checkpoint, err)
+	}
+	again := &Policy{}
+	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, environment()); err != nil || again.mode() != scheduler.PreemptKill {
+		t.Errorf("after a restart: mode %s, %v", again.mode(), err)
+	}
+}
+
+// TestSuspendedWorkGoesOn: with suspension nothing is lost.
+func TestSuspendedWorkGoesOn(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
+	w.launchers(1, 2)
+	w.job("a", 2, 30*time.Second)
+	w.until(time.Second)
+	w.job("b", 1, 5*time.Second)
+	w.until(time.Hour)
+	if tally := w.c.Tally; tally.Suspensions != 1 || tally.Resumptions != 1 || tally.Ended != 2 || tally.Finished != 3 {
+		t.Errorf("%+v", tally)
+	}
+}
+
+// TestNoPreemptionForWorkThatWillNotFit: a bundle larger than any launcher.
+func TestNoPreemptionForWorkThatWillNotFit(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}")
+	w.launchers(2, 2)
+	w.job("a", 8, time.Hour)
+	w.until(time.Second)
+	w.c.Submit(cluster.Spec{Pool: "b", Layers: []cluster.Layer{{
+		Bundles: 1, Run: time.Minute, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 3}},
+	}}})
+	w.until(20 * time.Second)
+	if len(w.sets()) > 0 {
+		t.Errorf("sets %+v", w.sets())
+	}
+}

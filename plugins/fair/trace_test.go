@@ -1,0 +1,110 @@
+package fair
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// traced plays a story of preemption with a trace and returns the policy.
+func traced(t *testing.T, settings, file string) *play {
+	t.Helper()
+	w := newPlay(t, "")
+	e := environment()
+	e.Simulated, e.Trace = false, file
+	config := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}\n" + settings)}
+	if _, err := w.p.Start(config, w.c.Snapshot(nil, 0), e); err != nil {
+		t.Fatal(err)
+	}
+	w.launchers(1, 2)
+	w.job("a", 6, 20*time.Second)
+	w.until(time.Second)
+	w.job("b", 4, 20*time.Second)
+	w.until(3 * time.Minute)
+	w.p.Terminate()
+	return w
+}
+
+func lines(t *testing.T, file string) (all []record) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var r record
+		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			t.Fatalf("%s: %v", s.Text(), err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestTraceTellsTheStory: a program reads who came, what was given where, why slots
+// were taken back, and the pools every so often.
+func TestTraceTellsTheStory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace")
+	w := traced(t, "trace: {enabled: true, dump-interval: 30s}", file)
+	seen := map[string]int{}
+	victims, last := 0, scheduler.Time(0)
+	for _, r := range lines(t, file) {
+		seen[r.Event]++
+		victims += len(r.Victims)
+		if r.At < last {
+			t.Fatalf("time goes back in %+v", r)
+		}
+		last = r.At
+		if r.Event == "starved" && (r.Pool != "b" || r.ShareOf == 0 || r.Share != 1) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, event := range []string{"job added", "job removed", "assigned", "round", "starved", "preempt", "pool"} {
+		if seen[event] == 0 {
+			t.Errorf("no %q among %v", event, seen)
+		}
+	}
+	if seen["assigned"] != w.c.Tally.Launches || victims != w.c.Tally.Victims || seen["job added"] != 2 {
+		t.Errorf("%v and %d victims, the manager counts %+v", seen, victims, w.c.Tally)
+	}
+}
+
+func TestTraceIsBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trace")
+	traced(t, "trace: {enabled: true, size-max: 5000}", file)
+	for _, name := range []string{file, file + ".1"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > 5000+4096 { // a round more than the bound
+			t.Errorf("%s has %d bytes", name, info.Size())
+		}
+		lines(t, name)
+	}
+}
+
+func TestTraceHasToBeGranted(t *testing.T) {
+	e := environment()
+	e.Simulated = false
+	config := scheduler.Config{Text: []byte("trace: {enabled: true}")}
+	if _, err := (&Policy{}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "policy.trace") {
+		t.Errorf("without a grant: %v", err)
+	}
+	e.Trace = filepath.Join(t.TempDir(), "no", "such", "folder")
+	if _, err := (&Policy{}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "cannot be opened") {
+		t.Errorf("into no folder: %v", err)
+	}
+	e.Simulated = true
+	p := &Policy{}
+	if _, err := p.Start(config, scheduler.Snapshot{}, e); err != nil || p.trace != nil {
+		t.Errorf("in a simulation: %v", err)
+	}
+}
