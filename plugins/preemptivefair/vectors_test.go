@@ -1,0 +1,212 @@
+package preemptivefair
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// paper is the settings of the published policy.
+const paper = "hold: all\nhold-max: 0s\nwork-conserving: false\n"
+
+// vector is one case of a file in testdata/vectors. Fields of kinds that are left
+// out on purpose are not listed: see excluded.json.
+type vector struct {
+	ID, Kind, Origin, Source, Note string
+	Cores                          int
+	RunningTasksPerJob             []int
+	Jobs                           []struct {
+		Job                                string
+		Queued, Running, TransitionsWaited int
+	}
+	CannotRunNow                  []string
+	Reserved                      json.RawMessage
+	Expected                      json.RawMessage
+	GrantsAsCoded, GrantsIntended int
+}
+
+// TestVectors takes every case of every file. A case is run, or listed by id with
+// a reason in testdata/excluded.json; anything else fails.
+func TestVectors(t *testing.T) {
+	excluded := map[string]string{}
+	read(t, filepath.Join("testdata", "excluded.json"), &excluded)
+	files, err := filepath.Glob(filepath.Join("testdata", "vectors", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, file := range files {
+		var content struct {
+			Format  string
+			Vectors []json.RawMessage
+		}
+		read(t, file, &content)
+		for i, raw := range content.Vectors {
+			var name struct{ ID, Kind string }
+			if err := json.Unmarshal(raw, &name); err != nil {
+				t.Fatalf("%s, case %d: %v", file, i, err)
+			}
+			t.Run(name.ID, func(t *testing.T) {
+				if reason, out := excluded[name.ID]; out {
+					if reason == "" {
+						t.Errorf("%s is excluded without a reason", name.ID)
+					}
+					delete(excluded, name.ID)
+					return
+				}
+				run(t, raw)
+			})
+		}
+	}
+	for id := range excluded {
+		t.Errorf("testdata/excluded.json lists %s, which no file has", id)
+	}
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+func run(t *testing.T, raw []byte) {
+	var v vector
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("kind %s: %v: teach this test the field, or list the case in testdata/excluded.json", v.Kind, err)
+	}
+	switch v.Kind {
+	case "preemptive-fair-new-job":
+		newJob(t, v)
+	case "preemptive-fair-next-job":
+		nextJob(t, v)
+	case "preemptive-fair-reservation":
+		reservation(t, v)
+	default:
+		t.Fatalf("unknown kind %q: implement it, or list the case in testdata/excluded.json with the reason", v.Kind)
+	}
+}
+
+// newJob submits one more job, with more work than there are slots. Where the
+// original goes wrong it kills although slots are free; then the rule of the
+// case's note holds: no more than free slots do not cover.
+func newJob(t *testing.T, v vector) {
+	var want struct {
+		FairShare                                float64
+		KillPerJob, KillTotal, ReservedForNewJob int
+	}
+	if err := json.Unmarshal(v.Expected, &want); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, paper, 1)
+	s.launcher(1, v.Cores)
+	unused := v.Cores
+	for i, n := range v.RunningTasksPerJob {
+		id := scheduler.JobID(i + 1)
+		s.events(append([]scheduler.Event{s.submit(id, n)}, s.running(id, n, 1)...)...)
+		unused -= n
+	}
+	s.settled()
+	id := scheduler.JobID(len(v.RunningTasksPerJob) + 1)
+	s.events(s.submit(id, 2*v.Cores))
+	reserved := 0
+	if d := s.policy.memory.newcomer(id).due(scheduler.DefaultKind); d != nil {
+		reserved = d.First
+	}
+	r := free(1, unused)
+	r.Events = s.ready(id, 2*v.Cores)
+	d := s.round(r)
+	if got := s.fact(id, "share default"); got != fmt.Sprintf("%.1f", want.FairShare) {
+		t.Errorf("share %s, want %.1f", got, want.FairShare)
+	}
+	if reserved != want.ReservedForNewJob {
+		t.Errorf("%d slots are the newcomer's first share, want %d", reserved, want.ReservedForNewJob)
+	}
+	lost := s.lost(d)
+	if strings.HasPrefix(v.Note, "UPSTREAM BUG") {
+		want.KillTotal, want.KillPerJob = max(0, reserved-unused), 0
+	}
+	if n := len(victims(d)); n != want.KillTotal {
+		t.Errorf("%d victims (%v by job), want %d", n, lost, want.KillTotal)
+	}
+	for i := range v.RunningTasksPerJob {
+		if n := lost[scheduler.JobID(i+1)]; n != want.KillPerJob {
+			t.Errorf("job %d loses %d, want %d", i+1, n, want.KillPerJob)
+		}
+	}
+}
+
+// nextJob asks who gets the one slot that is free.
+func nextJob(t *testing.T, v vector) {
+	s := start(t, paper, 1)
+	s.launcher(1, v.Cores)
+	ids := map[string]scheduler.JobID{}
+	var reserved [][2]any
+	if err := json.Unmarshal(v.Reserved, &reserved); err != nil {
+		t.Fatal(err)
+	}
+	var queued []scheduler.Event
+	for i, j := range v.Jobs {
+		id := scheduler.JobID(i + 1)
+		ids[j.Job] = id
+		isNew := slices.ContainsFunc(reserved, func(r [2]any) bool { return r[0] == j.Job })
+		if !isNew {
+			s.settled()
+		}
+		// One map more has ended: the job has run.
+		s.events(append([]scheduler.Event{s.submit(id, j.Queued+j.Running+1)}, s.running(id, j.Running, 1)...)...)
+		if !isNew {
+			s.events(s.running(id, 1, 1)...)
+			s.events(s.ended(s.attempt, scheduler.Finished))
+			s.settled()
+		}
+		if !slices.Contains(v.CannotRunNow, j.Job) {
+			queued = append(queued, s.ready(id, j.Queued)...)
+		}
+	}
+	r := free(1, 1)
+	r.Events = queued
+	got := s.launchedBy(s.round(r))
+	var want string
+	if err := json.Unmarshal(v.Expected, &want); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case want == "" && len(got) > 0, want != "" && (len(got) != 1 || got[0] != ids[want]):
+		t.Errorf("the slot went to %v, want %q of %v", got, want, ids)
+	}
+}
+
+// reservation offers a newcomer with a first share, and another job with less
+// than the newcomer soon has, twice as many slots: the newcomer comes first just so
+// often.
+func reservation(t *testing.T, v vector) {
+	var first int
+	if err := json.Unmarshal(v.Reserved, &first); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "", 1)
+	s.launcher(1, 2*first)
+	s.events(s.submit(1, 4*first))
+	s.events(s.submit(2, 4*first))
+	r := free(1, 2*first)
+	r.Events = append(s.ready(1, 4*first), s.ready(2, 4*first)...)
+	got := s.launchedBy(s.round(r))
+	for i, id := range got {
+		if isNew := id == 2; isNew != (i < v.GrantsIntended) {
+			t.Fatalf("slots went to %v, want the first %d to job-2", got, v.GrantsIntended)
+		}
+	}
+}
