@@ -72,15 +72,19 @@ type leaving struct {
 	For     scheduler.JobID
 }
 
-func (m *memory) load(s scheduler.Snapshot) error {
+// load takes over a checkpoint, and returns the events that it does not know of. One
+// of another version is left alone.
+func (m *memory) load(s scheduler.Snapshot) ([]scheduler.Event, error) {
 	*m = memory{}
-	if c := s.Checkpoint; c != nil && c.Version == memoryVersion {
-		if err := json.Unmarshal(c.Data, m); err != nil {
-			return fmt.Errorf("the checkpoint cannot be read: %w", err)
-		}
-		m.saved = c.Data
+	c := s.Checkpoint
+	if c == nil || c.Version != memoryVersion {
+		return s.Events, nil
 	}
-	return nil
+	if err := json.Unmarshal(c.Data, m); err != nil {
+		return nil, fmt.Errorf("the checkpoint cannot be read: %w", err)
+	}
+	m.saved = c.Data
+	return s.Events[min(s.Since, len(s.Events)):], nil
 }
 
 // save returns a checkpoint when there is something new to keep.
@@ -138,6 +142,25 @@ func (m *memory) meet(jobs []*view.Job) {
 
 // learn takes in what became of decisions.
 func (m *memory) learn(v *view.View, events []scheduler.Event) {
+	ended := map[scheduler.AttemptID]*view.Attempt{}
+	for _, e := range v.Ended() {
+		ended[e.ID] = e.Attempt
+	}
+	// add adds up the slots of attempts, live or ended since, to what is due.
+	add := func(n *newcomer, ids []scheduler.AttemptID, to func(*due) *int) {
+		for _, id := range ids {
+			a := v.Attempt(id)
+			if a == nil {
+				a = ended[id]
+			}
+			if a == nil {
+				continue // told before what is known begins
+			}
+			if d := n.due(a.Need.Kind); d != nil {
+				*to(d) += a.Need.Slots
+			}
+		}
+	}
 	for _, e := range events {
 		o, ok := e.(scheduler.Outcome)
 		if !ok {
@@ -145,46 +168,28 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 		}
 		switch {
 		case o.Kind == scheduler.DecisionLaunch && o.Accepted:
-			m.given(v.Bundle(o.Launch.Bundle))
+			if b := v.Bundle(o.Launch.Bundle); b != nil {
+				add(m.newcomer(b.Job.ID()), o.Attempts, func(d *due) *int { return &d.Given })
+			}
+		case o.Kind == scheduler.DecisionPreempt && o.Accepted:
+			if n := m.newcomer(o.Preempt.For); n != nil {
+				n.Refused = 0
+				add(n, o.Preempt.Victims, func(d *due) *int { return &d.Taken })
+			}
 		case o.Kind == scheduler.DecisionPreempt:
-			m.preempted(v, o)
+			m.refused(o)
 		}
 	}
 }
 
-func (m *memory) given(b *view.Bundle) {
-	if b == nil {
-		return // its job has ended
-	}
-	n := m.newcomer(b.Job.ID())
-	for i := range b.Groups {
-		if d := n.due(b.Groups[i].Kind); d != nil {
-			d.Given += b.Groups[i].Slots
-		}
-	}
-}
-
-func (m *memory) preempted(v *view.View, o scheduler.Outcome) {
-	if !o.Accepted && o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
+func (m *memory) refused(o scheduler.Outcome) {
+	if o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
 		m.NoSuspend = true
 	}
-	n := m.newcomer(o.Preempt.For)
-	if n == nil {
-		return
-	}
-	if !o.Accepted {
+	if n := m.newcomer(o.Preempt.For); n != nil {
 		if at := o.At.Add(retryAfter); n.RetryAt < at {
 			n.Refused++
 			n.RetryAt = at
-		}
-		return
-	}
-	n.Refused = 0
-	for _, id := range o.Preempt.Victims {
-		if a := v.Attempt(id); a != nil {
-			if d := n.due(a.Need.Kind); d != nil {
-				d.Taken += a.Need.Slots
-			}
 		}
 	}
 }

@@ -51,19 +51,16 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
-	if err := p.memory.load(s); err != nil {
+	missed, err := p.memory.load(s)
+	if err != nil {
 		return scheduler.Description{}, err
 	}
 	p.options, p.environment, p.reasons = o, e, map[scheduler.JobID]waiting{}
 	p.world = look(&p.view, &p.memory)
-	if s.Checkpoint == nil || s.Since < len(s.Events) {
-		since := s.Since
-		if s.Checkpoint == nil {
-			since = 0
-		}
+	if len(missed) > 0 {
 		p.memory.meet(p.view.Jobs())
 		p.memory.settle(p.world)
-		p.memory.learn(&p.view, s.Events[since:])
+		p.memory.learn(&p.view, missed)
 	}
 	d := scheduler.Description{Name: "preemptive-fair", Version: "1", Abilities: scheduler.AbilityCheckpoint}
 	if p.progress = o.AttemptLoses == leastProgress; p.progress {

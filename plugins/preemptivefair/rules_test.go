@@ -1,0 +1,492 @@
+package preemptivefair
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func priority(p scheduler.Priority) func(*scheduler.Job) {
+	return func(j *scheduler.Job) { j.Priority = p }
+}
+
+func property(name, value string) func(*scheduler.Job) {
+	return func(j *scheduler.Job) { j.Properties = []scheduler.Property{{Name: name, Value: value}} }
+}
+
+// busy is ten slots on two launchers, all in use: job 1 runs six, job 2 four. Attempts
+// 1 to 6 and 7 to 10 are theirs; the later, the newer.
+func busy(t *testing.T, settings string, seed uint64, one, two func(*scheduler.Job)) *site {
+	s := start(t, settings, seed)
+	s.launcher(1, 5)
+	s.launcher(2, 5)
+	s.events(s.submit(1, 20, one), s.submit(2, 20, two))
+	for i := range 10 {
+		s.now = s.now.Add(time.Second)
+		job := scheduler.JobID(1)
+		if i >= 6 {
+			job = 2
+		}
+		s.events(s.running(job, 1, scheduler.LauncherID(1+i%2))...)
+	}
+	s.settled()
+	return s
+}
+
+func plain(*scheduler.Job) {}
+
+// comes submits job 3 with work at once.
+func (s *site) comes(groups int, change ...func(*scheduler.Job)) scheduler.Decisions {
+	s.t.Helper()
+	return s.events(append([]scheduler.Event{s.submit(3, groups, change...)}, s.ready(3, groups)...)...)
+}
+
+func TestWhoLoses(t *testing.T) {
+	low, high := priority(scheduler.Low), priority(scheduler.High)
+	for _, c := range []struct {
+		name, settings string
+		one, two       func(*scheduler.Job)
+		newcomer       func(*scheduler.Job)
+		want           map[scheduler.JobID]int
+	}{
+		// The share is 3.3 of 10, the first share 3.
+		{"evenly", "", plain, plain, plain, map[scheduler.JobID]int{1: 2, 2: 1}},
+		{"the furthest over its share", "job-loses: furthest-over-share", plain, plain, plain, map[scheduler.JobID]int{1: 3}},
+		{"the lowest priority, down to its share", "job-loses: lowest-priority", high, low, plain, map[scheduler.JobID]int{1: 2, 2: 1}},
+		{"nobody of the same priority", "only-higher-priority: true", plain, plain, plain, map[scheduler.JobID]int{}},
+		{"only lower priority", "only-higher-priority: true", low, plain, plain, map[scheduler.JobID]int{1: 3}},
+		{"not a job that opted out", "", property("preemptible", "false"), plain, plain, map[scheduler.JobID]int{2: 1}},
+		{"nobody for a newcomer that opted out", "", plain, plain, property("preempt", "false"), map[scheduler.JobID]int{}},
+		{"nobody for a newcomer that did not ask", "preemption: asked", plain, plain, plain, map[scheduler.JobID]int{}},
+		{"for a newcomer that asked", "preemption: asked", plain, plain, property("preempt", "true"), map[scheduler.JobID]int{1: 2, 2: 1}},
+		{"nobody ever", "preemption: none", plain, plain, property("preempt", "true"), map[scheduler.JobID]int{}},
+	} {
+		s := busy(t, c.settings, 1, c.one, c.two)
+		d := s.comes(20, c.newcomer)
+		if got := s.lost(d); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: lost %v, want %v", c.name, got, c.want)
+		}
+		reason := scheduler.WaitBelowShare
+		if len(c.want) > 0 {
+			reason = scheduler.WaitPreempting
+		}
+		if x, err := s.policy.Explain(3); err != nil || x.Reason != reason {
+			t.Errorf("%s: Explain %+v, %v, want %s", c.name, x, err, reason)
+		}
+	}
+}
+
+func TestWhichAttemptLoses(t *testing.T) {
+	at := func(settings string, change ...func(*scheduler.Group)) []scheduler.AttemptID {
+		s := busy(t, settings, 1, plain, plain)
+		s.events(
+			scheduler.AttemptProgress{At: s.now, Attempt: 2, Progress: 0.1}, scheduler.AttemptProgress{At: s.now, Attempt: 1, Progress: 0.9},
+			scheduler.AttemptProgress{At: s.now, Attempt: 3, Progress: 0.9}, scheduler.AttemptProgress{At: s.now, Attempt: 5, Progress: 0.9},
+			scheduler.AttemptProgress{At: s.now, Attempt: 4, Progress: 0.2}, scheduler.AttemptProgress{At: s.now, Attempt: 6, Progress: 0.3},
+		)
+		return victims(s.events(append([]scheduler.Event{s.submit(3, 20)}, s.ready(3, 20, change...)...)...))
+	}
+	onSecond := func(g *scheduler.Group) { g.Places = []scheduler.Place{{Host: "h2", Bytes: 5}} }
+	for settings, want := range map[string][]scheduler.AttemptID{
+		"job-loses: furthest-over-share\nattempt-loses: newest":         {4, 5, 6},
+		"job-loses: furthest-over-share\nattempt-loses: least-progress": {2, 4, 6},
+		"attempt-loses: newest":            {5, 6, 10},
+		"attempt-loses: newest-in-cluster": {8, 9, 10},
+	} {
+		if got := at(settings); !slices.Equal(got, want) {
+			t.Errorf("%s: %v lose, want %v", settings, got, want)
+		}
+	}
+	for _, id := range at("attempt-loses: newcomer-data", onSecond) {
+		if id%2 != 0 {
+			t.Errorf("attempt %d loses, which is not where the newcomer's input is", id)
+		}
+	}
+}
+
+// TestRandomVictimsAreSeeded: another seed, other victims; the same seed, the
+// same.
+func TestRandomVictimsAreSeeded(t *testing.T) {
+	seen := map[string]bool{}
+	for seed := range uint64(20) {
+		one, two := victims(busy(t, "", seed, plain, plain).comes(20)), victims(busy(t, "", seed, plain, plain).comes(20))
+		if !slices.Equal(one, two) || len(one) != 3 {
+			t.Errorf("seed %d: %v and %v", seed, one, two)
+		}
+		seen[fmt.Sprint(one)] = true
+	}
+	if len(seen) < 5 {
+		t.Errorf("20 seeds chose only %v", seen)
+	}
+}
+
+func TestOnlyWhatFreeSlotsDoNotCover(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.events(s.ended(1, scheduler.Finished))
+	r := free(1, 1)
+	r.Events = append([]scheduler.Event{s.submit(3, 20)}, s.ready(3, 20)...)
+	d := s.round(r)
+	if got := s.launchedBy(d); !slices.Equal(got, []scheduler.JobID{3}) || len(victims(d)) != 2 {
+		t.Errorf("one slot was free: launched %v, %d victims, want job-3 and 2", got, len(victims(d)))
+	}
+	// A job that needs less than its share takes no more than it needs.
+	if d := busy(t, "", 1, plain, plain).comes(1); len(victims(d)) != 1 {
+		t.Errorf("%d victims for a job of one map", len(victims(d)))
+	}
+}
+
+// accepted is the outcomes of a round's preemptions.
+func (s *site) accepted(d scheduler.Decisions) []scheduler.Event {
+	var all []scheduler.Event
+	for i, p := range d.Preempt {
+		all = append(all, scheduler.Outcome{At: s.now, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: p})
+	}
+	return all
+}
+
+func TestNothingIsTakenTwice(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	taken := victims(d)
+	if d := s.events(s.accepted(d)...); len(d.Preempt) > 0 {
+		t.Errorf("asked again while victims leave: %v", d.Preempt)
+	}
+	// The victims are gone, and what they held is reserved.
+	var events []scheduler.Event
+	for _, id := range taken {
+		events = append(events, s.ended(id, scheduler.Preempted))
+	}
+	kept := scheduler.Offer{Launcher: 1, Reserved: []scheduler.Reservation{{Job: 3, Kind: scheduler.DefaultKind, Slots: len(taken)}}}
+	d = s.round(scheduler.Round{Events: events, Offers: []scheduler.Offer{kept}})
+	if got := s.launchedBy(d); len(got) != 3 || len(d.Preempt) > 0 {
+		t.Fatalf("launched %v and preempted %v on the slots reserved", got, d.Preempt)
+	}
+	events = nil
+	for _, l := range d.Launch {
+		events = append(events, s.started(l)...)
+	}
+	d = s.round(scheduler.Round{Events: events, Offers: []scheduler.Offer{{Launcher: 1}}})
+	if len(d.Preempt) > 0 || len(s.policy.memory.Newcomers) > 0 {
+		t.Errorf("it had its first share, and %v, %v", d.Preempt, s.policy.memory.Newcomers)
+	}
+	// An attempt of it is lost: it waits its turn like others.
+	s.events(s.ended(s.attempt, scheduler.Lost))
+	if d := s.events(s.ready(3, 1)...); len(d.Preempt) > 0 {
+		t.Errorf("preempted again for it: %v", d.Preempt)
+	}
+}
+
+// TestTakenAndLostAgain: what was taken for a newcomer and reached somebody else
+// is not taken once more.
+func TestTakenAndLostAgain(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	events := s.accepted(d)
+	for _, id := range victims(d) {
+		events = append(events, s.ended(id, scheduler.Preempted))
+	}
+	s.events(events...)
+	s.events(s.running(1, 3, 1)...)
+	s.now = s.now.Add(time.Minute)
+	if d := s.events(scheduler.TimePassed{At: s.now}); len(d.Preempt) > 0 {
+		t.Errorf("taken again: %v", d.Preempt)
+	}
+}
+
+func TestRefusedIsTriedAgainForATime(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	tries := 0
+	for ; len(d.Preempt) > 0; tries++ {
+		if tries > 2*refusedMax {
+			t.Fatal("it never gives up")
+		}
+		events := s.accepted(d)
+		for i := range events {
+			o := events[i].(scheduler.Outcome)
+			o.Accepted, o.Reason = false, scheduler.Protected
+			events[i] = o
+		}
+		d = s.events(events...)
+		if len(d.Preempt) > 0 {
+			t.Fatal("tried again at once")
+		}
+		if tries+1 < refusedMax && d.WakeAt != s.now.Add(retryAfter) {
+			t.Fatalf("wakes at %d, want %s from now", d.WakeAt, retryAfter)
+		}
+		s.now = s.now.Add(retryAfter)
+		d = s.events(scheduler.TimePassed{At: s.now})
+	}
+	if tries != refusedMax || d.WakeAt != 0 {
+		t.Errorf("%d tries, want %d; wakes at %d", tries, refusedMax, d.WakeAt)
+	}
+}
+
+func TestModes(t *testing.T) {
+	for settings, want := range map[string]scheduler.Preempt{
+		"":                         {Mode: scheduler.PreemptKill},
+		"mode: soft":               {Mode: scheduler.PreemptSoft, Grace: graceDefault},
+		"mode: soft\ngrace: 2h":    {Mode: scheduler.PreemptSoft, Grace: time.Minute}, // the manager's bound
+		"mode: suspend\ngrace: 1s": {Mode: scheduler.PreemptSuspend},
+	} {
+		d := busy(t, settings, 1, plain, plain).comes(20)
+		if len(d.Preempt) == 0 || d.Preempt[0].Mode != want.Mode || d.Preempt[0].Grace != want.Grace || d.Preempt[0].For != 3 {
+			t.Errorf("%q: %+v", settings, d.Preempt)
+		}
+	}
+	// Where launchers cannot suspend, victims are killed.
+	s := busy(t, "mode: suspend", 1, plain, plain)
+	o := s.accepted(s.comes(20))[0].(scheduler.Outcome)
+	o.Accepted, o.Reason = false, scheduler.Unsupported
+	s.events(o)
+	s.now = s.now.Add(retryAfter)
+	if d := s.events(scheduler.TimePassed{At: s.now}); len(d.Preempt) == 0 || d.Preempt[0].Mode != scheduler.PreemptKill {
+		t.Errorf("after a refusal: %+v", d.Preempt)
+	}
+}
+
+// TestGangTakesOneSet: victims of a bundle of several groups, or of several
+// slots, are named as one set with the placement, and no more than it needs.
+func TestGangTakesOneSet(t *testing.T) {
+	for name, groups := range map[string][]scheduler.Group{
+		"three groups":    {{Kind: scheduler.DefaultKind, Slots: 1}, {Kind: scheduler.DefaultKind, Slots: 1}, {Kind: scheduler.DefaultKind, Slots: 1}},
+		"a group of two":  {{Kind: scheduler.DefaultKind, Slots: 2}},
+		"one of two, one": {{Kind: scheduler.DefaultKind, Slots: 2}, {Kind: scheduler.DefaultKind, Slots: 1}},
+	} {
+		s := busy(t, "", 1, plain, plain)
+		s.bundle++
+		d := s.events(s.submit(3, 3), scheduler.BundleReady{At: s.now, Job: 3, Bundle: s.bundle, Groups: groups})
+		need := 0
+		for _, g := range groups {
+			need += g.Slots
+		}
+		if len(d.Preempt) != 1 || d.Preempt[0].Bundle != s.bundle || len(d.Preempt[0].Placement) != len(groups) || len(d.Preempt[0].Victims) != need {
+			t.Errorf("%s: %+v", name, d.Preempt)
+		}
+	}
+	// For what cannot fit, nothing is taken.
+	s := busy(t, "", 1, plain, plain)
+	s.bundle++
+	wide := []scheduler.Group{{Kind: scheduler.DefaultKind, Slots: 6}}
+	if d := s.events(s.submit(3, 1), scheduler.BundleReady{At: s.now, Job: 3, Bundle: s.bundle, Groups: wide}); len(d.Preempt) > 0 {
+		t.Errorf("six slots are on no launcher: %+v", d.Preempt)
+	}
+}
+
+// TestWholeBundlesLose: a victim of a bundle of two groups means both, and both
+// are counted.
+func TestWholeBundlesLose(t *testing.T) {
+	s := start(t, "", 1)
+	s.launcher(1, 8)
+	s.events(s.submit(1, 8))
+	for range 4 {
+		s.bundle++
+		s.owner[s.bundle] = 1
+		g := scheduler.Group{Kind: scheduler.DefaultKind, Slots: 1}
+		s.events(append([]scheduler.Event{scheduler.BundleReady{At: s.now, Job: 1, Bundle: s.bundle, Groups: []scheduler.Group{g, g}}},
+			s.started(scheduler.Launch{Bundle: s.bundle, Launchers: []scheduler.LauncherID{1, 1}})...)...)
+	}
+	s.settled()
+	d := s.events(append([]scheduler.Event{s.submit(2, 3)}, s.ready(2, 3)...)...)
+	got := victims(d)
+	if len(got) != 4 {
+		t.Fatalf("%v lose for three slots, want two whole bundles", got)
+	}
+	for i := 0; i < len(got); i += 2 {
+		if got[i+1] != got[i]+1 || got[i]%2 != 1 {
+			t.Errorf("%v lose, which are not whole bundles", got)
+		}
+	}
+}
+
+// betweenStages is five slots, job 1 running three of them, and job 2 between its stages.
+func betweenStages(t *testing.T, settings string) *site {
+	s := start(t, settings, 1)
+	s.launcher(1, 5)
+	s.events(append([]scheduler.Event{s.submit(1, 20), s.submit(2, 1)}, s.running(1, 3, 1)...)...)
+	s.events(s.running(2, 1, 1)...)
+	s.settled()
+	s.events(s.ended(s.attempt, scheduler.Finished))
+	return s
+}
+
+func TestSlotsAreHeldBetweenStages(t *testing.T) {
+	for _, c := range []struct {
+		settings   string
+		now, after int // launches of job 1 at once, and once hold-max has passed
+		wakes      time.Duration
+	}{
+		{"", 1, 2, holdMaxDefault}, // one is held: job 2 has one reduce left
+		{"hold: all", 0, 2, holdMaxDefault},
+		{"hold: all\nhold-max: 30s", 0, 2, 30 * time.Second},
+		{"hold: all\nhold-max: 0s", 0, 0, 0},
+		{"hold: none", 2, 2, 0},
+	} {
+		s := betweenStages(t, c.settings)
+		r := free(1, 2)
+		r.Events = s.ready(1, 9)
+		d := s.round(r)
+		wakes := scheduler.Time(0)
+		if c.wakes > 0 {
+			wakes = s.now.Add(c.wakes)
+		}
+		if len(d.Launch) != c.now || d.WakeAt != wakes {
+			t.Errorf("%q: %d launches, wakes at %d, want %d and %d", c.settings, len(d.Launch), d.WakeAt, c.now, wakes)
+		}
+		if x, _ := s.policy.Explain(1); c.now < 2 && (x.Reason != scheduler.WaitTurn || !strings.Contains(x.Detail, "held for job-2")) {
+			t.Errorf("%q: Explain %+v", c.settings, x)
+		}
+		s.now = s.now.Add(max(c.wakes, time.Hour))
+		if d := s.events(scheduler.TimePassed{At: s.now}); len(d.Launch) != c.after {
+			t.Errorf("%q: %d launches later, want %d", c.settings, len(d.Launch), c.after)
+		}
+	}
+	// The stage is ready: its job has the fewest slots and is served first.
+	s := betweenStages(t, "hold: all")
+	r := free(1, 2)
+	r.Events = append(s.ready(1, 9), s.ready(2, 1)...)
+	if got := s.launchedBy(s.round(r)); !slices.Equal(got, []scheduler.JobID{2, 1}) {
+		t.Errorf("launched %v", got)
+	}
+}
+
+func TestIdleOrWorkConserving(t *testing.T) {
+	for settings, want := range map[string]int{"": 2, "work-conserving: false": 1} {
+		s := start(t, settings+"\nhold: none", 1)
+		s.launcher(1, 6)
+		s.events(append([]scheduler.Event{s.submit(1, 9), s.submit(2, 1)}, s.running(1, 2, 1)...)...)
+		s.settled()
+		r := free(1, 2)
+		r.Events = s.ready(1, 7) // job 2, with a share of 3, has nothing ready
+		if d := s.round(r); len(d.Launch) != want {
+			t.Errorf("%q: %d launches, want %d: the share is 3 and two run", settings, len(d.Launch), want)
+		}
+		if x, _ := s.policy.Explain(1); want == 1 && x.Reason != scheduler.WaitAtLimit {
+			t.Errorf("Explain %+v", x)
+		}
+	}
+}
+
+func TestNothingRemainsOfAJob(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	s.events(s.accepted(d)...)
+	var events []scheduler.Event
+	for id := scheduler.AttemptID(1); id <= 10; id++ {
+		events = append(events, s.ended(id, scheduler.Killed))
+	}
+	for id := scheduler.JobID(1); id <= 3; id++ {
+		events = append(events, scheduler.JobFinished{At: s.now, Job: id, Outcome: scheduler.JobKilled})
+	}
+	s.events(events...)
+	m := s.policy.memory
+	if len(m.Newcomers)+len(m.Between)+len(m.Leaving)+len(s.policy.reasons) > 0 {
+		t.Errorf("remains: %+v, %v", m, s.policy.reasons)
+	}
+	if _, err := s.policy.Explain(3); !errors.Is(err, scheduler.ErrUnknownJob) {
+		t.Errorf("Explain: %v", err)
+	}
+}
+
+func TestSettingsAreStrict(t *testing.T) {
+	p := New()
+	for text, want := range map[string]string{
+		"hold: sometimes":              "share, all, none",
+		"preemption: true":             "all, asked, none",
+		"job-loses: the rich":          "evenly, furthest-over-share",
+		"attempt-loses: oldest":        "newcomer-data",
+		"mode: murder":                 "kill, soft, suspend",
+		"hold-max: -1s":                "must not be negative",
+		"grace: -1s":                   "must not be negative",
+		"grace: .nan":                  "cannot unmarshal",
+		"work-conserving: maybe":       "cannot unmarshal",
+		"hold: all\nhold: none":        "already defined",
+		"mode: soft\nno-such-thing: 1": "unknown setting",
+	} {
+		var problems scheduler.Problems
+		err := p.Check(scheduler.Config{File: "site.yaml", Line: 3, Text: []byte(text)})
+		if !errors.As(err, &problems) || problems[0].Line < 3 || problems[0].File != "site.yaml" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	s := start(t, "hold: all", 1)
+	version := uint64(0)
+	change := func(text string) scheduler.SettingsVerdict {
+		version++
+		d := s.events(scheduler.SettingChanged{At: s.now, Version: version, Config: scheduler.Config{Text: []byte(text)}})
+		if len(d.Settings) != 1 || d.Settings[0].Version != version {
+			t.Fatalf("verdicts %+v", d.Settings)
+		}
+		return d.Settings[0]
+	}
+	if v := change("hold: x"); len(v.Problems) != 1 || s.policy.options.Hold != holdAll {
+		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	}
+	if v := change("attempt-loses: least-progress"); len(v.Problems) != 1 || s.policy.options.AttemptLoses != atRandom {
+		t.Errorf("progress is not reported, and %+v", v)
+	}
+	if v := change("hold: none"); len(v.Problems) != 0 || s.policy.options.Hold != holdNone {
+		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	}
+}
+
+func TestUnclearPropertyIsNamed(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	if d := s.comes(20, property("preempt", "maybe")); len(d.Preempt) == 0 {
+		t.Error("maybe counts as false")
+	}
+	if x, err := s.policy.Explain(3); err != nil || !strings.Contains(x.Detail, "property preempt is neither true nor false") {
+		t.Errorf("Explain %+v, %v", x, err)
+	}
+}
+
+func TestStatusShowsShares(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.comes(20)
+	st, err := s.policy.Status()
+	want := scheduler.PoolStatus{Name: "preemptive-fair", Kind: scheduler.DefaultKind, Weight: 1, FairShare: 10, Jobs: 3, Running: 10, Demand: 63}
+	if err != nil || len(st.Pools) != 1 || st.Pools[0] != want {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if got := s.fact(3, "first share default"); got != "3" {
+		t.Errorf("first share %q", got)
+	}
+}
+
+// TestRestartKeepsWhatIsDue starts a second policy from the checkpoint of the
+// first.
+func TestRestartKeepsWhatIsDue(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.comes(20)
+	var p Policy
+	events := []scheduler.Event{s.submit(1, 20), s.submit(3, 20)}
+	snapshot := scheduler.Snapshot{Now: s.now, Events: events, Checkpoint: s.saved, Since: len(events)}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := p.memory.newcomer(3).due(scheduler.DefaultKind); d == nil || d.First != 3 || p.memory.newcomer(1) != nil {
+		t.Errorf("due %+v, newcomers %+v", d, p.memory.Newcomers)
+	}
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err == nil {
+		t.Error("a broken checkpoint is taken")
+	}
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.memory.newcomer(3) == nil {
+		t.Errorf("a checkpoint of another version: %v, %+v", err, p.memory)
+	}
+}
+
+func TestClockGoesBack(t *testing.T) {
+	s := start(t, "", 1)
+	s.events()
+	if _, err := s.policy.AssignTasks(scheduler.Round{Number: 2, Now: s.now - 1}); err == nil {
+		t.Error("a round before the last one is taken")
+	}
+}
