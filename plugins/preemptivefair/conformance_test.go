@@ -23,7 +23,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"none":     "preemption: none\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
+			schedtest.Run(t, New, schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
 		})
 	}
 }

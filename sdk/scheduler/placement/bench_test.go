@@ -122,6 +122,52 @@ func BenchmarkChanged(b *testing.B) {
 	}
 }
 
+// BenchmarkBacklog solves after what was placed has gone and other launchers got
+// a slot free, with far more groups than slots: the usual round of a busy
+// cluster. As many new groups come.
+func BenchmarkBacklog(b *testing.B) {
+	const launchers, groups = 12500, 10000
+	for _, slots := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("launchers=12500/groups=10000/slots=%d", slots), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // seeded on purpose
+			w := cluster(launchers, 0, groups, false)
+			n := w.network(b)
+			r := n.Solve(0)
+			next := scheduler.BundleID(groups)
+			for b.Loop() {
+				b.StopTimer()
+				for _, p := range r.Placed {
+					if err := n.Launched(p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				came := make([]scheduler.Group, len(r.Placed))
+				for i := range came {
+					came[i] = replicated(rng, launchers, false)
+				}
+				ended := rng.Perm(launchers)[:slots]
+				b.StartTimer()
+				for i := range came {
+					next++
+					if err := n.SetBundle(Bundle{ID: next, Groups: came[i : i+1]}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for _, i := range ended {
+					l := w.launchers[i]
+					l.Free = kind(1)
+					if err := n.SetLauncher(l); err != nil {
+						b.Fatal(err)
+					}
+				}
+				r = n.Solve(0)
+			}
+			b.ReportMetric(float64(r.Groups), "groups")
+			b.ReportMetric(float64(local(n, r)), "local")
+		})
+	}
+}
+
 // BenchmarkChoose chooses a few of many.
 func BenchmarkChoose(b *testing.B) {
 	for _, limit := range []int{1, 100, 1000} {
