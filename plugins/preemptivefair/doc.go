@@ -12,7 +12,8 @@
 //
 // As soon as a bundle of the job is ready, running attempts of other jobs are
 // preempted for it: only as many slots as its first share lacks after what is free,
-// reserved for it or on its way, in all no more than its first share, and only
+// reserved for it or on its way, in all no more than its first share (a first
+// bundle that needs more is the exception), and only
 // where the work that is to run would then fit. A job that loses slots stays at
 // its own share, half a slot less for rounding.
 //
@@ -32,6 +33,10 @@
 //  3. The job with the fewest slots gets it, if it has less than its share.
 //  4. Else the job with the fewest slots, or nobody when work-conserving is false.
 //
+// Free slots come one by one, so that a bundle that needs several at once would
+// always be passed by smaller work. Once it was passed over for collect-after, and its
+// job is below its share, free slots are collected for it.
+//
 // Slots that a preemption reserved for a job are the job's whatever is held.
 //
 // # A job ends
@@ -49,6 +54,7 @@
 //	hold: share                   # share, all, none
 //	hold-max: 5s                  # 0s: no bound
 //	work-conserving: true
+//	collect-after: 30s            # 0s: never
 //
 // A job opts out with properties of its own: preempt=false takes nothing from others,
 // preemptible=false gives nothing to them. Another value counts as not given, and

@@ -42,8 +42,8 @@ func (d *dealing) why(c *claim, kind scheduler.SlotKind) waiting {
 		return waiting{}
 	case d.taking[c.job.ID()]:
 		return waiting{scheduler.WaitPreempting, "slots are being taken back for it: " + has}
-	case c.kept:
-		return waiting{scheduler.WaitTurn, fmt.Sprintf("%d free %s slots are held for %s, which is between its stages; %s", free, kind, d.keepFor, has)}
+	case c.kept != "":
+		return waiting{scheduler.WaitTurn, fmt.Sprintf("%d free %s slots are %s; %s", free, kind, c.kept, has)}
 	case c.unfit != nil && free > 0:
 		return d.unfit(c.unfit, kind)
 	case float64(c.held) < share:
@@ -131,5 +131,6 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	fact("hold", o.Hold)
 	fact("hold-max", o.HoldMax)
 	fact("work-conserving", o.WorkConserving)
+	fact("collect-after", o.CollectAfter)
 	return s, nil
 }

@@ -2,6 +2,7 @@ package preemptivefair
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -23,7 +24,7 @@ type claim struct {
 	done bool // has nothing more that could start
 	// Why it has nothing more.
 	unfit *view.Bundle
-	kept  bool // what it could have is held for another job
+	kept  string // for whom what it could have is held
 }
 
 // dealing is the work of one round.
@@ -35,10 +36,11 @@ type dealing struct {
 	// graceMax is the manager's bound of a soft kill.
 	graceMax time.Duration
 
-	claims   map[scheduler.SlotKind][]*claim // in order of submission
-	keep     map[scheduler.SlotKind]int      // free slots that are held
-	keepFor  scheduler.JobID                 // the first job they are held for
-	keepTill scheduler.Time                  // when the first hold ends; 0: at no set time
+	claims   map[scheduler.SlotKind][]*claim     // in order of submission
+	keep     map[scheduler.SlotKind]int          // free slots that are held
+	keepFor  scheduler.JobID                     // the first job they are held for
+	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
+	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
 	launches []scheduler.Launch
 	preempts []scheduler.Preempt
 	taking   map[scheduler.JobID]bool // slots are being taken back for it
@@ -46,7 +48,7 @@ type dealing struct {
 
 // deal decides one round.
 func (d *dealing) deal() {
-	d.claims, d.keep, d.taking = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}
+	d.claims, d.keep, d.taking, d.collect = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
 	jobs := slices.SortedFunc(slices.Values(d.view.Jobs()), func(a, b *view.Job) int {
 		return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
 	})
@@ -64,6 +66,9 @@ func (d *dealing) deal() {
 		}
 	}
 	d.hold()
+	for _, kind := range d.kinds {
+		d.overdue(kind)
+	}
 	for _, kind := range d.kinds {
 		d.give(kind)
 	}
@@ -113,10 +118,14 @@ func (d *dealing) give(kind scheduler.SlotKind) {
 			c.done = true
 			continue
 		}
-		d.launches = append(d.launches, d.view.Launch(b, where))
-		for i := range b.Groups {
-			d.count(b.Job, &b.Groups[i])
-		}
+		d.launch(b, where)
+	}
+}
+
+func (d *dealing) launch(b *view.Bundle, where []scheduler.LauncherID) {
+	d.launches = append(d.launches, d.view.Launch(b, where))
+	for i := range b.Groups {
+		d.count(b.Job, &b.Groups[i])
 	}
 }
 
@@ -196,11 +205,19 @@ func (d *dealing) take(c *claim, b *view.Bundle, fit func() ([]scheduler.Launche
 	}
 	for i := range b.Groups {
 		kind := b.Groups[i].Kind
-		if left := d.view.FreeSlots(kind); left < free[i] && left < d.keep[kind] {
-			d.view.Undo(mark)
-			c.kept = true
-			return nil, false
+		left := d.view.FreeSlots(kind)
+		switch large := d.collect[kind]; {
+		case left == free[i]:
+			continue // on what is reserved
+		case large != nil:
+			c.kept = fmt.Sprintf("collected for bundle %d of %s", large.ID, large.Job.ID())
+		case left < d.keep[kind]:
+			c.kept = fmt.Sprintf("held for %s, which is between its stages", d.keepFor)
+		default:
+			continue
 		}
+		d.view.Undo(mark)
+		return nil, false
 	}
 	return where, true
 }

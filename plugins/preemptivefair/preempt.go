@@ -102,11 +102,19 @@ func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bo
 // covered.
 func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
+	some := false
 	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
 		if lack <= 0 {
 			return
 		}
-		if b.Twice {
+		need := 0
+		for i := range b.Groups {
+			if b.Groups[i].Kind == kind {
+				need += b.Groups[i].Slots
+			}
+		}
+		// The first bundle may need more than the share, or would never start.
+		if b.Twice || need > lack && (some || c.due.Given+c.due.Taken > 0 || c.left < c.due.First) {
 			continue
 		}
 		victims, where := d.victims(c, b, kind, losers)
@@ -127,11 +135,8 @@ func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []
 		}
 		d.preempts = append(d.preempts, p)
 		d.taking[c.job.ID()] = true
-		for i := range b.Groups {
-			if b.Groups[i].Kind == kind {
-				lack -= b.Groups[i].Slots
-			}
-		}
+		lack -= need
+		some = true
 	}
 }
 

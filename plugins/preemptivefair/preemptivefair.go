@@ -124,7 +124,7 @@ func (d *dealing) wakeAt() scheduler.Time {
 	}
 	for _, claims := range d.claims {
 		for _, c := range claims {
-			if c.kept {
+			if c.kept != "" {
 				earlier(d.keepTill)
 			}
 		}

@@ -16,6 +16,9 @@ const (
 	// holdMaxDefault is long against the time between the last end of a stage and
 	// the next stage's readiness, and short against a task.
 	holdMaxDefault = 5 * time.Second
+	// collectAfterDefault is long against the usual task, so that slots seldom stand
+	// empty for work that would have fitted anyway.
+	collectAfterDefault = 30 * time.Second
 )
 
 // The choices of the settings.
@@ -54,12 +57,13 @@ type options struct {
 	Hold               string        `yaml:"hold"`
 	HoldMax            time.Duration `yaml:"hold-max"`
 	WorkConserving     bool          `yaml:"work-conserving"`
+	CollectAfter       time.Duration `yaml:"collect-after"`
 }
 
 func parse(c scheduler.Config) (options, error) {
 	o := options{
 		Preemption: everyJob, JobLoses: evenly, AttemptLoses: atRandom, Mode: "kill", Grace: graceDefault,
-		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true,
+		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: collectAfterDefault,
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
@@ -80,6 +84,9 @@ func parse(c scheduler.Config) (options, error) {
 	}
 	if o.HoldMax < 0 {
 		wrong = append(wrong, settings.At(c, "hold-max", "must not be negative; 0s sets no bound, hold: none holds nothing"))
+	}
+	if o.CollectAfter < 0 {
+		wrong = append(wrong, settings.At(c, "collect-after", "must not be negative; 0s lets smaller work pass for ever"))
 	}
 	if len(wrong) > 0 {
 		return options{}, wrong

@@ -85,8 +85,8 @@ func (w *world) reserved(id scheduler.JobID, kind scheduler.SlotKind) int {
 	sum := 0
 	for _, l := range w.view.Launchers() {
 		own, _ := w.view.Room(l, id, kind)
-		any, _ := w.view.Room(l, 0, kind)
-		sum += own - any
+		others, _ := w.view.Room(l, 0, kind)
+		sum += own - others
 	}
 	return sum
 }

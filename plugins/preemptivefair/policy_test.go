@@ -1,0 +1,128 @@
+package preemptivefair
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func TestNothingRemainsOfAJob(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	s.events(s.accepted(d)...)
+	var events []scheduler.Event
+	for id := scheduler.AttemptID(1); id <= 10; id++ {
+		events = append(events, s.ended(id, scheduler.Killed))
+	}
+	for id := scheduler.JobID(1); id <= 3; id++ {
+		events = append(events, scheduler.JobFinished{At: s.now, Job: id, Outcome: scheduler.JobKilled})
+	}
+	s.events(events...)
+	m := s.policy.memory
+	if len(m.Newcomers)+len(m.Between)+len(m.Leaving)+len(s.policy.reasons) > 0 {
+		t.Errorf("remains: %+v, %v", m, s.policy.reasons)
+	}
+	if _, err := s.policy.Explain(3); !errors.Is(err, scheduler.ErrUnknownJob) {
+		t.Errorf("Explain: %v", err)
+	}
+}
+
+func TestSettingsAreStrict(t *testing.T) {
+	p := New()
+	for text, want := range map[string]string{
+		"hold: sometimes":              "share, all, none",
+		"preemption: true":             "all, asked, none",
+		"job-loses: the rich":          "evenly, furthest-over-share",
+		"attempt-loses: oldest":        "newcomer-data",
+		"mode: murder":                 "kill, soft, suspend",
+		"hold-max: -1s":                "must not be negative",
+		"grace: -1s":                   "must not be negative",
+		"collect-after: -1s":           "must not be negative",
+		"grace: .nan":                  "cannot unmarshal",
+		"work-conserving: maybe":       "cannot unmarshal",
+		"hold: all\nhold: none":        "already defined",
+		"mode: soft\nno-such-thing: 1": "unknown setting",
+	} {
+		var problems scheduler.Problems
+		err := p.Check(scheduler.Config{File: "site.yaml", Line: 3, Text: []byte(text)})
+		if !errors.As(err, &problems) || problems[0].Line < 3 || problems[0].File != "site.yaml" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	s := start(t, "hold: all", 1)
+	version := uint64(0)
+	change := func(text string) scheduler.SettingsVerdict {
+		version++
+		d := s.events(scheduler.SettingChanged{At: s.now, Version: version, Config: scheduler.Config{Text: []byte(text)}})
+		if len(d.Settings) != 1 || d.Settings[0].Version != version {
+			t.Fatalf("verdicts %+v", d.Settings)
+		}
+		return d.Settings[0]
+	}
+	if v := change("hold: x"); len(v.Problems) != 1 || s.policy.options.Hold != holdAll {
+		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	}
+	if v := change("attempt-loses: least-progress"); len(v.Problems) != 1 || s.policy.options.AttemptLoses != atRandom {
+		t.Errorf("progress is not reported, and %+v", v)
+	}
+	if v := change("hold: none"); len(v.Problems) != 0 || s.policy.options.Hold != holdNone {
+		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	}
+}
+
+func TestUnclearPropertyIsNamed(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	if d := s.comes(20, property("preempt", "maybe")); len(d.Preempt) == 0 {
+		t.Error("maybe counts as false")
+	}
+	if x, err := s.policy.Explain(3); err != nil || !strings.Contains(x.Detail, "property preempt is neither true nor false") {
+		t.Errorf("Explain %+v, %v", x, err)
+	}
+}
+
+func TestStatusShowsShares(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.comes(20)
+	st, err := s.policy.Status()
+	want := scheduler.PoolStatus{Name: "preemptive-fair", Kind: scheduler.DefaultKind, Weight: 1, FairShare: 10, Jobs: 3, Running: 10, Demand: 63}
+	if err != nil || len(st.Pools) != 1 || st.Pools[0] != want {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if got := s.fact(3, "first share default"); got != "3" {
+		t.Errorf("first share %q", got)
+	}
+}
+
+// TestRestartKeepsWhatIsDue starts a second policy from the checkpoint of the
+// first.
+func TestRestartKeepsWhatIsDue(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.comes(20)
+	var p Policy
+	events := []scheduler.Event{s.submit(1, 20), s.submit(3, 20)}
+	snapshot := scheduler.Snapshot{Now: s.now, Events: events, Checkpoint: s.saved, Since: len(events)}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := p.memory.newcomer(3).due(scheduler.DefaultKind); d == nil || d.First != 3 || p.memory.newcomer(1) != nil {
+		t.Errorf("due %+v, newcomers %+v", d, p.memory.Newcomers)
+	}
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err == nil {
+		t.Error("a broken checkpoint is taken")
+	}
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.memory.newcomer(3) == nil {
+		t.Errorf("a checkpoint of another version: %v, %+v", err, p.memory)
+	}
+}
+
+func TestClockGoesBack(t *testing.T) {
+	s := start(t, "", 1)
+	s.events()
+	if _, err := s.policy.AssignTasks(scheduler.Round{Number: 2, Now: s.now - 1}); err == nil {
+		t.Error("a round before the last one is taken")
+	}
+}
