@@ -160,6 +160,21 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	}
 }
 
+// What was begun again and given up can still be aborted.
+func TestAbortTwice(t *testing.T) {
+	s := store(t, hdfstest.Shared(t), Options{})
+	f, err := s.Create(context.Background(), mkdir(t, s, "hdfs:///twice")+"/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.(*writer).abandon(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(f.Abort(), f.Abort()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Calls wait for a NameNode that restarts, and so do readers and writers under way.
 func nameNodeRestarts(t *testing.T, c *hdfstest.Cluster) {
 	s, ctx := store(t, c, Options{}), context.Background()

@@ -65,8 +65,11 @@ func (c *cluster) retry(ctx context.Context, what string, p place, try func(cont
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s %s: %w", what, p.url, context.Cause(ctx))
 		}
-		if last == nil || limited.Err() == nil {
+		switch {
+		case limited.Err() == nil:
 			last = err
+		case last == nil:
+			last = errNoAnswer // what err says is only that we broke it off
 		}
 		if !passing(err) {
 			return c.explain(what, p, err)
@@ -76,6 +79,8 @@ func (c *cluster) retry(ctx context.Context, what string, p place, try func(cont
 		}
 	}
 }
+
+var errNoAnswer = errors.New("no answer")
 
 // pause waits before the next try; false when there is no time for one.
 func pause(ctx context.Context, tries int) bool {

@@ -29,5 +29,7 @@
 // Limits: rename looks before it leaps, because the client's own always replaces:
 // of two programs that rename to one name in the same instant the later wins.
 // There are no delegation tokens, no encrypted RPC other than SASL's, no
-// short-circuit reads.
+// short-circuit reads. Where DataNodes encrypt what they send it can't be verified
+// on its way and is read in small parts, which is slower, and only with the cipher
+// suite AES/CTR/NoPadding.
 package hdfs

@@ -111,7 +111,7 @@ func TestBadInput(t *testing.T) {
 	says(t, "unknown host", unknown, nil, "no-such-host.invalid", "fs.defaultFS")
 	says(t, "refused", refused, storage.ErrUnavailable, "127.0.0.1:1", "refused", "check")
 	says(t, "wrong port", wrongPort, nil, "no NameNode", "check the port")
-	says(t, "mute", mute, storage.ErrUnavailable, "did not serve")
+	says(t, "mute", mute, storage.ErrUnavailable, "no answer")
 	says(t, "in a file", inFile, nil, root+"/a/b")
 	says(t, "create", noCreate, fs.ErrPermission, "bob", "hdfs dfs -chmod")
 	says(t, "mkdir", bob.Mkdir(ctx, root+"/b"), fs.ErrPermission, "bob")

@@ -259,6 +259,9 @@ func (r *reader) unreadable(err error) error {
 	if len(r.failures) == 0 {
 		where += "; " + err.Error()
 	}
+	if r.opaque {
+		where += "; DataNodes protect what they send (dfs.encrypt.data.transfer, dfs.data.transfer.protection), which is read here only with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"
+	}
 	for _, rep := range r.located() {
 		where += fmt.Sprintf("; %s is %s", rep.address, rep.host)
 	}

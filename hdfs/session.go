@@ -19,6 +19,7 @@ type session struct {
 	client  *lib.Client
 	address string // of the NameNode dialled last
 	conns   conns
+	once    sync.Once // the library's Close must not be called twice
 
 	mu       sync.Mutex
 	ctx      context.Context // of the call under way: the library dials without one
@@ -100,10 +101,12 @@ func (s *session) dialName(c *cluster, network, address string) (net.Conn, error
 	return s.conns.add(&nameConn{timedConn: timedConn{Conn: conn, each: c.set.Call}})
 }
 
-// close ends a session, if need be in mid-call.
+// close ends a session, if need be in mid-call. It may be called again.
 func (s *session) close() {
-	s.conns.closeAll()
-	_ = s.client.Close() // its connection is closed already
+	s.once.Do(func() {
+		s.conns.closeAll()
+		_ = s.client.Close() // its connection is closed already
+	})
 }
 
 // timedConn bounds each step of a connection. Deadlines of the library, which does
