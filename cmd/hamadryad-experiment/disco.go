@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
@@ -10,17 +11,18 @@ import (
 )
 
 // The published run: the research job takes about 225 s, and the production job
-// comes 20 s after it. Ours runs at a twentieth of that.
+// comes 20 s after it. Ours runs at a tenth of that; what it takes to start processes
+// is not scaled down.
 const (
-	discoScale  = 20
-	discoMaps   = 25
-	discoShuffl = 5               // shuffle and reduce tasks, one for each launcher
-	discoMap    = 4 * time.Second // a research map: 80 s
-	discoLater  = time.Second     // the production job comes: 20 s
-	discoFaster = 5.0             // times, at least; published 8.4
-	discoSlower = 1.10            // times, at most; published 1.04
-	discoSlots  = 2
-	discoNodes  = 5
+	discoScale   = 10
+	discoMaps    = 25
+	discoReduces = 5               // shuffle and reduce tasks, one for each launcher
+	discoMap     = 8 * time.Second // a research map: 80 s
+	discoLater   = 2 * time.Second // the production job comes: 20 s
+	discoFaster  = 5.0             // times, at least; published 8.4
+	discoSlower  = 1.10            // times, at most; published 1.04
+	discoSlots   = 2
+	discoNodes   = 5
 )
 
 // discoRun is what one policy made of the two jobs.
@@ -48,12 +50,26 @@ func disco(ctx context.Context, l *lab) error {
 	}
 	c := claims{lab: l}
 	faster := took(plain.production).Seconds() / took(preemptive.production).Seconds()
-	c.that(faster >= discoFaster, "the production job is %.1f times faster (%.2f s, without preemption %.2f s); at least %g, published 8.4",
-		faster, took(preemptive.production).Seconds(), took(plain.production).Seconds(), discoFaster)
-	slower := took(preemptive.research).Seconds() / took(plain.research).Seconds()
-	c.that(slower <= discoSlower, "the research job takes %.1f %% more time (%.2f s, without preemption %.2f s); at most 10 %%, published 4 %%",
-		100*(slower-1), took(preemptive.research).Seconds(), took(plain.research).Seconds())
+	c.that(faster >= l.faster, "the production job is %.1f times faster (%.2f s, without preemption %.2f s); at least %g, published 8.4",
+		faster, took(preemptive.production).Seconds(), took(plain.production).Seconds(), l.faster)
+	with, without := full(preemptive.research), full(plain.research)
+	slower := with.Seconds() / without.Seconds()
+	c.that(slower <= discoSlower, "the research job takes %.1f %% more time from when it has all slots (%.2f s, without preemption %.2f s); at most %.0f %%, published 4 %%",
+		100*(slower-1), with.Seconds(), without.Seconds(), 100*(discoSlower-1))
 	return c.err()
+}
+
+// full is how long a job took from when it had all slots: how long the first
+// processes take to start is not what is compared.
+func full(j *wire.JobStatus) time.Duration {
+	var starts []int64
+	for _, a := range j.Attempts {
+		if a.Started != 0 {
+			starts = append(starts, a.Started)
+		}
+	}
+	slices.Sort(starts)
+	return time.Duration(j.Summary.Ended - starts[min(len(starts), discoNodes*discoSlots)-1])
 }
 
 // discoRun runs the two jobs under a policy.
@@ -64,7 +80,7 @@ func (l *lab) discoRun(ctx context.Context, policy, settings string) (discoRun, 
 		return run, err
 	}
 	defer c.stop()
-	research, err := c.submit(wordCount{pool: "research", maps: discoMaps, reduces: discoShuffl, perMap: l.scaled(discoMap)})
+	research, err := c.submit(wordCount{pool: "research", maps: discoMaps, reduces: discoReduces, perMap: l.scaled(discoMap)})
 	if err != nil {
 		return run, err
 	}
@@ -74,7 +90,7 @@ func (l *lab) discoRun(ctx context.Context, policy, settings string) (discoRun, 
 	if err := sleep(ctx, l.scaled(discoLater)); err != nil {
 		return run, err
 	}
-	production, err := c.submit(wordCount{pool: "production", maps: discoMaps, reduces: discoShuffl})
+	production, err := c.submit(wordCount{pool: "production", maps: discoMaps, reduces: discoReduces})
 	if err != nil {
 		return run, err
 	}
@@ -89,7 +105,7 @@ func (l *lab) showDisco(name, title string, r discoRun) error {
 	line := timeline.New([]string{"research", "production"}, spans(r.research, r.production))
 	fmt.Fprintf(l.log, "%s: production %.2f s, research %.2f s, %d attempts preempted\n", title, took(r.production).Seconds(), took(r.research).Seconds(), preempted(r.research)+preempted(r.production))
 	mark := timeline.Mark{At: since(r.research, r.production.Summary.Submitted), Text: "production job comes"}
-	if err := l.show(line, name, title, discoNodes*discoSlots, l.scaled(discoMap/4), mark); err != nil {
+	if err := l.show(line, name, title, discoNodes*discoSlots, l.scaled(discoMap/40), mark); err != nil {
 		return err
 	}
 	fmt.Fprintln(l.log)

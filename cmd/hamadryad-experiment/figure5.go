@@ -35,7 +35,7 @@ func figure5(ctx context.Context, l *lab) error {
 	}
 	line := timeline.New(figure5Pools, spans(jobs...))
 	entered := since(jobs[0], jobs[2].Summary.Submitted)
-	if err := l.show(line, "figure5", "Hammr, figure 5: slots of pools A, B and C (weights 1, 2, 3)", 6, l.scaled(figure5Map/4), timeline.Mark{At: entered, Text: "C enters"}); err != nil {
+	if err := l.show(line, "figure5", "Hammr, figure 5: slots of pools A, B and C (weights 1, 2, 3)", 6, l.scaled(figure5Map/20), timeline.Mark{At: entered, Text: "C enters"}); err != nil {
 		return err
 	}
 	return l.figure5Claims(line, entered, jobs)

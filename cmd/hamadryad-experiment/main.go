@@ -45,6 +45,8 @@ type lab struct {
 	// pace stretches durations: 1 is the scale that each experiment states.
 	pace float64
 	runs int // of table 1, of which the mean is taken
+	// faster is how many times faster Disco's production job must be.
+	faster float64
 	// workloads is how many random ones the starvation experiment plays.
 	workloads uint64
 }
@@ -57,7 +59,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200}, flag.Args()); err != nil {
+	if err := run(ctx, lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-experiment:", err)
 		stop()
 		os.Exit(1)

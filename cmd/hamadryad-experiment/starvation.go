@@ -7,6 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/workload"
 	"github.com/hamadryad/hamadryad/plugins/fair"
+	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -24,6 +25,7 @@ var starvationPolicies = []struct {
 	make     func() scheduler.TaskScheduler
 	settings string
 }{
+	{"preemptive-fair", preemptivefair.New, ""},
 	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\n"},
 }
 

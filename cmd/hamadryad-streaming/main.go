@@ -5,14 +5,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"slices"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
+	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
+	"github.com/hamadryad/hamadryad/hdfs/site"
 	"github.com/hamadryad/hamadryad/mapreduce/streaming"
 )
 
@@ -31,6 +35,7 @@ func prepare() {
 	if i := slices.Index(args, "--"); i >= 0 && (i == 0 || strings.HasPrefix(args[0], "--")) {
 		flags, args = args[:i], args[i+1:]
 	}
+	args = append(hadoopDefaults(), args...)
 	j, err := streaming.Parse(args)
 	if errors.Is(err, streaming.ErrHelp) {
 		fmt.Print(streaming.Help())
@@ -47,4 +52,32 @@ func prepare() {
 		fmt.Fprint(os.Stderr, j)
 	}
 	os.Args = slices.Concat(os.Args[:1], j.EngineFlags(), flags, []string{"--"}, args)
+}
+
+// hadoopDefaults are the settings that Hadoop's streaming would find in its
+// configuration: where paths without a scheme lie, and for whom. They come first, so
+// that the command line wins.
+func hadoopDefaults() []string {
+	folder := site.Folder(os.Getenv)
+	if folder == "" {
+		return nil
+	}
+	conf, err := site.Load(folder)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hamadryad-streaming: Hadoop's configuration is left out:", err)
+		return nil
+	}
+	root := cmp.Or(conf.Get("fs.defaultFS"), conf.Get("fs.default.name"))
+	if !strings.HasPrefix(root, "hdfs://") {
+		return nil
+	}
+	settings := []string{"-D", "fs.defaultFS=" + root}
+	name := os.Getenv("HADOOP_USER_NAME")
+	if u, err := user.Current(); name == "" && err == nil {
+		name = u.Username
+	}
+	if name != "" {
+		settings = append(settings, "-D", "mapreduce.job.user.name="+name)
+	}
+	return settings
 }

@@ -13,6 +13,8 @@ const (
 	namePartitioner  = "mapreduce.job.partitioner.class"
 	nameComparator   = "mapreduce.job.output.key.comparator.class"
 	nameManager      = "mapreduce.jobtracker.address"
+	nameFileSystem   = "fs.defaultFS"
+	nameUser         = "mapreduce.job.user.name"
 )
 
 // oldNames are the names that settings had before Hadoop 2 (Hadoop, "Deprecated
@@ -33,8 +35,9 @@ var oldNames = map[string]string{
 	"mapreduce.job.queuename": "mapred.job.queue.name",
 	"mapreduce.job.reduce.slowstart.completedmaps":     "mapred.reduce.slowstart.completed.maps",
 	"mapreduce.job.reduces":                            "mapred.reduce.tasks",
-	"mapreduce.job.user.name":                          "user.name",
+	nameUser:                                           "user.name",
 	nameManager:                                        "mapred.job.tracker",
+	nameFileSystem:                                     "fs.default.name",
 	"mapreduce.map.failures.maxpercent":                "mapred.max.map.failures.percent",
 	"mapreduce.map.input.file":                         "map.input.file",
 	"mapreduce.map.input.length":                       "map.input.length",

@@ -40,6 +40,7 @@ var optionHelp = map[string]string{
 	"D":              "a setting, see below; may be repeated",
 	"jobconf":        "as -D",
 	"jt":             "the manager; as the engine flag --manager",
+	"fs":             "where paths without a scheme lie: hdfs://..., or local; fs.defaultFS of HADOOP_CONF_DIR when not given",
 	"lazyOutput":     "leave out output files without lines",
 	"verbose":        "print how the command line was understood",
 	"io":             "lines of text, the only form there is",

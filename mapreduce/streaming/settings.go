@@ -40,6 +40,7 @@ type settings struct {
 	flags               []string // of the engine
 	attempts            int
 	noSpeculation       bool
+	root, user          string // of paths without a scheme; "" for local ones
 }
 
 // meanings are the settings that have one here.
@@ -51,6 +52,8 @@ var meanings = map[string]func(s *settings, value string) error{
 	namePartitioner:           (*settings).partitionBy,
 	nameComparator:            (*settings).compareBy,
 	nameManager:               (*settings).manager,
+	nameFileSystem:            (*settings).fileSystem,
+	nameUser:                  func(s *settings, v string) error { s.user = v; return nonEmpty(v) },
 	"mapreduce.job.queuename": func(s *settings, v string) error { s.flags = append(s.flags, "--pool", v); return nil },
 	"mapreduce.job.priority":  (*settings).priority,
 
@@ -174,6 +177,9 @@ func (j *Job) settle() (err error) {
 		if j.combiner.words != nil {
 			j.notes = append(j.notes, "there is no reduce, so the combiner is not run")
 		}
+	}
+	if err := j.resolve(); err != nil {
+		return err
 	}
 	if s.attempts > 0 {
 		s.flags = append(s.flags, "--attempts", strconv.Itoa(s.attempts))

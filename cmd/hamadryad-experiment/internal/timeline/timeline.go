@@ -112,14 +112,21 @@ func (l Line) First(from time.Duration, counts []int, atLeast time.Duration) (ti
 	return 0, false
 }
 
-// Table writes what the parties hold at equal intervals.
+// Table writes what the parties hold at equal intervals. Rows that say the same as
+// the one before are left out.
 func (l Line) Table(w io.Writer, every time.Duration) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "time\t%s\tall\t\n", strings.Join(l.Parties, "\t"))
+	var before []int
 	for at := time.Duration(0); at < l.End()+every; at += every {
+		counts := l.At(at)
+		if slices.Equal(counts, before) {
+			continue
+		}
+		before = counts
 		all := 0
 		fmt.Fprintf(t, "%.2fs\t", at.Seconds())
-		for _, n := range l.At(at) {
+		for _, n := range counts {
 			fmt.Fprintf(t, "%d\t", n)
 			all += n
 		}
