@@ -40,7 +40,7 @@ func repeat(t *testing.T, pace float64, run func(*lab) error) {
 	t.Helper()
 	t.Parallel() // they mostly sleep
 	var log bytes.Buffer
-	l := lab{bin: binaries, out: t.TempDir(), log: &log, pace: pace, runs: 1, workloads: 10, faster: fasterQuick}
+	l := lab{bin: binaries, out: t.TempDir(), log: &log, pace: pace, runs: 1, workloads: 5, faster: fasterQuick}
 	if err := run(&l); err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}

