@@ -26,6 +26,8 @@ type assignment struct {
 	launches []scheduler.Launch
 	frees    map[scheduler.SlotKind][]*view.Launcher
 	picks    []given // for the trace
+
+	collecting collecting
 }
 
 // given is a pick with its job.
@@ -44,6 +46,7 @@ func (p *Policy) assign(d *scheduler.Decisions) {
 	p.before = before
 	a := assignment{Policy: p, blind: p.options.locality == localityNone}
 	a.reserved()
+	a.collected()
 	for _, k := range p.world.order {
 		if p.options.locality == localityFlow {
 			a.flow(k)
@@ -123,7 +126,7 @@ func (a *assignment) onReserved(j *job, b *view.Bundle) ([]scheduler.LauncherID,
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.world.kinds[k]
 	vain := 0
-	for vain < visitsMax && a.view.FreeSlots(name) > 0 {
+	for vain < visitsMax && a.view.FreeSlots(name) > 0 && !a.collecting.holds(name) {
 		n := a.tree.Next(k)
 		if n == nil {
 			break
@@ -153,6 +156,9 @@ func (a *assignment) give(j *job, k pooltree.Kind, name scheduler.SlotKind) bool
 	}
 	if pick.Bundle == nil {
 		a.visit(j, cmp.Or(reason, scheduler.WaitNoCapacity))
+		if c.Unfit != nil && len(a.launches) == 0 {
+			a.collect(c.Unfit)
+		}
 		return false
 	}
 	a.launch(j, pick, name)
@@ -168,6 +174,9 @@ func (a *assignment) visit(j *job, why scheduler.WaitReason) {
 
 // overMax says whether a bundle would take a pool over its maximum share.
 func (p *Policy) overMax(j *job, b *view.Bundle) bool {
+	if len(b.Groups) == 1 {
+		return j.node.Of(p.world.kind(b.Groups[0].Kind)).AtMax(b.Groups[0].Slots)
+	}
 	for _, n := range needs(b) {
 		if j.node.Of(p.world.kind(n.Kind)).AtMax(n.Count) {
 			return true

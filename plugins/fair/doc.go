@@ -18,6 +18,7 @@
 //	allocation-file: pools.yaml   # one of policy.files; YAML or Hadoop's XML; read again when it changes
 //	allocations: {}               # or the same here
 //	update-interval: 500ms        # how often shares are computed and starvation is looked at
+//	collect-after: 30s            # passed over for longer, a gang has slots collected for it; 0s: never
 //	locality:
 //	  mode: delay                 # delay, min-cost-flow, none
 //	  node-delay: auto            # wait for a node-local slot; auto: 1.5 heartbeats
@@ -86,6 +87,13 @@
 // would not fit, and none while its bundle is protected. What is on its way is
 // counted. Unlike the original, shares of less than two slots are defended too, and
 // pools that are inside each other are.
+//
+// # Gangs and other large work
+//
+// A bundle that does not fit is passed over, and smaller work uses the slots. Once
+// that has lasted for collect-after, the slots of the kinds it needs are kept, for one bundle at a
+// time, until it fits; everything is kept when slots are not what it lacks. A bundle that is
+// larger than its pool's maximum share never starts; Explain says so.
 //
 // # Limits of running jobs
 //

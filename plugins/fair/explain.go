@@ -78,7 +78,7 @@ func (p *Policy) detail(j *job, why scheduler.WaitReason) string {
 			s += fmt.Sprintf("as many jobs run as the pool (%s) and the user (%s) may",
 				limitText(p.options.alloc.jobsMax(j.pool.spec)), limitText(p.options.alloc.userMax(j.Info.User)))
 		} else {
-			s += "the pool's maximum share leaves no room"
+			s += "the pool's maximum share leaves no room; work that needs more than all of it never starts: raise max-share, or ask for less"
 		}
 	case scheduler.WaitLocality:
 		s += fmt.Sprintf("passed over for %s for want of a slot near its input (node %s, then rack %s)",

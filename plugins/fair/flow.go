@@ -36,9 +36,9 @@ type plan struct {
 // which, and where (Hammr, section 6). What the flow leaves is given away in order.
 func (a *assignment) flow(k pooltree.Kind) {
 	name := a.world.kinds[k]
-	if a.view.FreeSlots(name) > 0 && a.tree.Next(k) != nil {
+	if a.view.FreeSlots(name) > 0 && a.tree.Next(k) != nil && !a.collecting.holds(name) {
 		plans := a.plan(k, name)
-		a.Policy.stale = a.stale || a.tree.Cycles()
+		a.stale = a.stale || a.tree.Cycles()
 		a.place(k, name, plans)
 		for _, p := range plans { // what was not placed is not held
 			for ; p.left > 0; p.left-- {

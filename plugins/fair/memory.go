@@ -31,7 +31,8 @@ const (
 type memory struct {
 	// Advanced is up to when deficits are counted.
 	Advanced  scheduler.Time
-	NoSuspend bool // launchers here cannot suspend
+	NoSuspend bool               // launchers here cannot suspend
+	Collect   scheduler.BundleID // slots are collected for it; 0: for none
 	Spared    map[scheduler.BundleID]spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID // being stopped, by whom they are stopped for
 
@@ -116,7 +117,7 @@ func (p *Policy) remember(d *scheduler.Decisions, updated bool) {
 // encode writes the memory as bytes, equal for equal memories.
 func (p *Policy) encode() []byte {
 	m := memory{
-		NoSuspend: p.memory.NoSuspend, Spared: p.memory.Spared, Leaving: p.memory.Leaving,
+		NoSuspend: p.memory.NoSuspend, Collect: p.memory.Collect, Spared: p.memory.Spared, Leaving: p.memory.Leaving,
 		Starved: p.starvedPools(), Waits: p.waitsToSave(),
 	}
 	for id := range m.Spared {

@@ -224,6 +224,22 @@ func TestMinCostFlowPlacesAtTheOptimum(t *testing.T) {
 	w.wantHeld([]int{4, 4}, "a", "b")
 }
 
+// TestGangsAreNotPostponedForEver: single tasks keep coming and would take every
+// slot as it frees; the gang starts soon after its patience is over.
+func TestGangsAreNotPostponedForEver(t *testing.T) {
+	for settings, want := range map[string]bool{"collect-after: 10s": true, "collect-after: 0s": false} {
+		w := newPlay(t, settings)
+		w.launchers(2, 2)
+		w.job("small", 400, 2*time.Second)
+		w.until(time.Second)
+		gang := w.gang("gang", 4, time.Hour)
+		w.until(20 * time.Second)
+		if got := len(w.p.jobs[gang].Attempts()) == 4; got != want {
+			t.Errorf("%s: the gang runs: %t", settings, got)
+		}
+	}
+}
+
 func TestRoundsFromThePastCountAsNow(t *testing.T) {
 	p := &Policy{}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, environment()); err != nil {

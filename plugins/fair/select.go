@@ -32,6 +32,8 @@ type Choice struct {
 	Kind  scheduler.SlotKind
 	After scheduler.BundleID // bundles up to it are given away already
 	Level scheduler.Locality // located work may go no further than that
+	// Unfit is set to the first bundle that may go anywhere and fits nowhere.
+	Unfit *view.Bundle
 
 	round *assignment
 }
@@ -109,6 +111,7 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 				return Pick{Bundle: b, Where: where}, scheduler.WaitNone
 			}
 			reason = max(reason, reasonFor(b))
+			c.unfit(b)
 			continue
 		}
 		if where, ok := c.Fit(b, near); ok {
@@ -136,7 +139,14 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 	if level < scheduler.Remote {
 		return Pick{}, scheduler.WaitLocality
 	}
+	c.unfit(located[0])
 	return Pick{}, reasonFor(located[0])
+}
+
+func (c *Choice) unfit(b *view.Bundle) {
+	if c.Unfit == nil {
+		c.Unfit = b
+	}
 }
 
 // held asks launchers with room for work whose input they hold: for jobs with more

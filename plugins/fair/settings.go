@@ -40,6 +40,7 @@ type options struct {
 	allocationFile string
 	alloc          *allocations
 	updateEvery    time.Duration
+	collectAfter   time.Duration
 
 	locality             string
 	nodeDelay, rackDelay time.Duration
@@ -75,7 +76,7 @@ type options struct {
 
 func defaults() options {
 	return options{
-		alloc: newAllocations(), updateEvery: 500 * time.Millisecond,
+		alloc: newAllocations(), updateEvery: 500 * time.Millisecond, collectAfter: 30 * time.Second,
 		locality: localityDelay, nodeDelay: automatic, rackDelay: automatic, localityCap: "remote",
 		rules: []string{"explicit", "user", "default"}, propertyDefaults: map[string]string{}, groupProperty: "group.name",
 		undeclared: undeclaredCreate,
@@ -95,6 +96,7 @@ func parse(c scheduler.Config) (options, error) {
 		"allocation-file": func(n *yaml.Node) { fileAt = n; r.text(&o.allocationFile)(n) },
 		"allocations":     func(n *yaml.Node) { inline = true; r.allocations(n, o.alloc) },
 		"update-interval": r.duration(&o.updateEvery, time.Millisecond),
+		"collect-after":   r.duration(&o.collectAfter, 0),
 		"locality":        func(n *yaml.Node) { r.locality(n, &o) },
 		"placement":       func(n *yaml.Node) { r.placement(n, &o) },
 		"preemption":      func(n *yaml.Node) { r.preemption(n, &o) },
