@@ -1,28 +1,31 @@
 // Package preemptivefair is the policy of Souza and Garcia, "A Preemptive Fair
-// Scheduler Policy for Disco MapReduce Framework", section 3: all jobs get the same
-// share, a new job gets it at once, and slots wait for a job between its stages.
+// Scheduler Policy for Disco MapReduce Framework", section 3: all jobs get the
+// same share, a new job gets it at once, and slots wait for a job between its
+// stages.
 //
 // # Shares
 //
-// A job's share of a kind of slot is what there is of it, divided by the jobs that
-// still have work of that kind. A new job's first share is that, rounded, and no
-// more than the job needs. A job that is alone has none: it can have everything.
+// A job's share of a kind of slot is what there is of it, divided by the jobs
+// that still have work of that kind. A new job's first share is that, rounded,
+// and no more than the job needs. A job that is alone has none: it can have
+// everything.
 //
 // # A new job comes
 //
 // As soon as a bundle of the job is ready, running attempts of other jobs are
-// preempted for it: only as many slots as its first share lacks after what is free,
-// reserved for it or on its way, in all no more than its first share (a first
-// bundle that needs more is the exception), and only
-// where the work that is to run would then fit. A job that loses slots stays at
-// its own share, half a slot less for rounding.
+// preempted for it: only as many slots as its first share lacks after what is
+// free, reserved for it or on its way, in all no more than its first share (a
+// first bundle that needs more is the exception), and only where the work that
+// is to run would then fit. A job that loses slots stays at its own share,
+// half a slot less for rounding.
 //
 // job-loses says which job loses: each of those over their share in turn
-// (evenly), the one furthest over its share, or the one of lowest priority. attempt-loses
-// says which attempt of it: any (at random, from the site's seed), the newest, the one with
-// least progress, or one where the newcomer's input lies; newest-in-cluster takes the newest
-// attempts wherever they are and looks at no job, so that shares may be missed for
-// a while (Cheng et al., Global Preemption).
+// (evenly), the one furthest over its share, or the one of lowest priority.
+// attempt-loses says which attempt of it: any (at random, from the site's
+// seed), the newest, the one with least progress, or one where the newcomer's
+// input lies; newest-in-cluster takes the newest attempts wherever they are
+// and looks at no job, so that shares may be missed for a while (Cheng et al.,
+// Global Preemption).
 //
 // # A slot is free
 //
@@ -33,9 +36,10 @@
 //  3. The job with the fewest slots gets it, if it has less than its share.
 //  4. Else the job with the fewest slots, or nobody when work-conserving is false.
 //
-// Free slots come one by one, so that a bundle that needs several at once would
-// always be passed by smaller work. Once it was passed over for collect-after, and its
-// job is below its share, free slots are collected for it.
+// Free slots come one by one, so that a bundle that needs several at once
+// would always be passed by smaller work. Once it was passed over for
+// collect-after, and its job is below its share, free slots are collected for
+// it.
 //
 // Slots that a preemption reserved for a job are the job's whatever is held.
 //
@@ -56,9 +60,9 @@
 //	work-conserving: true
 //	collect-after: 30s            # 0s: never
 //
-// A job opts out with properties of its own: preempt=false takes nothing from others,
-// preemptible=false gives nothing to them. Another value counts as not given, and
-// Explain says so.
+// A job opts out with properties of its own: preempt=false takes nothing from
+// others, preemptible=false gives nothing to them. Another value counts as not
+// given, and Explain says so.
 //
 // The published policy is
 //
@@ -68,7 +72,7 @@
 //
 // # What a restart keeps
 //
-// A checkpoint holds which jobs still lack their first share, how much of it they got, and
-// since when jobs are between stages. Without one, every job counts as new until
-// it was given its share.
+// A checkpoint holds which jobs still lack their first share, how much of it
+// they got, and since when jobs are between stages. Without one, every job
+// counts as new until it was given its share.
 package preemptivefair

@@ -8,7 +8,7 @@ import "slices"
 // idle a unit nobody pays for, or lowers the price to 0. It returns false when the
 // price came down to 0 with the unit idle.
 func (f *flow) fill(l int32) bool {
-	s := &f.search
+	s := f.search
 	s.begin(f.price[l])
 	s.closer(l, 0, -1)
 	s.touched = append(s.touched, l)
@@ -29,7 +29,7 @@ func (f *flow) fill(l int32) bool {
 
 // expandBack goes back from a vertex to those from which flow can come to it.
 func (f *flow) expandBack(v, start int32) {
-	s := &f.search
+	s := f.search
 	launchers, racks := int32(len(f.size)), int32(len(f.rackPrice))
 	d := s.dist[v]
 	switch {
@@ -57,7 +57,7 @@ func (f *flow) expandBack(v, start int32) {
 }
 
 func (f *flow) backFromLauncher(l int32, d int64) {
-	s, spot := &f.search, f.t.launchers[l]
+	s, spot := f.search, f.t.launchers[l]
 	launchers, racks := int32(len(f.size)), int32(len(f.rackPrice))
 	base := d + f.price[l]
 	back := func(v int32, d int64) {
@@ -89,7 +89,7 @@ func (f *flow) backOver(in []arc, base int64, to int32) {
 // reachBack: a group could go to a launcher; over is what it would pay there and
 // beyond.
 func (f *flow) reachBack(g int32, over int64, to int32) {
-	s, m := &f.search, &f.groups[g]
+	s, m := f.search, &f.groups[g]
 	if m.at == undecided || m.at == to {
 		return
 	}
@@ -110,7 +110,7 @@ func (f *flow) reachBack(g int32, over int64, to int32) {
 
 // lower lowers the prices of what was reached, as raise raises them.
 func (f *flow) lower() {
-	s := &f.search
+	s := f.search
 	for _, l := range s.touched {
 		if by := s.best - s.dist[l]; by > 0 {
 			f.price[l] -= by
@@ -123,7 +123,7 @@ func (f *flow) lower() {
 
 // pullBack moves the groups on the path that was found to an idle launcher.
 func (f *flow) pullBack(start int32) {
-	s := &f.search
+	s := f.search
 	at := s.target
 	if at < 0 { // a group that stayed out takes the first seat
 		at = s.last

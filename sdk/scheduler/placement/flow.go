@@ -36,14 +36,14 @@ type flow struct {
 	turn      int32   // and in which rack: so that equals are taken in turn
 
 	groups  []member
-	unused  []int32   // numbers of groups that went
-	hostIn  [][]arc   // groups with an edge to a host
-	rackIn  [][]arc   // and to a rack
-	picky   []int32   // groups that avoid launchers: they have an edge to each other launcher
-	waiting []int32   // groups to be seated or left out by the next solve
-	fresh   bool      // nothing was solved yet
-	stale   []int32   // racks whose price is to be brought up to date
-	search  searching // scratch
+	unused  []int32    // numbers of groups that went
+	hostIn  [][]arc    // groups with an edge to a host
+	rackIn  [][]arc    // and to a rack
+	picky   []int32    // groups that avoid launchers: they have an edge to each other launcher
+	waiting []int32    // groups to be seated or left out by the next solve
+	fresh   bool       // nothing was solved yet
+	stale   []int32    // racks whose price is to be brought up to date
+	search  *searching // scratch, of all flows of a network
 }
 
 // member is one group in a flow.
@@ -64,10 +64,10 @@ const (
 	unknown   = int64(-1)
 )
 
-func newFlow(t *topology) *flow {
+func newFlow(t *topology, s *searching) *flow {
 	n, racks := len(t.launchers), len(t.racks)
 	f := &flow{
-		t: t, fresh: true,
+		t: t, search: s, fresh: true,
 		size: make([]int32, n), want: make([]int32, n), idle: make([]int32, n), price: make([]int64, n), seated: make([][]int32, n),
 		rackPrice: make([]int64, racks), rackIdle: make([]int32, racks), rackTurn: make([]int32, racks),
 		hostIn: make([][]arc, len(t.hosts)), rackIn: make([][]arc, racks),
@@ -75,7 +75,6 @@ func newFlow(t *topology) *flow {
 	for r := range f.rackPrice {
 		f.rackPrice[r] = never
 	}
-	f.search.prepare(n + racks + 1 + len(t.hosts))
 	return f
 }
 

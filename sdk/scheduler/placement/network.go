@@ -76,6 +76,7 @@ type Network struct {
 	bundles   []*bundle   // in order of id
 
 	t      *topology // nil: to be made anew
+	search *searching
 	needs  []*need   // in the order in which they are placed
 	gangs  []*bundle // those of bundles with several groups, in order of id
 	groups int       // of all bundles

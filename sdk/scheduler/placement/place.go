@@ -3,7 +3,7 @@ package placement
 // place decides one undecided group: it finds the cheapest path from the group
 // to the sink and sends a unit of flow along it, which may move others.
 func (f *flow) place(g int32) {
-	s := &f.search
+	s := f.search
 	s.begin(0) // the way over the unscheduled vertex
 	s.end = g
 	f.leave(g, -f.groups[g].out)
@@ -22,7 +22,7 @@ func (f *flow) choose(limit int) {
 		sources.push(f.cheapest(g), g)
 	}
 	for range limit {
-		s := &f.search
+		s := f.search
 		s.begin(0)
 		f.walk(&sources)
 		if s.end < 0 {
@@ -67,7 +67,7 @@ func (f *flow) cheapest(g int32) int64 {
 // walk runs the search until no shorter path can be found. sources are groups
 // from which paths may start too, by the least they can cost.
 func (f *flow) walk(sources *queue) {
-	s := &f.search
+	s := f.search
 	for {
 		if sources != nil && sources.least() < min(s.heap.least(), s.best) {
 			f.pull(sources)
@@ -97,7 +97,7 @@ func (f *flow) pull(sources *queue) {
 
 // expand goes on from a vertex.
 func (f *flow) expand(v int32) {
-	s, launchers := &f.search, int32(len(f.size))
+	s, launchers := f.search, int32(len(f.size))
 	d := s.dist[v]
 	switch rack := v - launchers; {
 	case rack < 0:
@@ -154,7 +154,7 @@ func (f *flow) reach(l int32, d int64, g int32) {
 	if f.size[l] == 0 {
 		return
 	}
-	s := &f.search
+	s := f.search
 	if f.idle[l] > 0 {
 		s.finish(l, d, g)
 		return
@@ -166,7 +166,7 @@ func (f *flow) reach(l int32, d int64, g int32) {
 }
 
 func (f *flow) reachRack(r int32, d int64, g int32) {
-	s, v := &f.search, int32(len(f.size))+r
+	s, v := f.search, int32(len(f.size))+r
 	if f.rackIdle[r] > 0 {
 		s.finish(v, d, g)
 		return
@@ -179,7 +179,7 @@ func (f *flow) reachRack(r int32, d int64, g int32) {
 // raise raises the prices of what was reached more cheaply than the end of the
 // path, so that they prove the new flow.
 func (f *flow) raise() {
-	s := &f.search
+	s := f.search
 	for _, l := range s.touched {
 		if by := s.best - s.dist[l]; by > 0 {
 			f.price[l] += by
@@ -193,7 +193,7 @@ func (f *flow) raise() {
 // send moves the groups on the path, from its end to its start, which it returns.
 // start is the group at which the path starts; -1: the one that has no seat.
 func (f *flow) send(start int32) int32 {
-	s := &f.search
+	s := f.search
 	g, l := s.end, s.target
 	switch {
 	case l >= 0:

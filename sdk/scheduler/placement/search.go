@@ -20,9 +20,9 @@ type searching struct {
 	last   int32 // searching backward: the launcher to which that group goes
 }
 
-func (s *searching) prepare(vertices int) {
-	s.seen, s.dist = make([]uint32, vertices), make([]int64, vertices)
-	s.group, s.next = make([]int32, vertices), make([]int32, vertices)
+func newSearch(t *topology) *searching {
+	n := len(t.launchers) + len(t.racks) + 1 + len(t.hosts)
+	return &searching{seen: make([]uint32, n), dist: make([]int64, n), group: make([]int32, n), next: make([]int32, n)}
 }
 
 func (s *searching) begin(best int64) {

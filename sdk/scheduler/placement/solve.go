@@ -52,6 +52,7 @@ func (n *Network) Solve(limit int) Result {
 // build makes the flows anew.
 func (n *Network) build() {
 	n.t, n.needs = newTopology(n.launchers), nil
+	n.search = newSearch(n.t)
 	for _, b := range n.bundles {
 		b.seats, b.anchor, b.first = nil, nil, false
 		n.enter(b)
@@ -98,7 +99,7 @@ func (n *Network) need(g *scheduler.Group) *need {
 	want := &need{kind: g.Kind, slots: g.Slots, memory: g.Memory}
 	i, found := slices.BinarySearchFunc(n.needs, want, (*need).before)
 	if !found {
-		want.flow = newFlow(n.t)
+		want.flow = newFlow(n.t, n.search)
 		n.needs = slices.Insert(n.needs, i, want)
 	}
 	return n.needs[i]
