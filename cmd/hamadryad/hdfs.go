@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 
@@ -24,6 +26,12 @@ func (c *cli) startHDFS(ctx context.Context, data string) (*mini.Cluster, error)
 	small, err := mini.Start(ctx, kit, mini.Options{DataNodes: hdfsNodes, Folder: filepath.Join(data, "hdfs")})
 	if err != nil {
 		return nil, fmt.Errorf("--hdfs: %w", err)
+	}
+	if me, err := user.Current(); err == nil {
+		// Relative paths of "hdfs dfs" and of streaming jobs lie there.
+		if err := small.MakeFolder(ctx, "/user/"+me.Username); err != nil {
+			return nil, errors.Join(fmt.Errorf("--hdfs: the home folder: %w", err), small.Stop())
+		}
 	}
 	fmt.Fprintf(os.Stderr, "HDFS is ready at hdfs:///, its web page at http://%s; put files with\n  %s dfs -put FILE /\n", small.WebHDFS(), small.Script())
 	return small, nil
