@@ -189,6 +189,16 @@ func (a *allocations) timeouts(p *poolSpec) (minShare, fairShare time.Duration) 
 	return minShare, fairShare
 }
 
+// anyTimeout says whether any pool may take slots back.
+func (a *allocations) anyTimeout() bool {
+	for _, p := range a.pools {
+		if minShare, fairShare := a.timeouts(p); minShare != never || fairShare != never {
+			return true
+		}
+	}
+	return false
+}
+
 // tree is what the pool tree is told of a pool.
 func (a *allocations) tree(p *poolSpec, kind func(scheduler.SlotKind) pooltree.Kind) pooltree.Pool {
 	order, _, _ := pooltree.OrderNamed(cmp.Or(p.order, a.order))

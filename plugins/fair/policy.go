@@ -3,7 +3,6 @@ package fair
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -19,6 +18,8 @@ type Policy struct {
 	seams   seams
 	limits  delay.Limits
 	asks    bool // declared that it admits jobs
+	// timeouts says that some pool may take slots back.
+	timeouts bool
 
 	view  view.View
 	world world
@@ -91,7 +92,7 @@ func (p *Policy) configure(o options) error {
 	if err := p.openTrace(o); err != nil {
 		return err
 	}
-	p.options = o
+	p.options, p.timeouts = o, o.alloc.anyTimeout()
 	p.seams = seams{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
 	p.limits = delay.Automatic(p.env.Heartbeat)
 	if o.nodeDelay != automatic {
@@ -251,7 +252,7 @@ func (p *Policy) wake(d *scheduler.Decisions) {
 			sooner(max(t, now+1))
 		}
 	}
-	if p.options.preemption != preemptOff && p.anyTimeout() {
+	if p.options.preemption != preemptOff && p.timeouts {
 		for _, k := range p.world.order {
 			if p.tree.Next(k) != nil {
 				every := scheduler.Time(p.options.updateEvery)
@@ -260,13 +261,6 @@ func (p *Policy) wake(d *scheduler.Decisions) {
 			}
 		}
 	}
-}
-
-func (p *Policy) anyTimeout() bool {
-	a := p.options.alloc
-	return a.minShareTimeout != never || a.fairShareTimeout != never || slices.ContainsFunc(a.sorted(), func(s *poolSpec) bool {
-		return s.minShareTimeout != never || s.fairShareTimeout != never
-	})
 }
 
 // Terminate ends the policy and closes its trace.

@@ -26,14 +26,6 @@ type spared struct {
 	Times int            // how often it was
 }
 
-// victim is a bundle attempt that could be stopped.
-type victim struct {
-	bundle   *view.Bundle
-	attempts []*view.Attempt // its live ones
-	job      *job
-	newest   scheduler.AttemptID
-}
-
 // taking is the search for victims in one round.
 type taking struct {
 	*Policy
@@ -110,28 +102,6 @@ func (p *Policy) startTaking(d *scheduler.Decisions) *taking {
 	}
 	slices.SortFunc(t.victims, func(a, b victim) int { return cmp.Compare(b.newest, a.newest) })
 	return t
-}
-
-// candidate makes a victim of a bundle attempt, when it is asked for its first live
-// attempt and it may be stopped. Of twins neither is: the first to end wins.
-func (t *taking) candidate(j *job, a *view.Attempt) (victim, bool) {
-	b := a.Bundle
-	live := b.Attempts()
-	if live[0] != a || len(live) > len(b.Groups) || b.State != view.Launched {
-		return victim{}, false
-	}
-	if s, ok := t.memory.Spared[b.ID]; ok && (t.view.Now() < s.Until || s.Times >= t.options.preemptTimes) {
-		return victim{}, false
-	}
-	x := victim{bundle: b, attempts: live, job: j}
-	for _, y := range live {
-		wrong := t.leaving[y.ID] || y.State == view.Suspended || t.mode() == scheduler.PreemptSuspend && y.State != view.Running
-		if wrong || t.view.Launcher(y.Launcher) == nil || y.Speculative != a.Speculative {
-			return victim{}, false
-		}
-		x.newest = max(x.newest, y.ID)
-	}
-	return x, true
 }
 
 // leaves counts slots of an attempt that is being stopped.
@@ -213,132 +183,6 @@ func (t *taking) takeForJob(x *pool, j *job, k pooltree.Kind, due int) (int, boo
 		return slots, true
 	}
 	return 0, false
-}
-
-// find looks for victims, newest first, until the bundle fits, and then gives back
-// those it does not need. What the bundle and its victims change stays taken.
-func (t *taking) find(x *pool, b *view.Bundle) ([]victim, []scheduler.LauncherID) {
-	mark := t.view.Mark()
-	if _, ok := t.view.Fit(b); ok { // what is free covers it: it waits for something else
-		t.view.Undo(mark)
-		return nil, nil
-	}
-	var chosen []victim
-	fits := false
-	for _, v := range t.victims {
-		if len(chosen) == victimsMax {
-			break
-		}
-		if t.gone[v.bundle] || !t.spendable(x, v) || !useful(b, v) {
-			continue
-		}
-		t.free(v)
-		t.account(v, -1)
-		t.gone[v.bundle] = true
-		chosen = append(chosen, v)
-		if _, fits = t.view.Fit(b); fits {
-			break
-		}
-	}
-	if !fits {
-		t.view.Undo(mark)
-		t.restore(chosen)
-		return nil, nil
-	}
-	for i := len(chosen) - 2; i >= 0; i-- {
-		without := slices.Delete(slices.Clone(chosen), i, i+1)
-		if _, ok := t.try(b, mark, without); ok {
-			t.restore(chosen[i : i+1])
-			chosen = without
-		}
-	}
-	where, _ := t.try(b, mark, chosen)
-	return chosen, where
-}
-
-// try fits the bundle with just these victims gone.
-func (t *taking) try(b *view.Bundle, mark int, victims []victim) ([]scheduler.LauncherID, bool) {
-	t.view.Undo(mark)
-	for _, v := range victims {
-		t.free(v)
-	}
-	return t.view.Fit(b)
-}
-
-func (t *taking) restore(victims []victim) {
-	for _, v := range victims {
-		t.account(v, 1)
-		delete(t.gone, v.bundle)
-	}
-}
-
-// free gives back what a victim holds; one that is suspended keeps its memory.
-func (t *taking) free(v victim) {
-	for _, a := range v.attempts {
-		memory := a.Need.Memory
-		if t.mode() == scheduler.PreemptSuspend {
-			memory = 0
-		}
-		t.view.Give(t.view.Launcher(a.Launcher), a.Need.Kind, a.Need.Slots, memory)
-	}
-}
-
-// useful says whether a victim holds a slot of a kind that the bundle needs, on a
-// launcher that may run it.
-func useful(b *view.Bundle, v victim) bool {
-	return slices.ContainsFunc(v.attempts, func(a *view.Attempt) bool {
-		return !slices.Contains(b.Avoid, a.Launcher) &&
-			slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return g.Kind == a.Need.Kind })
-	})
-}
-
-// spendable says whether all pools that lose by a victim keep the whole slots of
-// their fair shares. A pool that the starved one lies in too loses nothing.
-func (t *taking) spendable(x *pool, v victim) bool {
-	for n := v.job.node.Parent; n.Parent != nil; n = n.Parent {
-		if holds(n, x.node) {
-			return n != x.node // a job does not take from its own pool
-		}
-		for _, need := range needsOf(v) {
-			s := n.Of(t.world.kind(need.Kind))
-			if t.keeps(s)-need.Count < wholeShare(s) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// holds says whether a pool is another, or one that it lies in.
-func holds(outer, inner *pooltree.Node) bool {
-	for ; inner != nil; inner = inner.Parent {
-		if inner == outer {
-			return true
-		}
-	}
-	return false
-}
-
-func needsOf(v victim) []scheduler.SlotCount {
-	var all []scheduler.SlotCount
-	for _, a := range v.attempts {
-		i := slices.IndexFunc(all, func(c scheduler.SlotCount) bool { return c.Kind == a.Need.Kind })
-		if i < 0 {
-			i = len(all)
-			all = append(all, scheduler.SlotCount{Kind: a.Need.Kind})
-		}
-		all[i].Count += a.Need.Slots
-	}
-	return all
-}
-
-// account takes a victim off the books of its pools, or puts it back.
-func (t *taking) account(v victim, sign int) {
-	for n := v.job.node; n != nil; n = n.Parent {
-		for _, need := range needsOf(v) {
-			t.keep(n.Of(t.world.kind(need.Kind)), sign*need.Count)
-		}
-	}
 }
 
 // decide names the set, or only says so in a dry run. While victims are looked for
