@@ -27,6 +27,10 @@ func newSearch(t *topology) *searching {
 
 func (s *searching) begin(best int64) {
 	s.epoch++
+	if s.epoch == 0 { // it went round: what was seen long ago must not look new
+		clear(s.seen)
+		s.epoch = 1
+	}
 	s.touched, s.heap = s.touched[:0], s.heap[:0]
 	s.best, s.target, s.end = best, -1, -1
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -169,4 +170,32 @@ func TestAfterForgetOnlyTheContentCounts(t *testing.T) {
 			t.Errorf("%+v\nand told in another order %+v", got, want)
 		}
 	})
+}
+
+// TestSearchesWithoutEnd: the count of searches goes round in a network that
+// lives long.
+func TestSearchesWithoutEnd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 6)) //nolint:gosec // seeded on purpose
+	s := shape{launchers: 12, racks: 3, slots: 2, bundles: 30, bytes: 50}
+	w := draw(rng, s)
+	n := w.network(t)
+	next := scheduler.BundleID(1000)
+	n.Solve(0)
+	n.search.epoch = math.MaxUint32 - 100
+	for range 60 {
+		k := rng.IntN(len(w.launchers))
+		w.launchers[k].Free = kind(rng.IntN(4))
+		check(t, n.SetLauncher(w.launchers[k]))
+		for _, b := range draw(rng, s).bundles[:2] {
+			next++
+			b.ID = next
+			w.bundles = append(w.bundles, b)
+			check(t, n.SetBundle(b))
+		}
+		w.judge(t, n.Solve(0))
+		proven(t, n)
+	}
+	if n.search.epoch > math.MaxUint32/2 {
+		t.Errorf("%d searches: it did not go round", n.search.epoch)
+	}
 }
