@@ -11,7 +11,7 @@ import (
 // load is a cluster in steady state: every slot is taken, every job has work that
 // waits, and each end makes room for the next launch.
 type load struct {
-	b       *testing.B
+	b       testing.TB
 	p       *Policy
 	number  uint64
 	now     scheduler.Time
@@ -30,7 +30,7 @@ type run struct {
 
 const slotsEach = 4
 
-func newLoad(b *testing.B, launchers, pools, jobs int, settings string) *load {
+func newLoad(b testing.TB, launchers, pools, jobs int, settings string) *load {
 	l := &load{b: b, p: &Policy{}, now: 1}
 	if _, err := l.p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: 1}, scheduler.Environment{}); err != nil {
 		b.Fatal(err)
@@ -141,6 +141,25 @@ func BenchmarkAssign(b *testing.B) {
 				b.ReportMetric(float64(done)/spent.Seconds(), "assignments/s")
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/round")
 			})
+		}
+	}
+}
+
+// TestIdleJobsCostNothing: a round in which ten attempts end allocates as much with
+// a hundred times the jobs that wait, and with ten times the launchers that are
+// full. (How long it takes is a row of the benchmarks.)
+func TestIdleJobsCostNothing(t *testing.T) {
+	cost := func(launchers, jobs int) float64 {
+		l := newLoad(t, launchers, 10, jobs, "allocations: {fair-share-timeout: 1h}\nupdate-interval: 1h")
+		for range 3 {
+			l.round(l.ends(10))
+		}
+		return testing.AllocsPerRun(200, func() { l.round(l.ends(10)) })
+	}
+	small := cost(20, 10)
+	for name, got := range map[string]float64{"jobs": cost(20, 1000), "launchers": cost(200, 10)} {
+		if got > 1.2*small {
+			t.Errorf("a round allocates %v times with many %s, and %v with few", got, name, small)
 		}
 	}
 }
