@@ -124,6 +124,7 @@ func BenchmarkAssign(b *testing.B) {
 		{"1000-launchers-100x100-deficit", 1000, 100, 100, "allocations: {order: deficit}"},
 		{"1000-launchers-100x100-disco", 1000, 100, 100, "allocations: {order: disco-fair}"},
 		{"1000-launchers-100x100-level", 1000, 100, 100, "load: {manager: level-slots}"},
+		{"1000-launchers-100x100-flow", 1000, 100, 100, "locality: {mode: min-cost-flow}"},
 	} {
 		for _, ends := range []int{1, 10, 100, 1000} {
 			b.Run(fmt.Sprintf("%s/ends=%d", s.name, ends), func(b *testing.B) {
