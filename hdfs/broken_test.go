@@ -18,6 +18,7 @@ import (
 // TestBrokenCluster breaks parts of a cluster of its own, one after the other, and
 // mends each before the next.
 func TestBrokenCluster(t *testing.T) {
+	t.Parallel()
 	c := hdfstest.Start(t, hdfstest.Options{BlockSize: 1 << 20})
 	t.Run("frozen DataNode", func(t *testing.T) { frozenDataNode(t, c) })
 	t.Run("write to a frozen DataNode", func(t *testing.T) { writeToFrozen(t, c) })
@@ -117,9 +118,13 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 	for address := range s.health.snapshot() {
 		s.health.fail(address, time.Now().Add(-avoidFor))
 	}
-	if got := from(); got != first {
-		t.Errorf("%s is asked, not the first replica %s", got, first)
+	// Both replicas are equally near, and HDFS tells them in any order.
+	for range 50 {
+		if from() == first {
+			return
+		}
 	}
+	t.Error("it is never asked again")
 }
 
 // A small file is written again by itself; of a large one the attempt hears that it

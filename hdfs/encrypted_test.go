@@ -10,6 +10,7 @@ import (
 // Where DataNodes encrypt what they send, it can't be verified on its way: the small
 // reads that are made instead find damage too.
 func TestEncryptedTransfer(t *testing.T) {
+	t.Parallel()
 	// Without the cipher suite the library reads nothing at all.
 	c := hdfstest.Start(t, hdfstest.Options{DataNodes: 2, BlockSize: 1 << 20, Properties: map[string]string{
 		"dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding", "dfs.block.access.token.enable": "true",
