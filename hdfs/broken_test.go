@@ -232,7 +232,7 @@ func killedDataNode(t *testing.T, c *hdfstest.Cluster) {
 		t.Fatal(err)
 	}
 	_, err := read(s, root+"/one", 0, -1)
-	says(t, "before the NameNode knows", err, errBlock, root+"/one", "block 0", mini.Host(node))
+	says(t, "before the NameNode knows", err, errBlock, root+"/one", "block 0", "DataNode 127.0.0.1:")
 	if got, err := read(two, root+"/two", 0, -1); err != nil || len(got) != 1000 {
 		t.Errorf("the file with two replicas: %d bytes, %v", len(got), err)
 	}

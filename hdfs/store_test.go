@@ -53,6 +53,11 @@ func mkdir(t testing.TB, s *Store, url string) string {
 	if err := s.Mkdir(context.Background(), url); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Delete(context.Background(), url); err != nil {
+			t.Error(err)
+		}
+	})
 	return url
 }
 
