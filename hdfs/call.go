@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 )
 
@@ -66,6 +67,8 @@ func (c *cluster) retry(ctx context.Context, what string, p place, try func(cont
 			return fmt.Errorf("%s %s: %w", what, p.url, context.Cause(ctx))
 		}
 		switch {
+		case limited.Err() == nil && errors.Is(err, os.ErrDeadlineExceeded):
+			last = fmt.Errorf("%w: %w", errNoAnswer, err)
 		case limited.Err() == nil:
 			last = err
 		case last == nil:
