@@ -14,13 +14,14 @@ func TestConformance(t *testing.T) {
 // TestConformanceOfEverySetting runs the kit with each choice there is.
 func TestConformanceOfEverySetting(t *testing.T) {
 	for name, settings := range map[string]string{
-		"paper":    "hold: all\nhold-max: 0s\nwork-conserving: false\n",
+		"paper":    paper,
 		"priority": "only-higher-priority: true\njob-loses: lowest-priority\nattempt-loses: newest\nhold-max: 200ms\n",
 		"soft":     "mode: soft\ngrace: 2s\njob-loses: furthest-over-share\nattempt-loses: newest-in-cluster\nhold: all\nhold-max: 2s\n",
 		"suspend":  "mode: suspend\nattempt-loses: least-progress\nhold: none\n",
 		"data":     "attempt-loses: newcomer-data\nwork-conserving: false\n",
 		"asked":    "preemption: asked\nhold-max: 30s\n",
 		"none":     "preemption: none\n",
+		"once":     "times-max: 1\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.Run(t, New, schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}})

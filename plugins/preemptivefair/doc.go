@@ -59,6 +59,7 @@
 //	hold-max: 5s                  # 0s: no bound
 //	work-conserving: true
 //	collect-after: 30s            # 0s: never
+//	times-max: 3                  # a bundle is not preempted more often; 0: no bound
 //
 // A job opts out with properties of its own: preempt=false takes nothing from
 // others, preemptible=false gives nothing to them. Another value counts as not
@@ -69,10 +70,12 @@
 //	hold: all
 //	hold-max: 0s
 //	work-conserving: false
+//	times-max: 0
 //
 // # What a restart keeps
 //
 // A checkpoint holds which jobs still lack their first share, how much of it
-// they got, and since when jobs are between stages. Without one, every job
+// they got, since when jobs are between stages, and how often bundles were
+// preempted. Without one, every job
 // counts as new until it was given its share.
 package preemptivefair

@@ -132,5 +132,6 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	fact("hold-max", o.HoldMax)
 	fact("work-conserving", o.WorkConserving)
 	fact("collect-after", o.CollectAfter)
+	fact("times-max", o.TimesMax)
 	return s, nil
 }

@@ -36,6 +36,8 @@ type memory struct {
 	Between   []between   `json:",omitempty"` // in order of job
 	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
 	Leaving []leaving `json:",omitempty"`
+	// Times is how often bundles were preempted, in order of bundle.
+	Times []times `json:",omitempty"`
 	// NoSuspend says that a launcher could not suspend, so that victims are killed.
 	NoSuspend bool `json:",omitempty"`
 
@@ -146,15 +148,20 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 	for _, e := range v.Ended() {
 		ended[e.ID] = e.Attempt
 	}
-	// add adds up the slots of attempts, live or ended since, to what is due.
+	// attempt finds one that is live or ended since; nil is for one told of before
+	// what is known begins.
+	attempt := func(id scheduler.AttemptID) *view.Attempt {
+		if a := v.Attempt(id); a != nil {
+			return a
+		}
+		return ended[id]
+	}
+	// add adds up the slots of attempts to what is due.
 	add := func(n *newcomer, ids []scheduler.AttemptID, to func(*due) *int) {
 		for _, id := range ids {
-			a := v.Attempt(id)
+			a := attempt(id)
 			if a == nil {
-				a = ended[id]
-			}
-			if a == nil {
-				continue // told before what is known begins
+				continue
 			}
 			if d := n.due(a.Need.Kind); d != nil {
 				*to(d) += a.Need.Slots
@@ -172,6 +179,13 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 				add(m.newcomer(b.Job.ID()), o.Attempts, func(d *due) *int { return &d.Given })
 			}
 		case o.Kind == scheduler.DecisionPreempt && o.Accepted:
+			var lost []scheduler.BundleID
+			for _, id := range o.Preempt.Victims {
+				if a := attempt(id); a != nil {
+					lost = append(lost, a.Bundle.ID)
+				}
+			}
+			m.tally(lost)
 			if n := m.newcomer(o.Preempt.For); n != nil {
 				n.Refused = 0
 				add(n, o.Preempt.Victims, func(d *due) *int { return &d.Taken })

@@ -40,6 +40,7 @@ func TestSettingsAreStrict(t *testing.T) {
 		"hold-max: -1s":                "must not be negative",
 		"grace: -1s":                   "must not be negative",
 		"collect-after: -1s":           "must not be negative",
+		"times-max: -1":                "must not be negative",
 		"grace: .nan":                  "cannot unmarshal",
 		"work-conserving: maybe":       "cannot unmarshal",
 		"hold: all\nhold: none":        "already defined",

@@ -17,6 +17,7 @@ const dataMax = 64
 
 // unit is what is preempted at once: one launch of a bundle, with all its groups.
 type unit struct {
+	bundle   *view.Bundle
 	attempts []*view.Attempt
 	slots    int // of the kind in question
 	rank     int64
@@ -63,7 +64,7 @@ func (d *dealing) losers(kind scheduler.SlotKind) []*loser {
 	all := []*loser{}
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
-		l.units = units(j, kind, d.gone)
+		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool { return d.spared(u.bundle) })
 		if len(l.units) > 0 {
 			all = append(all, l)
 		}
@@ -83,7 +84,7 @@ func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bo
 		k := launch{a.Bundle, a.Speculative}
 		u := at[k]
 		if u == nil {
-			u = &unit{}
+			u = &unit{bundle: a.Bundle}
 			at[k] = u
 			all = append(all, u)
 		}

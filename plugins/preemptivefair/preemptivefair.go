@@ -85,6 +85,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.memory.learn(&p.view, r.Events)
 	p.memory.meet(p.view.Jobs())
 	p.memory.settle(p.world)
+	p.memory.forget(&p.view)
 	p.memory.wait(p.world)
 	deal := &dealing{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, graceMax: p.environment.Limits.GraceMax}
 	deal.deal()

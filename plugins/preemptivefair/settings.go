@@ -19,6 +19,8 @@ const (
 	// collectAfterDefault is long against the usual task, so that slots seldom stand
 	// empty for work that would have fitted anyway.
 	collectAfterDefault = 30 * time.Second
+	// timesMaxDefault lets a bundle lose to a few newcomers, and end for all that.
+	timesMaxDefault = 3
 )
 
 // The choices of the settings.
@@ -58,12 +60,14 @@ type options struct {
 	HoldMax            time.Duration `yaml:"hold-max"`
 	WorkConserving     bool          `yaml:"work-conserving"`
 	CollectAfter       time.Duration `yaml:"collect-after"`
+	TimesMax           int           `yaml:"times-max"`
 }
 
 func parse(c scheduler.Config) (options, error) {
 	o := options{
 		Preemption: everyJob, JobLoses: evenly, AttemptLoses: atRandom, Mode: "kill", Grace: graceDefault,
 		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: collectAfterDefault,
+		TimesMax: timesMaxDefault,
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
@@ -87,6 +91,9 @@ func parse(c scheduler.Config) (options, error) {
 	}
 	if o.CollectAfter < 0 {
 		wrong = append(wrong, settings.At(c, "collect-after", "must not be negative; 0s lets smaller work pass for ever"))
+	}
+	if o.TimesMax < 0 {
+		wrong = append(wrong, settings.At(c, "times-max", "must not be negative; 0 sets no bound, preemption: none takes nothing back"))
 	}
 	if len(wrong) > 0 {
 		return options{}, wrong

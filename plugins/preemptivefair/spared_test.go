@@ -1,0 +1,50 @@
+package preemptivefair
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TestPreemptedTooOftenIsSpared: job 1's newest bundle would lose to the newcomer,
+// unless it lost so often before; then the next newest does.
+func TestPreemptedTooOftenIsSpared(t *testing.T) {
+	for _, c := range []struct {
+		settings string
+		before   int
+		want     scheduler.AttemptID
+	}{
+		{"", timesMaxDefault - 1, 6},
+		{"", timesMaxDefault, 5},
+		{"times-max: 1", 1, 5},
+		{"times-max: 0", 99, 6},
+	} {
+		s := busy(t, "attempt-loses: newest\n"+c.settings, 1, plain, plain)
+		s.policy.memory.Times = []times{{Bundle: 6, Times: c.before}}
+		if got := victims(s.comes(1)); !slices.Equal(got, []scheduler.AttemptID{c.want}) {
+			t.Errorf("%q, preempted %d times before: %v loses, want %d", c.settings, c.before, got, c.want)
+		}
+	}
+}
+
+// TestTimesAreForgottenWithTheirBundles: nothing is kept of what ended.
+func TestTimesAreForgottenWithTheirBundles(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	d := s.comes(20)
+	s.events(s.accepted(d)...)
+	if got := len(s.policy.memory.Times); got != 3 {
+		t.Fatalf("%d bundles are remembered, want 3", got)
+	}
+	var events []scheduler.Event
+	for id := scheduler.AttemptID(1); id <= 10; id++ {
+		events = append(events, s.ended(id, scheduler.Killed))
+	}
+	for id := scheduler.JobID(1); id <= 2; id++ {
+		events = append(events, scheduler.JobFinished{At: s.now, Job: id, Outcome: scheduler.JobKilled})
+	}
+	s.events(events...)
+	if got := s.policy.memory.Times; len(got) > 0 {
+		t.Errorf("%v are remembered of jobs that ended", got)
+	}
+}
