@@ -47,6 +47,7 @@ func (s *session) run(ctx context.Context, do func(*session) error) error {
 		err = ctx.Err() // its connections are gone
 	}
 	if err != nil && !inStep(err) {
+		s.cluster.leave(s.at())
 		err = s.worst(err)
 	}
 	return err

@@ -96,6 +96,19 @@ func (c *cluster) addresses() []string {
 	return all
 }
 
+// leave makes the next call turn to another NameNode, if there is one, than that at
+// an address: it accepts connections, perhaps, and does not answer.
+func (c *cluster) leave(address string) {
+	all := c.addresses()
+	if all[0] != address || len(all) == 1 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.name.Addresses, address)
+	c.active = c.name.Addresses[(i+1)%len(c.name.Addresses)]
+}
+
 // take returns a session that waits for a call, or a new one.
 func (c *cluster) take(ctx context.Context) (*session, error) {
 	c.mu.Lock()
@@ -106,14 +119,14 @@ func (c *cluster) take(ctx context.Context) (*session, error) {
 		return s, nil
 	}
 	c.mu.Unlock()
-	return c.connect(ctx, nil)
+	return c.connect(ctx, nil, false)
 }
 
 // put keeps a session for the next call.
 func (c *cluster) put(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.active = s.address
+	c.active = s.at()
 	if len(c.idle) >= idleMax {
 		go s.close()
 		return

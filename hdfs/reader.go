@@ -77,7 +77,7 @@ func (s *Store) Open(ctx context.Context, url string, offset, length int64) (io.
 func (r *reader) open() error {
 	r.close()
 	return r.retry(r.ctx, "open", r.place, func(ctx context.Context) error {
-		s, err := r.connect(ctx, r.dial)
+		s, err := r.connect(ctx, r.dial, false)
 		if err != nil {
 			return err
 		}

@@ -6,25 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
+	"golang.org/x/sys/unix"
 )
 
 // session is a client of the library and its connections. A client makes one call
 // at a time and keeps the connection it has, in step or not: so a session belongs to
 // one user at a time, and one that saw trouble is thrown away.
 type session struct {
+	cluster *cluster
 	client  *lib.Client
 	address string // of the NameNode dialled last
 	conns   conns
-	once    sync.Once // the library's Close must not be called twice
+	once    sync.Once       // the library's Close must not be called twice
+	life    context.Context // ends with the session
+	end     context.CancelFunc
 
 	mu       sync.Mutex
 	ctx      context.Context // of the call under way: the library dials without one
 	dialErrs []error         // of NameNodes, in the call under way
+	patient  bool            // it outlives its first call: see persist
+	dialled  map[string]time.Time
+	trouble  time.Time // when the dials began that follow each other closely
+	last     time.Time // when the last of them was
 }
+
+// redialEvery is the least time between two dials of a NameNode by one session.
+const redialEvery = 500 * time.Millisecond
 
 // dialer is how a client reaches DataNodes. The context it gets says nothing.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
@@ -32,12 +45,18 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // errNoData is for clients that are meant for calls only.
 var errNoData = errors.New("this client reads and writes no blocks")
 
-// connect makes a session. ctx bounds its making.
-func (c *cluster) connect(ctx context.Context, data dialer) (*session, error) {
-	s := &session{}
+// connect makes a session. ctx bounds its making. A lasting one may persist later.
+func (c *cluster) connect(ctx context.Context, data dialer, lasting bool) (*session, error) {
+	s := &session{cluster: c, dialled: map[string]time.Time{}}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.enter(ctx)
 	o := c.base
 	o.Addresses = c.addresses()
+	if lasting {
+		// The library tries each address once, leaves it alone for five seconds and
+		// fails when there is none left: it gets enough of them for all of Options.Wait.
+		o.Addresses = slices.Repeat(o.Addresses, 1+int(c.set.Wait/redialEvery))
+	}
 	if o.KerberosClient != nil {
 		var err error
 		if o.KerberosClient, err = c.login(); err != nil {
@@ -45,7 +64,7 @@ func (c *cluster) connect(ctx context.Context, data dialer) (*session, error) {
 		}
 	}
 	o.NamenodeDialFunc = func(_ context.Context, network, address string) (net.Conn, error) {
-		return s.dialName(c, network, address)
+		return s.dialName(network, address)
 	}
 	o.DatanodeDialFunc = data
 	if data == nil {
@@ -55,10 +74,18 @@ func (c *cluster) connect(ctx context.Context, data dialer) (*session, error) {
 	defer stop()
 	var err error
 	if s.client, err = lib.NewClient(o); err != nil {
+		s.end()
 		s.conns.closeAll()
 		return nil, s.worst(err)
 	}
 	return s, nil
+}
+
+// at is the NameNode dialled last.
+func (s *session) at() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
 }
 
 // enter begins a call.
@@ -85,25 +112,78 @@ func (s *session) worst(err error) error {
 	return &finalError{fmt.Errorf("%w: check the name in the URL or in fs.defaultFS", errors.Join(s.dialErrs...))}
 }
 
-// dialName connects to a NameNode.
-func (s *session) dialName(c *cluster, network, address string) (net.Conn, error) {
-	s.mu.Lock()
-	ctx := s.ctx
-	s.mu.Unlock()
-	conn, err := (&net.Dialer{Timeout: c.set.Dial}).DialContext(ctx, network, address)
+// persist makes calls of a session that lasts as long as ctx wait for a NameNode, as
+// others wait because they are made again: what the library keeps between such calls,
+// as those that write a file, can't be made again.
+func (s *session) persist(ctx context.Context) {
+	s.enter(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.patient = true
+}
+
+var errDialled = errors.New("it was tried a moment ago")
+
+// mayDial waits until a NameNode may be dialled again. A session that is not patient
+// dials each one once, and one that is does so for wait.
+func (s *session) mayDial(address string, wait time.Duration) (context.Context, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, now := s.ctx, time.Now()
+	if now.Sub(s.last) > 2*redialEvery {
+		s.trouble = now
+	}
+	s.last = now
+	soon := redialEvery - now.Sub(s.dialled[address])
+	if soon > 0 && (!s.patient || now.Sub(s.trouble) > wait) {
+		if n := len(s.dialErrs); n > 0 {
+			return nil, s.dialErrs[n-1]
+		}
+		return nil, errDialled
+	}
+	if soon > 0 {
+		s.mu.Unlock()
+		select {
+		case <-time.After(soon):
+		case <-ctx.Done():
+		case <-s.life.Done():
+		}
+		s.mu.Lock()
+	}
+	s.last = time.Now()
+	s.dialled[address] = s.last
+	return ctx, errors.Join(ctx.Err(), s.life.Err())
+}
+
+// dialName connects to a NameNode.
+func (s *session) dialName(network, address string) (net.Conn, error) {
+	set := s.cluster.set
+	ctx, err := s.mayDial(address, set.Wait)
 	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	conn, err := (&net.Dialer{Timeout: set.Dial}).DialContext(ctx, network, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	if err != nil {
+		if s.patient {
+			s.dialErrs = nil // they would become many
+		}
 		s.dialErrs = append(s.dialErrs, err)
 		return nil, err
 	}
 	s.address = address
-	return s.conns.add(&nameConn{timedConn: timedConn{Conn: conn, each: c.set.Call}})
+	return s.conns.add(&nameConn{timedConn: timedConn{Conn: conn, each: set.Call}})
 }
 
 // close ends a session, if need be in mid-call. It may be called again.
 func (s *session) close() {
 	s.once.Do(func() {
+		s.end()
 		s.conns.closeAll()
 		_ = s.client.Close() // its connection is closed already
 	})
@@ -139,11 +219,34 @@ func (c *timedConn) SetWriteDeadline(time.Time) error { return nil }
 // server's first four bytes mean as a length.
 const answerMax = 128 << 20
 
-// nameConn looks at the first four bytes that a NameNode sends.
+// nameConn looks at the first four bytes that a NameNode sends. A call on a connection
+// that the NameNode has closed fails before it is made, so that the library makes it on
+// another one; once it is made, nobody knows whether it was carried out.
 type nameConn struct {
 	timedConn
 	head []byte
 	err  error
+}
+
+func (c *nameConn) Write(p []byte) (int, error) {
+	if raw, ok := c.Conn.(syscall.Conn); ok && closed(raw) {
+		return 0, fmt.Errorf("the NameNode %s has closed the connection", c.RemoteAddr())
+	}
+	return c.timedConn.Write(p)
+}
+
+// closed reports whether the other end of a connection, which has nothing to say now,
+// has closed it.
+func closed(conn syscall.Conn) (gone bool) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) {
+		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT) //nolint:gosec // a descriptor is small
+		gone = n <= 0 && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+	})
+	return gone || err != nil
 }
 
 func (c *nameConn) Read(p []byte) (int, error) {

@@ -77,7 +77,7 @@ func (w *writer) start() error {
 		w.temporary = w.place
 		w.temporary.path = path.Join(path.Dir(w.path), ".creating-"+rand.Text()[:16])
 		w.conns = &conns{}
-		s, err := w.connect(ctx, w.dial)
+		s, err := w.connect(ctx, w.dial, true)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (w *writer) start() error {
 			}
 			return err
 		}
-		s.enter(w.ctx)
+		s.persist(w.ctx)
 		w.session = s
 		open := w.conns
 		w.stop = context.AfterFunc(w.ctx, func() {

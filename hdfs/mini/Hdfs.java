@@ -14,6 +14,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.hdfs.server.namenode.ha.BootstrapStandby;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.net.DNSToSwitchMapping;
 
@@ -30,10 +31,19 @@ public class Hdfs {
     HdfsConfiguration conf = new HdfsConfiguration();
     for (URI dir : FSNamesystem.getNamespaceDirs(conf)) {
       if (!new File(dir.getPath(), "current/VERSION").exists()) {
-        NameNode.format(conf);
+        prepare(conf);
       }
     }
     NameNode.main(new String[0]);
+  }
+
+  // The first NameNode makes the name space, the one that stands by takes it from there.
+  private static void prepare(HdfsConfiguration conf) throws Exception {
+    if (!Boolean.getBoolean("hamadryad.standby")) {
+      NameNode.format(conf);
+    } else if (BootstrapStandby.run(new String[] {"-nonInteractive"}, new HdfsConfiguration()) != 0) {
+      throw new IOException("the name space can't be taken from the first NameNode");
+    }
   }
 
   private static void endWithInput() {

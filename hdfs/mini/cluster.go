@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	DataNodes   int   // 4 when 0; at most 16
 	Replication int   // of new files; 2 when 0
 	BlockSize   int64 // bytes, of new files; 128 MiB when 0; a multiple of 512
+	// Pair starts two NameNodes, of which one stands by, as the name service "pair".
+	Pair bool
 	// Properties are added to hdfs-site.xml, of clients and of daemons, and win over
 	// what is there.
 	Properties map[string]string
@@ -61,8 +64,9 @@ type Cluster struct {
 	kit     *Kit
 	options Options
 	folder  string
-	address string // of the NameNode, on loopback
-	name    *daemon
+	address string    // of the NameNode, on loopback
+	names   []*daemon // NameNodes: one, or two
+	active  int       // number of the NameNode that serves
 	data    []*daemon
 	spawner *spawner
 	cleanup func()
@@ -91,7 +95,10 @@ func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.spawner = newSpawner()
-	c.name = c.daemon("namenode", "namenode", nameNodeHeap)
+	c.names = []*daemon{c.daemon("namenode", "namenode", nameNodeHeap)}
+	if o.Pair {
+		c.names = c.pair()
+	}
 	for i := range o.DataNodes {
 		c.data = append(c.data, c.daemon(Host(i), "datanode", dataNodeHeap, "-Dhamadryad.node="+Host(i)))
 	}
@@ -116,10 +123,13 @@ func (c *Cluster) makeFolder() error {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	for _, d := range append([]*daemon{c.name}, c.data...) {
+	for _, d := range append([]*daemon{c.name()}, c.data...) {
 		if err := d.start(); err != nil {
 			return err
 		}
+	}
+	if c.options.Pair {
+		return c.startPair(ctx)
 	}
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }
@@ -132,7 +142,7 @@ func (c *Cluster) Stop() error {
 	}
 	c.stopped = true
 	var errs []error
-	for _, d := range append([]*daemon{c.name}, c.data...) {
+	for _, d := range c.daemons() {
 		errs = append(errs, d.kill())
 	}
 	c.spawner.stop()
@@ -140,11 +150,29 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// NameNode is the URL of the file system, such as hdfs://127.3.2.1:9000.
-func (c *Cluster) NameNode() string { return fmt.Sprintf("hdfs://%s:%d", c.address, namePort) }
+// name is the NameNode that serves.
+func (c *Cluster) name() *daemon { return c.names[c.active] }
 
-// WebHDFS is the host and port of the NameNode's WebHDFS.
-func (c *Cluster) WebHDFS() string { return fmt.Sprintf("%s:%d", c.address, httpPort) }
+// daemons are all of them.
+func (c *Cluster) daemons() []*daemon { return slices.Concat(c.names, c.data) }
+
+// NameNode is the URL of the file system, such as hdfs://127.3.2.1:9000, or that of
+// the name service where there are two NameNodes.
+func (c *Cluster) NameNode() string {
+	if c.options.Pair {
+		return "hdfs://" + pairService
+	}
+	return "hdfs://" + c.rpc(0)
+}
+
+// rpc is the host and port at which a NameNode serves clients and DataNodes.
+func (c *Cluster) rpc(name int) string { return fmt.Sprintf("%s:%d", c.address, namePort+name) }
+
+// http is the host and port of a NameNode's web server.
+func (c *Cluster) http(name int) string { return fmt.Sprintf("%s:%d", c.address, httpPort+name) }
+
+// WebHDFS is the host and port of WebHDFS, at the NameNode that serves.
+func (c *Cluster) WebHDFS() string { return c.http(c.active) }
 
 // ConfDir is the folder with core-site.xml and hdfs-site.xml for clients: what
 // HADOOP_CONF_DIR names.

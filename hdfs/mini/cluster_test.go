@@ -44,7 +44,7 @@ func abandon() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(c.name.cmd.Process.Pid, c.data[0].cmd.Process.Pid)
+	fmt.Println(c.name().cmd.Process.Pid, c.data[0].cmd.Process.Pid)
 	select {}
 }
 

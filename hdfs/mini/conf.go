@@ -29,10 +29,13 @@ const (
 func (c *Cluster) writeConf() error {
 	core := map[string]string{"fs.defaultFS": c.NameNode(), "hadoop.tmp.dir": c.temporary()}
 	site := map[string]string{
-		"dfs.namenode.rpc-address":  fmt.Sprintf("%s:%d", c.address, namePort),
-		"dfs.namenode.http-address": c.WebHDFS(),
-		"dfs.replication":           fmt.Sprint(c.options.Replication),
-		"dfs.blocksize":             fmt.Sprint(c.options.BlockSize),
+		"dfs.replication": fmt.Sprint(c.options.Replication),
+		"dfs.blocksize":   fmt.Sprint(c.options.BlockSize),
+	}
+	if c.options.Pair {
+		maps.Copy(site, c.pairSite())
+	} else {
+		site["dfs.namenode.rpc-address"], site["dfs.namenode.http-address"] = c.rpc(0), c.http(0)
 	}
 	maps.Copy(site, c.options.Properties)
 	if err := writeSites(c.ConfDir(), core, site); err != nil {
@@ -65,6 +68,9 @@ func (c *Cluster) writeConf() error {
 		"dfs.block.scanner.volume.bytes.per.second":                 "0", // damage is found by readers, so that tests see it
 		"dfs.client.block.write.replace-datanode-on-failure.enable": "true",
 	})
+	if c.options.Pair {
+		maps.Copy(site, c.pairDaemonSite())
+	}
 	maps.Copy(site, c.options.Properties)
 	return writeSites(c.daemonConf(), core, site)
 }

@@ -39,18 +39,18 @@ func (c *Cluster) RestartDataNode(ctx context.Context, node int) error {
 }
 
 // KillNameNode ends the NameNode as kill -9 does.
-func (c *Cluster) KillNameNode() error { return c.name.kill() }
+func (c *Cluster) KillNameNode() error { return c.name().kill() }
 
 // PauseNameNode freezes the NameNode.
-func (c *Cluster) PauseNameNode() error { return c.name.signal(syscall.SIGSTOP) }
+func (c *Cluster) PauseNameNode() error { return c.name().signal(syscall.SIGSTOP) }
 
 // ResumeNameNode thaws it.
-func (c *Cluster) ResumeNameNode() error { return c.name.signal(syscall.SIGCONT) }
+func (c *Cluster) ResumeNameNode() error { return c.name().signal(syscall.SIGCONT) }
 
 // StartNameNode starts the NameNode again, at its old address, and returns when it
 // has left safe mode and knows all DataNodes that run.
 func (c *Cluster) StartNameNode(ctx context.Context) error {
-	if err := c.name.start(); err != nil {
+	if err := c.name().start(); err != nil {
 		return err
 	}
 	return c.waitReady(ctx, make([]string, len(c.data)))
@@ -58,7 +58,7 @@ func (c *Cluster) StartNameNode(ctx context.Context) error {
 
 // RestartNameNode ends the NameNode in order and starts it again.
 func (c *Cluster) RestartNameNode(ctx context.Context) error {
-	if err := c.name.stop(); err != nil {
+	if err := c.name().stop(); err != nil {
 		return err
 	}
 	return c.StartNameNode(ctx)
@@ -67,8 +67,8 @@ func (c *Cluster) RestartNameNode(ctx context.Context) error {
 // Mend starts what does not run, wakes what is paused, and returns when all serve.
 func (c *Cluster) Mend(ctx context.Context) error {
 	before := make([]string, len(c.data))
-	if c.name.running() {
-		if err := c.name.signal(syscall.SIGCONT); err != nil {
+	if c.name().running() {
+		if err := c.name().signal(syscall.SIGCONT); err != nil {
 			return err
 		}
 		ports, err := c.ports(ctx)
@@ -81,7 +81,7 @@ func (c *Cluster) Mend(ctx context.Context) error {
 			}
 		}
 	}
-	for _, d := range append([]*daemon{c.name}, c.data...) {
+	for _, d := range c.daemons() {
 		var err error
 		if d.running() {
 			err = d.signal(syscall.SIGCONT)

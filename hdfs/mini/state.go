@@ -126,14 +126,14 @@ func (c *Cluster) wait(ctx context.Context, what string, done func(state) bool) 
 		if err == nil && done(s) {
 			return c.serving(ctx)
 		}
-		for _, d := range append([]*daemon{c.name}, c.data...) {
+		for _, d := range c.daemons() {
 			if d.cmd != nil && !d.running() {
 				return fmt.Errorf("%s ended; the end of its log:\n%s", d.name, d.logTail())
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w: %w; the end of the NameNode's log:\n%s", what, ctx.Err(), err, c.name.logTail())
+			return fmt.Errorf("%s: %w: %w; the end of the NameNode's log:\n%s", what, ctx.Err(), err, c.name().logTail())
 		case <-time.After(stateEvery):
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Cluster) wait(ctx context.Context, what string, done func(state) bool) 
 
 // serving says whether clients reach the NameNode.
 func (c *Cluster) serving(ctx context.Context) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(c.NameNode(), "hdfs://"))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.rpc(c.active))
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,11 @@ var tools = map[string]string{
 	"dfs":      "org.apache.hadoop.fs.FsShell",
 	"dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
 	"fsck":     "org.apache.hadoop.hdfs.tools.DFSck",
+	"haadmin":  "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
 }
 
 // Command is one of Hadoop's own tools, not yet started: what `hdfs TOOL ARGS...`
-// runs. TOOL is dfs, dfsadmin or fsck.
+// runs. TOOL is dfs, dfsadmin, fsck or haadmin.
 func (c *Cluster) Command(ctx context.Context, tool string, args ...string) *exec.Cmd {
 	class := tools[tool]
 	if class == "" {
@@ -41,7 +42,7 @@ func (c *Cluster) writeScript() error {
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		fmt.Fprintf(&b, "%s) set -- %s \"$@\" ;;\n", name, tools[name])
 	}
-	b.WriteString("*) echo \"usage: hdfs dfs|dfsadmin|fsck ARGS...\" >&2; exit 2 ;;\nesac\nexec")
+	b.WriteString("*) echo \"usage: hdfs dfs|dfsadmin|fsck|haadmin ARGS...\" >&2; exit 2 ;;\nesac\nexec")
 	for _, word := range c.kit.program(context.Background(), c.ConfDir(), toolHeap).Args {
 		b.WriteString(" '" + strings.ReplaceAll(word, "'", `'\''`) + "'")
 	}

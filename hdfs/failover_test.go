@@ -1,0 +1,120 @@
+package hdfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+)
+
+// TestFailOver: with two NameNodes, of which one stands by, work goes on when the one
+// that serves is killed and the other one takes over, there and back.
+func TestFailOver(t *testing.T) {
+	t.Parallel()
+	c := hdfstest.Start(t, hdfstest.Options{DataNodes: 2, BlockSize: 1 << 20, Pair: true})
+	s := store(t, c, Options{})
+	root := mkdir(t, s, "hdfs://pair/failover")
+	content := noise(5 << 20)
+	write(t, s, root+"/a", content)
+	failOver(t, c, s, root+"/first", content)
+	// The first NameNode comes back and stands by. Clients that know nothing ask it
+	// first, and are sent away.
+	if err := c.StartStandby(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fresh := store(t, c, Options{Call: 2 * time.Second})
+	if got, err := read(fresh, "hdfs:///failover/a", 0, -1); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("past a NameNode that stands by: %d bytes, %v", len(got), err)
+	}
+	if blocks, err := fresh.Locations(t.Context(), root+"/a", 0, -1); len(blocks) != 5 || err != nil {
+		t.Errorf("where it lies, past a NameNode that stands by: %+v, %v", blocks, err)
+	}
+	write(t, fresh, root+"/b", content)
+	failOver(t, c, s, root+"/second", content)
+	// One that is frozen takes connections and never answers.
+	if err := c.StartStandby(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PauseNameNode(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.FailOver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{store(t, c, Options{Call: 2 * time.Second}), fresh} {
+		write(t, s, root+"/c", content)
+		if got, err := read(s, root+"/c", 0, -1); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("past a frozen NameNode: %d bytes, %v", len(got), err)
+		}
+		if err := s.Delete(t.Context(), root+"/c"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.KillStandby(); err != nil {
+		t.Error(err)
+	}
+}
+
+// failOver kills the NameNode that serves while calls, a reader and writers are under
+// way, and lets the other one take over.
+func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, root string, content []byte) {
+	t.Helper()
+	ctx := context.Background()
+	if err := s.Mkdir(ctx, root); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, root+"/a", content)
+	r, err := s.Open(ctx, root+"/a", 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	// Too large to be kept: it can't be written again behind its writer's back.
+	f, err := s.Create(ctx, root+"/large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(content[:3<<20+5]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.KillNameNode(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- s.Mkdir(ctx, root+"/b") }()
+	go func() { done <- s.Rename(ctx, root+"/a", root+"/c") }()
+	go func() {
+		if _, err := f.Write(content[3<<20+5:]); err != nil {
+			done <- errors.Join(err, f.Abort())
+			return
+		}
+		done <- f.Commit()
+	}()
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[1000:]) {
+		t.Errorf("a reader under way: %d bytes, %v", len(got), err)
+	}
+	if err := c.FailOver(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"/c", "/large"} {
+		if got, err := read(s, root+name, 0, -1); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	if got := names(t, s, root); strings.Contains(got, "creating") {
+		t.Errorf("left behind: %s", got)
+	}
+}
