@@ -24,13 +24,15 @@ run: build ## count the words of the Go source tree on a local cluster
 
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
 # package that has it. The race detector needs gcc; tests on a real HDFS need Maven
-# and a JDK from 11 to 21.
+# and a JDK from 11 to 21, and those with Kerberos its server.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
-	gcc:build-essential mvn:maven javac:default-jdk-headless
+	gcc:build-essential mvn:maven javac:default-jdk-headless \
+	krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user
 
 deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
-	@missing() { for d in $(DEPS); do command -v $${d%%:*} >/dev/null || echo $$d; done; }; \
+	@PATH=$$PATH:/usr/sbin; \
+	missing() { for d in $(DEPS); do command -v $${d%%:*} >/dev/null || echo $$d; done; }; \
 	need=$$(missing | cut -d: -f2); \
 	[ -n "$$need" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -121,9 +121,9 @@ func isAway(err error) bool { return errors.As(err, new(*awayError)) }
 
 // remedy says which of the errors that callers know an error is, and what to do.
 func (c *cluster) remedy(err error) (remedy string, kind error) {
-	who := c.set.User
+	who, other := c.set.User, "set HADOOP_USER_NAME to another user"
 	if c.base.KerberosClient != nil {
-		who = "the Kerberos principal"
+		who, other = strings.TrimSpace("the Kerberos principal "+c.set.Principal), "log in as another one"
 	}
 	switch name := exception(err); {
 	case name == safeMode:
@@ -133,7 +133,7 @@ func (c *cluster) remedy(err error) (remedy string, kind error) {
 	case name == notFound, errors.Is(err, fs.ErrNotExist):
 		return "", fs.ErrNotExist
 	case name == denied, errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf(": %s may not: let them with hdfs dfs -chmod or -chown, or set HADOOP_USER_NAME to another user", who), fs.ErrPermission
+		return fmt.Sprintf(": %s may not: let them with hdfs dfs -chmod or -chown, or %s", who, other), fs.ErrPermission
 	case name == exists, name == beingWrote, errors.Is(err, fs.ErrExist):
 		return "", fs.ErrExist
 	case name == spaceQuota, name == nameQuota, name == typeQuota:

@@ -34,29 +34,32 @@ type loggedIn struct {
 func (c *cluster) login() (*client.Client, error) {
 	logins.Lock()
 	defer logins.Unlock()
-	key := c.set.Keytab + " " + c.set.Principal
+	key := c.set.Keytab + " " + c.set.Principal + " " + os.Getenv("KRB5_CONFIG") + " " + os.Getenv("KRB5CCNAME")
 	if l := logins.made[key]; l != nil && (c.set.Keytab != "" || time.Since(l.at) < ticketsFor) {
 		return l.client, nil
 	}
-	var made *client.Client
+	made, err := c.newLogin()
+	if err != nil {
+		// As text: a keytab that does not exist is no file of HDFS that does not.
+		return nil, errors.New("this HDFS wants Kerberos: " + err.Error())
+	}
+	logins.made[key] = &loggedIn{made, time.Now()}
+	return made, nil
+}
+
+func (c *cluster) newLogin() (*client.Client, error) {
 	path := os.Getenv("KRB5_CONFIG")
 	if path == "" {
 		path = "/etc/krb5.conf"
 	}
 	conf, err := config.Load(path)
 	if err != nil {
-		return nil, fmt.Errorf("this HDFS wants Kerberos: its configuration %s: %w; set KRB5_CONFIG", path, err)
+		return nil, fmt.Errorf("its configuration %s: %w; set KRB5_CONFIG", path, err)
 	}
 	if c.set.Keytab != "" {
-		made, err = fromKeytab(conf, c.set.Keytab, c.set.Principal)
-	} else {
-		made, err = fromTickets(conf)
+		return fromKeytab(conf, c.set.Keytab, c.set.Principal)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("this HDFS wants Kerberos: %w", err)
-	}
-	logins.made[key] = &loggedIn{made, time.Now()}
-	return made, nil
+	return fromTickets(conf)
 }
 
 func fromKeytab(conf *config.Config, path, principal string) (*client.Client, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,12 @@ type Options struct {
 	// Properties are added to hdfs-site.xml, of clients and of daemons, and win over
 	// what is there.
 	Properties map[string]string
+	// Address is the loopback address of the NameNode: any, when "".
+	Address string
+	// Java are further flags of the daemons' Java.
+	Java []string
+	// Ask is how the NameNode's web server is asked for its state: plainly, when nil.
+	Ask func(*http.Request) (*http.Response, error)
 	// Folder keeps all data and logs, and is used again by a later start with it; a
 	// temporary one, removed by Stop, when "".
 	Folder string
@@ -46,6 +53,13 @@ func (o *Options) check() error {
 	}
 	if o.BlockSize == 0 {
 		o.BlockSize = 128 << 20
+	}
+	if o.Ask == nil {
+		o.Ask = webClient.Do
+	}
+	if o.Address == "" {
+		// A loopback address of its own lets each cluster use the usual ports.
+		o.Address = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 	}
 	switch {
 	case o.DataNodes < 1 || o.DataNodes > dataNodesMax:
@@ -85,8 +99,7 @@ func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// A loopback address of its own lets each cluster use the usual ports.
-	c := &Cluster{kit: kit, options: o, address: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)), cleanup: func() {}}
+	c := &Cluster{kit: kit, options: o, address: o.Address, cleanup: func() {}}
 	if err := c.makeFolder(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -34,7 +35,7 @@ type daemon struct {
 }
 
 func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
-	args := append(flags, "-XX:TieredStopAtLevel=1", // soon ready beats fast later
+	args := append(slices.Concat(c.options.Java, flags), "-XX:TieredStopAtLevel=1", // soon ready beats fast later
 		"-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
 	return &daemon{
 		name: name, logPath: filepath.Join(c.folder, name+".log"), spawner: c.spawner,

@@ -75,7 +75,7 @@ func (c *Cluster) get(ctx context.Context, pathAndQuery string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := webClient.Do(req)
+	resp, err := c.options.Ask(req)
 	if err != nil {
 		return nil, err
 	}
