@@ -43,7 +43,7 @@ type Options struct {
 	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
 	// take ten times that.
 	Call time.Duration
-	// User is who asks; the user that runs the program.
+	// User is who asks; that of HADOOP_USER_NAME, else the user that runs the program.
 	User string
 }
 
@@ -89,7 +89,7 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	o.User = cmp.Or(o.User, currentUser())
+	o.User = cmp.Or(o.User, os.Getenv(userVariable), currentUser())
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
@@ -105,6 +105,11 @@ func Dial(address string, o Options) (*Client, error) {
 		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
 	}, nil
 }
+
+// userVariable names the user where nothing proves who it is, as for Hadoop's own
+// programs: a job's files on HDFS are made by the submitter and by its workers, and
+// all of them act as this one.
+const userVariable = "HADOOP_USER_NAME"
 
 func currentUser() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {

@@ -277,3 +277,21 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The submitter writes to HDFS as HADOOP_USER_NAME says, so its job's workers must
+// be told of the same user.
+func TestUserOfHadoop(t *testing.T) {
+	t.Setenv(userVariable, "alice")
+	for given, want := range map[string]string{"": "alice", "eve": "eve"} {
+		c, err := Dial("127.0.0.1:1", Options{User: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.principal.Name != want {
+			t.Errorf("with user %q: %q asks, want %q", given, c.principal.Name, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
