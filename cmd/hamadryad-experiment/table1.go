@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -14,14 +15,15 @@ import (
 // reduces, on 4 launchers of 2 slots that are the DataNodes too; means of three
 // executions. Our blocks have 1 MiB, and a map takes 400 ms.
 const (
-	table1Blocks   = 26
-	table1Block    = 1 << 20
-	table1Reduces  = 8
-	table1Nodes    = 4
-	table1Slots    = 2
-	table1Map      = 400 * time.Millisecond
-	table1LocalMax = 10.0 // of the mean without locality, which is 6.5 by chance
-	table1LocalMin = 3.0
+	table1Blocks  = 26
+	table1Block   = 1 << 20
+	table1Reduces = 8
+	table1Nodes   = 4
+	table1Slots   = 2
+	table1Map     = 400 * time.Millisecond
+	// Without locality a map is local by chance, one in as many as there are nodes.
+	// The mean of the executions may be off that by this many standard deviations.
+	table1Deviations = 4
 	// table1Missed is how many fewer than the optimum may be local: that is known
 	// only when all is over, and the last few maps depend on who is done first.
 	table1Missed = 2
@@ -69,11 +71,19 @@ func (l *lab) table1Claims(without, with []table1Row) error {
 	}
 	c := claims{lab: l}
 	local, _ := table1Mean(without)
-	c.that(local >= table1LocalMin && local <= table1LocalMax, "without locality about a quarter of the %d maps are local: %.1f", table1Blocks, local)
+	expected, off := table1Chance(len(without))
+	c.that(math.Abs(local-expected) <= off, "without locality as many of the %d maps are local as by chance, %.1f, give or take %.1f: %.1f", table1Blocks, expected, off, local)
 	for i, r := range with {
 		c.that(r.local >= r.optimum-table1Missed, "execution %d with min-cost flow: %d local maps; the optimum for that placement is %d (at most %d fewer)", i+1, r.local, r.optimum, table1Missed)
 	}
 	return c.err()
+}
+
+// table1Chance is the mean number of local maps of some executions that look at no
+// place (a binomial distribution), and how far from it is still chance.
+func table1Chance(executions int) (expected, off float64) {
+	const p = 1.0 / table1Nodes
+	return table1Blocks * p, table1Deviations * math.Sqrt(table1Blocks*p*(1-p)/float64(executions))
 }
 
 func table1Mean(rows []table1Row) (local float64, took time.Duration) {
