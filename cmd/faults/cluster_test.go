@@ -338,7 +338,7 @@ func processes(match func(pid int) bool) []int {
 	entries, _ := os.ReadDir("/proc")
 	var pids []int
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && match(pid) && !zombie(pid) {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && match(pid) && !dead(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -346,7 +346,8 @@ func processes(match func(pid int) bool) []int {
 	return pids
 }
 
-func zombie(pid int) bool {
+// dead tells whether a process is gone, or waits only for its parent to notice.
+func dead(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(b, []byte(") Z "))
 }

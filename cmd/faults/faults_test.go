@@ -83,7 +83,7 @@ func TestPluginStopped(t *testing.T) {
 	j.open("map")
 	j.succeeds()
 	// It was asked to end before it was killed, which a fast job does not wait for.
-	eventually(t, "the stopped plug-in is gone", func() bool { return !alive(pid) })
+	eventually(t, "the stopped plug-in is gone", func() bool { return dead(pid) })
 }
 
 // One bit of a stored map output flips before it is read: the map runs again.
@@ -164,7 +164,7 @@ func TestManagerGoneForGood(t *testing.T) {
 	c.manager.kill(t)
 	within(t, 3*c.options.lease, "the workers are gone", func() bool {
 		for _, p := range pids {
-			if _, err := os.Stat(filepath.Join("/proc", itoa(p))); err == nil && !zombie(p) {
+			if !dead(p) {
 				return false
 			}
 		}
