@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
@@ -45,6 +46,7 @@ type step struct {
 	Job                                       scheduler.JobID
 	Maps, Reduces                             int
 	Pool, ExplicitPool, User, Priority, State string
+	Pools                                     []string
 	MapInputHosts                             [][]string
 	Ms                                        int
 	Node                                      string
@@ -225,7 +227,7 @@ func (s *site) step(x step) {
 		if x.Op == "move-job" {
 			j.Pool = x.Pool
 		} else {
-			j.Priority = priorityNamed(s.t, x.Priority)
+			j.Priority = vectors.Priority(s.t, x.Priority)
 		}
 		s.jobs[x.Job] = j
 		s.tell(scheduler.JobUpdated{At: s.now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties})
@@ -239,7 +241,7 @@ func (s *site) step(x step) {
 }
 
 func (s *site) submit(x step) {
-	job := scheduler.Job{ID: x.Job, User: x.User, Pool: x.ExplicitPool, Priority: priorityNamed(s.t, x.Priority), Submitted: s.now}
+	job := scheduler.Job{ID: x.Job, User: x.User, Pool: x.ExplicitPool, Priority: vectors.Priority(s.t, x.Priority), Submitted: s.now}
 	if x.Pool != "" {
 		job.Properties = []scheduler.Property{{Name: "pool", Value: x.Pool}}
 	}

@@ -2,71 +2,42 @@ package fair
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TestVectors takes every case of every file. A case is run, or listed by id with
-// a reason in testdata/excluded.json; anything else fails. The file of shares is
-// run where they are computed, in sdk/scheduler/fairshare.
+// The file of shares is run where they are computed, in sdk/scheduler/fairshare.
 func TestVectors(t *testing.T) {
-	excluded := map[string]string{}
-	readJSON(t, filepath.Join("testdata", "excluded.json"), &excluded)
-	files, err := filepath.Glob(filepath.Join("testdata", "vectors", "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no vectors: %v", err)
-	}
-	for _, file := range files {
-		var content struct{ Vectors []json.RawMessage }
-		readJSON(t, file, &content)
-		for _, raw := range content.Vectors {
-			var v vector
-			if err := json.Unmarshal(raw, &v); err != nil {
-				t.Fatalf("%s: %v in %.100s", file, err, raw)
-			}
-			t.Run(v.ID, func(t *testing.T) {
-				if reason, out := excluded[v.ID]; out {
-					if reason == "" {
-						t.Errorf("%s is excluded without a reason", v.ID)
-					}
-					delete(excluded, v.ID)
-					return
-				}
-				runVector(t, v)
-			})
-		}
-	}
-	for id := range excluded {
-		t.Errorf("testdata/excluded.json lists %s, which no file has", id)
-	}
-}
-
-func readJSON(t *testing.T, file string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	vectors.Run(t, map[string]func(*testing.T, vector){
+		"":                  scenario,
+		"fair-comparator":   comparator,
+		"fifo-comparator":   comparator,
+		"allocations":       allocationFile,
+		"allocations-edge":  allocationEdge,
+		"pool-admission":    admission,
+		"node-load-cap":     loadCap,
+		"node-can-assign":   canAssign,
+		"size-based-weight": bySize,
+		"priority-weight":   byPriority,
+		"new-job-boost":     boost,
+		"preemption-count":  preemptionCount,
+	})
 }
 
 // vector is a case of any of the files.
 type vector struct {
-	ID, Kind, Variant string
-	Steps             []step // of a scenario, with the next three
-	Cluster           clusterOf
-	Config            configOf
-	Allocations       allocationsOf
+	ID, Kind, Origin, Source, Note string
+	Steps                          []step // of a scenario, with the next three
+	Cluster                        clusterOf
+	Config                         configOf
+	Allocations                    allocationsOf
 
 	TotalSlots    float64
 	Schedulables  []schedulableOf
@@ -81,6 +52,7 @@ type vector struct {
 		ErrorMentions string
 	}
 
+	AppliesTo                 []string
 	MaxDiff                   float64
 	RunnableTasks, NodeSlots  int
 	ExpectedCap, NodeRunning  int
@@ -105,42 +77,35 @@ type schedulableOf struct {
 	Priority                          string
 }
 
-func runVector(t *testing.T, v vector) {
-	switch {
-	case v.Steps != nil:
-		scenario(t, v)
-	case strings.HasSuffix(v.Kind, "-comparator"):
-		comparator(t, v)
-	case v.Kind == "allocations":
-		allocationFile(t, v)
-	case v.Kind == "allocations-edge":
-		allocationEdge(t, v)
-	case v.Kind == "pool-admission":
-		admission(t, v)
-	case v.Kind == "node-load-cap":
-		crowd := Crowd{Runnable: v.RunnableTasks, Total: int(v.TotalSlots)}
-		if got := levelCap(v.NodeSlots, crowd, v.MaxDiff); got != v.ExpectedCap {
-			t.Errorf("cap %d, want %d", got, v.ExpectedCap)
-		}
-	case v.Kind == "node-can-assign":
-		l := &view.Launcher{Slots: []scheduler.SlotCount{{Kind: "map", Count: v.NodeSlots}}}
-		got := v.NodeRunning < levelSlots{v.MaxDiff}.Cap(l, "map", Crowd{Runnable: v.RunnableTasks, Total: int(v.TotalSlots)})
-		if want := string(v.Expected) == "true"; got != want {
-			t.Errorf("can assign: %t, want %t", got, want)
-		}
-	case v.Kind == "size-based-weight":
-		near(t, "weight", sizeWeight(v.Demand), v.ExpectedWeight, 1e-6)
-	case v.Kind == "priority-weight":
-		near(t, "weight", priorityWeight(priorityNamed(t, v.Priority)), v.ExpectedWeight, 0)
-	case v.Kind == "new-job-boost":
-		now := scheduler.Time(0).Add(time.Duration(v.AgeMs) * time.Millisecond)
-		got, _ := newJobBoost{3, 5 * time.Minute}.Adjust(&scheduler.Job{}, v.BaseWeight, now)
-		near(t, "weight", got, v.ExpectedWeight, 0)
-	case v.Kind == "preemption-count":
-		preemptionCount(t, v)
-	default:
-		t.Fatalf("unknown kind %q: implement it, or list the case in testdata/excluded.json with the reason", v.Kind)
+func loadCap(t *testing.T, v vector) {
+	crowd := Crowd{Runnable: v.RunnableTasks, Total: int(v.TotalSlots)}
+	if got := levelCap(v.NodeSlots, crowd, v.MaxDiff); got != v.ExpectedCap {
+		t.Errorf("cap %d, want %d", got, v.ExpectedCap)
 	}
+}
+
+func canAssign(t *testing.T, v vector) {
+	for _, kind := range v.AppliesTo {
+		l := &view.Launcher{Slots: []scheduler.SlotCount{{Kind: kind, Count: v.NodeSlots}}}
+		got := v.NodeRunning < levelSlots{v.MaxDiff}.Cap(l, kind, Crowd{Runnable: v.RunnableTasks, Total: int(v.TotalSlots)})
+		if want := string(v.Expected) == "true"; got != want {
+			t.Errorf("can assign a %s: %t, want %t", kind, got, want)
+		}
+	}
+}
+
+func bySize(t *testing.T, v vector) {
+	near(t, "weight", sizeWeight(v.Demand), v.ExpectedWeight, 1e-6)
+}
+
+func byPriority(t *testing.T, v vector) {
+	near(t, "weight", priorityWeight(vectors.Priority(t, v.Priority)), v.ExpectedWeight, 0)
+}
+
+func boost(t *testing.T, v vector) {
+	now := scheduler.Time(0).Add(time.Duration(v.AgeMs) * time.Millisecond)
+	got, _ := newJobBoost{3, 5 * time.Minute}.Adjust(&scheduler.Job{}, v.BaseWeight, now)
+	near(t, "weight", got, v.ExpectedWeight, 0)
 }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -148,18 +113,6 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	if got < want-tolerance || got > want+tolerance {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
-}
-
-func priorityNamed(t *testing.T, name string) scheduler.Priority {
-	t.Helper()
-	if name == "" {
-		return scheduler.Normal
-	}
-	p, err := scheduler.ParsePriority(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func comparator(t *testing.T, v vector) {
@@ -171,7 +124,7 @@ func comparator(t *testing.T, v vector) {
 	for _, s := range v.Schedulables {
 		all = append(all, fairshare.Standing{
 			Running: s.Running, Demand: s.Demand, Min: s.MinShare, Weight: s.Weight,
-			Priority: int32(priorityNamed(t, s.Priority)), Start: s.StartTime, Name: s.Name,
+			Priority: int32(vectors.Priority(t, s.Priority)), Start: s.StartTime, Name: s.Name,
 		})
 	}
 	slices.SortFunc(all, compare)

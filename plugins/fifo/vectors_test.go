@@ -1,14 +1,11 @@
 package fifo
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -29,81 +26,8 @@ type vector struct {
 	}
 }
 
-// TestVectors takes every case of every file. A case is run, or listed by id with
-// a reason in testdata/excluded.json; anything else fails.
 func TestVectors(t *testing.T) {
-	excluded := map[string]string{}
-	read(t, filepath.Join("testdata", "excluded.json"), &excluded)
-	files, err := filepath.Glob(filepath.Join("testdata", "vectors", "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no vectors: %v", err)
-	}
-	for _, file := range files {
-		var content struct {
-			Format  string
-			Vectors []json.RawMessage
-		}
-		read(t, file, &content)
-		for i, raw := range content.Vectors {
-			var name struct{ ID, Kind string }
-			if err := json.Unmarshal(raw, &name); err != nil {
-				t.Fatalf("%s, case %d: %v", file, i, err)
-			}
-			t.Run(name.ID, func(t *testing.T) {
-				if reason, out := excluded[name.ID]; out {
-					if reason == "" {
-						t.Errorf("%s is excluded without a reason", name.ID)
-					}
-					delete(excluded, name.ID)
-					return
-				}
-				run(t, name.Kind, raw)
-			})
-		}
-	}
-	for id := range excluded {
-		t.Errorf("testdata/excluded.json lists %s, which no file has", id)
-	}
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-}
-
-func run(t *testing.T, kind string, raw []byte) {
-	var v vector
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("kind %s: %v: teach this test the field, or list the case in testdata/excluded.json", kind, err)
-	}
-	switch kind {
-	case "fifo-order":
-		order(t, v)
-	case "fifo-heartbeats":
-		heartbeats(t, v)
-	default:
-		t.Fatalf("unknown kind %q: implement it, or list the case in testdata/excluded.json with the reason", kind)
-	}
-}
-
-func priority(t *testing.T, name string) scheduler.Priority {
-	t.Helper()
-	if name == "" {
-		return scheduler.Normal
-	}
-	p, err := scheduler.ParsePriority(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	vectors.Run(t, map[string]func(*testing.T, vector){"fifo-order": order, "fifo-heartbeats": heartbeats})
 }
 
 // order submits the jobs with their priorities, and once more all alike with the
@@ -113,11 +37,11 @@ func order(t *testing.T, v vector) {
 		s := start(t, "")
 		var updates []scheduler.Event
 		for _, j := range v.Jobs {
-			e := s.submit(j.Job, priority(t, j.Priority)).(scheduler.JobSubmitted)
+			e := s.submit(j.Job, vectors.Priority(t, j.Priority)).(scheduler.JobSubmitted)
 			e.Job.Submitted = j.Start
 			if later {
 				e.Job.Priority = scheduler.Normal
-				updates = append(updates, scheduler.JobUpdated{At: s.now, Job: j.Job, Priority: priority(t, j.Priority)})
+				updates = append(updates, scheduler.JobUpdated{At: s.now, Job: j.Job, Priority: vectors.Priority(t, j.Priority)})
 			}
 			s.events(e)
 		}
@@ -138,7 +62,7 @@ func heartbeats(t *testing.T, v vector) {
 	ids := map[string]scheduler.LauncherID{}
 	bundle, owner := scheduler.BundleID(0), map[scheduler.BundleID]string{}
 	for _, j := range v.Jobs {
-		e := s.submit(j.Job, priority(t, j.Priority)).(scheduler.JobSubmitted)
+		e := s.submit(j.Job, vectors.Priority(t, j.Priority)).(scheduler.JobSubmitted)
 		e.Job.Submitted = j.Start
 		s.events(e)
 		for range j.Tasks {

@@ -1,15 +1,13 @@
 package preemptivefair
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -32,71 +30,12 @@ type vector struct {
 	GrantsAsCoded, GrantsIntended int
 }
 
-// TestVectors takes every case of every file. A case is run, or listed by id with
-// a reason in testdata/excluded.json; anything else fails.
 func TestVectors(t *testing.T) {
-	excluded := map[string]string{}
-	read(t, filepath.Join("testdata", "excluded.json"), &excluded)
-	files, err := filepath.Glob(filepath.Join("testdata", "vectors", "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no vectors: %v", err)
-	}
-	for _, file := range files {
-		var content struct {
-			Format  string
-			Vectors []json.RawMessage
-		}
-		read(t, file, &content)
-		for i, raw := range content.Vectors {
-			var name struct{ ID, Kind string }
-			if err := json.Unmarshal(raw, &name); err != nil {
-				t.Fatalf("%s, case %d: %v", file, i, err)
-			}
-			t.Run(name.ID, func(t *testing.T) {
-				if reason, out := excluded[name.ID]; out {
-					if reason == "" {
-						t.Errorf("%s is excluded without a reason", name.ID)
-					}
-					delete(excluded, name.ID)
-					return
-				}
-				run(t, raw)
-			})
-		}
-	}
-	for id := range excluded {
-		t.Errorf("testdata/excluded.json lists %s, which no file has", id)
-	}
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-}
-
-func run(t *testing.T, raw []byte) {
-	var v vector
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("kind %s: %v: teach this test the field, or list the case in testdata/excluded.json", v.Kind, err)
-	}
-	switch v.Kind {
-	case "preemptive-fair-new-job":
-		newJob(t, v)
-	case "preemptive-fair-next-job":
-		nextJob(t, v)
-	case "preemptive-fair-reservation":
-		reservation(t, v)
-	default:
-		t.Fatalf("unknown kind %q: implement it, or list the case in testdata/excluded.json with the reason", v.Kind)
-	}
+	vectors.Run(t, map[string]func(*testing.T, vector){
+		"preemptive-fair-new-job":     newJob,
+		"preemptive-fair-next-job":    nextJob,
+		"preemptive-fair-reservation": reservation,
+	})
 }
 
 // newJob submits one more job, with more work than there are slots. Where the
