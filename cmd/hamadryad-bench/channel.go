@@ -31,7 +31,7 @@ func channels(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	defer c.stop()
+	defer c.Stop()
 	for _, size := range channelSizes {
 		pipe, times := []float64{}, map[string][]float64{}
 		kinds := []string{"shm", "tcp", "file"}
@@ -60,7 +60,7 @@ func channels(ctx context.Context, b *bench) error {
 }
 
 // channelOnce returns the milliseconds that records add to a job without any.
-func (b *bench) channelOnce(ctx context.Context, c *cluster, kind string, bytes, records int) (float64, error) {
+func (b *bench) channelOnce(ctx context.Context, c cluster, kind string, bytes, records int) (float64, error) {
 	empty, err := c.run(ctx, b, "hamadryad-bench-channel", kind, fmt.Sprint(bytes), "0")
 	if err != nil {
 		return 0, err

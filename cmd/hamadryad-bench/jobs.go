@@ -23,7 +23,7 @@ func noopTasks(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	defer c.stop()
+	defer c.Stop()
 	var rates []float64
 	for range b.runs {
 		took, err := c.run(ctx, b, "noop", fmt.Sprint(noopTasksCount))
@@ -42,14 +42,14 @@ func smallJob(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	defer c.stop()
-	input := filepath.Join(c.dir, "input.txt")
+	defer c.Stop()
+	input := filepath.Join(c.Folder, "input.txt")
 	if err := os.WriteFile(input, []byte(strings.Repeat("the quick brown fox\n", 52)), 0o644); err != nil {
 		return err
 	}
 	var times []float64
 	for i := range b.runs + 1 {
-		took, err := c.run(ctx, b, "wordcount", input, filepath.Join(c.dir, fmt.Sprint("out", i)))
+		took, err := c.run(ctx, b, "wordcount", input, filepath.Join(c.Folder, fmt.Sprint("out", i)))
 		if err != nil {
 			return err
 		}

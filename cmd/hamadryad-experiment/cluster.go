@@ -1,21 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/hamadryad/hamadryad/cmd/internal/localcluster"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -32,11 +29,9 @@ type site struct {
 
 // cluster is a running `hamadryad local` with a folder of its own.
 type cluster struct {
+	*localcluster.Cluster
 	lab    *lab
 	site   site
-	dir    string
-	cmd    *exec.Cmd
-	log    bytes.Buffer // what it says; to be read after its end
 	client *client.Client
 	cancel context.CancelFunc // ends the programs that were submitted
 	ctx    context.Context
@@ -44,85 +39,47 @@ type cluster struct {
 }
 
 const (
-	// readyMax bounds the start of a cluster, stopMax its end.
-	readyMax = time.Minute
-	stopMax  = 20 * time.Second
+	// runningMax bounds the wait for work to run.
+	runningMax = time.Minute
+	// stopMax bounds the end of a program that was asked to stop.
+	stopMax = 20 * time.Second
 )
-
-var managerAddress = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+:\d+`)
 
 // start starts a cluster and waits until its policy decides.
 func (l *lab) start(ctx context.Context, s site) (*cluster, error) {
-	dir, err := os.MkdirTemp("", "hamadryad-experiment")
+	var log bytes.Buffer
+	local, err := localcluster.Start(ctx, filepath.Join(l.bin, "hamadryad"), localcluster.Options{
+		Launchers: s.launchers, Slots: s.slots, Config: s.config(), Flags: s.flags(), Environ: s.environ, Log: &log,
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	c := &cluster{lab: l, site: s, dir: dir}
+	c := &cluster{Cluster: local, lab: l, site: s}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	address, err := c.launch(ctx)
-	if err == nil {
-		c.client, err = client.Dial(address, client.Options{})
-	}
-	if err != nil {
+	if c.client, err = client.Dial(c.Address, client.Options{}); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("%w\n%s", err, c.log.String())
+		return nil, err
 	}
 	return c, nil
 }
 
-// launch starts `hamadryad local` and returns the manager's address.
-func (c *cluster) launch(ctx context.Context) (string, error) {
-	config := filepath.Join(c.dir, "site.yaml")
-	text := "core:\n" + indent(c.site.core, "  ") + "policy:\n  name: " + c.site.policy + "\n"
-	if c.site.settings != "" {
-		text += "  settings:\n" + indent(c.site.settings, "    ")
+func (s site) config() string {
+	text := "policy:\n  name: " + s.policy + "\n"
+	if s.settings != "" {
+		text += "  settings:\n" + indent(s.settings, "    ")
 	}
-	if c.site.core == "" {
-		text = strings.TrimPrefix(text, "core:\n")
+	if s.core != "" {
+		text += "core:\n" + indent(s.core, "  ")
 	}
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		return "", err
+	return text
+}
+
+func (s site) flags() []string {
+	flags := []string{"--memory", "4GiB"}
+	if len(s.hosts) > 0 {
+		flags = append(flags, "--hosts", strings.Join(s.hosts, ","))
 	}
-	args := []string{
-		"local", "--log-level", "warn", "--config", config, "--data", filepath.Join(c.dir, "data"), "--memory", "4GiB",
-		"--launchers", fmt.Sprint(c.site.launchers), "--slots", fmt.Sprint(c.site.slots),
-	}
-	if len(c.site.hosts) > 0 {
-		args = append(args, "--hosts", strings.Join(c.site.hosts, ","))
-	}
-	c.cmd = exec.CommandContext(ctx, filepath.Join(c.lab.bin, "hamadryad"), args...)
-	c.cmd.Env = append(os.Environ(), c.site.environ...)
-	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
-	c.cmd.WaitDelay = stopMax
-	c.cmd.Stderr = &c.log
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return "", err
-	}
-	found := make(chan string, 1)
-	go func() {
-		defer close(found)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if a := managerAddress.FindString(lines.Text()); a != "" {
-				found <- a
-				_, _ = io.Copy(io.Discard, out)
-				return
-			}
-		}
-	}()
-	select {
-	case a := <-found:
-		if a != "" {
-			return a, nil
-		}
-	case <-time.After(readyMax):
-	case <-ctx.Done():
-	}
-	return "", errors.New("the cluster did not become ready")
+	return flags
 }
 
 func indent(text, by string) string {
@@ -133,18 +90,14 @@ func indent(text, by string) string {
 	return b.String()
 }
 
-// stop ends the cluster and all that it kept.
+// stop ends the programs, the cluster and all that it kept.
 func (c *cluster) stop() {
 	c.cancel()
 	c.ended.Wait()
 	if c.client != nil {
 		_ = c.client.Close()
 	}
-	if c.cmd != nil && c.cmd.Process != nil {
-		_ = c.cmd.Process.Signal(syscall.SIGTERM)
-		_ = c.cmd.Wait()
-	}
-	_ = os.RemoveAll(c.dir)
+	c.Stop()
 }
 
 // wordCount is a job to be run.
@@ -165,7 +118,7 @@ func (c *cluster) words(pool string, n, lineBytes int) (string, error) {
 	for i := range n {
 		fmt.Fprintf(&b, "%0*d\n", lineBytes-1, i*7919%1000)
 	}
-	path := filepath.Join(c.dir, "words-"+pool)
+	path := filepath.Join(c.Folder, "words-"+pool)
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 
@@ -177,7 +130,7 @@ func (c *cluster) submit(w wordCount) (wait func() (*wire.JobStatus, error), err
 	if err != nil {
 		return nil, err
 	}
-	return c.submitOn(w, input, filepath.Join(c.dir, "out-"+w.pool), line*wordsPerMap)
+	return c.submitOn(w, input, filepath.Join(c.Folder, "out-"+w.pool), line*wordsPerMap)
 }
 
 // submitOn is submit for input that is there.
@@ -223,7 +176,7 @@ func (c *cluster) statusOf(ctx context.Context, pool string) (*wire.JobStatus, e
 
 // awaitRunning waits until so many groups of a pool's job run.
 func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error {
-	ctx, cancel := context.WithTimeout(ctx, readyMax)
+	ctx, cancel := context.WithTimeout(ctx, runningMax)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
