@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -232,23 +231,6 @@ func TestOptionsThatCannotBe(t *testing.T) {
 			t.Errorf("%+v was taken", o)
 			_ = c.Stop()
 		}
-	}
-}
-
-// A machine without Java or Maven is told what to install.
-func TestPrepareWithoutItsTools(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("JAVA_HOME", "")
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	if _, err := Prepare(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "java") || !strings.Contains(err.Error(), install) {
-		t.Errorf("without java: %v", err)
-	}
-	java := filepath.Join(t.TempDir(), "bin", "java")
-	must(t, os.MkdirAll(filepath.Dir(java), 0o755))
-	must(t, os.WriteFile(java, []byte("#!/bin/sh\n"), 0o755))
-	t.Setenv("JAVA_HOME", filepath.Dir(filepath.Dir(java)))
-	if _, err := Prepare(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "mvn") || !strings.Contains(err.Error(), install) {
-		t.Errorf("without mvn: %v", err)
 	}
 }
 

@@ -72,6 +72,11 @@ func (c *Cluster) writeConf() error {
 		maps.Copy(site, c.pairDaemonSite())
 	}
 	maps.Copy(site, c.options.Properties)
+	for _, d := range []string{"hdfs", "datanode"} { // the daemons want these in the class path, though empty
+		if err := os.MkdirAll(filepath.Join(c.daemonConf(), "webapps", d), 0o755); err != nil {
+			return err
+		}
+	}
 	return writeSites(c.daemonConf(), core, site)
 }
 

@@ -19,6 +19,8 @@ const (
 	dataNodeHeap = "-Xmx384m"
 	// stopTimeout is how long a daemon has to end by itself before it is killed.
 	stopTimeout = 20 * time.Second
+	// tailBytes of a log or an answer are shown when something fails.
+	tailBytes = 4 << 10
 )
 
 // daemon is a NameNode or a DataNode that can be started many times.
@@ -39,7 +41,7 @@ func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
 		"-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
 	return &daemon{
 		name: name, logPath: filepath.Join(c.folder, name+".log"), spawner: c.spawner,
-		command: func() *exec.Cmd { return c.kit.program(context.Background(), c.daemonConf(), heap, args...) }, // kill ends it
+		command: func() *exec.Cmd { return c.program(context.Background(), c.daemonConf(), heap, args...) }, // kill ends it
 	}
 }
 

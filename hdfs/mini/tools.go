@@ -29,7 +29,16 @@ func (c *Cluster) Command(ctx context.Context, tool string, args ...string) *exe
 	if class == "" {
 		class = tool
 	}
-	return c.kit.program(ctx, c.ConfDir(), toolHeap, append([]string{class}, args...)...)
+	return c.program(ctx, c.ConfDir(), toolHeap, append([]string{class}, args...)...)
+}
+
+// program is a Java program with a folder of configuration: flags of Java, class and
+// arguments.
+func (c *Cluster) program(ctx context.Context, conf, heap string, args ...string) *exec.Cmd {
+	return c.kit.Command(ctx, conf, append([]string{
+		heap,
+		"--add-opens=java.base/java.lang=ALL-UNNAMED", // WebHDFS's old XML library looks inside
+	}, args...)...)
 }
 
 // Script is a program that does what Hadoop's own hdfs command does, for the tools
@@ -43,7 +52,7 @@ func (c *Cluster) writeScript() error {
 		fmt.Fprintf(&b, "%s) set -- %s \"$@\" ;;\n", name, tools[name])
 	}
 	b.WriteString("*) echo \"usage: hdfs dfs|dfsadmin|fsck|haadmin ARGS...\" >&2; exit 2 ;;\nesac\nexec")
-	for _, word := range c.kit.program(context.Background(), c.ConfDir(), toolHeap).Args {
+	for _, word := range c.program(context.Background(), c.ConfDir(), toolHeap).Args {
 		b.WriteString(" '" + strings.ReplaceAll(word, "'", `'\''`) + "'")
 	}
 	b.WriteString(" \"$@\"\n")

@@ -1,5 +1,6 @@
-// Fetch makes the kit of the small HDFS (package mini) in the user's cache folder, so
-// that tests find it there: `make test` runs it first.
+// Fetch makes the kit of the small HDFS (package mini) in the user's cache folder, and
+// those of the folders that it is given (package kit), so that tests find them there:
+// `make test` runs it first.
 package main
 
 import (
@@ -7,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/hdfs/mini/kit"
 )
 
 // timeout bounds all of it, with the tries that Prepare makes.
@@ -20,8 +23,14 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if _, err := mini.Prepare(ctx, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "the tests on a real HDFS can't run:", err)
+	_, err := mini.Prepare(ctx, os.Stderr)
+	for _, folder := range os.Args[1:] {
+		if err == nil {
+			_, err = kit.Prepare(ctx, filepath.Base(folder), os.DirFS(folder), os.Stderr)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the tests that run Java programs can't run:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up
 	}
 }

@@ -1,0 +1,9 @@
+// Package kit keeps what Java programs run from, for package mini and for tests: jars,
+// fetched through Maven, and a few classes of our own, compiled beside them.
+//
+//	k, err := kit.Prepare(ctx, "hdfs", source, os.Stderr) // fetches, the first time
+//	out, err := k.Command(ctx, "", "Hello", "world").Output()
+//
+// A kit lies in the user's cache folder, under its name and a hash of its sources. A
+// JDK from 11 to 21 and Maven must be installed.
+package kit
