@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // Defaults of Options.
@@ -55,13 +55,12 @@ type Options struct {
 // withEnvironment fills in what is not set.
 func (o Options) withEnvironment() (Options, error) {
 	fill(&o.ConfDir, os.Getenv("HAMADRYAD_HDFS_CONF_DIR"), site.Folder(os.Getenv))
-	fill(&o.User, os.Getenv("HAMADRYAD_HDFS_USER"), os.Getenv("HADOOP_USER_NAME"), os.Getenv("HAMADRYAD_USER"))
+	fill(&o.User, os.Getenv("HAMADRYAD_HDFS_USER"))
 	if o.User == "" {
-		u, err := user.Current()
-		if err != nil {
-			return o, fmt.Errorf("the HDFS user: %w; set HADOOP_USER_NAME", err)
+		var err error
+		if o.User, err = storage.User(os.Getenv("HAMADRYAD_USER")); err != nil {
+			return o, fmt.Errorf("the HDFS user: %w", err)
 		}
-		o.User = u.Username
 	}
 	fill(&o.Keytab, os.Getenv("HAMADRYAD_HDFS_KEYTAB"))
 	fill(&o.Principal, os.Getenv("HAMADRYAD_HDFS_PRINCIPAL"))

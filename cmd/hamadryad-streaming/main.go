@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
 	"github.com/hamadryad/hamadryad/hdfs/site"
 	"github.com/hamadryad/hamadryad/mapreduce/streaming"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 func main() {
@@ -72,11 +72,7 @@ func hadoopDefaults() []string {
 		return nil
 	}
 	settings := []string{"-D", "fs.defaultFS=" + root}
-	name := os.Getenv("HADOOP_USER_NAME")
-	if u, err := user.Current(); name == "" && err == nil {
-		name = u.Username
-	}
-	if name != "" {
+	if name, err := storage.User(); err == nil {
 		settings = append(settings, "-D", "mapreduce.job.user.name="+name)
 	}
 	return settings

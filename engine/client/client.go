@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // AddressVariable is the environment variable with the manager's address.
@@ -43,7 +43,7 @@ type Options struct {
 	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
 	// take ten times that.
 	Call time.Duration
-	// User is who asks; that of HADOOP_USER_NAME, else the user that runs the program.
+	// User is who asks; that of storage.User.
 	User string
 }
 
@@ -89,7 +89,7 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	o.User = cmp.Or(o.User, os.Getenv(userVariable), currentUser())
+	o.User = cmp.Or(o.User, currentUser())
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
@@ -106,16 +106,13 @@ func Dial(address string, o Options) (*Client, error) {
 	}, nil
 }
 
-// userVariable names the user where nothing proves who it is, as for Hadoop's own
-// programs: a job's files on HDFS are made by the submitter and by its workers, and
-// all of them act as this one.
-const userVariable = "HADOOP_USER_NAME"
-
+// currentUser is who asks where no user is given. One without a name may ask, too.
 func currentUser() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
+	name, err := storage.User()
+	if err != nil {
+		return cmp.Or(os.Getenv("USER"), fmt.Sprint("uid-", os.Getuid()))
 	}
-	return cmp.Or(os.Getenv("USER"), fmt.Sprint("uid-", os.Getuid()))
+	return name
 }
 
 // Address is the manager's.

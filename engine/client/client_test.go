@@ -18,6 +18,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // fake is a manager that knows one job.
@@ -281,7 +282,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 // The submitter writes to HDFS as HADOOP_USER_NAME says, so its job's workers must
 // be told of the same user.
 func TestUserOfHadoop(t *testing.T) {
-	t.Setenv(userVariable, "alice")
+	t.Setenv(storage.UserVariable, "alice")
 	for given, want := range map[string]string{"": "alice", "eve": "eve"} {
 		c, err := Dial("127.0.0.1:1", Options{User: given})
 		if err != nil {
