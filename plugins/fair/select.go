@@ -110,7 +110,7 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 			if where, ok := c.Fit(b, scheduler.Remote); ok {
 				return Pick{Bundle: b, Where: where}, scheduler.WaitNone
 			}
-			reason = max(reason, reasonFor(b))
+			reason = max(reason, b.Unfit())
 			c.unfit(b)
 			continue
 		}
@@ -140,7 +140,7 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 		return Pick{}, scheduler.WaitLocality
 	}
 	c.unfit(located[0])
-	return Pick{}, reasonFor(located[0])
+	return Pick{}, located[0].Unfit()
 }
 
 func (c *Choice) unfit(b *view.Bundle) {
@@ -168,17 +168,6 @@ func (defaultSelector) held(c *Choice) Pick {
 		}
 	}
 	return Pick{}
-}
-
-// reasonFor says why a bundle waits that may go anywhere.
-func reasonFor(b *view.Bundle) scheduler.WaitReason {
-	switch {
-	case len(b.Groups) > 1:
-		return scheduler.WaitGang
-	case len(b.Avoid) > 0:
-		return scheduler.WaitExcluded
-	}
-	return scheduler.WaitNoCapacity
 }
 
 // needs adds up the slots of each kind that a bundle needs, in order of kind.

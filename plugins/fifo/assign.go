@@ -60,7 +60,7 @@ func (a *assignment) job(j *view.Job) {
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
 	case a.unfit != nil:
-		a.reason = reasonFor(a.unfit)
+		a.reason = a.unfit.Unfit()
 	default:
 		a.reason = a.turn()
 	}
@@ -71,16 +71,6 @@ func (a *assignment) turn() scheduler.WaitReason {
 		return scheduler.WaitNoCapacity
 	}
 	return scheduler.WaitTurn
-}
-
-func reasonFor(b *view.Bundle) scheduler.WaitReason {
-	switch {
-	case len(b.Groups) > 1:
-		return scheduler.WaitGang
-	case len(b.Avoid) > 0:
-		return scheduler.WaitExcluded
-	}
-	return scheduler.WaitNoCapacity
 }
 
 // open lists the kinds of slot that the job uses and may have now.

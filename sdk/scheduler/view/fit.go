@@ -80,6 +80,18 @@ func (v *View) FitEver(b *Bundle) bool {
 	return ok
 }
 
+// Unfit is why a bundle waits that may go anywhere and for which a Fit found no
+// place: it needs several, or launchers are excluded for it, or there is no room.
+func (b *Bundle) Unfit() scheduler.WaitReason {
+	switch {
+	case len(b.Groups) > 1:
+		return scheduler.WaitGang
+	case len(b.Avoid) > 0:
+		return scheduler.WaitExcluded
+	}
+	return scheduler.WaitNoCapacity
+}
+
 func hardestFirst(groups []scheduler.Group) []int {
 	order := make([]int, len(groups))
 	for i := range order {

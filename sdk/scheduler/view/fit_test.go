@@ -203,3 +203,20 @@ func TestEachGoesRoundTheLaunchers(t *testing.T) {
 		t.Error("one bundle may be given twice")
 	}
 }
+
+func TestWhyNothingFits(t *testing.T) {
+	v := cluster(t)
+	for want, b := range map[scheduler.WaitReason]*Bundle{
+		scheduler.WaitNoCapacity: ready(t, v, 1, group(11)),
+		scheduler.WaitExcluded:   ready(t, v, 2, group(1)),
+		scheduler.WaitGang:       ready(t, v, 3, group(11), group(11)),
+	} {
+		if want == scheduler.WaitExcluded {
+			b.Avoid = []scheduler.LauncherID{1, 2, 3, 4}
+		}
+		wantFit(t, v, b)
+		if got := b.Unfit(); got != want {
+			t.Errorf("bundle %d waits for %v, want %v", b.ID, got, want)
+		}
+	}
+}
