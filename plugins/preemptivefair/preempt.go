@@ -2,6 +2,7 @@ package preemptivefair
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -45,7 +46,8 @@ func (d *dealing) takeBack(kind scheduler.SlotKind) {
 		if c.left == 0 || !d.options.mayTake(&c.job.Info) {
 			continue
 		}
-		lack := min(c.left, c.due.First-c.due.Taken+coming) - coming
+		// Its share may have shrunk since it came: nothing is taken beyond what it is now.
+		lack := min(c.left, c.due.First-c.due.Taken+coming, int(math.Round(d.share(kind)))-c.held) - coming
 		covered := min(max(lack, 0), free)
 		free -= covered
 		n := d.memory.newcomer(id)
@@ -126,7 +128,9 @@ func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []
 		if d.memory.NoSuspend && p.Mode == scheduler.PreemptSuspend {
 			p.Mode = scheduler.PreemptKill
 		}
+		freed := 0 // more than needed, when whole bundles lose
 		for _, u := range victims {
+			freed += u.slots
 			for _, a := range u.attempts {
 				p.Victims = append(p.Victims, a.ID)
 			}
@@ -136,7 +140,7 @@ func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []
 		}
 		d.preempts = append(d.preempts, p)
 		d.taking[c.job.ID()] = true
-		lack -= need
+		lack -= max(need, freed)
 		some = true
 	}
 }
@@ -273,7 +277,8 @@ func (d *dealing) before(u *unit, l *loser, found *unit, best *loser) bool {
 	return over < 0
 }
 
-// rank orders what each job would lose for a newcomer.
+// rank orders what each job would lose for a newcomer: of equals the newest, which
+// has least to lose.
 func (d *dealing) rank(c *claim, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
@@ -283,7 +288,9 @@ func (d *dealing) rank(c *claim, losers []*loser) {
 		for _, u := range l.units {
 			u.rank = d.rankOf(c.job.ID(), u, near)
 		}
-		slices.SortStableFunc(l.units, func(a, b *unit) int { return cmp.Compare(a.rank, b.rank) })
+		slices.SortStableFunc(l.units, func(a, b *unit) int {
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
+		})
 	}
 }
 
