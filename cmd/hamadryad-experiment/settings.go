@@ -27,5 +27,5 @@ const discoFair = "locality: {mode: none}\npreemption: {mode: \"off\"}\n"
 
 // discoPreemptive is the policy of the published experiment: all free slots wait
 // for a job between its stages, however long, and a slot stays empty when no job is below
-// its share. Victims are drawn by lot, which is the default.
-const discoPreemptive = "hold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n"
+// its share. Victims are drawn by lot.
+const discoPreemptive = "attempt-loses: random\nhold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n"

