@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
 // example runs an example against the cluster and returns what it prints.
@@ -159,14 +161,11 @@ func TestExamplesOnACluster(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, printed)
 			}
-			parts, _ := filepath.Glob(out + "/part-*")
-			for _, p := range parts {
-				b, err := os.ReadFile(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				printed += string(b)
+			parts, err := jobtest.Output(out)
+			if err != nil {
+				t.Fatal(err)
 			}
+			printed += strings.Join(parts, "")
 			if !strings.Contains(printed, e.want) {
 				t.Errorf("no %q in\n%s", e.want, tail(printed, 2000))
 			}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/hdfs/mini"
@@ -227,7 +226,7 @@ func TestHdfsNodeDiesWhileWritten(t *testing.T) {
 	j := b.submit(10_000, 2, 2, 2, "partway") // parts of a megabyte
 	j.reached("partway", 2)
 	var busy []int
-	within(t, waitMax, "a block is being written", func() bool {
+	eventually(t, "a block is being written", func() bool {
 		nodes, err := b.hdfs.Writing()
 		b.ok(err)
 		busy = nodes
@@ -287,7 +286,7 @@ func TestLocalWithHdfs(t *testing.T) {
 	script := fmt.Sprintf("hdfs dfs -put %s /in && %s --quiet hdfs:///in hdfs:///out && hdfs dfs -cat '/out/part-*'",
 		c.path("words.txt"), filepath.Join(binaries, "wordcount"))
 	p := c.start("local", "hamadryad", "local", "--hdfs", "--slots", "1", "--data", c.path("data"), "--", "sh", "-c", script)
-	within(t, 2*time.Minute, "hamadryad local ends", p.ended)
+	eventually(t, "hamadryad local ends", p.ended)
 	if !strings.Contains(p.log.String(), "a\t1\n") || !strings.Contains(p.log.String(), "b\t2\n") || p.cmd.ProcessState.ExitCode() != 0 {
 		t.Fatalf("no counts:\n%s", p.log)
 	}

@@ -26,9 +26,6 @@ type oddJob struct {
 	err     error
 }
 
-// oddMax is how long a job may take, on a loaded machine too.
-const oddMax = 30 * time.Second
-
 // odd runs a job of testdata/odd. The output's parent folder is new.
 func (c *cluster) odd(t *testing.T, name, in string, more ...string) oddJob {
 	t.Helper()
@@ -38,7 +35,7 @@ func (c *cluster) odd(t *testing.T, name, in string, more ...string) oddJob {
 	}
 	began := time.Now()
 	j.printed, j.err = c.example("odd", append([]string{name, in, j.out}, more...)...)
-	if took := time.Since(began); took > oddMax {
+	if took := time.Since(began); took > waitMax {
 		t.Errorf("the job took %v", took)
 	}
 	return j
