@@ -1,11 +1,9 @@
 package mapreduce_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -65,23 +63,20 @@ func TestTotalOrder(t *testing.T) {
 			if _, err := jobtest.Run(t.Context(), sortLines(7).Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			var got bytes.Buffer
-			largest := 0
-			parts, _ := filepath.Glob(dir + "/out/part-r-*") // in order of name
-			for _, p := range parts {
-				b, err := os.ReadFile(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				largest = max(largest, len(b))
-				got.Write(bytes.ReplaceAll(b, []byte("\t"), nil))
+			parts, err := jobtest.Output(dir + "/out")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, largest := strings.ReplaceAll(strings.Join(parts, ""), "\t", ""), 0
+			for _, part := range parts {
+				largest = max(largest, len(part))
 			}
 			want := strings.Join(slices.Sorted(slices.Values(lines)), "\n")
-			if strings.TrimSuffix(got.String(), "\n") != want || len(parts) != 7 {
-				t.Errorf("%d files with %d bytes, want 7 with %d in order", len(parts), got.Len(), len(want))
+			if strings.TrimSuffix(got, "\n") != want || len(parts) != 7 {
+				t.Errorf("%d files with %d bytes, want 7 with %d in order", len(parts), len(got), len(want))
 			}
-			if many := name == "random" || name == "sorted"; many && largest > 2*got.Len()/7 {
-				t.Errorf("the largest of 7 files has %d of %d bytes: the ranges are not even", largest, got.Len())
+			if many := name == "random" || name == "sorted"; many && largest > 2*len(got)/7 {
+				t.Errorf("the largest of 7 files has %d of %d bytes: the ranges are not even", largest, len(got))
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
 // streaming runs a streaming command line, or a script that has one, against the

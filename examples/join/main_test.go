@@ -21,17 +21,8 @@ func run(t *testing.T, customers, orders string) ([]string, *jobtest.Result, err
 	if err != nil {
 		return nil, nil, err
 	}
-	var lines []string
-	parts, _ := filepath.Glob(dir + "/out/part-*")
-	for _, p := range parts {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, slices.Collect(strings.Lines(string(b)))...)
-	}
-	slices.Sort(lines)
-	return lines, result, nil
+	parts, err := jobtest.Output(dir + "/out")
+	return slices.Sorted(strings.Lines(strings.Join(parts, ""))), result, err
 }
 
 func TestJoin(t *testing.T) {

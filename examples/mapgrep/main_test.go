@@ -19,16 +19,11 @@ func grep(t *testing.T, args ...string) (lines []string, files int, counters map
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, _ := filepath.Glob(out + "/part-m-*")
-	for _, p := range parts {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, slices.Collect(strings.Lines(string(b)))...)
+	parts, err := jobtest.Output(out)
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(lines)
-	return lines, len(parts), result.Counters
+	return slices.Sorted(strings.Lines(strings.Join(parts, ""))), len(parts), result.Counters
 }
 
 func TestLinesThatMatchWithTheirPlaces(t *testing.T) {

@@ -78,17 +78,14 @@ func TestRanksAreThoseOfTheMatrix(t *testing.T) {
 
 func readRanks(t *testing.T, folder string) map[string]float64 {
 	ranks := map[string]float64{}
-	parts, _ := filepath.Glob(folder + "/part-*")
-	for _, part := range parts {
-		b, err := os.ReadFile(part)
-		if err != nil {
+	parts, err := jobtest.Output(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(strings.Join(parts, "")) {
+		page, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if ranks[page], _, err = cutRank(rest); err != nil {
 			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(b)) {
-			page, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			if ranks[page], _, err = cutRank(rest); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 	return ranks

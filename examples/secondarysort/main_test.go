@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,17 +18,8 @@ func run(t *testing.T, days, text string) ([]string, error) {
 	if _, err := jobtest.Run(t.Context(), hottest, []string{days, dir + "/in", dir + "/out"}, jobtest.Options{}); err != nil {
 		return nil, err
 	}
-	var lines []string
-	parts, _ := filepath.Glob(dir + "/out/part-*")
-	for _, p := range parts {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, slices.Collect(strings.Lines(string(b)))...)
-	}
-	slices.Sort(lines)
-	return lines, nil
+	parts, err := jobtest.Output(dir + "/out")
+	return slices.Sorted(strings.Lines(strings.Join(parts, ""))), err
 }
 
 func TestHottestDays(t *testing.T) {

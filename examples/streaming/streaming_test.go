@@ -3,7 +3,6 @@ package streaming_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,16 +36,11 @@ func run(t *testing.T, script, input string) (lines []string, counters map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, _ := filepath.Glob(dir + "/out/part-*")
-	for _, p := range parts {
-		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, slices.Collect(strings.Lines(string(data)))...)
+	parts, err := jobtest.Output(dir + "/out")
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(lines)
-	return lines, result.Counters
+	return slices.Sorted(strings.Lines(strings.Join(parts, ""))), result.Counters
 }
 
 func TestWordCount(t *testing.T) {

@@ -41,14 +41,14 @@ func TestSortsOverAllFiles(t *testing.T) {
 	if got, err := validate(t.Context(), []string{dir + "/in"}, dir+"/out"); err != nil || got != n {
 		t.Fatalf("%d records, %v", got, err)
 	}
-	parts, _ := filepath.Glob(dir + "/out/part-*")
-	for _, p := range parts {
-		if info, err := os.Stat(p); err != nil || info.Size() > n*recordBytes/2 {
-			t.Errorf("%s has %d of %d bytes: the ranges are not even", p, info.Size(), n*recordBytes)
-		}
+	parts, err := jobtest.Output(dir + "/out")
+	if err != nil || len(parts) != 5 {
+		t.Errorf("%d files, want 5, %v", len(parts), err)
 	}
-	if len(parts) != 5 {
-		t.Errorf("%d files, want 5", len(parts))
+	for i, part := range parts {
+		if len(part) > n*recordBytes/2 {
+			t.Errorf("file %d has %d of %d bytes: the ranges are not even", i, len(part), n*recordBytes)
+		}
 	}
 }
 
