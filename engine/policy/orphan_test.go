@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
@@ -69,11 +68,9 @@ func TestPlugInEndsWithItsKilledHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = host.Wait()
-	for deadline := time.Now().Add(inTime); alive(func(group int, _ string) bool { return group == pid }) != nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("the plug-in outlived its host")
-		}
-	}
+	eventually(t, "the plug-in ends with its host", func() bool {
+		return alive(func(group int, _ string) bool { return group == pid }) == nil
+	})
 	start(t, living)
 	next, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
@@ -13,21 +14,22 @@ import (
 func TestFloodIsCounted(t *testing.T) {
 	h, book := launch(t, policytest.Flood)
 	start(t, h)
-	for n := uint64(1); n <= 20; n++ {
+	began, n := time.Now(), uint64(0)
+	eventually(t, "lines of the flood are dropped", func() bool {
+		n++
 		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return strings.Contains(book.String(), "lines dropped")
+	})
 	h.Close()
 	text := book.String()
 	if !strings.Contains(text, "level=WARN msg=\"flood line 0\"") {
 		t.Errorf("the first line is missing, or without its level:\n%.500s", text)
 	}
-	if !strings.Contains(text, "lines dropped") {
-		t.Error("nothing says how many lines were dropped")
-	}
-	if n := strings.Count(text, "flood line"); n > 2000 {
-		t.Errorf("%d lines of the flood were logged", n)
+	seconds := 2 + int(time.Since(began)/time.Second)
+	if n := strings.Count(text, "flood line"); n > 100*seconds {
+		t.Errorf("%d lines of the flood were logged in less than %d seconds", n, seconds)
 	}
 }
 
@@ -39,9 +41,12 @@ func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	eventually(t, "what the policy printed is in the log", func() bool {
+		return strings.Contains(book.String(), "out out") || strings.Contains(book.String(), "err err")
+	})
 	h.Close()
-	if text := book.String(); !strings.Contains(text, "out out") && !strings.Contains(text, "err err") || !strings.Contains(text, "lines dropped") {
-		t.Errorf("neither what the policy printed is in the log nor how much of it was dropped:\n%.300s", text)
+	if text := book.String(); !strings.Contains(text, "lines dropped") {
+		t.Errorf("nothing says how much of what the policy printed was dropped:\n%.300s", text)
 	}
 }
 

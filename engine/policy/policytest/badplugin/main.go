@@ -93,6 +93,7 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	case policytest.ErrorAt(p.rounds):
 		return scheduler.Decisions{}, errors.New("error on purpose")
 	case policytest.HangAt(p.rounds):
+		fmt.Fprintln(os.NewFile(2, "stderr"), "hang on purpose")
 		select {}
 	case policytest.StopAt(p.rounds):
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
