@@ -10,6 +10,7 @@ import (
 // snapshot tells the world as it is by the events that would have told it, with
 // their original times: launchers, live jobs, what is ready, what runs, and what
 // finished with how long it took. What failed or was lost on the way is left out.
+// How far work is, where a policy asked for that, is told as of now.
 func (c *Core) snapshot(policy string) scheduler.Snapshot {
 	var events []scheduler.Event
 	for _, id := range c.launchers.ids {
@@ -76,6 +77,19 @@ func (c *Core) snapshotBundle(events []scheduler.Event, b *bundle) []scheduler.E
 	}
 	if b.phase == bundleReady {
 		events = append(events, c.readyEvent(b))
+	}
+	return c.snapshotProgress(events, b)
+}
+
+// snapshotProgress tells the progress that some policy was told of before: one that
+// chooses by it would else take all for equal until the next reports.
+func (c *Core) snapshotProgress(events []scheduler.Event, b *bundle) []scheduler.Event {
+	for _, r := range b.runs {
+		for _, a := range r.attempts {
+			if a != nil && a.told != 0 && (a.phase == attemptRunning || a.phase == attemptSuspended) {
+				events = append(events, scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
+			}
+		}
 	}
 	return events
 }

@@ -107,7 +107,7 @@ func (s *story) policy(named map[string]string) {
 	s.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.gen, Policy: "p"}}})
 	var able scheduler.Ability
 	for _, name := range strings.Split(named["able"], ",") {
-		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission}[name]
+		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress}[name]
 	}
 	s.settle()
 	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(able)}}})
@@ -239,6 +239,8 @@ func (s *story) tellEvents() {
 			s.say("wanted twice b%d avoid %v", e.Bundle, e.Avoid)
 		case scheduler.AttemptStarted:
 			s.say("started a%d", e.Attempt)
+		case scheduler.AttemptProgress:
+			s.say("progress a%d %g", e.Attempt, e.Progress)
 		case scheduler.AttemptEnded:
 			s.say("ended a%d %s", e.Attempt, e.Outcome)
 		case scheduler.AttemptSuspended:

@@ -231,6 +231,12 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"]}}}})
 	case "stopped":
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_STOPPED}}})
+	case "progress":
+		p, err := strconv.ParseFloat(rest[0], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: id, Progress: p}}})
 	case "suspended":
 		report(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
 	case "resumed":

@@ -211,7 +211,8 @@ type Work struct {
 }
 
 // AttemptProgress: sent only to a policy with AbilityProgress, at the interval
-// it asked for.
+// it asked for. A snapshot has what is known of live attempts from a policy that
+// asked before.
 type AttemptProgress struct {
 	At       Time
 	Attempt  AttemptID
