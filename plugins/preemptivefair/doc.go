@@ -80,6 +80,7 @@
 //
 // A checkpoint holds which jobs still lack their first share, how much of it
 // they got, since when jobs are between stages, and how often bundles were
-// preempted. Without one, every job
-// counts as new until it was given its share.
+// preempted. Without one, every job counts as new until it was given its share.
+// How far attempts are is in the manager's snapshot, so that with
+// least-progress the same lose after a restart as without it.
 package preemptivefair

@@ -2,6 +2,7 @@ package preemptivefair
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,33 @@ func TestRestartKeepsWhatIsDue(t *testing.T) {
 	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{")}
 	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.memory.newcomer(3) == nil {
 		t.Errorf("a checkpoint of another version: %v, %+v", err, p.memory)
+	}
+}
+
+// TestRestartKnowsProgress: a policy that was started again picks the victims that it
+// would have picked before, from the progress that the snapshot tells. Where no
+// progress is known, the newest lose.
+func TestRestartKnowsProgress(t *testing.T) {
+	const settings = "job-loses: furthest-over-share\nattempt-loses: least-progress"
+	for name, c := range map[string]struct {
+		told bool
+		want []scheduler.AttemptID
+	}{
+		"told":     {true, []scheduler.AttemptID{2, 4, 6}},
+		"not told": {false, []scheduler.AttemptID{4, 5, 6}},
+	} {
+		s := busy(t, settings, 1, plain, plain)
+		var snapshot []scheduler.Event
+		for id, progress := range []float64{0.9, 0.1, 0.9, 0.2, 0.9, 0.3} {
+			if c.told {
+				snapshot = append(snapshot, scheduler.AttemptProgress{At: s.now, Attempt: scheduler.AttemptID(id + 1), Progress: progress})
+			}
+		}
+		s.events() // the checkpoint has that nobody is new
+		s.restart(snapshot...)
+		if got := victims(s.comes(20)); !slices.Equal(got, c.want) {
+			t.Errorf("progress %s: %v lose, want %v", name, got, c.want)
+		}
 	}
 }
 

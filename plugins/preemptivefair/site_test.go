@@ -21,25 +21,38 @@ type site struct {
 	owner   map[scheduler.BundleID]scheduler.JobID
 	runs    map[scheduler.AttemptID]scheduler.JobID
 	saved   *scheduler.Checkpoint
+	told    []scheduler.Event // all there were
+	config  scheduler.Config
+	around  scheduler.Environment
 }
 
 func start(t *testing.T, settings string, seed uint64) *site {
 	t.Helper()
 	s := &site{
-		t: t, policy: &Policy{}, now: scheduler.Time(time.Hour),
+		t: t, now: scheduler.Time(time.Hour),
 		owner: map[scheduler.BundleID]scheduler.JobID{}, runs: map[scheduler.AttemptID]scheduler.JobID{},
 	}
-	environment := scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}}
-	if _, err := s.policy.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: s.now}, environment); err != nil {
-		t.Fatal(err)
-	}
+	s.config = scheduler.Config{Text: []byte(settings)}
+	s.around = scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}}
+	s.restart()
 	return s
+}
+
+// restart goes on with a policy that knows what a snapshot tells.
+func (s *site) restart(more ...scheduler.Event) {
+	s.t.Helper()
+	s.policy = &Policy{}
+	events := append(slices.Clone(s.told), more...)
+	if _, err := s.policy.Start(s.config, scheduler.Snapshot{Now: s.now, Events: events, Checkpoint: s.saved, Since: len(events)}, s.around); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *site) round(r scheduler.Round) scheduler.Decisions {
 	s.t.Helper()
 	s.number++
 	r.Number, r.Now = s.number, s.now
+	s.told = append(s.told, r.Events...)
 	d, err := s.policy.AssignTasks(r)
 	if err != nil {
 		s.t.Fatal(err)
