@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // File is a local file that travelled with the job.
@@ -22,9 +23,18 @@ func Place(folder string, files []File) error {
 			mode = 0o755
 		}
 		path := filepath.Join(folder, filepath.Base(f.Path))
-		if err := os.WriteFile(path, f.Data, mode); err != nil {
+		if err := place(path, f.Data, mode); err != nil {
 			return fmt.Errorf("place file %s for a command: %w", f.Path, err)
 		}
 	}
 	return nil
+}
+
+// place writes a file while this process starts no other: one that was forked
+// meanwhile would hold the file open for writing until it runs its own program, and
+// the system refuses to execute such a file.
+func place(path string, data []byte, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, data, mode)
 }

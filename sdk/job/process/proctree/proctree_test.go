@@ -72,7 +72,7 @@ func TestKillFindsAll(t *testing.T) {
 // waitNone waits until no member is left: a kill is acted on a moment later.
 func waitNone(t *testing.T, members func() []int) {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for len(members()) > 0 {
 		select {
 		case <-late:
