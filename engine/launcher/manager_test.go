@@ -26,8 +26,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// patience bounds every wait of these tests.
-const patience = 30 * time.Second
+// patience bounds every wait of these tests, on a machine that is slow and busy.
+const patience = 2 * time.Minute
+
+// leaseShort is for tests in which the lease runs out: short enough to wait for, and
+// so long that it does not run out before it should.
+const leaseShort = 3 * time.Second
 
 // manager is a scripted manager on a real gRPC server.
 type manager struct {
@@ -84,7 +88,7 @@ func sum(b []byte) string {
 }
 
 func newManager(t testing.TB) *manager {
-	m := &manager{t: t, id: "one", lease: time.Minute, blobs: map[string][]byte{}, nodes: map[string]*node{}, folders: map[string]string{}}
+	m := &manager{t: t, id: "one", lease: 2 * patience, blobs: map[string][]byte{}, nodes: map[string]*node{}, folders: map[string]string{}}
 	m.term.Store(1)
 	blob, hash := ownProgram()
 	m.blobs[hash] = blob
@@ -128,7 +132,7 @@ func (m *manager) Connect(stream rpc.Launchers_ConnectServer) error {
 	n := m.node(first.Join.Name)
 	out := make(chan *wire.ToLauncher, 10_000)
 	out <- &wire.ToLauncher{Welcome: &wire.Welcome{
-		Launcher: 1, Term: m.term.Load(), LeaseNs: int64(m.lease), HeartbeatNs: int64(m.lease / 20), Manager: m.id,
+		Launcher: 1, Term: m.term.Load(), LeaseNs: int64(m.lease), HeartbeatNs: int64(min(m.lease/20, time.Second)), Manager: m.id,
 	}}
 	n.mu.Lock()
 	n.join, n.out, n.cut = first.Join, out, cut

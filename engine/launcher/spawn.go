@@ -13,7 +13,7 @@ import (
 // busyTries and busyWait bound the tries to start a program whose file another
 // process, forked at the same moment, still holds open for writing.
 const (
-	busyTries = 20
+	busyTries = 200
 	busyWait  = 10 * time.Millisecond
 )
 
