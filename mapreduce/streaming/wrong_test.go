@@ -32,7 +32,8 @@ func TestWrongCommands(t *testing.T) {
 			[]string{"stage map, node 0", "for 200ms"},
 		},
 		"is a reducer that never reads": {
-			[]string{"-D", "mapreduce.task.timeout=200", "-mapper", "cat", "-reducer", "sleep 3600"},
+			// No command maps: one that a busy machine keeps waiting would be the quiet one.
+			[]string{"-D", "mapreduce.task.timeout=200", "-mapper", "IdentityMapper", "-reducer", "sleep 3600"},
 			[]string{"stage reduce, node 0", `command "sleep"`, "for 200ms"},
 		},
 		"is a combiner that fails": {
@@ -101,7 +102,7 @@ func TestChildrenEnd(t *testing.T) {
 	if err != nil || got != "x\t\n" {
 		t.Errorf("%q %v", got, err)
 	}
-	deadline, tick := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)
+	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for running("sleep\x00" + mark) {
 		select {
