@@ -19,6 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -28,25 +29,8 @@ const token = "open sesame"
 
 func key(from int) Key { return Key{Job: 1, Bundle: 2, Try: 3, Channel: "a-b", From: from, To: 5} }
 
-type log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func listen(t testing.TB, o Options) (*Listener, *log) {
-	out := &log{}
+func listen(t testing.TB, o Options) (*Listener, *watch.Output) {
+	out := &watch.Output{}
 	o.Log = slog.New(slog.NewTextHandler(out, nil))
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -292,7 +276,7 @@ func (m *mute) Write(b []byte) (int, error) {
 }
 
 func TestSilentPeerIsLost(t *testing.T) {
-	o := Options{Tick: 5 * time.Millisecond}
+	o := Options{Tick: 50 * time.Millisecond} // a busy machine may be late by many of these
 	l, _ := listen(t, o)
 	s := expect(t, l, key(0))
 	m := &mute{}
@@ -318,9 +302,10 @@ func TestSilentPeerIsLost(t *testing.T) {
 }
 
 func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
-	l, out := listen(t, Options{Hello: 100 * time.Millisecond})
+	l, out := listen(t, Options{Hello: 2 * time.Second})
 	s := expect(t, l, key(0))
 	hello := wire.Append(nil, msgHello, helloBody(key(0), "please"))
+	strangers := map[string]net.Conn{}
 	for name, say := range map[string][]byte{
 		"nothing":      nil,
 		"half a hello": hello[:20],
@@ -333,7 +318,10 @@ func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = c.Write(say)
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		strangers[name] = c
+	}
+	for name, c := range strangers { // those that are waited for are so at once
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		var n net.Error
 		if _, err := io.ReadAll(c); errors.As(err, &n) && n.Timeout() {
 			t.Errorf("%s: the connection was kept", name)
