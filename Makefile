@@ -23,8 +23,9 @@ run: build ## count the words of the Go source tree on a local cluster
 		$(BIN)/wordcount --top 10 "$$($(GO) env GOROOT)/src" build/run/out
 
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
-# package that has it. The race detector needs gcc; tests on a real HDFS need Maven
-# and a JDK from 11 to 21, and those with Kerberos its server.
+# package that has it. The race detector needs gcc; tests on a real HDFS, and those
+# with Apache's readers of file formats, need Maven and a JDK from 11 to 21, those
+# with Kerberos its server.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
@@ -42,8 +43,8 @@ deps: ## programs that tests run: installs what is missing, as root with apt-get
 	fi; \
 	[ -z "$$(missing)" ] || { echo "the tests run programs that are not here; install (program:package):" $$(missing); exit 1; }
 
-jars: deps ## Hadoop's jars for the tests on a real HDFS, into the user's cache folder
-	@$(GO) run ./hdfs/mini/fetch
+jars: deps ## jars that tests run (a real HDFS, readers of file formats), into the user's cache folder
+	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache
 
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...
