@@ -12,7 +12,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // binaries is the folder of the programs under test, built once.
@@ -74,25 +74,8 @@ type options struct {
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	log  *syncBuffer
+	log  *watch.Output
 	done chan struct{}
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // waitMax bounds every wait of these tests, on a machine that is slow and busy.
@@ -109,22 +92,7 @@ const (
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	within(t, waitMax, what, holds)
-}
-
-func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("after %v still not: %s", limit, what)
-		case <-tick.C:
-		}
-	}
+	watch.Until(t, waitMax, what, holds)
 }
 
 func startCluster(t *testing.T, o options) *cluster {
@@ -185,7 +153,7 @@ func (c *cluster) write(name, text string) string {
 // start runs a program of the project and keeps what it prints.
 func (c *cluster) start(name string, args ...string) *process {
 	c.t.Helper()
-	p := &process{name: name, log: &syncBuffer{}, done: make(chan struct{})}
+	p := &process{name: name, log: &watch.Output{}, done: make(chan struct{})}
 	p.cmd = exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Dir = c.dir

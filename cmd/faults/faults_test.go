@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // A worker killed in the middle of the shuffle: its map runs again.
@@ -281,7 +283,7 @@ func TestThousandMapsTwoHundredReduces(t *testing.T) {
 	c := startCluster(t, options{launchers: 4, slots: 2})
 	j := c.submit("file", 0.05, 1000, 200)
 	most := 0
-	within(t, 4*waitMax, "the application ends", func() bool {
+	watch.Until(t, 4*waitMax, "the application ends", func() bool {
 		for _, l := range c.launchers {
 			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.cmd.Process.Pid))
 			most = max(most, len(fds))

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // waitMax bounds every wait of these tests.
@@ -19,17 +19,7 @@ const waitMax = 60 * time.Second
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(waitMax)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("after %v still not: %s", waitMax, what)
-		case <-tick.C:
-		}
-	}
+	watch.Until(t, waitMax, what, holds)
 }
 
 // localRun is one "hamadryad local" with what it started.
@@ -37,30 +27,13 @@ type localRun struct {
 	t    *testing.T
 	dir  string
 	cmd  *exec.Cmd
-	out  *output
+	out  *watch.Output
 	done chan error
-}
-
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 func startLocal(t *testing.T, flags []string, program ...string) *localRun {
 	t.Helper()
-	r := &localRun{t: t, dir: t.TempDir(), out: &output{}, done: make(chan error, 1)}
+	r := &localRun{t: t, dir: t.TempDir(), out: &watch.Output{}, done: make(chan error, 1)}
 	args := append([]string{"local", "--data", filepath.Join(r.dir, "c")}, flags...)
 	if len(program) > 0 {
 		program[0] = filepath.Join(binaries, program[0])

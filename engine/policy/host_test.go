@@ -10,17 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -33,25 +34,7 @@ func TestMain(m *testing.M) {
 // inTime bounds every wait, on a machine that is slow and busy.
 const inTime = time.Minute
 
-// logBook collects log lines.
-type logBook struct {
-	mu    sync.Mutex
-	lines strings.Builder
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lines.Write(p)
-}
-
-func (b *logBook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lines.String()
-}
-
-func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+func logger(to *watch.Output) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
 
 // within is a context that a hanging test would pass.
 func within(t *testing.T) context.Context {
@@ -62,10 +45,10 @@ func within(t *testing.T) context.Context {
 
 // launch starts a plug-in of a behaviour and checks at the end that nothing is
 // left of it.
-func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *logBook) {
+func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *watch.Output) {
 	t.Helper()
-	book := &logBook{}
-	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: book.logger()})
+	book := &watch.Output{}
+	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,17 +70,7 @@ func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *logBook) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.NewTimer(inTime)
-	defer late.Stop()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for !holds() {
-		select {
-		case <-late.C:
-			t.Fatalf("after %v still not: %s", inTime, what)
-		case <-look.C:
-		}
-	}
+	watch.Until(t, inTime, what, holds)
 }
 
 // mustEnd waits for the host's end.
@@ -238,7 +211,7 @@ func TestPlugInsThatDoNotComeUp(t *testing.T) {
 				timeout = time.Second
 			}
 			_, err := policy.Launch(within(t), policy.Options{
-				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: (&logBook{}).logger(), StartTimeout: timeout,
+				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(&watch.Output{}), StartTimeout: timeout,
 			})
 			if policy.KindOf(err) != policy.StartFailed || !containsOne(err.Error(), want) {
 				t.Errorf("error %v; want one with %q", err, want)
