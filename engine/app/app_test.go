@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -193,21 +195,27 @@ func TestDriveGetsTheResult(t *testing.T) {
 }
 
 func TestLinesComeAtMostOnceASecond(t *testing.T) {
-	var out bytes.Buffer
-	now := time.Unix(100, 0)
-	l := &lines{out: &out, title: "job-7 x", now: func() time.Time { return now }}
-	for i := range 50 { // ten a second
-		s := statusOf(wire.JobState_JOB_STATE_RUNNING)
-		s.Stages[0].Finished = uint32(i)
-		l.update(s)
-		l.update(s)
-		now = now.Add(100 * time.Millisecond)
-	}
-	l.close()
-	got := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(got) != 6 || got[0] != "job-7 x: map 0/4 (2 run)" || got[5] != "job-7 x: map 49/4 (2 run)" {
-		t.Errorf("%d lines:\n%s", len(got), out.String())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out watch.Output
+		l := &lines{out: &out, title: "job-7 x"}
+		for i := range 50 { // ten a second
+			s := statusOf(wire.JobState_JOB_STATE_RUNNING)
+			s.Stages[0].Finished = uint32(i)
+			l.update(s)
+			l.update(s)
+			<-time.After(lineEvery / 10)
+		}
+		// Nothing more comes for long: the last line is printed all the same.
+		<-time.After(2 * lineEvery)
+		got := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(got) != 6 || got[0] != "job-7 x: map 0/4 (2 run)" || got[5] != "job-7 x: map 49/4 (2 run)" {
+			t.Errorf("%d lines:\n%s", len(got), out.String())
+		}
+		before := out.String()
+		if l.close(); out.String() != before {
+			t.Errorf("the end prints a line again:\n%s", out.String())
+		}
+	})
 }
 
 func TestWaitingReasonIsShown(t *testing.T) {

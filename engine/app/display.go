@@ -31,7 +31,7 @@ func (c *Client) display(id scheduler.JobID, name string) display {
 	if f, ok := c.show.(*os.File); ok && isTerminal(f) {
 		return newBar(f, fmt.Sprintf("%s %s", id, name))
 	}
-	return &lines{out: c.show, title: fmt.Sprintf("%s %s", id, name), now: time.Now}
+	return &lines{out: c.show, title: fmt.Sprintf("%s %s", id, name)}
 }
 
 func isTerminal(f *os.File) bool {
@@ -68,16 +68,16 @@ func progress(s *wire.JobStatus) string {
 // lineEvery is the least time between two lines.
 const lineEvery = time.Second
 
-// lines prints progress for logs and pipes: when it changed, and at most one line
-// a second.
+// lines prints progress for logs and pipes: when it changed, at most one line a
+// second, and none later than that.
 type lines struct {
 	mu      sync.Mutex
 	out     io.Writer
 	title   string
-	now     func() time.Time
 	printed time.Time
-	last    string // line printed last
-	pending string // newest line, if it was not printed
+	last    string      // line printed last
+	pending string      // newest line, if it was not printed
+	later   *time.Timer // prints it; nil when none is due
 }
 
 func (l *lines) update(s *wire.JobStatus) {
@@ -85,17 +85,28 @@ func (l *lines) update(s *wire.JobStatus) {
 	defer l.mu.Unlock()
 	line := progress(s)
 	if line == l.last {
+		l.pending = ""
 		return
 	}
 	l.pending = line
-	if now := l.now(); now.Sub(l.printed) >= lineEvery {
-		l.printed = now
+	wait := lineEvery - time.Since(l.printed)
+	switch {
+	case wait <= 0:
 		l.flush()
+	case l.later == nil: // the job may say nothing more for long
+		l.later = time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.later = nil
+			l.flush()
+		})
 	}
 }
 
+// flush prints what is pending. The caller holds mu.
 func (l *lines) flush() {
 	if l.pending != "" {
+		l.printed = time.Now()
 		fmt.Fprintf(l.out, "%s: %s\n", l.title, l.pending)
 		l.last, l.pending = l.pending, ""
 	}
@@ -110,6 +121,9 @@ func (l *lines) note(text string) {
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.later != nil {
+		l.later.Stop()
+	}
 	l.flush()
 }
 
