@@ -40,5 +40,5 @@
 // Limits: key and value together are at most a quarter of the task's memory
 // (job.RecordLimit; 64 MiB by default), a combined one too, and below 1 GiB. Values of
 // a key are streamed: there may be any number of them, as long as those of one
-// reducer fit on its disk.
+// reducer fit on its disk. A larger record fails the job at once.
 package mapreduce

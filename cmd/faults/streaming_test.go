@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -75,6 +76,26 @@ func TestStreamingCommandThatHangs(t *testing.T) {
 		left, _ := filepath.Glob(out + "*")
 		return len(left) == 0
 	})
+}
+
+// A line too large for the task's memory fails the job with the first attempt: no
+// other could read it.
+func TestStreamingLineAboveTheBound(t *testing.T) {
+	c := startCluster(t, options{launchers: 2, slots: 1})
+	in, out := c.write("in", "a line\n"+strings.Repeat("x", 65<<20)+"\n"), c.path("out")
+	printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-input", in, "-output", out, "-mapper", "cat")
+	if err == nil {
+		t.Fatalf("the job succeeded\n%s", printed)
+	}
+	for _, want := range []string{"stage map, node 0", in + ":7", "larger than 67108864", "Memory of"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("no %q in\n%s", want, printed)
+		}
+	}
+	status, err := c.command("status", "job-1", "--attempts")
+	if attempts := regexp.MustCompile(`(?m)^[0-9]+ +map `).FindAllString(status, -1); err != nil || len(attempts) != 1 {
+		t.Errorf("%d attempts (%v):\n%s", len(attempts), err, status)
+	}
 }
 
 // A command that ends well and has left a daemon: the job succeeds, and the daemon

@@ -212,7 +212,7 @@ func RefuseWrite(partition, partitions, size int) error {
 	if partition < 0 || partition >= partitions {
 		return fmt.Errorf("partition %d does not exist: this port has %d, numbered from 0; check the partitioner", partition, partitions)
 	}
-	return fmt.Errorf("record of %d bytes is larger than the limit of %d: split it", size, job.RecordBytesMax)
+	return job.Permanent(fmt.Errorf("record of %d bytes is larger than the limit of %d: split it", size, job.RecordBytesMax))
 }
 
 // CheckBatch returns an error unless the batch holds together: ascending ends,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -97,7 +98,7 @@ func kindOf(err error) wire.ErrorKind {
 	switch {
 	case errors.As(err, &panicked):
 		return wire.ErrorKind_ERROR_KIND_PROGRAM
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid), errors.Is(err, job.ErrPermanent):
 		return wire.ErrorKind_ERROR_KIND_INVALID
 	case errors.As(err, &lost), errors.Is(err, channel.ErrPeerLost), errors.Is(err, errNoGrant), errors.Is(err, storage.ErrUnavailable):
 		return wire.ErrorKind_ERROR_KIND_LOST

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -25,6 +26,13 @@ func TestFailureKinds(t *testing.T) {
 	}
 	if f := describe(nil, errors.New("bad")); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
 		t.Errorf("%v", f)
+	}
+	large := fmt.Errorf("read: %w", job.CheckRecord(5, 8))
+	if f := describe(nil, large); f.Kind != wire.ErrorKind_ERROR_KIND_INVALID || f.Message != large.Error() {
+		t.Errorf("%v", f)
+	}
+	if f := describe(nil, panicked(large)); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
+		t.Errorf("a panic: %v", f)
 	}
 	if f := describe(nil, errors.New(string(bytes.Repeat([]byte("x"), 1<<20)))); len(f.Message) > messageMax+100 {
 		t.Errorf("a message of %d bytes", len(f.Message))

@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // avroCodec unpacks blocks. What unpack gives back is valid until its next call;
@@ -53,7 +55,7 @@ func newAvroCodec(name string, limit int) (avroCodec, error) {
 
 // tooLarge is the error of a block of more bytes, packed or not, than the limit.
 func tooLarge(limit int) error {
-	return fmt.Errorf("it is larger than %d bytes, a quarter of the task's memory or the largest record: give the task more Memory, or write smaller blocks", limit)
+	return job.Permanent(fmt.Errorf("it is larger than %d bytes, a quarter of the task's memory or the largest record: give the task more Memory, or write smaller blocks", limit))
 }
 
 // inflateRestMax is how many bytes may follow the end of a deflate stream:

@@ -77,7 +77,7 @@ func (b *BinaryWriter) Write(key, value []byte) error {
 		return b.err
 	}
 	if len(key)+len(value) > blockMax-pairOverhead {
-		return fmt.Errorf("a pair of %d bytes is larger than %d", len(key)+len(value), blockMax-pairOverhead)
+		return job.Permanent(fmt.Errorf("a pair of %d bytes is larger than %d", len(key)+len(value), blockMax-pairOverhead))
 	}
 	if len(b.pairs) > 0 && len(b.pairs)+len(key)+len(value) > blockTarget {
 		if b.err = b.flush(); b.err != nil {

@@ -34,16 +34,16 @@ func RecordLimit(memory int64) int {
 }
 
 // CheckRecord returns an error for a record of more bytes than RecordLimit; it names
-// the limit and the remedy.
+// the limit and the remedy, and is Permanent.
 func CheckRecord(size, memory int64) error {
 	limit := int64(RecordLimit(memory))
 	switch {
 	case size <= limit:
 		return nil
 	case size > RecordBytesMax:
-		return fmt.Errorf("a record of %d bytes is larger than the limit of %d: split it", size, RecordBytesMax)
+		return Permanent(fmt.Errorf("a record of %d bytes is larger than the limit of %d: split it", size, RecordBytesMax))
 	}
-	return fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more, or split the record", size, limit, memory, recordShare*size)
+	return Permanent(fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more, or split the record", size, limit, memory, recordShare*size))
 }
 
 // recordShare is the part of a node's memory, one in so many, that a record may be.

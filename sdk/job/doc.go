@@ -17,5 +17,8 @@
 //		return nil
 //	}
 //
+// A program that ends with an error is run again, elsewhere, a few times; with one
+// that is Permanent its job fails at once.
+//
 // There is no runtime in this package: the engine's worker implements Runtime.
 package job

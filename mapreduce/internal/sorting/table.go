@@ -296,7 +296,7 @@ func (t *Table) update(s *slot, value []byte) {
 // square.
 func (t *Table) outgrow(s *slot, sum []byte) {
 	if len(sum) > sizeMax {
-		t.err = fmt.Errorf("the combined value of key %q has %d bytes, and a record at most %d: leave the combiner out", shorten(t.key(s)), len(sum), sizeMax)
+		t.err = job.Permanent(fmt.Errorf("the combined value of key %q has %d bytes, and a record at most %d: leave the combiner out", shorten(t.key(s)), len(sum), sizeMax))
 		return
 	}
 	t.put(s, sum, 2*len(sum))

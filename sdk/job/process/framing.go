@@ -207,7 +207,7 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 			return buf[:len(buf)-1], nil
 		case errors.Is(err, bufio.ErrBufferFull) && len(buf) <= job.RecordBytesMax:
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("a line is longer than %d bytes: is that text? use job.Prefixed for other data", job.RecordBytesMax)
+			return nil, job.Permanent(fmt.Errorf("a line is longer than %d bytes: is that text? use job.Prefixed for other data", job.RecordBytesMax))
 		case err == io.EOF && len(buf) > 0: // only the bare one is the end: a failure may wrap it
 			return buf, nil
 		default:
