@@ -94,13 +94,13 @@ func (l *lab) figure5Claims(line timeline.Line, entered time.Duration, jobs []*w
 	before := line.At(entered)
 	c.that(before[0] == 2 && before[1] == 4, "A and B share the slots 2 to 4 when C enters: %v", before)
 
-	bound := l.scaled(figure5Timeout+figure5Grace) + figure5Reaction
+	bound := l.scaled(figure5Timeout + figure5Grace + figure5Reaction)
 	victims, gone := preemptedAfter(entered, jobs)
 	c.that(slices.Equal(victims, []int{1, 2, 0}), "attempts are preempted for C: %d of A, %d of B", victims[0], victims[1])
 	c.that(gone > entered && gone-entered <= bound, "they are gone %v after C entered: the preemption delay is %v, the grace %v; at most %v",
 		(gone - entered).Round(time.Millisecond), l.scaled(figure5Timeout), l.scaled(figure5Grace), bound)
 	shared, ok := line.First(entered, []int{1, 2, 3}, l.scaled(figure5Map/4))
-	c.that(ok && shared-gone <= figure5Starting, "the shares are 1, 2 and 3 from %.2f s on, %v later", shared.Seconds(), (shared - gone).Round(time.Millisecond))
+	c.that(ok && shared-gone <= l.scaled(figure5Starting), "the shares are 1, 2 and 3 from %.2f s on, %v later", shared.Seconds(), (shared - gone).Round(time.Millisecond))
 
 	full := min(lastMap(jobs[0], jobs[1]), lastMap(jobs[0], jobs[2])) // until B or C has no map left that waits
 	mean := line.Mean(shared, full)
