@@ -1,6 +1,8 @@
 package core
 
 import (
+	"time"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -67,8 +69,11 @@ type Reply struct {
 // SettingsVerdict says what the policy made of a version of its settings. Empty
 // Problems: it took it over.
 type SettingsVerdict struct {
-	Version  uint64
-	Problems scheduler.Problems
+	Generation    uint64 // 0: none ran
+	Version       uint64
+	Problems      scheduler.Problems
+	Abilities     scheduler.Ability // from now on; 0: as before
+	ProgressEvery time.Duration     // of Abilities
 }
 
 // JobChanged tells watchers that a job's status changed; once a step for a job.

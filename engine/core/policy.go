@@ -113,24 +113,36 @@ func (c *Core) cutOver() {
 	old := p.current
 	p.current, p.next = p.next, nil
 	p.known, p.problem = true, ""
-	p.admits = p.current.abilities.Has(scheduler.AbilityAdmission)
-	p.resumes = p.current.abilities.Has(scheduler.AbilityResume)
+	c.able()
 	c.releaseAllClaims()
 	if old != nil {
 		c.act(PolicyGone{Generation: old.number})
 		c.answerSettings("another policy took over before it answered")
 	}
-	for _, r := range c.suspended {
-		if !p.resumes {
-			c.after(c.set.SuspendMax, timerSuspend, r.id)
-		}
-	}
+	c.limitSuspensions()
 	c.roomier = true
 	c.askAll()
 	c.passRequests()
 	c.log(Info, "a policy took over", "policy", p.current.name, "version", p.current.version, "generation", fmt.Sprint(p.current.number))
 	for j := range c.jobs.all() {
 		j.policyWait = scheduler.Waiting{}
+	}
+}
+
+// able takes over what the policy that runs says it can do.
+func (c *Core) able() {
+	p := &c.policy
+	p.admits = p.current.abilities.Has(scheduler.AbilityAdmission)
+	p.resumes = p.current.abilities.Has(scheduler.AbilityResume)
+}
+
+// limitSuspensions sees that what the policy that ran before was to resume is not
+// suspended for ever.
+func (c *Core) limitSuspensions() {
+	for _, r := range c.suspended {
+		if !c.policy.resumes {
+			c.after(c.set.SuspendMax, timerSuspend, r.id)
+		}
 	}
 }
 

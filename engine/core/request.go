@@ -104,7 +104,16 @@ func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
 		return
 	}
 	c.settings = slices.Delete(c.settings, at, at+1)
-	c.act(SettingsVerdict{Version: v.Version, Problems: v.Problems})
+	a := SettingsVerdict{Version: v.Version, Problems: v.Problems}
+	if g := c.policy.current; g != nil && len(v.Problems) == 0 {
+		a.Generation, a.Abilities, a.ProgressEvery = g.number, v.Abilities, v.ProgressEvery
+		if v.Abilities != 0 {
+			g.abilities, g.progressEvery = v.Abilities, max(v.ProgressEvery, progressEveryMin)
+			c.able()
+			c.limitSuspensions()
+		}
+	}
+	c.act(a)
 }
 
 func (c *Core) settingsExpired(version uint64) {

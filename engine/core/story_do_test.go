@@ -105,18 +105,28 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 func (s *story) policy(named map[string]string) {
 	s.gen++
 	s.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.gen, Policy: "p"}}})
-	var able scheduler.Ability
-	for _, name := range strings.Split(named["able"], ",") {
+	s.settle()
+	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+		Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(abilities(named["able"])),
+	}}})
+}
+
+func abilities(names string) (able scheduler.Ability) {
+	for name := range strings.SplitSeq(names, ",") {
 		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress}[name]
 	}
-	s.settle()
-	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(able)}}})
+	return able
 }
 
 // decision has the policy decide one thing, and says what became of it.
 func (s *story) decision(cmd, first string, rest []string, named map[string]string) {
 	s.settle()
-	s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+	s.version++
+	if cmd == "settings" {
+		s.step(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: s.version}}})
+	} else {
+		s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+	}
 	var d scheduler.Decisions
 	switch cmd {
 	case "launch":
@@ -130,11 +140,16 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 		d.Preempt = []scheduler.Preempt{p}
 	case "resume":
 		d.Resume = []scheduler.Resume{{Attempt: scheduler.AttemptID(number(first))}}
+	case "settings":
+		d.Settings = []scheduler.SettingsVerdict{{Version: s.version, Abilities: abilities(named["able"])}}
 	case "admit":
 		d.Admit = []scheduler.Admit{{Job: scheduler.JobID(number(first))}}
 	}
 	number := s.round.number
 	s.decide(d)
+	if cmd == "settings" {
+		return // nothing follows from it
+	}
 	for s.round == nil {
 		s.step()
 	}

@@ -27,13 +27,14 @@ func TestStories(t *testing.T) {
 
 // story is a core, and a policy that decides what the script says.
 type story struct {
-	c      *Core
-	at     time.Duration
-	out    []string
-	round  *storyRound
-	events []scheduler.Event
-	gen    uint64
-	inc    map[string]uint64
+	c       *Core
+	at      time.Duration
+	out     []string
+	round   *storyRound
+	events  []scheduler.Event
+	gen     uint64
+	version uint64 // of settings
+	inc     map[string]uint64
 }
 
 type storyRound struct{ generation, number uint64 }
@@ -220,7 +221,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.submit(t, d, first, named)
 	case "policy":
 		s.policy(named)
-	case "launch", "preempt", "resume", "admit":
+	case "launch", "preempt", "resume", "admit", "settings":
 		s.decision(d.Cmd, first, rest, named)
 	case "started":
 		report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id, Address: named["at"]}}})

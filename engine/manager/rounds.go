@@ -153,6 +153,9 @@ func (s *supervisor) settled(v core.SettingsVerdict) {
 	if s.current != nil {
 		s.current.spec = spec
 	}
+	if h := s.live[v.Generation]; h != nil && v.Abilities != 0 {
+		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery
+	}
 	s.log.Info("the policy has taken over its new settings", "version", v.Version)
 }
 

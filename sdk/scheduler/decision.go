@@ -84,10 +84,13 @@ type Answer struct {
 }
 
 // SettingsVerdict accepts a settings version, or rejects it with problems. A
-// rejected version changes nothing.
+// rejected version changes nothing. With an accepted one a policy may say anew what
+// it can do, as in Description; what it was asked before it still has to answer.
 type SettingsVerdict struct {
-	Version  uint64
-	Problems []Problem // empty: accepted
+	Version       uint64
+	Problems      []Problem     // empty: accepted
+	Abilities     Ability       // from now on; 0: as before
+	ProgressEvery time.Duration // of Abilities, with AbilityProgress; at least 100 ms
 }
 
 // WaitReason is why a job, or one of its bundles, waits.

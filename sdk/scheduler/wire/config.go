@@ -75,13 +75,24 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 const abilitiesKnown = scheduler.AbilityProgress | scheduler.AbilityResume | scheduler.AbilityAdmission |
 	scheduler.AbilityPages | scheduler.AbilityCheckpoint
 
+func (w *writer) abilities(a scheduler.Ability) uint32 {
+	if unknown := a &^ abilitiesKnown; unknown != 0 {
+		w.fail("unknown abilities %#x", uint32(unknown))
+	}
+	return uint32(a)
+}
+
+func (r *reader) abilities(where string, a uint32) scheduler.Ability {
+	if unknown := scheduler.Ability(a) &^ abilitiesKnown; unknown != 0 {
+		r.fail(where, "abilities %#x are not known to this version; use a policy built for it", uint32(unknown))
+	}
+	return scheduler.Ability(a)
+}
+
 // NewDescription makes a message of a description.
 func NewDescription(d scheduler.Description) (*Description, error) {
 	w := &writer{}
-	m := &Description{Name: w.str(d.Name), Version: w.str(d.Version), Abilities: uint32(d.Abilities), ProgressEvery: int64(d.ProgressEvery)}
-	if unknown := d.Abilities &^ abilitiesKnown; unknown != 0 {
-		w.fail("unknown abilities %#x", uint32(unknown))
-	}
+	m := &Description{Name: w.str(d.Name), Version: w.str(d.Version), Abilities: w.abilities(d.Abilities), ProgressEvery: int64(d.ProgressEvery)}
 	m.Strings = w.table()
 	return encoded("description", m, w.err)
 }
@@ -91,10 +102,7 @@ func (m *Description) Decode() (scheduler.Description, error) {
 	r := newReader(m.GetStrings())
 	d := scheduler.Description{
 		Name: r.str(m.GetName()), Version: r.str(m.GetVersion()),
-		Abilities: scheduler.Ability(m.GetAbilities()), ProgressEvery: time.Duration(m.GetProgressEvery()),
-	}
-	if unknown := d.Abilities &^ abilitiesKnown; unknown != 0 {
-		r.fail("description", "abilities %#x are not known to this version; use a policy built for it", uint32(unknown))
+		Abilities: r.abilities("description", m.GetAbilities()), ProgressEvery: time.Duration(m.GetProgressEvery()),
 	}
 	return decoded(r, d)
 }

@@ -83,6 +83,7 @@ func (m *Decisions) addTold(w *writer, d *scheduler.Decisions) {
 		c := get(&m.Settings, func() *SettingsVerdict { return &SettingsVerdict{Problems: &Problems{}} })
 		c.Version = append(c.Version, v.Version)
 		c.Problems.add(w, v.Problems)
+		c.Abilities, c.ProgressEvery = append(c.Abilities, w.abilities(v.Abilities)), append(c.ProgressEvery, int64(v.ProgressEvery))
 	}
 	for _, v := range d.Waiting {
 		c := get(&m.Waiting, empty)
@@ -172,8 +173,16 @@ func (m *Answer) values(r *reader) []scheduler.Answer {
 func (m *SettingsVerdict) values(r *reader) []scheduler.SettingsVerdict {
 	n := len(m.GetVersion())
 	problems := readProblems(r, "settings", n, m.GetProblems())
+	able := len(m.GetAbilities()) > 0 // a policy built for an earlier version has no such columns
+	if able {
+		r.same("settings", n, len(m.Abilities), len(m.GetProgressEvery()))
+	}
 	return list(r, n, func(i int) scheduler.SettingsVerdict {
-		return scheduler.SettingsVerdict{Version: m.Version[i], Problems: problems.next()}
+		v := scheduler.SettingsVerdict{Version: m.Version[i], Problems: problems.next()}
+		if able {
+			v.Abilities, v.ProgressEvery = r.abilities("settings", m.Abilities[i]), time.Duration(m.ProgressEvery[i])
+		}
+		return v
 	})
 }
 

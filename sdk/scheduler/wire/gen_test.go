@@ -227,7 +227,10 @@ func decisions(t *rapid.T) scheduler.Decisions {
 			return scheduler.Answer{Request: id[uint64](t), Status: number(t), ContentType: text(t), Body: bits(t)}
 		}),
 		Settings: many(t, 3, func(t *rapid.T) scheduler.SettingsVerdict {
-			return scheduler.SettingsVerdict{Version: id[uint64](t), Problems: many(t, 2, problem)}
+			return scheduler.SettingsVerdict{
+				Version: id[uint64](t), Problems: many(t, 2, problem),
+				Abilities: scheduler.Ability(rapid.Uint32Range(0, uint32(abilitiesKnown)).Draw(t, "abilities")), ProgressEvery: span(t),
+			}
 		}),
 		Waiting: many(t, 3, func(t *rapid.T) scheduler.Waiting {
 			return scheduler.Waiting{Job: id[scheduler.JobID](t), Reason: between(t, scheduler.WaitNone, scheduler.WaitAdmission), Detail: text(t)}

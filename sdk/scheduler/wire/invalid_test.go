@@ -89,6 +89,8 @@ func TestBadDecisionsAreRefused(t *testing.T) {
 		"string index":                   {Waiting: &Waiting{Job: []uint64{1}, Reason: []WaitReason{1}, Detail: []uint32{7}}},
 		"note without body":              {Notes: &Notes{Name: []uint32{0}}},
 		"problems without rows":          {Settings: &SettingsVerdict{Problems: &Problems{File: []uint32{0}, Line: []int64{0}, Message: []uint32{0}}}},
+		"unknown ability":                {Settings: &SettingsVerdict{Version: []uint64{1}, Problems: &Problems{Rows: []uint32{0}}, Abilities: []uint32{1 << 20}, ProgressEvery: []int64{0}}},
+		"abilities of too few verdicts":  {Settings: &SettingsVerdict{Version: []uint64{1, 2}, Problems: &Problems{Rows: []uint32{0, 0}}, Abilities: []uint32{1}, ProgressEvery: []int64{0}}},
 	}
 	for name, m := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +98,10 @@ func TestBadDecisionsAreRefused(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+	old := &Decisions{Settings: &SettingsVerdict{Version: []uint64{1}, Problems: &Problems{Rows: []uint32{0}}}}
+	if d, err := old.Decode(); err != nil || len(d.Settings) != 1 || d.Settings[0].Version != 1 {
+		t.Errorf("a verdict without abilities, of a policy built before there were any: %+v, %v", d, err)
 	}
 	if _, err := DecodeDecisions([]byte{0xff}); !errors.Is(err, ErrBadMessage) {
 		t.Errorf("garbage: error %v", err)

@@ -3439,6 +3439,8 @@ type SettingsVerdict struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       []uint64               `protobuf:"varint,1,rep,packed,name=version,proto3" json:"version,omitempty"`
 	Problems      *Problems              `protobuf:"bytes,2,opt,name=problems,proto3" json:"problems,omitempty"`
+	Abilities     []uint32               `protobuf:"varint,3,rep,packed,name=abilities,proto3" json:"abilities,omitempty"`                              // as Description's, 0: as before; no rows: all 0
+	ProgressEvery []int64                `protobuf:"varint,4,rep,packed,name=progress_every,json=progressEvery,proto3" json:"progress_every,omitempty"` // as many rows as abilities
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3483,6 +3485,20 @@ func (x *SettingsVerdict) GetVersion() []uint64 {
 func (x *SettingsVerdict) GetProblems() *Problems {
 	if x != nil {
 		return x.Problems
+	}
+	return nil
+}
+
+func (x *SettingsVerdict) GetAbilities() []uint32 {
+	if x != nil {
+		return x.Abilities
+	}
+	return nil
+}
+
+func (x *SettingsVerdict) GetProgressEvery() []int64 {
+	if x != nil {
+		return x.ProgressEvery
 	}
 	return nil
 }
@@ -4639,10 +4655,12 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x03(\x04R\arequest\x12\x16\n" +
 	"\x06status\x18\x02 \x03(\x03R\x06status\x12!\n" +
 	"\fcontent_type\x18\x03 \x03(\rR\vcontentType\x12\x12\n" +
-	"\x04body\x18\x04 \x03(\fR\x04body\"i\n" +
+	"\x04body\x18\x04 \x03(\fR\x04body\"\xae\x01\n" +
 	"\x0fSettingsVerdict\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x12<\n" +
-	"\bproblems\x18\x02 \x01(\v2 .hamadryad.scheduler.v1.ProblemsR\bproblems\"o\n" +
+	"\bproblems\x18\x02 \x01(\v2 .hamadryad.scheduler.v1.ProblemsR\bproblems\x12\x1c\n" +
+	"\tabilities\x18\x03 \x03(\rR\tabilities\x12%\n" +
+	"\x0eprogress_every\x18\x04 \x03(\x03R\rprogressEvery\"o\n" +
 	"\aWaiting\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12:\n" +
 	"\x06reason\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.WaitReasonR\x06reason\x12\x16\n" +

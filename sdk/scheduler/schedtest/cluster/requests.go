@@ -76,6 +76,9 @@ func (c *Cluster) answers(d scheduler.Decisions) {
 			c.fault("settings version %d: accepted %t, want %t (%v)", s.Version, good, c.settings[i].good, s.Problems)
 		}
 		c.settings = slices.Delete(c.settings, i, i+1)
+		if len(s.Problems) == 0 && s.Abilities != 0 {
+			c.Abilities = s.Abilities
+		}
 	}
 	for _, w := range d.Waiting {
 		if c.job(w.Job) == nil && !c.racy {
