@@ -31,7 +31,7 @@
 //	  property: pool.name         # of the rule property
 //	  property-defaults: {pool.name: "${user.name}"}  # may refer to other properties
 //	  group-property: group.name
-//	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away
+//	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away; see Allocations
 //	preemption:
 //	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill)
 //	  interval: 5s                # how often slots are taken back
@@ -77,6 +77,12 @@
 // problem with its line, and the settings before it stay. Minimums may exceed the cluster:
 // fair shares are then scaled down in proportion. A pool that is not declared is
 // made when a job needs it and goes with its last job; asking never makes one.
+//
+// undeclared may be changed while jobs run, as all settings. From then on new jobs for
+// undeclared pools are refused, and none can be moved to one: the next rule of
+// placement has it. Jobs that are in such pools stay there to their end, also
+// those whose pool is declared no more. With refuse, the manager lets no job in
+// while the policy is down, unless its setting admitWithoutPolicy says so.
 //
 // # Preemption
 //

@@ -102,7 +102,10 @@ func (p *Policy) addJob(v *view.Job) {
 }
 
 func (p *Policy) putJob(j *job) {
-	to := p.options.place(&j.Info)
+	to := p.options.place(&j.Info, p.memory.Strayed[j.ID()])
+	if to.refused == "" {
+		delete(p.memory.Strayed, j.ID()) // the pool was declared since
+	}
 	j.pool = p.addPool(to.spec)
 	j.node = p.tree.AddJob(j.pool.node, pooltree.Job{
 		ID: j.ID(), Priority: j.Info.Priority, Start: j.Info.Submitted, Weight: priorityWeight(j.Info.Priority),
@@ -112,12 +115,19 @@ func (p *Policy) putJob(j *job) {
 	p.mark(j)
 }
 
-// moveJob takes a job to where it belongs now, with its new priority.
+// moveJob takes a job to where it belongs now, with its new priority. Where jobs
+// for undeclared pools are refused, one cannot be moved to such a pool either: the
+// next rule has it. A job that is in one already stays there.
 func (p *Policy) moveJob(j *job) {
 	if j == nil {
 		return
 	}
 	p.dropJob(j)
+	if lax := p.options.place(&j.Info, false); lax.path != j.pool.spec.path && p.options.place(&j.Info, true).refused != "" {
+		p.memory.Strayed[j.ID()] = true
+	} else {
+		delete(p.memory.Strayed, j.ID())
+	}
 	p.putJob(j)
 	p.trace.job(p, "job moved", j)
 }
@@ -127,6 +137,7 @@ func (p *Policy) removeJob(j *job) {
 		return
 	}
 	p.dropJob(j)
+	delete(p.memory.Strayed, j.ID())
 	delete(p.jobs, j.ID())
 	delete(p.waits, j.ID())
 	j.node = nil

@@ -30,8 +30,11 @@ type placed struct {
 	refused string
 }
 
-// place applies the rules to a job. It depends on the job and the settings only.
-func (o *options) place(j *scheduler.Job) placed {
+// place applies the rules to a job. strict says that a pool that is not declared
+// counts only where the settings let such pools be made. It depends on its arguments
+// and the settings only.
+func (o *options) place(j *scheduler.Job, strict bool) placed {
+	strict = strict && o.undeclared == undeclaredRefuse
 	refused := ""
 	for _, rule := range o.rules {
 		path := strings.Trim(o.rulePool(rule, j), "/")
@@ -39,7 +42,7 @@ func (o *options) place(j *scheduler.Job) placed {
 			continue
 		}
 		path = o.alloc.leaf(path)
-		if o.undeclared == undeclaredRefuse && !o.declares(path) {
+		if strict && !o.declares(path) {
 			if refused == "" {
 				refused = path
 			}
@@ -48,7 +51,7 @@ func (o *options) place(j *scheduler.Job) placed {
 		return placed{path, o.alloc.spec(path), refused}
 	}
 	path := o.alloc.leaf(defaultPool)
-	if o.undeclared == undeclaredRefuse && refused == "" && !o.declares(path) {
+	if strict && refused == "" && !o.declares(path) {
 		refused = path
 	}
 	return placed{path, o.alloc.spec(path), refused}

@@ -1,6 +1,7 @@
 package fair
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -36,6 +37,21 @@ func newPlay(t *testing.T, settings string) *play {
 	}
 	w.c.Abilities = d.Abilities
 	return w
+}
+
+// restart goes on with a policy that knows what a snapshot and the last checkpoint
+// tell.
+func (w *play) restart(settings string) {
+	w.t.Helper()
+	var checkpoint *scheduler.Checkpoint
+	for _, d := range w.rounds {
+		checkpoint = cmp.Or(d.Checkpoint, checkpoint)
+	}
+	w.p = &Policy{}
+	s := w.c.SnapshotAsOf(w.c.Snapshot(nil, 0), checkpoint)
+	if _, err := w.p.Start(scheduler.Config{Text: []byte(settings)}, s, environment()); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // launchers joins n launchers of one rack each.

@@ -17,7 +17,6 @@ type Policy struct {
 	env     scheduler.Environment
 	seams   seams
 	limits  delay.Limits
-	asks    bool // declared that it admits jobs
 	// timeouts says that some pool may take slots back.
 	timeouts bool
 
@@ -76,15 +75,19 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.waits = map[scheduler.JobID]*job{}
 	p.memory = newMemory(s.Now)
 	p.memory.load(s.Checkpoint)
-	p.asks = o.undeclared == undeclaredRefuse
 	if err := p.configure(o); err != nil {
 		return scheduler.Description{}, err
 	}
-	d := scheduler.Description{Name: "fair", Version: "1", Abilities: scheduler.AbilityCheckpoint}
-	if p.asks {
-		d.Abilities |= scheduler.AbilityAdmission
+	return scheduler.Description{Name: "fair", Version: "1", Abilities: o.abilities()}, nil
+}
+
+// abilities is what the policy can do: it wants to be asked about submissions only
+// where it may refuse some, because nobody gets in while a policy that is asked is down.
+func (o *options) abilities() scheduler.Ability {
+	if o.undeclared == undeclaredRefuse {
+		return scheduler.AbilityCheckpoint | scheduler.AbilityAdmission
 	}
-	return d, nil
+	return scheduler.AbilityCheckpoint
 }
 
 // configure takes over settings and builds all that follows from them.
@@ -93,6 +96,9 @@ func (p *Policy) configure(o options) error {
 		return err
 	}
 	p.options, p.timeouts = o, o.alloc.anyTimeout()
+	if o.undeclared != undeclaredRefuse {
+		clear(p.memory.Strayed) // and stay where they get now, should that change again
+	}
 	p.seams = seams{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
 	p.limits = delay.Automatic(p.env.Heartbeat)
 	if o.nodeDelay != automatic {
@@ -203,7 +209,7 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 
 // admit refuses jobs whose pool is not declared, when that is what the site wants.
 func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
-	if to := p.options.place(&j); to.refused != "" {
+	if to := p.options.place(&j, true); to.refused != "" {
 		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: fmt.Sprintf(
 			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.refused, p.options.alloc.open())})
 		return
@@ -225,14 +231,14 @@ func (a *allocations) open() []string {
 // change takes over a new version of the settings, or says what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
-	if err == nil && o.undeclared == undeclaredRefuse && !p.asks {
-		err = scheduler.Problems{{File: s.Config.File, Message: "placement: undeclared: to refuse jobs the policy has to say so when it starts: restart the manager with this setting"}}
-	}
 	if err == nil {
 		err = p.configure(o)
 	}
+	if err == nil {
+		return scheduler.SettingsVerdict{Version: s.Version, Abilities: o.abilities()}
+	}
 	var problems scheduler.Problems
-	if err != nil && !errors.As(err, &problems) {
+	if !errors.As(err, &problems) {
 		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
 	}
 	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}

@@ -102,7 +102,7 @@ placement:
 		{scheduler.Job{Pool: "a//b", User: "ann"}, "ann"},
 		{scheduler.Job{Pool: strings.Repeat("x", poolNameMax+1)}, "default"},
 	} {
-		if got := o.place(&c.job).path; got != c.want {
+		if got := o.place(&c.job, true).path; got != c.want {
 			t.Errorf("%+v is placed in %q, want %q", c.job, got, c.want)
 		}
 	}
