@@ -66,10 +66,10 @@ func TestSettingsAreStrict(t *testing.T) {
 	if v := change("hold: x"); len(v.Problems) != 1 || s.policy.options.Hold != holdAll {
 		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
 	}
-	if v := change("attempt-loses: least-progress"); len(v.Problems) != 1 || s.policy.options.AttemptLoses != newest {
-		t.Errorf("progress is not reported, and %+v", v)
+	if v := change("attempt-loses: least-progress"); len(v.Problems) != 0 || !v.Abilities.Has(scheduler.AbilityProgress) || v.ProgressEvery != progressEvery {
+		t.Errorf("%+v, and progress is not asked for", v)
 	}
-	if v := change("hold: none"); len(v.Problems) != 0 || s.policy.options.Hold != holdNone {
+	if v := change("hold: none"); len(v.Problems) != 0 || v.Abilities.Has(scheduler.AbilityProgress) || s.policy.options.Hold != holdNone {
 		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -18,7 +17,6 @@ const progressEvery = time.Second
 type Policy struct {
 	options     options
 	environment scheduler.Environment
-	progress    bool // attempts report theirs
 	view        view.View
 	memory      memory
 	world       *world // as of the last round
@@ -62,12 +60,17 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 		p.memory.settle(p.world)
 		p.memory.learn(&p.view, missed)
 	}
-	d := scheduler.Description{Name: "preemptive-fair", Version: "1", Abilities: scheduler.AbilityCheckpoint}
-	if p.progress = o.AttemptLoses == leastProgress; p.progress {
-		d.Abilities |= scheduler.AbilityProgress
-		d.ProgressEvery = progressEvery
-	}
+	d := scheduler.Description{Name: "preemptive-fair", Version: "1"}
+	d.Abilities, d.ProgressEvery = o.abilities()
 	return d, nil
+}
+
+// abilities is what the policy can do; it asks for progress when that decides.
+func (o options) abilities() (able scheduler.Ability, progress time.Duration) {
+	if o.AttemptLoses == leastProgress {
+		return scheduler.AbilityCheckpoint | scheduler.AbilityProgress, progressEvery
+	}
+	return scheduler.AbilityCheckpoint, 0
 }
 
 // AssignTasks decides one round.
@@ -100,12 +103,11 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 // change takes over a new version of the settings, or says what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
-	if err == nil && o.AttemptLoses == leastProgress && !p.progress {
-		err = scheduler.Problems{settings.At(s.Config, "attempt-loses", "least-progress needs reports of progress, which are asked for when the policy starts: restart the manager with it, or swap to another policy and back")}
-	}
 	if err == nil {
 		p.options = o
-		return scheduler.SettingsVerdict{Version: s.Version}
+		v := scheduler.SettingsVerdict{Version: s.Version}
+		v.Abilities, v.ProgressEvery = o.abilities()
+		return v
 	}
 	var problems scheduler.Problems
 	if !errors.As(err, &problems) {
