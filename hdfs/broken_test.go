@@ -77,33 +77,19 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 	url := mkdir(t, s, "hdfs:///frozen") + "/a"
 	content := noise(32 << 20)
 	write(t, s, url, content)
-	r, err := s.Open(ctx, url, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := begun(ctx, t, s, url, 1000)
 	defer r.Close()
-	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
 	first := readingFrom(r)
 	node := nodeAt(t, c.BlockFiles(t, "/frozen/a"), s, url, first)
 	freeze(t, c, node)
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[1000:]) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if got, err := read(s, url, 0, -1); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("a new reader: %d bytes, %v", len(got), err)
-	}
+	holds(t, "a new reader", s, url, content)
 	from := func() string {
 		t.Helper()
-		r, err := s.Open(ctx, url, 0, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := begun(ctx, t, s, url, 10)
 		defer r.Close()
-		if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
 		return readingFrom(r)
 	}
 	if _, failed := s.health.snapshot()[first]; !failed {
@@ -160,9 +146,7 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	if got := strings.Fields(c.Hdfs(t, "dfs", "-ls", "-C", root)); len(got) != 1 || !strings.HasSuffix(got[0], "/small") {
 		t.Errorf("there is %q", got)
 	}
-	if got, err := read(s, root+"/small", 0, -1); err != nil || !bytes.Equal(got, noise(1000)) {
-		t.Errorf("small: %d bytes, %v", len(got), err)
-	}
+	holds(t, "small", s, root+"/small", noise(1000))
 }
 
 // What was begun again and given up can still be aborted.
@@ -186,14 +170,8 @@ func nameNodeRestarts(t *testing.T, c *hdfstest.Cluster) {
 	root := mkdir(t, s, "hdfs:///restart")
 	content := noise(2 << 20)
 	write(t, s, root+"/a", content)
-	r, err := s.Open(ctx, root+"/a", 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := begun(ctx, t, s, root+"/a", 1000)
 	defer r.Close()
-	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
 	if err := c.KillNameNode(); err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +192,7 @@ func nameNodeRestarts(t *testing.T, c *hdfstest.Cluster) {
 	if got := names(t, s, root); got != "/restart/c" {
 		t.Error(got)
 	}
-	if got, err := read(s, root+"/c", 0, -1); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
+	holds(t, "what was renamed", s, root+"/c", content)
 }
 
 // A block whose only replica is away is an error that says so, in bounded time.

@@ -30,9 +30,7 @@ func TestEncryptedTransfer(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if got, err := read(s, "hdfs:///a", 0, -1); err != nil || !bytes.Equal(got, content) {
-			t.Fatalf("%d bytes, %v", len(got), err)
-		}
+		holds(t, "a replica of each block is damaged", s, "hdfs:///a", content)
 	}
 	for i, r := range replicas {
 		if r.Block == 1 && i%2 != r.Block%2 {

@@ -52,9 +52,7 @@ func TestCorruptReplica(t *testing.T) {
 		}
 	}
 	for range 4 {
-		if got, err := read(s, url, 0, -1); err != nil || !bytes.Equal(got, content) {
-			t.Fatalf("%d bytes, %v", len(got), err)
-		}
+		holds(t, "a replica of each block is damaged", s, url, content)
 	}
 	if len(s.health.snapshot()) == 0 {
 		t.Error("no damage was met")
@@ -188,14 +186,8 @@ func TestFileChangesUnderTheReader(t *testing.T) {
 	big := root + "/big"
 	content := noise(3 << 20)
 	write(t, s, big, content)
-	r, err := s.Open(ctx, big, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := begun(ctx, t, s, big, 1000)
 	defer r.Close()
-	if _, err := io.ReadFull(r, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
 	if err := s.Delete(ctx, big); err != nil {
 		t.Fatal(err)
 	}
@@ -211,12 +203,8 @@ func TestCancel(t *testing.T) {
 	url := mkdir(t, s, "hdfs:///cancelled") + "/a"
 	write(t, s, url, noise(2<<20))
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := s.Open(ctx, url, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := begun(ctx, t, s, url, 10)
 	defer r.Close()
-	io.ReadFull(r, make([]byte, 10))
 	f, err := s.Create(ctx, url+"2")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package hdfs
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -62,9 +61,7 @@ func TestKerberos(t *testing.T) {
 
 	t.Setenv("KRB5CCNAME", kdc.Tickets(t, aliceKeys, alice))
 	for what, s := range map[string]*Store{"keytab": store(t, c, Options{Keytab: aliceKeys, Principal: alice}), "tickets": store(t, c, Options{})} {
-		if got, err := read(s, root+"/a", 0, -1); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s: %d bytes, %v", what, len(got), err)
-		}
+		holds(t, what, s, root+"/a", content)
 		if blocks, err := s.Locations(t.Context(), root+"/a", 0, -1); err != nil || len(blocks) != 3 {
 			t.Errorf("%s: %+v, %v", what, blocks, err)
 		}

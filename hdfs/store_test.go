@@ -48,6 +48,27 @@ func read(s *Store, url string, offset, length int64) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
+// holds fails the test unless a file has a content.
+func holds(t *testing.T, what string, s *Store, url string, content []byte) {
+	t.Helper()
+	if got, err := read(s, url, 0, -1); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%s: %d bytes of %d, or others, %v", what, len(got), len(content), err)
+	}
+}
+
+// begun is a reader of a file that stands behind its first n bytes.
+func begun(ctx context.Context, t *testing.T, s *Store, url string, n int) io.ReadCloser {
+	t.Helper()
+	r, err := s.Open(ctx, url, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(r, make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func mkdir(t testing.TB, s *Store, url string) string {
 	t.Helper()
 	if err := s.Mkdir(context.Background(), url); err != nil {
