@@ -7,7 +7,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -37,9 +36,7 @@ func (p *smallest) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err er
 	}
 	for _, e := range r.Events {
 		if s, ok := e.(scheduler.SettingChanged); ok {
-			var problems scheduler.Problems // none: the settings stand
-			errors.As(p.Check(s.Config), &problems)
-			d.Settings = append(d.Settings, scheduler.SettingsVerdict{Version: s.Version, Problems: problems})
+			d.Settings = append(d.Settings, settings.Verdict(s, p.Check(s.Config)))
 		}
 	}
 	jobs := slices.Clone(p.Jobs())

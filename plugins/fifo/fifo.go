@@ -1,10 +1,10 @@
 package fifo
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -71,13 +71,8 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	if err == nil {
 		p.options = o
-		return scheduler.SettingsVerdict{Version: s.Version}
 	}
-	var problems scheduler.Problems
-	if !errors.As(err, &problems) {
-		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
-	}
-	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+	return settings.Verdict(s, err)
 }
 
 // Terminate ends the policy; it holds nothing that needs an end.

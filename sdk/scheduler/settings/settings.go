@@ -61,6 +61,21 @@ func At(config scheduler.Config, key, message string) scheduler.Problem {
 	return scheduler.Problem{File: config.File, Line: line, Message: key + ": " + message}
 }
 
+// Verdict is a policy's answer to new settings: accepted when err is nil, else
+// rejected with the problems that err holds, or with err itself as the only one.
+func Verdict(s scheduler.SettingChanged, err error) scheduler.SettingsVerdict {
+	v := scheduler.SettingsVerdict{Version: s.Version}
+	var problems scheduler.Problems
+	switch {
+	case err == nil:
+	case errors.As(err, &problems) && len(problems) > 0: // none would mean: accepted
+		v.Problems = problems
+	default:
+		v.Problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
+	}
+	return v
+}
+
 func problem(config scheduler.Config, message string) scheduler.Problem {
 	p := scheduler.Problem{File: config.File, Message: message}
 	if m := atLine.FindStringSubmatch(message); m != nil {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -41,5 +42,26 @@ func TestAtFindsTheKey(t *testing.T) {
 	p := At(scheduler.Config{File: "f", Line: 5, Text: []byte("wait: 1s\nmax: -2\n")}, "max", "must not be negative")
 	if want := (scheduler.Problem{File: "f", Line: 6, Message: "max: must not be negative"}); p != want {
 		t.Errorf("got %+v, want %+v", p, want)
+	}
+}
+
+// An error of any kind rejects a version; no error accepts it.
+func TestVerdict(t *testing.T) {
+	s := scheduler.SettingChanged{Version: 7, Config: scheduler.Config{File: "f"}}
+	problems := scheduler.Problems{{File: "f", Line: 3, Message: "wrong"}, {File: "f", Line: 4, Message: "worse"}}
+	for _, test := range []struct {
+		err  error
+		want []scheduler.Problem
+	}{
+		{nil, nil},
+		{problems, problems},
+		{fmt.Errorf("settings: %w", problems), problems},
+		{errors.New("no such file"), scheduler.Problems{{File: "f", Message: "no such file"}}},
+		{scheduler.Problems{}, scheduler.Problems{{File: "f", Message: scheduler.Problems{}.Error()}}},
+	} {
+		v := Verdict(s, test.err)
+		if v.Version != 7 || !reflect.DeepEqual(v.Problems, test.want) {
+			t.Errorf("%v: %+v, want %+v", test.err, v, test.want)
+		}
 	}
 }

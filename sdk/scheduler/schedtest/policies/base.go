@@ -7,7 +7,6 @@
 package policies
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -86,18 +85,11 @@ func (p *base) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 }
 
 func (p *base) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
-	v := scheduler.SettingsVerdict{Version: s.Version}
 	o, err := parse(s.Config)
-	var problems scheduler.Problems
-	switch {
-	case err == nil:
+	if err == nil {
 		p.wait = o.Wait
-	case errors.As(err, &problems):
-		v.Problems = problems
-	default:
-		v.Problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
 	}
-	return v
+	return settings.Verdict(s, err)
 }
 
 // Explain says how much of a job is ready and live.
