@@ -3,6 +3,7 @@ package format_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -49,10 +50,16 @@ func unnumbered[T any](in mapreduce.Format[int64, T]) mapreduce.Format[int, T] {
 	}
 }
 
-func avroFile(t *testing.T, us []user) []byte {
+type userWriter interface {
+	Write(u user) error
+	Close() error
+}
+
+// userFile is a file of users, as the writer makes it that open returns.
+func userFile[W userWriter](t *testing.T, us []user, open func(io.Writer) (W, error)) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := format.NewAvroWriter[user](&b, userSchema)
+	w, err := open(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +72,18 @@ func avroFile(t *testing.T, us []user) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+func avroFile(t *testing.T, us []user) []byte {
+	t.Helper()
+	return userFile(t, us, func(to io.Writer) (*format.AvroWriter[user], error) {
+		return format.NewAvroWriter[user](to, userSchema)
+	})
+}
+
+func parquetFile(t *testing.T, us []user) []byte {
+	t.Helper()
+	return userFile(t, us, format.NewParquetWriter[user])
 }
 
 func TestAvro(t *testing.T) {
@@ -171,24 +190,6 @@ func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
 	if fmt.Sprint(rows) != "[32 32 8]" {
 		t.Errorf("row groups of %v rows", rows)
 	}
-}
-
-func parquetFile(t *testing.T, us []user) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := format.NewParquetWriter[user](&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range us {
-		if err := w.Write(u); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 func TestParquet(t *testing.T) {
