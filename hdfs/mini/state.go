@@ -16,7 +16,7 @@ const (
 	// stateEvery is how often a wait looks at the NameNode, stateTimeout bounds one
 	// look, answerMax its answer in bytes.
 	stateEvery   = 100 * time.Millisecond
-	stateTimeout = 5 * time.Second
+	stateTimeout = 30 * time.Second
 	answerMax    = 16 << 20
 )
 
