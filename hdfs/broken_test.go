@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -72,11 +73,13 @@ func readingFrom(r io.ReadCloser) string {
 // The reader of a DataNode that falls silent goes on with the other replica, and the
 // next readers do not ask it; after avoidFor they do again.
 func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
-	// More than what the sockets hold.
-	s, ctx := store(t, c, Options{Data: time.Second, Properties: map[string]string{"dfs.blocksize": "64m"}}), context.Background()
+	// More than what the sockets hold. With a replica on each node no other one gets
+	// it, should HDFS take the frozen node for dead.
+	s, ctx := store(t, c, Options{Data: silence, Properties: map[string]string{"dfs.blocksize": "64m", "dfs.replication": "4"}}), context.Background()
 	url := mkdir(t, s, "hdfs:///frozen") + "/a"
 	content := noise(32 << 20)
 	write(t, s, url, content)
+	known(t, s, url, 4)
 	r := begun(ctx, t, s, url, 1000)
 	defer r.Close()
 	first := readingFrom(r)
@@ -104,20 +107,15 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 	for address := range s.health.snapshot() {
 		s.health.fail(address, time.Now().Add(-avoidFor))
 	}
-	// Both replicas are equally near, and HDFS tells them in any order.
-	for range 50 {
-		if from() == first {
-			return
-		}
-	}
-	t.Error("it is never asked again")
+	// All replicas are equally near, and HDFS tells them in any order.
+	watch.Until(t, patience, "it is asked again", func() bool { return from() == first })
 }
 
 // A small file is written again by itself; of a large one the attempt hears that it
 // is lost. Nothing is left of either try.
 func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	// With a replica on each node the frozen one is in every pipeline.
-	s, ctx := store(t, c, Options{Data: time.Second, Properties: map[string]string{"dfs.replication": "4"}}), context.Background()
+	s, ctx := store(t, c, Options{Data: silence, Properties: map[string]string{"dfs.replication": "4"}}), context.Background()
 	root := mkdir(t, s, "hdfs:///frozenwrite")
 	large, err := s.Create(ctx, root+"/large")
 	if err != nil {
@@ -198,7 +196,7 @@ func nameNodeRestarts(t *testing.T, c *hdfstest.Cluster) {
 // A block whose only replica is away is an error that says so, in bounded time.
 func killedDataNode(t *testing.T, c *hdfstest.Cluster) {
 	one := map[string]string{"dfs.replication": "1"}
-	s, two := store(t, c, Options{Data: time.Second, Properties: one}), store(t, c, Options{Data: time.Second})
+	s, two := store(t, c, Options{Data: silence, Properties: one}), store(t, c, Options{Data: silence})
 	ctx := context.Background()
 	root := mkdir(t, s, "hdfs:///killed")
 	write(t, s, root+"/one", noise(1000))
@@ -220,6 +218,8 @@ func killedDataNode(t *testing.T, c *hdfstest.Cluster) {
 	if err := c.RestartDataNode(ctx, node); err != nil {
 		t.Fatal(err)
 	}
+	// It tells of its blocks a moment after it is known.
+	known(t, s, root+"/one", 1)
 	if got, err := read(s, root+"/one", 0, -1); err != nil || len(got) != 1000 {
 		t.Errorf("after its return: %d bytes, %v", len(got), err)
 	}

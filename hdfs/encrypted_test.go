@@ -18,6 +18,7 @@ func TestEncryptedTransfer(t *testing.T) {
 	s := store(t, c, Options{})
 	content := noise(2<<20 + 1234)
 	write(t, s, "hdfs:///a", content)
+	known(t, s, "hdfs:///a", 2)
 	if out := c.Hdfs(t, "dfs", "-cat", "/a"); out != string(content) {
 		t.Errorf("hdfs dfs -cat has %d other bytes", len(out))
 	}

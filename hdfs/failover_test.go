@@ -33,7 +33,7 @@ func TestFailOver(t *testing.T) {
 	}
 	fresh := store(t, c, Options{Call: callMax})
 	holds(t, "past a NameNode that stands by", fresh, "hdfs:///failover/a", content)
-	if blocks, err := fresh.Locations(t.Context(), root+"/a", 0, -1); len(blocks) != 5 || err != nil {
+	if blocks, err := store(t, c, Options{}).Locations(t.Context(), root+"/a", 0, -1); len(blocks) != 5 || err != nil {
 		t.Errorf("where it lies, past a NameNode that stands by: %+v, %v", blocks, err)
 	}
 	write(t, fresh, root+"/b", content)

@@ -43,6 +43,7 @@ func TestCorruptReplica(t *testing.T) {
 	url := mkdir(t, s, "hdfs:///corrupt") + "/two"
 	content := noise(3 << 20)
 	write(t, s, url, content)
+	known(t, s, url, 2)
 	// One replica of each block is damaged, on whichever node; the other one is good.
 	for i, r := range c.BlockFiles(t, "/corrupt/two") {
 		if i%2 == r.Block%2 {
@@ -98,9 +99,9 @@ func TestBadInput(t *testing.T) {
 	brief := store(t, c, quick())
 	_, openFolder := s.Open(ctx, root, 0, -1)
 	_, openNothing := s.Open(ctx, root+"/none", 0, -1)
-	_, unknown := brief.Stat(ctx, "hdfs://no-such-host.invalid:9000/x")
+	_, unknown := s.Stat(ctx, "hdfs://no-such-host.invalid:9000/x")
 	_, refused := brief.Stat(ctx, "hdfs://127.0.0.1:1/x")
-	_, wrongPort := brief.Stat(ctx, web+"/x")
+	_, wrongPort := s.Stat(ctx, web+"/x")
 	_, mute := brief.Stat(ctx, "hdfs://"+silent.Addr().String()+"/x")
 	_, inFile := s.Stat(ctx, root+"/a/b")
 	_, noCreate := bob.Create(ctx, root+"/b")
@@ -144,19 +145,19 @@ func TestQuota(t *testing.T) {
 
 func TestSafeMode(t *testing.T) {
 	c := hdfstest.Shared(t)
-	s, ctx := store(t, c, quick()), context.Background()
+	s, ctx := store(t, c, Options{}), context.Background()
 	root := mkdir(t, s, "hdfs:///safe")
 	write(t, s, root+"/a", noise(100))
 	if err := c.SafeMode(ctx, true); err != nil {
 		t.Fatal(err)
 	}
-	says(t, "mkdir", s.Mkdir(ctx, root+"/b"), storage.ErrUnavailable, "safe mode", "-safemode leave")
+	brief := store(t, c, Options{Wait: silence})
+	says(t, "mkdir", brief.Mkdir(ctx, root+"/b"), storage.ErrUnavailable, "safe mode", "-safemode leave")
 	if got, err := read(s, root+"/a", 0, -1); len(got) != 100 || err != nil {
 		t.Errorf("read: %d bytes, %v", len(got), err)
 	}
-	patient := store(t, c, Options{})
 	made := make(chan error)
-	go func() { made <- patient.Mkdir(ctx, root+"/c") }()
+	go func() { made <- s.Mkdir(ctx, root+"/c") }()
 	if err := c.SafeMode(ctx, false); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +231,7 @@ func TestLocations(t *testing.T) {
 	ctx := context.Background()
 	url := mkdir(t, s, "hdfs:///located") + "/a b%20c"
 	write(t, s, url, noise(3<<20+5))
+	known(t, s, url, 2)
 	want := map[int]map[string]string{}
 	for _, r := range c.BlockFiles(t, "/located/a b%20c") {
 		if want[r.Block] == nil {

@@ -54,7 +54,7 @@ func TestKerberos(t *testing.T) {
 	content := noise(2<<20 + 1234)
 	write(t, admin, root+"/a", content)
 
-	_, err = read(store(t, c, quick()), root+"/a", 0, -1)
+	_, err = read(store(t, c, Options{}), root+"/a", 0, -1)
 	says(t, "no ticket", err, nil, "Kerberos", "ticket cache", "/none", "kinit", "HAMADRYAD_HDFS_KEYTAB")
 	_, err = read(store(t, c, Options{Keytab: aliceKeys, Principal: "bob@" + hdfstest.Realm}), root+"/a", 0, -1)
 	says(t, "another one's keytab", err, nil, "Kerberos", "bob@", aliceKeys)

@@ -26,7 +26,7 @@ import (
 const (
 	// prepareTimeout bounds the fetch of the jars, toolTimeout one of Hadoop's tools.
 	prepareTimeout = 10 * time.Minute
-	toolTimeout    = 2 * time.Minute
+	toolTimeout    = 5 * time.Minute
 	// sharedBlockSize gives small files many blocks.
 	sharedBlockSize = 1 << 20
 )

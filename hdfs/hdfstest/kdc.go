@@ -17,7 +17,7 @@ const Realm = "HAMADRYAD.TEST"
 
 const (
 	kdcPort    = 8888
-	kdcTimeout = 30 * time.Second // bounds its start and each of its tools
+	kdcTimeout = 2 * time.Minute // bounds its start and each of its tools
 	kdcEvery   = 50 * time.Millisecond
 )
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	// readyTimeout bounds the start of a cluster and the return of a daemon.
-	readyTimeout = 2 * time.Minute
+	readyTimeout = 5 * time.Minute
 	// dataNodesMax keeps a slip of the finger from filling the machine: each takes
 	// about 200 MB of memory.
 	dataNodesMax = 16

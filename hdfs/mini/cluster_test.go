@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // abandonVariable makes this binary start a cluster, print the ids of its processes
@@ -149,7 +151,17 @@ func hostsAndRacks(t *testing.T, c *Cluster) {
 	file := filepath.Join(t.TempDir(), "small")
 	must(t, os.WriteFile(file, []byte("small"), 0o600))
 	hdfs(t, c, "dfs", "-D", "dfs.replication=4", "-put", file, "/small")
-	body, err := c.get(t.Context(), "/webhdfs/v1/small?op=GETFILEBLOCKLOCATIONS")
+	want := []string{"/rack0 node0.test", "/rack0 node1.test", "/rack1 node2.test", "/rack1 node3.test"}
+	// The NameNode hears of the last replicas a moment after the file is complete.
+	watch.Until(t, readyTimeout, fmt.Sprintf("the file lies at %q", want), func() bool {
+		return slices.Equal(placesOf(t, c, "/small"), want)
+	})
+}
+
+// placesOf lists racks and hosts of a file's replicas, in order.
+func placesOf(t *testing.T, c *Cluster, file string) []string {
+	t.Helper()
+	body, err := c.get(t.Context(), "/webhdfs/v1"+file+"?op=GETFILEBLOCKLOCATIONS")
 	must(t, err)
 	var answer struct {
 		BlockLocations struct {
@@ -164,10 +176,7 @@ func hostsAndRacks(t *testing.T, c *Cluster) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"/rack0 node0.test", "/rack0 node1.test", "/rack1 node2.test", "/rack1 node3.test"}
-	if !slices.Equal(got, want) {
-		t.Errorf("places %q, want %q\n%s", got, want, body)
-	}
+	return got
 }
 
 // Files go through WebHDFS too, under all names and in all depths.
