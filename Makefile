@@ -48,10 +48,10 @@ jars: deps ## jars that tests run (a real HDFS, readers of file formats), into t
 
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...
-	$(GO) test ./... -timeout 20m
+	$(GO) test ./... -timeout 40m
 
 race: jars ## all tests under the race detector
-	$(GO) test -race ./... -timeout 40m
+	$(GO) test -race ./... -timeout 60m
 
 lint: $(BIN)/golangci-lint ## static checks
 	$(BIN)/golangci-lint run ./...
