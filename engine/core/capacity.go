@@ -53,7 +53,10 @@ func (c *Core) take(b *bundle, where []*launcher) string {
 		}
 		l.free.add(kind, -slots)
 		l.memoryFree -= memory
-		undo = append(undo, func() { l.free.add(kind, slots); l.memoryFree += memory })
+		if len(where) > 1 {
+			s, m := slots, memory
+			undo = append(undo, func() { l.free.add(kind, s); l.memoryFree += m })
+		}
 		c.offerChanged(l)
 	}
 	return ""

@@ -24,8 +24,8 @@ func (c *Core) Check() error {
 			return fmt.Errorf("%s: %w", id, err)
 		}
 	}
-	if live != len(c.attempts) {
-		return fmt.Errorf("%d attempts live and the jobs have %d", len(c.attempts), live)
+	if live != c.attempts.Len() {
+		return fmt.Errorf("%d attempts live and the jobs have %d", c.attempts.Len(), live)
 	}
 	for _, id := range c.claims.ids {
 		if err := c.checkClaim(c.claims.get(id)); err != nil {
@@ -57,14 +57,25 @@ func (c *Core) checkLauncher(l *launcher) error {
 	if memory < 0 {
 		return fmt.Errorf("%d bytes are free", memory)
 	}
-	for _, id := range sortedKeys(l.attempts) {
-		a := l.attempts[id]
+	suspended := 0
+	for i, a := range l.attempts {
+		if int(a.places[inLauncher]) != i || c.attempts.Get(a.id) != a {
+			return fmt.Errorf("attempt %d is not where it should be", a.id)
+		}
+		if a.phase == attemptSuspended {
+			suspended++
+		}
+	}
+	if suspended != l.suspended {
+		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)
+	}
+	for _, a := range l.attempts.sorted() {
 		memory += a.memory
 		if a.holds {
 			sum.add(a.kind, a.slots)
 		}
 		if a.stop == nil && a.holds != (a.phase != attemptSuspended || a.resuming) {
-			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", id, a.holds, a.resuming)
+			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.id, a.holds, a.resuming)
 		}
 	}
 	for _, h := range l.holds {
@@ -95,7 +106,7 @@ func (c *Core) checkClaim(k *claim) error {
 		return fmt.Errorf("it expired at %d, and it is %d", k.expires, c.now)
 	}
 	victims := 0
-	for _, a := range c.attempts {
+	for _, a := range c.attempts.All() {
 		if a.claim == k.id {
 			victims++
 		}
@@ -255,8 +266,7 @@ func (j *job) world() view.WorldJob {
 			w.Twice = append(w.Twice, b.id)
 		}
 	}
-	for _, id := range sortedKeys(j.attempts) {
-		a := j.attempts[id]
+	for _, a := range j.attempts.sorted() {
 		state := view.Assigned
 		switch a.phase {
 		case attemptRunning:
@@ -265,7 +275,7 @@ func (j *job) world() view.WorldJob {
 			state = view.Suspended
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
-			ID: id, Bundle: a.run.bundle.id, Group: a.group, Launcher: a.launcher.id, Speculative: a.run.speculative, State: state,
+			ID: a.id, Bundle: a.run.bundle.id, Group: a.group, Launcher: a.launcher.id, Speculative: a.run.speculative, State: state,
 		})
 	}
 	return w

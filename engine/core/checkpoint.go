@@ -109,7 +109,7 @@ func (w *coder) launchers(c *Core) {
 			c.byName[l.name] = l
 			if l.up {
 				c.up++
-				l.attempts, l.outputs = map[scheduler.AttemptID]*attempt{}, map[scheduler.AttemptID]*output{}
+				l.outputs = map[scheduler.AttemptID]*output{}
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (w *coder) outputs(c *Core) {
 			if !w.reading || w.err != nil {
 				continue
 			}
-			if o.bundle = c.bundles[b]; o.bundle == nil || l.outputs == nil {
+			if o.bundle = c.bundles.Get(b); o.bundle == nil || l.outputs == nil {
 				w.fail(fmt.Errorf("launcher %d keeps the output of a bundle %d that is not there", lid, b))
 				return
 			}
@@ -237,10 +237,10 @@ func (w *coder) suspended(c *Core) {
 		return
 	}
 	for _, id := range ids {
-		a := c.attempts[scheduler.AttemptID(id)]
-		for _, aid := range sortedKeys(c.attempts) {
-			if a == nil && c.attempts[aid].run.id == id { // its first attempt ended
-				a = c.attempts[aid]
+		a := c.attempts.Get(scheduler.AttemptID(id))
+		for _, other := range c.attempts.All() {
+			if a == nil && other.run.id == id { // its first attempt ended
+				a = other
 			}
 		}
 		if a == nil {

@@ -29,12 +29,12 @@ func (w *coder) jobs(c *Core) {
 		w.job(c, j)
 		if w.reading && w.err == nil {
 			c.jobs.add(id, j)
-			for id, a := range j.attempts {
-				c.attempts[id] = a
+			for _, a := range j.attempts {
+				c.attempts.Set(a.id, a)
 			}
 			if j.phase != jobAsked {
 				for i := range j.bundles {
-					c.bundles[j.bundles[i].id] = &j.bundles[i]
+					c.bundles.Set(j.bundles[i].id, &j.bundles[i])
 				}
 			}
 		}
@@ -292,11 +292,15 @@ func (w *coder) relink(j *job) {
 	}
 	slices.SortFunc(live, func(x, y *attempt) int { return int(int64(x.id) - int64(y.id)) })
 	for _, a := range live {
-		if a.launcher.attempts == nil {
+		if !a.launcher.up {
 			w.fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.id))
 			return
 		}
-		j.attempts[a.id], a.launcher.attempts[a.id] = a, a
+		j.attempts.add(a, inJob)
+		a.launcher.attempts.add(a, inLauncher)
+		if a.phase == attemptSuspended {
+			a.launcher.suspended++
+		}
 		for _, m := range a.missing {
 			if m.conn < 0 || m.conn >= len(j.conns) {
 				w.fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))

@@ -1,10 +1,12 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
 )
 
 // Version names what the core does with its inputs. A log of another version is
@@ -18,18 +20,18 @@ type Core struct {
 	now  scheduler.Time
 	ids  counters
 
-	jobs     index[scheduler.JobID, *job] // live, admitted or asked
-	prepared []prepared                   // in order of id
-	ended    []*endedJob                  // in order of their end, the oldest first
-	bundles  map[scheduler.BundleID]*bundle
-	attempts map[scheduler.AttemptID]*attempt // live
+	jobs     index[scheduler.JobID, job] // live, admitted or asked
+	prepared []prepared                  // in order of id
+	ended    []*endedJob                 // in order of their end, the oldest first
+	bundles  idmap.Map[scheduler.BundleID, bundle]
+	attempts idmap.Map[scheduler.AttemptID, attempt] // live
 
-	launchers index[scheduler.LauncherID, *launcher] // up and lost
+	launchers index[scheduler.LauncherID, launcher] // up and lost
 	byName    map[string]*launcher
 	aliases   map[string]string // hosts by their further names; nil: made when it is next used
 	up        int               // launchers that are up
 
-	claims    index[uint64, *claim]
+	claims    index[uint64, claim]
 	suspended []*run // runs that wait to be resumed, the first suspended first
 
 	policy   policyState
@@ -43,9 +45,11 @@ type Core struct {
 
 	// What a step gathers. Empty between steps.
 	out           []Action
-	changed       map[scheduler.JobID]bool
+	outUsual      int // how many the last step gave
+	changed       []*job
 	updates       map[scheduler.AttemptID][]sourceKey
 	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
+	where         []*launcher            // of the launch at hand
 	roomier       bool                   // slots got free
 	topology      bool                   // launchers came or went
 }
@@ -63,21 +67,23 @@ func New(s Settings) *Core {
 }
 
 func (c *Core) clear() {
-	c.jobs = newIndex[scheduler.JobID, *job]()
-	c.bundles = map[scheduler.BundleID]*bundle{}
-	c.attempts = map[scheduler.AttemptID]*attempt{}
-	c.launchers = newIndex[scheduler.LauncherID, *launcher]()
+	c.jobs = index[scheduler.JobID, job]{}
+	c.bundles = idmap.Map[scheduler.BundleID, bundle]{}
+	c.attempts = idmap.Map[scheduler.AttemptID, attempt]{}
+	c.launchers = index[scheduler.LauncherID, launcher]{}
 	c.byName = map[string]*launcher{}
-	c.claims = newIndex[uint64, *claim]()
-	c.changed = map[scheduler.JobID]bool{}
+	c.claims = index[uint64, claim]{}
 	c.updates = map[scheduler.AttemptID][]sourceKey{}
 	c.policy.checkpoints = map[string]*policyCheckpoint{}
 }
 
+// usualMax bounds the room that is made beforehand for as much as the last time.
+const usualMax = 1 << 12
+
 // Step takes one batch and returns what is to be done. The batch and its
 // messages must not be changed afterwards.
 func (c *Core) Step(b *wire.Batch) []Action {
-	c.out = nil
+	c.out = make([]Action, 0, c.outUsual)
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
 	for _, in := range b.GetInputs() {
 		c.input(in)
@@ -85,7 +91,7 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	c.expire()
 	c.settle()
 	out := c.out
-	c.out = nil
+	c.out, c.outUsual = nil, min(len(out), usualMax)
 	return out
 }
 
@@ -103,10 +109,7 @@ func (c *Core) settle() {
 	c.flushSources()
 	c.watchStall()
 	c.startRound()
-	for _, id := range sortedKeys(c.changed) {
-		c.out = append(c.out, JobChanged{id})
-	}
-	clear(c.changed)
+	c.tellChanged()
 }
 
 func (c *Core) input(in *wire.Input) {
@@ -180,7 +183,23 @@ func (c *Core) Now() scheduler.Time { return c.now }
 
 func (c *Core) act(a Action) { c.out = append(c.out, a) }
 
-func (c *Core) touch(j *job) { c.changed[j.id] = true }
+// touch has the shell told, at the step's end, that a job changed.
+func (c *Core) touch(j *job) {
+	if !j.touched {
+		j.touched = true
+		c.changed = append(c.changed, j)
+	}
+}
+
+func (c *Core) tellChanged() {
+	slices.SortFunc(c.changed, func(x, y *job) int { return cmp.Compare(x.id, y.id) })
+	for _, j := range c.changed {
+		j.touched = false
+		c.out = append(c.out, JobChanged{j.id})
+	}
+	clear(c.changed)
+	c.changed = c.changed[:0]
+}
 
 // log makes a line of a message and pairs of key and value.
 func (c *Core) log(level Level, message string, pairs ...string) {

@@ -12,7 +12,7 @@ import (
 // endedReport takes in the end of an attempt and lets the launcher forget it.
 func (c *Core) endedReport(l *launcher, m *wire.AttemptEnded) {
 	id := scheduler.AttemptID(m.GetAttempt())
-	a := l.attempts[id]
+	a := c.attempt(l, m.GetAttempt())
 	if a == nil {
 		c.endedAlready(l, m)
 		return
@@ -51,7 +51,7 @@ func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
 func (c *Core) refuseCommit(l *launcher, m *wire.AttemptEnded, why string) {
 	c.stats.LateCommits++
 	c.log(Warn, "a late commit was refused: "+why, "launcher", l.name, "attempt", fmt.Sprint(m.GetAttempt()))
-	if a := l.attempts[scheduler.AttemptID(m.GetAttempt())]; a != nil && len(m.GetStored()) > 0 {
+	if a := c.attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
 		c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.run.bundle.job.id)}}})
 	}
 }
@@ -155,9 +155,18 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 		}
 	}
 	c.countReads(b, i, k.work)
-	// Of the report only what is needed later is kept; nobody changes a message.
-	k.report = &wire.AttemptEnded{Work: k.report.Work, Files: k.report.Files, Counters: k.report.Counters}
+	k.report = kept(k.report)
 }
+
+// kept is what of a report is needed later; nobody changes a message.
+func kept(m *wire.AttemptEnded) *wire.AttemptEnded {
+	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
+		return &nothingKept
+	}
+	return &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+}
+
+var nothingKept wire.AttemptEnded
 
 // countReads sums what was read by locality. An attempt whose nodes read stored
 // files, not only channels, counts for the level that gave it most.
@@ -250,9 +259,7 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	c.victimDone(a)
 	c.stopWaiting(a)
 	c.dropSuspended(a.run)
-	delete(c.attempts, a.id)
-	delete(j.attempts, a.id)
-	delete(a.launcher.attempts, a.id)
+	c.removeAttempt(a)
 	a.ran, a.since, a.outcome = a.running(c.now), c.now, outcome
 	a.phase = attemptEnded
 	a.run.live--

@@ -33,8 +33,8 @@ func (c *Core) endJob(j *job, outcome scheduler.JobOutcome, f *wire.Failure) {
 		c.withdraw(b)
 	}
 	c.releaseClaimsOfJob(j.id)
-	for _, id := range sortedKeys(j.attempts) {
-		c.stopRun(j.attempts[id].run, scheduler.Killed, "its job "+outcome.String(), 0, 0)
+	for _, a := range j.attempts.sorted() {
+		c.stopRun(a.run, scheduler.Killed, "its job "+outcome.String(), 0, 0)
 	}
 	c.touch(j)
 	c.checkQuiet(j)
@@ -143,7 +143,7 @@ func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 	c.emit(scheduler.JobFinished{At: c.now, Job: j.id, Outcome: outcome})
 	for i := range j.bundles {
 		b := &j.bundles[i]
-		delete(c.bundles, b.id)
+		c.bundles.Delete(b.id)
 		for _, k := range b.kept {
 			if l := c.launchers.get(k.launcher); l != nil {
 				delete(l.outputs, k.attempt)

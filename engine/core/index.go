@@ -3,41 +3,41 @@ package core
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
 )
 
 // index holds values by id and walks them in order of id.
-type index[K cmp.Ordered, V any] struct {
-	byID map[K]V
+type index[K ~uint64, T any] struct {
+	byID idmap.Map[K, T]
 	ids  []K
 }
 
-func newIndex[K cmp.Ordered, V any]() index[K, V] { return index[K, V]{byID: map[K]V{}} }
+func (x *index[K, T]) len() int { return len(x.ids) }
 
-func (x *index[K, V]) len() int { return len(x.ids) }
+func (x *index[K, T]) get(id K) *T { return x.byID.Get(id) }
 
-func (x *index[K, V]) get(id K) V { return x.byID[id] }
-
-func (x *index[K, V]) add(id K, v V) {
+func (x *index[K, T]) add(id K, v *T) {
 	i, found := slices.BinarySearch(x.ids, id)
 	if !found {
 		x.ids = slices.Insert(x.ids, i, id)
 	}
-	x.byID[id] = v
+	x.byID.Set(id, v)
 }
 
-func (x *index[K, V]) remove(id K) {
+func (x *index[K, T]) remove(id K) {
 	if i, found := slices.BinarySearch(x.ids, id); found {
 		x.ids = slices.Delete(x.ids, i, i+1)
-		delete(x.byID, id)
+		x.byID.Delete(id)
 	}
 }
 
 // all walks the values in order of id. It may be removed from meanwhile; what is
 // added meanwhile is not walked.
-func (x *index[K, V]) all() func(func(V) bool) {
-	return func(yield func(V) bool) {
+func (x *index[K, T]) all() func(func(*T) bool) {
+	return func(yield func(*T) bool) {
 		for _, id := range slices.Clone(x.ids) {
-			if v, ok := x.byID[id]; ok && !yield(v) {
+			if v := x.byID.Get(id); v != nil && !yield(v) {
 				return
 			}
 		}

@@ -15,13 +15,13 @@ func (c *Core) inventory(l *launcher, attempts []*wire.AttemptInventory, stored 
 	for _, m := range attempts {
 		id := scheduler.AttemptID(m.GetAttempt())
 		has[id] = m.GetState()
-		if l.attempts[id] == nil {
+		if c.attempt(l, m.GetAttempt()) == nil {
 			c.endUnknown(l, id, m.GetState())
 		}
 	}
-	for _, id := range sortedKeys(l.attempts) {
-		if a := l.attempts[id]; a != nil && l.up {
-			state, there := has[id]
+	for _, a := range l.attempts.sorted() {
+		if a.phase != attemptEnded && l.up { // it may have gone with one before it
+			state, there := has[a.id]
 			c.reconcile(a, state, there)
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 		case j == nil && !dropped[s.GetJob()]:
 			dropped[s.GetJob()] = true
 			c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: s.GetJob()}})
-		case j != nil && l.outputs[id] == nil && l.attempts[id] == nil && j.attempts[id] == nil:
+		case j != nil && l.outputs[id] == nil && c.attempts.Get(id) == nil:
 			c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
@@ -151,9 +151,8 @@ func (c *Core) resend(id scheduler.LauncherID) {
 		return
 	}
 	waits := false
-	for _, id := range sortedKeys(l.attempts) {
-		a := l.attempts[id]
-		if a == nil || a.sentAt == 0 {
+	for _, a := range l.attempts.sorted() {
+		if a.phase == attemptEnded || a.sentAt == 0 {
 			continue
 		}
 		waits = true

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 
 // launch starts a whole bundle, or refuses to.
 func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
-	b := c.bundles[d.Bundle]
+	b := c.bundles.Get(d.Bundle)
 	if b == nil {
 		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
 	}
@@ -26,16 +27,18 @@ func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.Refu
 	if len(d.Launchers) != b.width() {
 		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.id, b.job.id, b.width(), len(d.Launchers))
 	}
-	where := make([]*launcher, len(d.Launchers))
-	for i, id := range d.Launchers {
-		where[i] = c.launchers.get(id)
-		if where[i] == nil {
+	where := c.where[:0]
+	for _, id := range d.Launchers {
+		l := c.launchers.get(id)
+		if l == nil {
 			return nil, scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
 		}
-		if why := c.unavailable(b, where[i]); why != "" {
-			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, where[i].name, why)
+		if why := c.unavailable(b, l); why != "" {
+			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, l.name, why)
 		}
+		where = append(where, l)
 	}
+	c.where = where
 	if why := c.take(b, where); why != "" {
 		return nil, scheduler.NoCapacity, why
 	}
@@ -68,7 +71,8 @@ func (c *Core) unavailable(b *bundle, l *launcher) string {
 
 // startRun makes the attempts of a bundle whose capacity is taken.
 func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.AttemptID {
-	r := &run{bundle: b, speculative: twin, launched: c.now, live: len(where), commits: make([]*commit, len(where))}
+	r, ids := newRun(b, where)
+	r.speculative, r.launched = twin, c.now
 	if twin {
 		b.twice = 0
 		c.stats.Speculative++
@@ -81,15 +85,13 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	}
 	b.runs = append(b.runs, r)
 	b.job.lastLaunch = c.now
-	ids := make([]scheduler.AttemptID, len(where))
-	for i, l := range where {
+	for i, a := range r.attempts {
 		c.ids.attempt++
-		a := &attempt{id: scheduler.AttemptID(c.ids.attempt), run: r, group: i, launcher: l, holds: true}
+		a.id = scheduler.AttemptID(c.ids.attempt)
 		_, a.kind, a.slots, a.memory = b.demand(i)
-		r.attempts = append(r.attempts, a)
 		ids[i] = a.id
-		c.attempts[a.id], b.job.attempts[a.id], l.attempts[a.id] = a, a, a
-		b.job.ranOn = addSorted(b.job.ranOn, l.id)
+		c.addAttempt(a)
+		b.job.ranOn = addSorted(b.job.ranOn, a.launcher.id)
 	}
 	r.id = uint64(ids[0])
 	r.token = c.token(r.id)
@@ -102,13 +104,36 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	return ids
 }
 
+// newRun makes a bundle attempt and the attempts of its groups, which have no ids
+// yet, and room for those. What starts together is one piece of memory: most
+// bundles are one group, and thousands start in a second.
+func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
+	if len(where) == 1 {
+		var one struct {
+			run      run
+			attempt  attempt
+			attempts [1]*attempt
+			ids      [1]scheduler.AttemptID
+		}
+		one.attempt = attempt{run: &one.run, launcher: where[0], holds: true}
+		one.attempts[0] = &one.attempt
+		one.run = run{bundle: b, live: 1, attempts: one.attempts[:], commits: make([]*commit, 1)}
+		return &one.run, one.ids[:]
+	}
+	n := len(where)
+	r := &run{bundle: b, live: n, attempts: make([]*attempt, n), commits: make([]*commit, n)}
+	for i, l := range where {
+		r.attempts[i] = &attempt{run: r, group: i, launcher: l, holds: true}
+	}
+	return r, make([]scheduler.AttemptID, n)
+}
+
 // token makes the secret of a bundle attempt's data connections: all who share
 // the bundle attempt, or read what it stored, are told it.
 func (c *Core) token(run uint64) []byte {
-	h := sha256.New()
-	h.Write([]byte(c.set.TokenSeed))
-	h.Write(binary.LittleEndian.AppendUint64(nil, run))
-	return h.Sum(nil)[:tokenBytes]
+	var room [128]byte
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], c.set.TokenSeed...), run))
+	return bytes.Clone(sum[:tokenBytes])
 }
 
 // tokenBytes is the length of a token: 128 bits can't be guessed.
@@ -117,12 +142,17 @@ const tokenBytes = 16
 // sendStart tells a launcher to run an attempt.
 func (c *Core) sendStart(a *attempt) {
 	b, j := a.run.bundle, a.run.bundle.job
-	m := &wire.StartAttempt{
-		Attempt: uint64(a.id), Job: uint64(j.id), Bundle: uint64(b.id), BundleAttempt: a.run.id, Token: a.run.token,
-		Kind: a.kind, Slots: uint32(a.slots), Memory: a.memory,
-		Program: j.spec.Program, Plan: j.spec.Plan, Fingerprint: j.spec.Fingerprint, JobName: j.spec.Name,
-		User: j.spec.GetPrincipal().GetName(), Speculative: a.run.speculative,
+	var whole struct { // one piece of memory for all of the message
+		command wire.Command
+		do      wire.Command_Start
+		start   wire.StartAttempt
 	}
+	m := &whole.start
+	whole.do.Start, whole.command.Do = m, &whole.do
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.id), uint64(j.id), uint64(b.id), a.run.id, a.run.token
+	m.Kind, m.Slots, m.Memory = a.kind, uint32(a.slots), a.memory
+	m.Program, m.Plan, m.Fingerprint, m.JobName = j.spec.Program, j.spec.Plan, j.spec.Fingerprint, j.spec.Name
+	m.User, m.Speculative = j.spec.GetPrincipal().GetName(), a.run.speculative
 	if b.last() {
 		m.SourcesComplete = true
 		m.Finish = &wire.Finish{Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files()}
@@ -134,14 +164,16 @@ func (c *Core) sendStart(a *attempt) {
 		m.SourcesComplete = a.misses == 0
 	}
 	c.unconfirmed(a)
-	c.command(a.launcher, &wire.Command{Do: &wire.Command_Start{Start: m}})
+	c.command(a.launcher, &whole.command)
 }
 
 func (j *job) refs(nodes []int32) []*wire.NodeRef {
 	refs := make([]*wire.NodeRef, len(nodes))
+	all := make([]wire.NodeRef, len(nodes))
 	for i, x := range nodes {
 		n := j.plan.Node(x)
-		refs[i] = &wire.NodeRef{Stage: uint32(n.Stage), Index: uint32(n.Index)}
+		all[i].Stage, all[i].Index = uint32(n.Stage), uint32(n.Index)
+		refs[i] = &all[i]
 	}
 	return refs
 }

@@ -27,8 +27,9 @@ type launcher struct {
 	holds       []*hold // in order of claim
 	draining    bool
 	blamed      bool
-	blamedBy    []scheduler.JobID // jobs that avoid it, ascending
-	attempts    map[scheduler.AttemptID]*attempt
+	blamedBy    []scheduler.JobID               // jobs that avoid it, ascending
+	attempts    attemptSet                      // live
+	suspended   int                             // of them
 	outputs     map[scheduler.AttemptID]*output // stored there
 	resendAt    scheduler.Time                  // when its timer is due; 0: not set
 
@@ -107,7 +108,7 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	}
 	l.free, l.memoryFree = slices.Clone(l.slots), l.memory
 	l.blamed, l.blamedBy = false, nil
-	l.attempts, l.outputs = map[scheduler.AttemptID]*attempt{}, map[scheduler.AttemptID]*output{}
+	l.attempts, l.suspended, l.outputs = nil, 0, map[scheduler.AttemptID]*output{}
 	l.told = scheduler.Offer{Launcher: l.id}
 	c.up++
 	c.topology, c.roomier = true, true
@@ -141,8 +142,8 @@ func (c *Core) loseLauncher(l *launcher, reason string) {
 	c.up--
 	c.topology = true
 	c.stats.LaunchersLost++
-	for _, id := range sortedKeys(l.attempts) {
-		if a := l.attempts[id]; a != nil {
+	for _, a := range l.attempts.sorted() {
+		if a.phase != attemptEnded { // it may have gone with one before it
 			c.lose(a, fmt.Sprintf("launcher %s was lost: %s", l.name, reason))
 		}
 	}

@@ -47,7 +47,7 @@ func TestPlacesOfOneHostAreOne(t *testing.T) {
 		Name: "a", Incarnation: 1, Host: "one", Names: []string{"h0", "h1"}, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
 	}}}})
 	b.submit(t, 1)
-	_, places := b.c.inputOf(b.c.bundles[b.last], 0)
+	_, places := b.c.inputOf(b.c.bundles.Get(b.last), 0)
 	if got := fmt.Sprint(places); got != fmt.Sprintf("[{one  %d} {h2  %d}]", 2<<20, 1<<20) {
 		t.Errorf("places %s", got)
 	}

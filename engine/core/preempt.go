@@ -64,7 +64,7 @@ func (c *Core) victims(d scheduler.Preempt) ([]*run, scheduler.RefusalReason, st
 	}
 	var runs []*run
 	for _, id := range d.Victims {
-		a := c.attempts[id]
+		a := c.attempts.Get(id)
 		if a == nil {
 			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
 		}
@@ -120,7 +120,7 @@ func (c *Core) wouldFit(d scheduler.Preempt, j *job, runs []*run) (scheduler.Ref
 		}
 		return scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.id)
 	}
-	b := c.bundles[d.Bundle]
+	b := c.bundles.Get(d.Bundle)
 	if b == nil || b.job != j {
 		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.id, d.Bundle)
 	}

@@ -61,7 +61,7 @@ func (c *Core) staleReport(l *launcher, m *wire.LauncherReport) {
 
 // attemptReport finds the live attempt a report is about.
 func (c *Core) attemptReport(l *launcher, id uint64, f func(*attempt)) {
-	if a := l.attempts[scheduler.AttemptID(id)]; a != nil {
+	if a := c.attempt(l, id); a != nil {
 		f(a)
 		return
 	}
@@ -144,7 +144,7 @@ func (a *attempt) running(now scheduler.Time) time.Duration {
 
 // commitAsked grants the commit of a group to one attempt, or refuses it.
 func (c *Core) commitAsked(l *launcher, id scheduler.AttemptID) {
-	a := l.attempts[id]
+	a := c.attempt(l, uint64(id))
 	why := ""
 	switch {
 	case a == nil:

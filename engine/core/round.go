@@ -42,7 +42,7 @@ func (c *Core) startRound() {
 	p.rounds++
 	p.asked, p.askedAt, p.lastRound, p.inFlight = p.rounds, c.now, c.now, true
 	r := &scheduler.Round{Number: p.rounds, Now: c.now, Events: g.events, Offers: offers}
-	g.events, g.notes, g.fresh = nil, 0, false
+	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
 	c.stats.Rounds++
 	c.act(AskPolicy{Generation: g.number, Round: r})
 }
@@ -57,14 +57,19 @@ func (c *Core) offers(g *generation) []scheduler.Offer {
 		slices.Sort(ids)
 		ids = slices.Compact(ids) // a launcher that left and came is there twice
 	}
-	var list []scheduler.Offer
+	list := make([]scheduler.Offer, 0, len(ids))
+	var free []scheduler.SlotCount // room for some of their counts
 	for _, id := range ids {
 		l := c.launchers.get(id)
 		if l == nil || !l.up {
 			continue
 		}
 		l.changed = false
-		o := c.offerOf(l)
+		if cap(free)-len(free) < len(l.free) {
+			free = make([]scheduler.SlotCount, 0, max(len(l.free), offersTogether))
+		}
+		var o scheduler.Offer
+		o, free = c.offerOf(l, free)
 		if g.fresh || !sameOffer(o, l.told) {
 			list = append(list, o)
 			l.told = o
@@ -74,21 +79,31 @@ func (c *Core) offers(g *generation) []scheduler.Offer {
 	return list
 }
 
-// offerOf is what a launcher has to give.
-func (c *Core) offerOf(l *launcher) scheduler.Offer {
+// offersTogether is how many counts of offers share a piece of memory, which stays
+// while one of them holds.
+const offersTogether = 64
+
+// offerOf is what a launcher has to give. It appends to free what is its Free.
+func (c *Core) offerOf(l *launcher, free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
 	o := scheduler.Offer{Launcher: l.id}
 	if !l.draining && !l.blamed {
+		start := len(free)
 		for _, f := range l.free {
 			if f.Count > 0 {
-				o.Free = append(o.Free, f)
+				free = append(free, f)
 			}
+		}
+		if len(free) > start {
+			o.Free = free[start:len(free):len(free)]
 		}
 		o.Memory = l.memoryFree
 	}
-	for _, a := range l.attempts { // sums: in any order
-		if a.phase == attemptSuspended && !a.holds {
-			o.Suspended++
-			o.Held += a.memory
+	if l.suspended > 0 {
+		for _, a := range l.attempts { // sums: in any order
+			if a.phase == attemptSuspended && !a.holds {
+				o.Suspended++
+				o.Held += a.memory
+			}
 		}
 	}
 	for _, h := range l.holds {
@@ -100,7 +115,7 @@ func (c *Core) offerOf(l *launcher) scheduler.Offer {
 			}
 		}
 	}
-	return o
+	return o, free
 }
 
 // addReservation sums reservations of one job and kind, in order of job, then kind.

@@ -101,10 +101,9 @@ func (c *Core) supply(j *job, k sourceKey) {
 // resupply tells readers of a source that was made again where it is now, before
 // they find out that the old one is gone. Those that read it already don't look.
 func (c *Core) resupply(j *job, k sourceKey) {
-	for _, id := range sortedKeys(j.attempts) {
-		a := j.attempts[id]
-		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) && !slices.Contains(c.updates[id], k) {
-			c.updates[id] = append(c.updates[id], k)
+	for _, a := range j.attempts.sorted() {
+		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) && !slices.Contains(c.updates[a.id], k) {
+			c.updates[a.id] = append(c.updates[a.id], k)
 		}
 	}
 }
@@ -133,7 +132,7 @@ func (c *Core) stopWaiting(a *attempt) {
 // flushSources sends each reader what a step supplied, in one message.
 func (c *Core) flushSources() {
 	for _, id := range sortedKeys(c.updates) {
-		if a := c.attempts[id]; a != nil && a.launcher.up {
+		if a := c.attempts.Get(id); a != nil && a.launcher.up {
 			c.sendSources(a, c.updates[id])
 			a.updated = append(a.updated, c.updates[id]...)
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ func (c *Core) watchStragglers() {
 // speculate offers second attempts for stragglers.
 func (c *Core) speculate() {
 	c.speculating = false
-	if len(c.attempts) == 0 {
+	if c.attempts.Len() == 0 {
 		return
 	}
 	c.watchStragglers()
@@ -31,29 +32,26 @@ func (c *Core) speculate() {
 
 func (c *Core) speculateOn(j *job) {
 	second := 0
-	var candidates []scheduler.AttemptID
+	var candidates []*attempt
 	marks := map[int]time.Duration{} // by stage; computed once
-	for _, id := range sortedKeys(j.attempts) {
-		a := j.attempts[id]
+	for _, a := range j.attempts.sorted() {
 		if a.run.speculative || a.run.bundle.twice != 0 {
 			second++
 			continue
 		}
 		if c.straggles(a, marks) {
-			candidates = append(candidates, id)
+			candidates = append(candidates, a)
 		}
 	}
 	allowed := max(len(j.attempts)*c.set.SpeculationSharePercent/100, 1)
 	// Those that run longest first.
-	slices.SortStableFunc(candidates, func(x, y scheduler.AttemptID) int {
-		return int(int64(j.attempts[x].started) - int64(j.attempts[y].started))
-	})
-	for _, id := range candidates {
+	slices.SortStableFunc(candidates, func(x, y *attempt) int { return cmp.Compare(x.started, y.started) })
+	for _, a := range candidates {
 		if second >= allowed {
 			return
 		}
 		second++
-		c.wantTwice(j.attempts[id].run.bundle)
+		c.wantTwice(a.run.bundle)
 	}
 }
 

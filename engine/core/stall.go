@@ -13,7 +13,7 @@ import (
 
 // stalled returns a job that waits for no reason; nil when there is none.
 func (c *Core) stalled() *job {
-	if c.policy.current == nil || len(c.attempts) > 0 {
+	if c.policy.current == nil || c.attempts.Len() > 0 {
 		return nil
 	}
 	for j := range c.jobs.all() {

@@ -42,8 +42,8 @@ type job struct {
 	into      [][]int32 // by stage: file connections into it
 	outOf     [][]int32 // by stage: file connections out of it
 
-	unfinished int                              // bundles, without the last
-	attempts   map[scheduler.AttemptID]*attempt // live
+	unfinished int        // bundles, without the last
+	attempts   attemptSet // live
 	ready      readyList
 	shapes     []shape // distinct demands of its bundles
 
@@ -53,6 +53,7 @@ type job struct {
 	tries    int  // of the last group
 	waitTill scheduler.Time
 
+	touched     bool                   // in Core.changed
 	watched     bool                   // the timer for readers that wait is set
 	lastLaunch  scheduler.Time         // of a bundle of it
 	ranOn       []scheduler.LauncherID // launchers to be told of its end, ascending
@@ -201,6 +202,7 @@ type attempt struct {
 	kind     string
 	slots    int
 	memory   int64
+	places   [attemptSets]int32 // in its job's and its launcher's set
 	phase    attemptPhase
 	holds    bool // its slots; its memory it holds while it lives
 	started  scheduler.Time

@@ -130,10 +130,9 @@ func (j *job) attemptStatus() []*wire.AttemptStatus {
 			State: p.outcome.String(), Started: int64(p.started), Ended: int64(p.ended), Speculative: p.speculative, Reason: p.reason,
 		})
 	}
-	for _, id := range sortedKeys(j.attempts) {
-		a := j.attempts[id]
+	for _, a := range j.attempts.sorted() {
 		s := &wire.AttemptStatus{
-			Attempt: uint64(id), Stage: lastStage, Launcher: a.launcher.name, State: a.state(), Started: int64(a.started), Speculative: a.run.speculative,
+			Attempt: uint64(a.id), Stage: lastStage, Launcher: a.launcher.name, State: a.state(), Started: int64(a.started), Speculative: a.run.speculative,
 		}
 		if b := a.run.bundle; !b.last() {
 			n := j.plan.Node(b.nodes(a.group)[0])

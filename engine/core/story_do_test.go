@@ -13,7 +13,7 @@ import (
 )
 
 func (s *story) attempt(t *testing.T, d *datadriven.TestData, name string) *attempt {
-	a := s.c.attempts[scheduler.AttemptID(number(name))]
+	a := s.c.attempts.Get(scheduler.AttemptID(number(name)))
 	if a == nil {
 		t.Fatalf("%s: attempt %s does not live", d.Pos, name)
 	}
@@ -230,7 +230,8 @@ func (s *story) status(id scheduler.JobID) {
 func (s *story) reserved() {
 	for _, id := range s.c.launchers.ids {
 		l := s.c.launchers.get(id)
-		for _, r := range s.c.offerOf(l).Reserved {
+		o, _ := s.c.offerOf(l, nil)
+		for _, r := range o.Reserved {
 			s.say("%s: %d %s for %s", l.name, r.Slots, r.Kind, r.Job)
 		}
 	}

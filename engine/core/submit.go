@@ -164,7 +164,6 @@ func (j *job) expand(first scheduler.BundleID) {
 	if len(j.spec.Outputs) > 0 || keepsChannels(p.Graph) {
 		count++ // the last group publishes, and removes what the job leaves on storage
 	}
-	j.attempts = map[scheduler.AttemptID]*attempt{}
 	j.bundles = make([]bundle, count)
 	for i := range j.bundles {
 		j.bundles[i] = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
@@ -204,7 +203,7 @@ func (c *Core) start(j *job) {
 	j.phase = jobRunning
 	j.admitted = c.now
 	for i := range j.bundles {
-		c.bundles[j.bundles[i].id] = &j.bundles[i]
+		c.bundles.Set(j.bundles[i].id, &j.bundles[i])
 	}
 	c.reply(j.client, j.id, nil)
 	j.client = 0

@@ -25,6 +25,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	}
 	a.ran, a.since = a.running(c.now), c.now
 	a.phase, a.suspending = attemptSuspended, false
+	a.launcher.suspended++
 	if a.stop == nil {
 		a.confirmed()
 	}
@@ -60,7 +61,7 @@ func (r *run) rests() bool {
 
 // resume lets a suspended attempt run again, with the rest of its bundle.
 func (c *Core) resume(d scheduler.Resume) (scheduler.RefusalReason, string) {
-	a := c.attempts[d.Attempt]
+	a := c.attempts.Get(d.Attempt)
 	switch {
 	case a == nil:
 		return scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
@@ -110,6 +111,7 @@ func (c *Core) resumedNow(a *attempt) {
 		return
 	}
 	a.phase, a.resuming, a.since = attemptRunning, false, c.now
+	a.launcher.suspended--
 	if a.stop == nil {
 		a.confirmed()
 	}

@@ -238,8 +238,7 @@ func (c *Core) beingTaken(b *bundle) bool {
 // the last started first.
 func (c *Core) youngestWaiting(j *job) []*run {
 	var runs []*run
-	for _, id := range sortedKeys(j.attempts) {
-		a := j.attempts[id]
+	for _, a := range j.attempts.sorted() {
 		if a.misses > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) {
 			runs = append(runs, a.run)
 		}
