@@ -16,7 +16,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 		return v.launched(e)
 	case scheduler.DecisionPreempt:
 		for _, id := range e.Preempt.Victims {
-			a := v.attempts[id]
+			a := v.attempts.Get(id)
 			if a == nil {
 				continue // ended in the meantime
 			}
@@ -32,7 +32,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 
 // launched turns a ready bundle, or one wanted twice, into assigned attempts.
 func (v *View) launched(e scheduler.Outcome) error {
-	b := v.bundles[e.Launch.Bundle]
+	b := v.bundles.Get(e.Launch.Bundle)
 	if b == nil {
 		return fmt.Errorf("launch of bundle %d, which is not known", e.Launch.Bundle)
 	}
@@ -44,10 +44,10 @@ func (v *View) launched(e scheduler.Outcome) error {
 			b.ID, b.Job.ID(), len(e.Attempts), len(e.Launch.Launchers), len(b.Groups))
 	}
 	for i, id := range e.Attempts {
-		if v.attempts[id] != nil {
+		if v.attempts.Get(id) != nil {
 			return fmt.Errorf("attempt %d exists already", id)
 		}
-		if l := e.Launch.Launchers[i]; v.launchers[l] == nil && !v.starting {
+		if l := e.Launch.Launchers[i]; v.launchers.Get(l) == nil && !v.starting {
 			return fmt.Errorf("launch of bundle %d of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
 		}
 	}
@@ -57,29 +57,36 @@ func (v *View) launched(e scheduler.Outcome) error {
 	if !twin {
 		b.move(Launched)
 	}
-	r := &run{left: len(b.Groups)}
+	members := make([]struct { // one piece of memory for all
+		Attempt
+		run run
+	}, len(b.Groups))
+	r := &members[0].run
+	r.left = len(b.Groups)
 	for i, id := range e.Attempts {
-		v.assign(&Attempt{
+		a := &members[i].Attempt
+		*a = Attempt{
 			ID: id, Bundle: b, Group: i, Need: &b.Groups[i], Launcher: e.Launch.Launchers[i],
 			Speculative: twin, AssignedAt: e.At, Since: e.At, run: r, turn: b.turn,
-		})
+		}
+		v.assign(a)
 	}
 	return nil
 }
 
 func (v *View) assign(a *Attempt) {
 	j := a.Job()
-	v.attempts[a.ID] = a
-	j.attempts = insert(j.attempts, a, attemptID)
+	v.attempts.Set(a.ID, a)
+	j.live.add(a)
 	a.Bundle.attempts = append(a.Bundle.attempts, a)
-	if l := v.launchers[a.Launcher]; l != nil {
-		l.attempts = insert(l.attempts, a, attemptID)
+	if a.on = v.launchers.Get(a.Launcher); a.on != nil {
+		a.on.attempts = insert(a.on.attempts, a, attemptID)
 	}
 	j.hold(a.Need.Kind, a.Need.Slots)
 }
 
 func (v *View) attempt(id scheduler.AttemptID) (*Attempt, error) {
-	if a := v.attempts[id]; a != nil {
+	if a := v.attempts.Get(id); a != nil {
 		return a, nil
 	}
 	return nil, fmt.Errorf("attempt %d is not live", id)
@@ -185,19 +192,16 @@ func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
 }
 
 func (v *View) drop(a *Attempt) {
-	delete(v.attempts, a.ID)
-	j := a.Job()
-	j.attempts = remove(j.attempts, a.ID, attemptID)
+	v.attempts.Delete(a.ID)
+	a.Job().live.remove(a)
 	a.Bundle.attempts = slices.DeleteFunc(a.Bundle.attempts, func(x *Attempt) bool { return x == a })
-	l := v.launchers[a.Launcher]
-	if l == nil {
-		l = v.gone[a.Launcher]
-	}
+	l := a.on
 	if l == nil {
 		return
 	}
-	l.attempts = remove(l.attempts, a.ID, attemptID)
-	if len(l.attempts) == 0 {
+	i := slices.Index(l.attempts, a)
+	l.attempts = slices.Delete(l.attempts, i, i+1)
+	if len(l.attempts) == 0 && len(v.gone) > 0 && v.gone[l.ID] == l {
 		delete(v.gone, l.ID)
 	}
 }

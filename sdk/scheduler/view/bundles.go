@@ -19,11 +19,11 @@ func (v *View) ready(e scheduler.BundleReady) error {
 			return fmt.Errorf("bundle %d of %s names stage %d of %d", e.Bundle, e.Job, g.Stage, len(j.Counts))
 		}
 	}
-	b := v.bundles[e.Bundle]
+	b := v.bundles.Get(e.Bundle)
 	switch {
 	case b == nil:
 		b = &Bundle{ID: e.Bundle, Job: j}
-		v.bundles[e.Bundle] = b
+		v.bundles.Set(e.Bundle, b)
 		j.bundles = append(j.bundles, b)
 	case b.Job != j:
 		return fmt.Errorf("bundle %d is of %s and not of %s", e.Bundle, b.Job.ID(), e.Job)
@@ -78,6 +78,7 @@ func (v *View) wantedTwice(e scheduler.BundleWantedTwice) error {
 // move changes a bundle's state and the counts of its stages with it.
 func (b *Bundle) move(to BundleState) {
 	if b.stages == nil {
+		b.stages = b.oneStage[:0]
 		for i := range b.Groups {
 			b.stages = append(b.stages, b.Groups[i].Stage)
 		}

@@ -22,7 +22,7 @@ func (v *View) Each(assign func(*Launcher) []scheduler.Launch) ([]scheduler.Laun
 				continue
 			}
 			for _, d := range assign(l) {
-				if b := v.bundles[d.Bundle]; b == nil || !b.Launchable() || given[d.Bundle] {
+				if b := v.bundles.Get(d.Bundle); b == nil || !b.Launchable() || given[d.Bundle] {
 					return nil, fmt.Errorf("bundle %d was given to launcher %d and may not be launched (again)", d.Bundle, l.ID)
 				}
 				given[d.Bundle] = true

@@ -52,7 +52,7 @@ func (v *View) event(e scheduler.Event) error {
 }
 
 func (v *View) submitted(e scheduler.JobSubmitted) error {
-	if v.jobs[e.Job.ID] != nil {
+	if v.jobs.Get(e.Job.ID) != nil {
 		return fmt.Errorf("%s was submitted already", e.Job.ID)
 	}
 	j := &Job{Info: e.Job, Counts: make([]Counts, len(e.Job.Stages)), byHost: map[string]*list{}, byRack: map[string]*list{}}
@@ -60,7 +60,7 @@ func (v *View) submitted(e scheduler.JobSubmitted) error {
 	for i, s := range e.Job.Stages {
 		j.Counts[i].Waiting = s.Groups
 	}
-	v.jobs[e.Job.ID] = j
+	v.jobs.Set(e.Job.ID, j)
 	v.jobList = insert(v.jobList, j, (*Job).ID)
 	return nil
 }
@@ -79,13 +79,13 @@ func (v *View) finished(e scheduler.JobFinished) error {
 	if err != nil {
 		return err
 	}
-	if len(j.attempts) > 0 {
-		return fmt.Errorf("%s finished while attempt %d is live", e.Job, j.attempts[0].ID)
+	if j.live.len() > 0 {
+		return fmt.Errorf("%s finished while attempt %d is live", e.Job, j.live.first().ID)
 	}
 	for _, b := range j.bundles {
-		delete(v.bundles, b.ID)
+		v.bundles.Delete(b.ID)
 	}
-	delete(v.jobs, e.Job)
+	v.jobs.Delete(e.Job)
 	v.jobList = remove(v.jobList, e.Job, (*Job).ID)
 	return nil
 }
@@ -104,14 +104,14 @@ func (v *View) grown(e scheduler.StageGrown) error {
 }
 
 func (v *View) job(id scheduler.JobID) (*Job, error) {
-	if j := v.jobs[id]; j != nil {
+	if j := v.jobs.Get(id); j != nil {
 		return j, nil
 	}
 	return nil, fmt.Errorf("%s is not known", id)
 }
 
 func (v *View) bundle(job scheduler.JobID, id scheduler.BundleID) (*Bundle, error) {
-	b := v.bundles[id]
+	b := v.bundles.Get(id)
 	if b == nil {
 		return nil, fmt.Errorf("bundle %d of %s is not known", id, job)
 	}

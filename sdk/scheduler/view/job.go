@@ -15,15 +15,17 @@ type Job struct {
 	Info scheduler.Job
 	// Counts has one entry for each stage.
 	Counts []Counts
+	// Owner is the policy's: what it keeps of the job. The view never looks at it.
+	Owner any
 
-	ready    list
-	kinds    []kindReady      // in the order the kinds were first ready
-	gangs    list             // those of ready with more than one group
-	byHost   map[string]*list // single-group bundles with input on a host
-	byRack   map[string]*list
-	bundles  []*Bundle
-	attempts []*Attempt // live, in order of id
-	held     []scheduler.SlotCount
+	ready   list
+	kinds   []kindReady      // in the order the kinds were first ready
+	gangs   list             // those of ready with more than one group
+	byHost  map[string]*list // single-group bundles with input on a host
+	byRack  map[string]*list
+	bundles []*Bundle
+	live    liveList
+	held    []scheduler.SlotCount
 }
 
 // kindReady is what is launchable of a job and needs one kind of slot.
@@ -76,7 +78,7 @@ func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
 func (j *Job) GangCount() int { return j.gangs.len() }
 
 // Attempts returns the job's live attempts in order of id.
-func (j *Job) Attempts() []*Attempt { return j.attempts }
+func (j *Job) Attempts() []*Attempt { return j.live.all() }
 
 // Held returns how many slots of a kind the job's assigned and running attempts
 // hold.
@@ -134,9 +136,10 @@ type Bundle struct {
 	Twice bool
 
 	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
-	attempts []*Attempt          // live, of this and earlier readiness
-	turn     int                 // counts BundleReady events
-	given    uint64              // the turn in which the policy launched it
+	oneStage [1]scheduler.StageID
+	attempts []*Attempt // live, of this and earlier readiness
+	turn     int        // counts BundleReady events
+	given    uint64     // the turn in which the policy launched it
 }
 
 // Launchable says whether a launch of the bundle would be for something.
@@ -177,9 +180,11 @@ type Attempt struct {
 	// slots, 0 when none does.
 	Leaving scheduler.JobID
 
-	run  *run
-	turn int           // the bundle's, when it was launched
-	ran  time.Duration // up to Since, net of suspension
+	run   *run
+	on    *Launcher     // nil in Start, for one told after it, or gone
+	place int           // in its job's list
+	turn  int           // the bundle's, when it was launched
+	ran   time.Duration // up to Since, net of suspension
 }
 
 // run is one accepted launch of a bundle.
@@ -206,13 +211,13 @@ type Ended struct {
 func (v *View) Jobs() []*Job { return v.jobList }
 
 // Job returns a live job, or nil.
-func (v *View) Job(id scheduler.JobID) *Job { return v.jobs[id] }
+func (v *View) Job(id scheduler.JobID) *Job { return v.jobs.Get(id) }
 
 // Bundle returns a bundle that was ready at least once, of a live job, or nil.
-func (v *View) Bundle(id scheduler.BundleID) *Bundle { return v.bundles[id] }
+func (v *View) Bundle(id scheduler.BundleID) *Bundle { return v.bundles.Get(id) }
 
 // Attempt returns a live attempt, or nil.
-func (v *View) Attempt(id scheduler.AttemptID) *Attempt { return v.attempts[id] }
+func (v *View) Attempt(id scheduler.AttemptID) *Attempt { return v.attempts.Get(id) }
 
 // Ended returns the attempts that ended in the last Apply or Start, in order.
 func (v *View) Ended() []Ended { return v.ended }

@@ -45,10 +45,10 @@ func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
 func (v *View) Launchers() []*Launcher { return v.list }
 
 // Launcher returns a launcher, or nil.
-func (v *View) Launcher(id scheduler.LauncherID) *Launcher { return v.launchers[id] }
+func (v *View) Launcher(id scheduler.LauncherID) *Launcher { return v.launchers.Get(id) }
 
 func (v *View) joined(e scheduler.LauncherJoined) error {
-	if v.launchers[e.Launcher] != nil {
+	if v.launchers.Get(e.Launcher) != nil {
 		return fmt.Errorf("launcher %d (%s) is there already", e.Launcher, e.Name)
 	}
 	if old := v.gone[e.Launcher]; old != nil {
@@ -64,19 +64,19 @@ func (v *View) joined(e scheduler.LauncherJoined) error {
 		Offer: scheduler.Offer{Launcher: e.Launcher},
 	}
 	slices.SortFunc(l.Slots, byKind)
-	v.launchers[l.ID] = l
+	v.launchers.Set(l.ID, l)
 	v.list = insert(v.list, l, launcherID)
 	v.capacity.stale = true
 	return nil
 }
 
 func (v *View) lost(e scheduler.LauncherLost) error {
-	l := v.launchers[e.Launcher]
+	l := v.launchers.Get(e.Launcher)
 	if l == nil {
 		return fmt.Errorf("launcher %d is lost and was not there", e.Launcher)
 	}
 	v.setOffer(l, &scheduler.Offer{Launcher: l.ID})
-	delete(v.launchers, l.ID)
+	v.launchers.Delete(l.ID)
 	v.list = remove(v.list, l.ID, launcherID)
 	if len(l.attempts) > 0 {
 		v.gone[l.ID] = l
@@ -86,7 +86,7 @@ func (v *View) lost(e scheduler.LauncherLost) error {
 }
 
 func (v *View) draining(e scheduler.LauncherDraining) error {
-	l := v.launchers[e.Launcher]
+	l := v.launchers.Get(e.Launcher)
 	if l == nil {
 		return fmt.Errorf("launcher %d drains and is not there", e.Launcher)
 	}
@@ -95,7 +95,7 @@ func (v *View) draining(e scheduler.LauncherDraining) error {
 }
 
 func (v *View) offer(o *scheduler.Offer) error {
-	l := v.launchers[o.Launcher]
+	l := v.launchers.Get(o.Launcher)
 	if l == nil {
 		if len(o.Free) == 0 && len(o.Reserved) == 0 {
 			return nil // the empty offer of a launcher that was lost

@@ -55,7 +55,10 @@ func (l *list) add(b *Bundle) {
 }
 
 func (l *list) remove(id scheduler.BundleID) {
-	i, found := l.find(id)
+	i, found := l.head, true
+	if i == len(l.entries) || l.entries[i].id != id { // usually it is the first
+		i, found = l.find(id)
+	}
 	if !found || l.entries[i].bundle == nil {
 		return
 	}
@@ -89,10 +92,13 @@ func (l *list) all(turn uint64) iter.Seq[*Bundle] {
 
 // after walks, behind an id, the bundles not given away in a turn.
 func (l *list) after(id scheduler.BundleID, turn uint64) iter.Seq[*Bundle] {
-	i, found := l.find(id)
-	if found {
-		i++
+	i := l.head
+	if i < len(l.entries) && l.entries[i].id <= id {
+		var found bool
+		if i, found = l.find(id); found {
+			i++
+		}
 	}
-	rest := list{entries: l.entries, head: max(i, l.head)}
+	rest := list{entries: l.entries, head: i}
 	return rest.all(turn)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
 )
 
 // View is the mirror. The zero View is empty and ready for Start or Apply.
@@ -16,11 +17,11 @@ type View struct {
 	// may start at any round and marks of an earlier life must not fit.
 	turn uint64
 
-	jobs      map[scheduler.JobID]*Job
+	jobs      idmap.Map[scheduler.JobID, Job]
 	jobList   []*Job
-	bundles   map[scheduler.BundleID]*Bundle
-	attempts  map[scheduler.AttemptID]*Attempt
-	launchers map[scheduler.LauncherID]*Launcher
+	bundles   idmap.Map[scheduler.BundleID, Bundle]
+	attempts  idmap.Map[scheduler.AttemptID, Attempt]
+	launchers idmap.Map[scheduler.LauncherID, Launcher]
 	list      []*Launcher
 	gone      map[scheduler.LauncherID]*Launcher // lost, attempts still to end
 	ended     []Ended
@@ -32,14 +33,7 @@ type View struct {
 // Start forgets everything and takes over a snapshot. The first round brings the
 // offers.
 func (v *View) Start(s scheduler.Snapshot) error {
-	*v = View{
-		turn: v.turn + 1, now: s.Now, starting: true,
-		jobs:      map[scheduler.JobID]*Job{},
-		bundles:   map[scheduler.BundleID]*Bundle{},
-		attempts:  map[scheduler.AttemptID]*Attempt{},
-		launchers: map[scheduler.LauncherID]*Launcher{},
-		gone:      map[scheduler.LauncherID]*Launcher{},
-	}
+	*v = View{turn: v.turn + 1, now: s.Now, starting: true, gone: map[scheduler.LauncherID]*Launcher{}}
 	for i, e := range s.Events {
 		if err := v.event(e); err != nil {
 			return fmt.Errorf("snapshot, event %d (%T): %w", i, e, err)
@@ -47,13 +41,14 @@ func (v *View) Start(s scheduler.Snapshot) error {
 	}
 	v.starting = false
 	for _, j := range v.jobList {
-		for _, a := range j.attempts {
-			if v.launchers[a.Launcher] == nil {
-				return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
+		for _, a := range j.Attempts() {
+			if a.on == nil { // the launcher was told after the attempt
+				a.on = v.launchers.Get(a.Launcher)
+				if a.on == nil {
+					return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
+				}
+				a.on.attempts = insert(a.on.attempts, a, attemptID)
 			}
-			// The launcher may have been told after the attempt.
-			l := v.launchers[a.Launcher]
-			l.attempts = insert(remove(l.attempts, a.ID, attemptID), a, attemptID)
 		}
 	}
 	return nil
@@ -63,7 +58,7 @@ func (v *View) Start(s scheduler.Snapshot) error {
 // inconsistent event names it; what stood before it has been applied, and
 // nothing of it or after it.
 func (v *View) Apply(r scheduler.Round) error {
-	if v.jobs == nil {
+	if v.gone == nil {
 		if err := v.Start(scheduler.Snapshot{}); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (v *View) World() World {
 				wj.Ready = append(wj.Ready, b.ID)
 			}
 		}
-		for _, a := range j.attempts {
+		for _, a := range j.Attempts() {
 			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State})
 		}
 		w.Jobs = append(w.Jobs, wj)

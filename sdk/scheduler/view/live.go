@@ -1,0 +1,73 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// liveList holds a job's live attempts in order of id. Each knows its place, and
+// one that ends leaves a gap: a job has thousands, which nobody may have to walk,
+// or to move, because one of them ended.
+type liveList struct {
+	attempts []*Attempt // nil in a gap
+	gaps     int
+}
+
+func (l *liveList) len() int { return len(l.attempts) - l.gaps }
+
+// first returns the attempt with the lowest id, which must be there.
+func (l *liveList) first() *Attempt {
+	return l.attempts[slices.IndexFunc(l.attempts, func(a *Attempt) bool { return a != nil })]
+}
+
+// add puts an attempt where it belongs, which is nearly always the end.
+func (l *liveList) add(a *Attempt) {
+	n := len(l.attempts)
+	if n == 0 || l.attempts[n-1].ID < a.ID {
+		a.place = n
+		l.attempts = append(l.attempts, a)
+		return
+	}
+	l.close()
+	i, _ := slices.BinarySearchFunc(l.attempts, a.ID, func(x *Attempt, id scheduler.AttemptID) int { return cmp.Compare(x.ID, id) })
+	l.attempts = slices.Insert(l.attempts, i, a)
+	l.number(i)
+}
+
+// remove takes out an attempt that is in the list.
+func (l *liveList) remove(a *Attempt) {
+	l.attempts[a.place] = nil
+	l.gaps++
+	for n := len(l.attempts); n > 0 && l.attempts[n-1] == nil; n-- { // none at the end
+		l.attempts = l.attempts[:n-1]
+		l.gaps--
+	}
+	if l.gaps > compactMin && l.gaps > len(l.attempts)/2 {
+		l.close()
+	}
+}
+
+// all returns the attempts without gaps.
+func (l *liveList) all() []*Attempt {
+	l.close()
+	return l.attempts
+}
+
+// close closes the gaps.
+func (l *liveList) close() {
+	if l.gaps == 0 {
+		return
+	}
+	l.attempts = slices.DeleteFunc(l.attempts, func(a *Attempt) bool { return a == nil })
+	l.gaps = 0
+	l.number(0)
+}
+
+// number tells the attempts from a place on where they are.
+func (l *liveList) number(from int) {
+	for i, a := range l.attempts[from:] {
+		a.place = from + i
+	}
+}
