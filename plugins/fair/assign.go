@@ -26,6 +26,8 @@ type assignment struct {
 	launches []scheduler.Launch
 	frees    map[scheduler.SlotKind][]*view.Launcher
 	picks    []given // for the trace
+	choice   Choice  // of the job at hand
+	located  [scanMax]*view.Bundle
 
 	collecting collecting
 }
@@ -142,13 +144,14 @@ func (a *assignment) fill(k pooltree.Kind) {
 
 // give launches one bundle of a job, or notes why not.
 func (a *assignment) give(j *job, k pooltree.Kind, name scheduler.SlotKind) bool {
-	c := Choice{View: &a.view, Job: j.Job, Kind: name, After: j.given(&a.view, k), round: a}
+	c := &a.choice
+	*c = Choice{View: &a.view, Job: j.Job, Kind: name, After: j.given(&a.view, k), round: a}
 	c.Level = j.wait.Allowed(a.view.Now(), a.limits)
 	if c.Level < scheduler.Remote && a.starvedFor(j, k) {
 		c.Level = scheduler.Remote // whoever takes slots back cannot be choosy
 	}
 	mark := a.view.Mark()
-	pick, reason := a.seams.selector.Select(&c)
+	pick, reason := a.seams.selector.Select(c)
 	j.after[k] = c.After
 	if pick.Bundle != nil && a.overMax(j, pick.Bundle) {
 		a.view.Undo(mark)
@@ -190,12 +193,11 @@ func (p *Policy) overMax(j *job, b *view.Bundle) bool {
 // was not.
 func (a *assignment) launch(j *job, pick Pick, turn scheduler.SlotKind) {
 	a.launches = append(a.launches, a.view.Launch(pick.Bundle, pick.Where))
-	for _, n := range needs(pick.Bundle) {
-		s := j.node.Of(a.world.kind(n.Kind))
-		if n.Kind == turn {
-			s.Take(n.Count)
-		} else {
-			s.Set(s.Running+n.Count, max(s.Ready()-n.Count, 0))
+	if g := pick.Bundle.Groups; len(g) == 1 {
+		a.count(j, g[0].Kind, g[0].Slots, turn)
+	} else {
+		for _, n := range needs(pick.Bundle) {
+			a.count(j, n.Kind, n.Count, turn)
 		}
 	}
 	if len(a.touched) == 0 || a.touched[len(a.touched)-1] != j {
@@ -208,6 +210,16 @@ func (a *assignment) launch(j *job, pick Pick, turn scheduler.SlotKind) {
 	}
 	if a.trace.on() {
 		a.picks = append(a.picks, given{j, pick})
+	}
+}
+
+// count counts slots as a job's.
+func (a *assignment) count(j *job, kind scheduler.SlotKind, slots int, turn scheduler.SlotKind) {
+	s := j.node.Of(a.world.kind(kind))
+	if kind == turn {
+		s.Take(slots)
+	} else {
+		s.Set(s.Running+slots, max(s.Ready()-slots, 0))
 	}
 }
 

@@ -27,6 +27,12 @@ type job struct {
 	turn  uint64               // of after
 }
 
+// ours is what the policy keeps of a job; nil for one that it has not met.
+func ours(v *view.Job) *job {
+	j, _ := v.Owner.(*job)
+	return j
+}
+
 // pool is what the policy keeps of a pool.
 type pool struct {
 	node    *pooltree.Node
@@ -97,6 +103,7 @@ func (p *Policy) addJob(v *view.Job) {
 	}
 	j := &job{Job: v}
 	p.jobs[v.ID()] = j
+	v.Owner = j
 	p.putJob(j)
 	p.trace.job(p, "job added", j)
 }
@@ -166,7 +173,7 @@ func (p *Policy) mark(j *job) {
 
 func (p *Policy) markAttempt(id scheduler.AttemptID) {
 	if a := p.view.Attempt(id); a != nil {
-		p.mark(p.jobs[a.Job().ID()])
+		p.mark(ours(a.Job()))
 	}
 }
 

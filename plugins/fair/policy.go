@@ -159,7 +159,7 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 		p.event(r.Events[i], d)
 	}
 	for _, e := range p.view.Ended() {
-		p.mark(p.jobs[e.Job().ID()])
+		p.mark(ours(e.Job()))
 	}
 	p.world.offers(&p.view, r.Offers)
 	p.expects.settle(p)
@@ -200,7 +200,7 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	switch e.Kind {
 	case scheduler.DecisionLaunch:
 		if b := p.view.Bundle(e.Launch.Bundle); b != nil {
-			p.mark(p.jobs[b.Job.ID()])
+			p.mark(ours(b.Job))
 		}
 	case scheduler.DecisionPreempt:
 		p.preempted(e)

@@ -95,7 +95,7 @@ type defaultSelector struct {
 }
 
 func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
-	var located [scanMax]*view.Bundle
+	located := &c.round.located
 	n, seen := 0, 0
 	reason := scheduler.WaitNone
 	for b := range c.View.ReadyOfKind(c.Job, c.Kind, c.After) {

@@ -95,7 +95,7 @@ func (p *Policy) overdue(since scheduler.Time, timeout time.Duration) bool {
 // starvedFor says whether slots may be taken back for a job's pool, or one it is
 // in: then it does not wait for locality either.
 func (p *Policy) starvedFor(j *job, k pooltree.Kind) bool {
-	if p.options.preemption == preemptOff {
+	if p.options.preemption == preemptOff || !p.timeouts {
 		return false
 	}
 	for x := j.pool; x != nil; x = p.pools[x.spec.parent] {
