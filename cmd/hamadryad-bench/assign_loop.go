@@ -198,8 +198,15 @@ func (a *assigner) decided() error {
 
 // started reports the start of all that was launched.
 func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
-	for _, r := range a.fresh {
-		inputs = append(inputs, r.report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: r.attempt}}}))
+	reports := make([]struct {
+		envelope
+		what    wire.Report_Started
+		started wire.AttemptStarted
+	}, len(a.fresh))
+	for i, r := range a.fresh {
+		m := &reports[i]
+		m.started.Attempt, m.what.Started, m.report.What = r.attempt, &m.started, &m.what
+		inputs = append(inputs, m.from(r))
 	}
 	a.live = append(a.live, a.fresh...)
 	a.fresh = a.fresh[:0]
@@ -212,18 +219,37 @@ func (a *assigner) ends(inputs []*wire.Input, n int) ([]*wire.Input, error) {
 	if n > len(a.live) {
 		return nil, fmt.Errorf("%d attempts run and %d are to end", len(a.live), n)
 	}
+	reports := make([]struct {
+		envelope
+		what  wire.Report_Ended
+		ended wire.AttemptEnded
+	}, n)
 	var last uint64
-	for _, r := range a.live[:n] {
+	for i, r := range a.live[:n] {
+		m := &reports[i]
+		m.ended.Attempt, m.ended.End = r.attempt, wire.End_END_FINISHED
+		m.what.Ended, m.report.What = &m.ended, &m.what
 		last = max(last, r.record)
-		inputs = append(inputs, r.report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: r.attempt, End: wire.End_END_FINISHED}}}))
+		inputs = append(inputs, m.from(r))
 	}
 	a.live = a.live[n:]
 	return inputs, a.awaitDurable(last)
 }
 
-func (r running) report(m *wire.Report) *wire.Input {
-	m.Incarnation = 1
-	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: r.launcher, Report: m}}}
+// envelope is what is round a report. Reports of a round are one piece of memory:
+// making them is no part of what is measured.
+type envelope struct {
+	input    wire.Input
+	is       wire.Input_Report
+	launcher wire.LauncherReport
+	report   wire.Report
+}
+
+func (e *envelope) from(r running) *wire.Input {
+	e.report.Incarnation = 1
+	e.launcher.Launcher, e.launcher.Report = r.launcher, &e.report
+	e.is.Report, e.input.What = &e.launcher, &e.is
+	return &e.input
 }
 
 // settle goes on until the policy has nothing more to launch.

@@ -76,8 +76,9 @@ type SettingsVerdict struct {
 	ProgressEvery time.Duration     // of Abilities
 }
 
-// JobChanged tells watchers that a job's status changed; once a step for a job.
-type JobChanged struct{ Job scheduler.JobID }
+// JobsChanged tells watchers whose status changed: the last action of a step in
+// which it did. Jobs are in order of id, each there once.
+type JobsChanged struct{ Jobs []scheduler.JobID }
 
 // LogLine is what an administrator should read.
 type LogLine struct {
@@ -107,5 +108,5 @@ func (StartPolicy) isAction()     {}
 func (PolicyGone) isAction()      {}
 func (Reply) isAction()           {}
 func (SettingsVerdict) isAction() {}
-func (JobChanged) isAction()      {}
+func (JobsChanged) isAction()     {}
 func (LogLine) isAction()         {}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -192,11 +191,15 @@ func (c *Core) touch(j *job) {
 }
 
 func (c *Core) tellChanged() {
-	slices.SortFunc(c.changed, func(x, y *job) int { return cmp.Compare(x.id, y.id) })
-	for _, j := range c.changed {
-		j.touched = false
-		c.out = append(c.out, JobChanged{j.id})
+	if len(c.changed) == 0 {
+		return
 	}
+	ids := make([]scheduler.JobID, len(c.changed))
+	for i, j := range c.changed {
+		ids[i], j.touched = j.id, false
+	}
+	slices.Sort(ids)
+	c.act(JobsChanged{ids})
 	clear(c.changed)
 	c.changed = c.changed[:0]
 }

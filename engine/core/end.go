@@ -32,7 +32,7 @@ func (c *Core) endedReport(l *launcher, m *wire.AttemptEnded) {
 		// Stopped though nobody asked: the launcher had its own reason.
 		c.lose(a, "its launcher stopped it")
 	}
-	c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+	c.forget(l, id)
 }
 
 // endedAlready is the end of an attempt that is not live: reported twice, or
@@ -43,7 +43,7 @@ func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
 	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.outputs[id] == nil {
 		c.refuseCommit(l, m, "it had been given up")
 	}
-	c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+	c.forget(l, id)
 }
 
 // refuseCommit says so, and has what was stored deleted now; what has no job any

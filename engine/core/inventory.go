@@ -31,7 +31,7 @@ func (c *Core) inventory(l *launcher, attempts []*wire.AttemptInventory, stored 
 // endUnknown ends an attempt that is not the launcher's to run.
 func (c *Core) endUnknown(l *launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
 	if state == wire.AttemptInventory_STATE_ENDED {
-		c.command(l, &wire.Command{Do: &wire.Command_Forget{Forget: uint64(id)}})
+		c.forget(l, id)
 		return
 	}
 	c.command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
@@ -108,6 +108,16 @@ func (c *Core) command(l *launcher, m *wire.Command) {
 	m.Term, m.Incarnation = c.term, l.incarnation
 	c.stats.Commands++
 	c.act(ToLauncher{l.id, m})
+}
+
+// forget lets a launcher drop what it remembers of an attempt's end.
+func (c *Core) forget(l *launcher, id scheduler.AttemptID) {
+	var whole struct { // one piece of memory
+		command wire.Command
+		do      wire.Command_Forget
+	}
+	whole.do.Forget, whole.command.Do = uint64(id), &whole.do
+	c.command(l, &whole.command)
 }
 
 // confirmed notes that the launcher did what was asked last.

@@ -146,6 +146,8 @@ func (c *Core) sendStart(a *attempt) {
 		command wire.Command
 		do      wire.Command_Start
 		start   wire.StartAttempt
+		ref     wire.NodeRef // of a group of one node, as most are
+		refs    [1]*wire.NodeRef
 	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
@@ -158,7 +160,14 @@ func (c *Core) sendStart(a *attempt) {
 		m.Finish = &wire.Finish{Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files()}
 	} else {
 		c.findMissing(a) // each time: outputs are lost while the command is
-		m.Nodes = j.refs(b.nodes(a.group))
+		if nodes := b.nodes(a.group); len(nodes) == 1 {
+			n := j.plan.Node(nodes[0])
+			whole.ref.Stage, whole.ref.Index = uint32(n.Stage), uint32(n.Index)
+			whole.refs[0] = &whole.ref
+			m.Nodes = whole.refs[:]
+		} else {
+			m.Nodes = j.refs(nodes)
+		}
 		m.WaitForPeers = j.plan.Bundles[b.index].TCP
 		m.Sources = c.sourcesOf(a)
 		m.SourcesComplete = a.misses == 0
@@ -169,11 +178,9 @@ func (c *Core) sendStart(a *attempt) {
 
 func (j *job) refs(nodes []int32) []*wire.NodeRef {
 	refs := make([]*wire.NodeRef, len(nodes))
-	all := make([]wire.NodeRef, len(nodes))
 	for i, x := range nodes {
 		n := j.plan.Node(x)
-		all[i].Stage, all[i].Index = uint32(n.Stage), uint32(n.Index)
-		refs[i] = &all[i]
+		refs[i] = &wire.NodeRef{Stage: uint32(n.Stage), Index: uint32(n.Index)}
 	}
 	return refs
 }

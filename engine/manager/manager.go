@@ -242,8 +242,10 @@ func (m *manager) atOnce(a core.Action) bool {
 		m.supervisor.ask(a)
 	case core.StartPolicy:
 		m.supervisor.start(a)
-	case core.JobChanged:
-		m.watchers.changed(a.Job) // they read the core, and wait for what they saw
+	case core.JobsChanged:
+		for _, j := range a.Jobs {
+			m.watchers.changed(j) // they read the core, and wait for what they saw
+		}
 	default:
 		return false
 	}

@@ -333,8 +333,10 @@ func (s *Sim) act(a core.Action) {
 		s.policy.gone(s, a)
 	case core.Reply:
 		s.replied(a)
-	case core.JobChanged:
-		s.jobChanged(uint64(a.Job))
+	case core.JobsChanged:
+		for _, j := range a.Jobs {
+			s.jobChanged(uint64(j))
+		}
 	case core.LogLine:
 		s.Seen["log: "+a.Message]++
 	}

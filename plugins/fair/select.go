@@ -98,7 +98,8 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 	located := &c.round.located
 	n, seen := 0, 0
 	reason := scheduler.WaitNone
-	for b := range c.View.ReadyOfKind(c.Job, c.Kind, c.After) {
+	ready := c.View.Walk(c.Job, c.Kind, c.After)
+	for b := ready.Next(); b != nil; b = ready.Next() {
 		if seen == 0 {
 			c.After = b.ID - 1
 		}

@@ -243,11 +243,15 @@ func (v *View) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.ready.all(v.turn) }
 // whose id is greater than after: a policy that launches one bundle at a time goes
 // on behind the last one it tried.
 func (v *View) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
-	k := j.ofKind(kind)
-	if k == nil {
-		return func(func(*Bundle) bool) {}
+	return v.Walk(j, kind, after).each()
+}
+
+// Walk is ReadyOfKind without an iterator.
+func (v *View) Walk(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) Walk {
+	if k := j.ofKind(kind); k != nil {
+		return k.list.after(after, v.turn)
 	}
-	return k.list.after(after, v.turn)
+	return Walk{}
 }
 
 // GangsOf walks a job's launchable bundles with several groups.

@@ -76,22 +76,42 @@ func (l *list) remove(id scheduler.BundleID) {
 // noTurn is a turn in which nothing was given away.
 const noTurn = math.MaxUint64
 
-// all walks the bundles not given away in a turn.
-func (l *list) all(turn uint64) iter.Seq[*Bundle] {
-	return func(yield func(*Bundle) bool) {
-		if l == nil {
-			return
+// Walk is a walk over launchable bundles that needs no memory of its own: for what a
+// policy does for every launch. It holds until the next Apply.
+type Walk struct {
+	rest []entry
+	turn uint64
+}
+
+// Next returns the next bundle that was not given to Launch since the last Apply,
+// nil after the last.
+func (w *Walk) Next() *Bundle {
+	for i := range w.rest {
+		if b := w.rest[i].bundle; b != nil && b.given != w.turn {
+			w.rest = w.rest[i+1:]
+			return b
 		}
-		for _, e := range l.entries[l.head:] {
-			if e.bundle != nil && e.bundle.given != turn && !yield(e.bundle) {
-				return
-			}
+	}
+	w.rest = nil
+	return nil
+}
+
+// each is the walk as an iterator.
+func (w Walk) each() iter.Seq[*Bundle] {
+	return func(yield func(*Bundle) bool) {
+		for b := w.Next(); b != nil && yield(b); b = w.Next() {
 		}
 	}
 }
 
+// all walks the bundles not given away in a turn.
+func (l *list) all(turn uint64) iter.Seq[*Bundle] { return l.after(0, turn).each() }
+
 // after walks, behind an id, the bundles not given away in a turn.
-func (l *list) after(id scheduler.BundleID, turn uint64) iter.Seq[*Bundle] {
+func (l *list) after(id scheduler.BundleID, turn uint64) Walk {
+	if l == nil {
+		return Walk{}
+	}
 	i := l.head
 	if i < len(l.entries) && l.entries[i].id <= id {
 		var found bool
@@ -99,6 +119,5 @@ func (l *list) after(id scheduler.BundleID, turn uint64) iter.Seq[*Bundle] {
 			i++
 		}
 	}
-	rest := list{entries: l.entries, head: i}
-	return rest.all(turn)
+	return Walk{l.entries[i:], turn}
 }

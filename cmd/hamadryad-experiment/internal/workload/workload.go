@@ -216,8 +216,12 @@ func (p *player) act(a core.Action) error {
 		}
 	case core.ToLauncher:
 		p.command(uint64(a.Launcher), a.Command)
-	case core.JobChanged:
-		return p.changed(a.Job)
+	case core.JobsChanged:
+		for _, j := range a.Jobs {
+			if err := p.changed(j); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
