@@ -296,6 +296,11 @@ func (w *coder) relink(j *job) {
 			w.fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.id))
 			return
 		}
+		if a.group < 0 || a.group >= a.run.bundle.width() {
+			w.fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.width()))
+			return
+		}
+		a.fill()
 		j.attempts.add(a, inJob)
 		a.launcher.attempts.add(a, inLauncher)
 		if a.phase == attemptSuspended {

@@ -91,8 +91,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 	c.stats.Finished++
 	ran := a.running(c.now)
 	c.endAttempt(a, scheduler.Finished, m.GetWork(), "")
-	stage, _, _, _ := b.demand(a.group)
-	b.job.stages[stage].times.add(ran)
+	b.job.stages[a.stage].times.add(ran)
 	for _, k := range r.commits {
 		if k == nil {
 			c.noteSuspended(r)
@@ -145,7 +144,7 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	for _, s := range k.report.GetStored() {
 		sizes[sourceKey{int32(s.GetConnection()), int32(s.GetFrom())}] = s
 	}
-	for _, x := range b.nodes(i) {
+	for _, x := range b.writers(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
 			key := sourceKey{conn, int32(n.Index)}
@@ -156,6 +155,14 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	}
 	c.countReads(b, i, k.work)
 	k.report = kept(k.report)
+}
+
+// writers are the nodes of a bundle's i-th group, in a job that has file channels.
+func (b *bundle) writers(i int) []int32 {
+	if !b.job.stores {
+		return nil
+	}
+	return b.nodes(i)
 }
 
 // kept is what of a report is needed later; nobody changes a message.
@@ -220,8 +227,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		stage, _, _, _ := r.bundle.demand(a.group)
-		r.bundle.job.stages[stage].failures++
+		r.bundle.job.stages[a.stage].failures++
 		if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 			r.failure = f
 		}
@@ -275,16 +281,10 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 }
 
 func (c *Core) keepHistory(a *attempt, outcome scheduler.AttemptOutcome, reason string) {
-	b := a.run.bundle
-	j := b.job
+	j := a.run.bundle.job
 	p := pastAttempt{
-		id: a.id, launcher: a.launcher.name, outcome: outcome, started: a.started, ended: c.now,
+		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, outcome: outcome, started: a.started, ended: c.now,
 		speculative: a.run.speculative, reason: reason,
-	}
-	p.stage = int32(len(j.stages)) - 1
-	if !b.last() {
-		n := j.plan.Node(b.nodes(a.group)[0])
-		p.stage, p.index = int32(n.Stage), int32(n.Index)
 	}
 	if len(j.history) < c.set.AttemptsKept {
 		j.history = append(j.history, p)

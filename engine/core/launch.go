@@ -88,7 +88,7 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	for i, a := range r.attempts {
 		c.ids.attempt++
 		a.id = scheduler.AttemptID(c.ids.attempt)
-		_, a.kind, a.slots, a.memory = b.demand(i)
+		a.fill()
 		ids[i] = a.id
 		c.addAttempt(a)
 		b.job.ranOn = addSorted(b.job.ranOn, a.launcher.id)
@@ -126,6 +126,16 @@ func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
 		r.attempts[i] = &attempt{run: r, group: i, launcher: l, holds: true}
 	}
 	return r, make([]scheduler.AttemptID, n)
+}
+
+// fill notes of an attempt what the plan says of its group.
+func (a *attempt) fill() {
+	b := a.run.bundle
+	stage, kind, slots, memory := b.demand(a.group)
+	a.stage, a.kind, a.slots, a.memory = int32(stage), kind, slots, memory
+	if !b.last() {
+		a.index = int32(b.job.plan.Node(b.nodes(a.group)[0]).Index)
+	}
 }
 
 // token makes the secret of a bundle attempt's data connections: all who share
@@ -168,7 +178,7 @@ func (c *Core) sendStart(a *attempt) {
 		} else {
 			m.Nodes = j.refs(nodes)
 		}
-		m.WaitForPeers = j.plan.Bundles[b.index].TCP
+		m.WaitForPeers = b.wired
 		m.Sources = c.sourcesOf(a)
 		m.SourcesComplete = a.misses == 0
 	}
@@ -207,7 +217,7 @@ func (p bundlePhase) String() string {
 
 // sendPeers tells all of a bundle attempt where the others listen, once all do.
 func (c *Core) sendPeers(r *run) {
-	if !r.bundle.tcp() {
+	if !r.bundle.wired {
 		return
 	}
 	for _, a := range r.attempts {
@@ -220,8 +230,6 @@ func (c *Core) sendPeers(r *run) {
 		c.sendPeersTo(a)
 	}
 }
-
-func (b *bundle) tcp() bool { return !b.last() && b.job.plan.Bundles[b.index].TCP }
 
 func (c *Core) sendPeersTo(a *attempt) {
 	if a.phase == attemptEnded {

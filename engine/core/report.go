@@ -80,9 +80,8 @@ func (c *Core) started(a *attempt, address string) {
 		a.confirmed()
 	}
 	b := a.run.bundle
-	stage, _, _, _ := b.demand(a.group)
 	c.emit(scheduler.AttemptStarted{
-		At: c.now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(stage),
+		At: c.now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(a.stage),
 		Launcher: a.launcher.id, Speculative: a.run.speculative,
 	})
 	c.sendPeers(a.run)
@@ -102,7 +101,7 @@ func (c *Core) executing(a *attempt, yes bool) {
 // anything else of an attempt has started it. Where the address matters, the
 // launcher is asked again by resending the command.
 func (c *Core) sureStarted(a *attempt) {
-	if a.phase == attemptAssigned && !a.run.bundle.tcp() {
+	if a.phase == attemptAssigned && !a.run.bundle.wired {
 		c.started(a, "")
 	}
 }

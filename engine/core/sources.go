@@ -311,6 +311,13 @@ func (c *Core) reopen(b *bundle) {
 
 // countDone counts a bundle's groups and nodes as finished, or not any more.
 func (j *job) countDone(b *bundle, by int) {
+	if b.sole { // without a look at the plan: it is far away, and this is each end
+		s := &j.stages[b.stage]
+		s.done += by
+		s.open -= by
+		j.finished += by
+		return
+	}
 	for i := range b.groups() {
 		stage, _, _, _ := b.demand(i)
 		j.stages[stage].done += by

@@ -61,7 +61,7 @@ func (c *Core) straggles(a *attempt, marks map[int]time.Duration) bool {
 	if len(b.runs) != 1 || len(r.attempts) != 1 || r.granted || r.stopped != 0 || a.phase != attemptRunning || a.suspending || a.misses > 0 {
 		return false
 	}
-	stage, _, _, _ := b.demand(0)
+	stage := int(a.stage)
 	mark, ok := marks[stage]
 	if !ok {
 		s := &b.job.stages[stage]

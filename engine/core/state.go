@@ -46,6 +46,7 @@ type job struct {
 	attempts   attemptSet // live
 	ready      readyList
 	shapes     []shape // distinct demands of its bundles
+	stores     bool    // it has file channels
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
@@ -133,10 +134,14 @@ type bundle struct {
 	// late bundles start when all their inputs are complete, whatever the
 	// connections' slow-start says: they were taken back once.
 	late       bool
-	unmet      int // inputs that keep it from starting
+	wired      bool  // groups of it are joined by tcp
+	sole       bool  // it is one group of one node
+	stage      int32 // of its first group
+	unmet      int   // inputs that keep it from starting
 	since      scheduler.Time
 	next, prev int32 // in the job's ready list
 	runs       []*run
+	oneRun     [1]*run   // room for the usual number of them
 	kept       []*commit // by group: the last that committed; nil before
 	failures   int
 	losses     int
@@ -199,6 +204,8 @@ type attempt struct {
 	run      *run
 	group    int
 	launcher *launcher
+	stage    int32 // that its group counts for
+	index    int32 // of its group's first node
 	kind     string
 	slots    int
 	memory   int64

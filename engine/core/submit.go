@@ -166,7 +166,9 @@ func (j *job) expand(first scheduler.BundleID) {
 	}
 	j.bundles = make([]bundle, count)
 	for i := range j.bundles {
-		j.bundles[i] = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
+		b := &j.bundles[i]
+		*b = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
+		b.shape()
 	}
 	j.stages = make([]stage, len(p.Graph.Stages))
 	j.into, j.outOf = make([][]int32, len(j.stages)), make([][]int32, len(j.stages))
@@ -187,12 +189,25 @@ func (j *job) expand(first scheduler.BundleID) {
 			j.into[m.ToStage] = append(j.into[m.ToStage], int32(c))
 			j.outOf[m.FromStage] = append(j.outOf[m.FromStage], int32(c))
 			j.conns[c].init(p, c)
+			j.stores = true
 		}
 	}
 	for i := range p.Bundles {
 		j.bundles[i].countUnmet()
 	}
 	j.findShapes()
+}
+
+// shape notes what of the plan each start and end would ask for.
+func (b *bundle) shape() {
+	b.runs = b.oneRun[:0]
+	if b.last() {
+		return
+	}
+	b.wired = b.job.plan.Bundles[b.index].TCP
+	b.sole = b.width() == 1 && len(b.nodes(0)) == 1
+	stage, _, _, _ := b.demand(0)
+	b.stage = int32(stage)
 }
 
 // lastStage is the name of the stage that publishes a job's outputs.
