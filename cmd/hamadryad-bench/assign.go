@@ -31,6 +31,10 @@ const (
 	assignGoalFrom  = 100    // ends a round from which the goal holds
 )
 
+// assignWarm are the rounds before anything is measured, so that both processes have
+// had the memory that they work with: what is measured is the steady state.
+var assignWarm = struct{ ends, rounds int }{1000, 40}
+
 // assignEnds are the ends in one round, and how many rounds are measured.
 var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
@@ -146,12 +150,15 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 		return run, err
 	}
 	defer a.close()
-	todo := s.launchers*assignSlots + assignPending
+	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.rounds
 	for _, e := range assignEnds {
 		todo += e.ends * e.rounds * 2
 	}
 	if err := a.fill(s, todo); err != nil {
 		return run, err
+	}
+	if _, err := a.pace(assignWarm.ends, assignWarm.rounds); err != nil {
+		return run, fmt.Errorf("warming up: %w", err)
 	}
 	for _, e := range assignEnds {
 		p, err := a.pace(e.ends, e.rounds)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -53,6 +54,8 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 		return err
 	}
 	defer stop()
+	floor := make([]byte, manager.HeapFloorBytes)
+	defer runtime.KeepAlive(floor)
 	log := logger(site.Log)
 	updates := make(chan manager.Update)
 	go watchConfig(ctx, s, site, updates, log)
