@@ -180,6 +180,9 @@ func (c *Core) checkBundle(b *bundle) error {
 			return fmt.Errorf("bundle attempt %d waits to be resumed and is not listed as that", r.id)
 		}
 	}
+	if x := b.oneRun[0]; x != nil && !slices.Contains(b.runs, x) {
+		return fmt.Errorf("it holds bundle attempt %d, which ended", x.id)
+	}
 	switch {
 	case recount.unmet != unmet:
 		return fmt.Errorf("%d inputs are unmet, counted as %d", recount.unmet, unmet)

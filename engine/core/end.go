@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -200,12 +201,18 @@ func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 }
 
 func (b *bundle) dropRun(r *run) {
-	for i, x := range b.runs {
-		if x == r {
-			b.runs = append(b.runs[:i:i], b.runs[i+1:]...)
-			return
-		}
+	i := slices.Index(b.runs, r)
+	if i < 0 {
+		return
 	}
+	rest := append(b.runs[:i:i], b.runs[i+1:]...) // who walks the runs walks the old ones
+	if b.oneRun[0] == r {
+		b.oneRun[0] = nil // nothing is to hold what ended
+	}
+	if len(rest) == 0 {
+		rest = b.oneRun[:0]
+	}
+	b.runs = rest
 }
 
 // failed takes in an attempt's failure and stops the rest of its bundle.
