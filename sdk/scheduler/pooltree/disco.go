@@ -14,7 +14,7 @@ type key struct {
 
 func (s *Schedulable) key() key {
 	if s.IsJob() {
-		return key{id: s.ID}
+		return key{id: s.id}
 	}
 	return key{path: s.Path}
 }

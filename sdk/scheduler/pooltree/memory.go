@@ -118,7 +118,7 @@ func (s *Schedulable) again() {
 		s.remove(c.place)
 	}
 	for _, c := range waiting {
-		s.pool.Order.Enter(s, c)
+		s.order.Enter(s, c)
 		s.push(c)
 	}
 }

@@ -82,10 +82,21 @@ func (fair) Less(a, b *Schedulable) bool {
 type fifo struct{ forgetful }
 
 func (fifo) Less(a, b *Schedulable) bool {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), elder(a, b)) < 0
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	return elder(a, b) < 0
 }
 
 // elder breaks ties: start, then id or path.
 func elder(a, b *Schedulable) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), compareKeys(a.key(), b.key()))
+	switch {
+	case a.start != b.start:
+		return cmp.Compare(a.start, b.start)
+	case a.id != b.id:
+		return cmp.Compare(a.id, b.id)
+	case a.IsJob():
+		return 0
+	}
+	return cmp.Compare(a.Path, b.Path)
 }

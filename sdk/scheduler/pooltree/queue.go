@@ -4,7 +4,7 @@ package pooltree
 // so that a change moves only that member. (container/heap costs twice as much,
 // for its interface.)
 
-func (s *Schedulable) less(i, j int) bool { return s.pool.Order.Less(s.queue[i], s.queue[j]) }
+func (s *Schedulable) less(i, j int) bool { return s.order.Less(s.queue[i], s.queue[j]) }
 
 func (s *Schedulable) swap(i, j int) {
 	s.queue[i], s.queue[j] = s.queue[j], s.queue[i]

@@ -1,6 +1,7 @@
 package pooltree
 
 import (
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
 )
 
@@ -19,15 +20,19 @@ type Schedulable struct {
 	wants int // of a pool: what all in it demand together
 	above *Schedulable
 
-	// In the pool's queue.
+	// In the pool's queue. A change looks at a few neighbours in it: all that orders
+	// compare is here, together, and not with the node.
 	place  int // index in above.queue
-	passed bool
-	needy  bool
 	ratio  float64
+	start  scheduler.Time
+	id     scheduler.JobID // 0: a pool
+	needy  bool
+	passed bool
+	timed  bool
 
-	// Of a pool: what waits in it.
+	// Of a pool: its order, and what waits in it.
+	order Order
 	queue []*Schedulable
-	timed bool
 	// What orders remember of a pool, and of a child in it.
 	laps     lapping
 	accounts accounts
@@ -36,6 +41,9 @@ type Schedulable struct {
 }
 
 const noPlace = -1
+
+// IsJob says whether it is a job's.
+func (s *Schedulable) IsJob() bool { return s.id != 0 }
 
 // Demand returns the slots it holds and wants, as far as its maximum lets it.
 func (s *Schedulable) Demand() int {
@@ -83,7 +91,7 @@ func (s *Schedulable) Set(running, ready int) {
 // Take moves slots of a job from what waits to what runs.
 func (s *Schedulable) Take(slots int) {
 	for x := s; x.above != nil; x = x.above {
-		x.above.pool.Order.Served(x.above, x)
+		x.above.order.Served(x.above, x)
 	}
 	s.Set(s.Running+slots, max(s.ready-slots, 0))
 }
@@ -115,7 +123,7 @@ func (s *Schedulable) changed(running, demand int) {
 
 // rank computes what the fair order compares.
 func (s *Schedulable) rank() {
-	st := s.Standing()
+	st := fairshare.Standing{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
 	s.needy, s.ratio = st.Needy(), st.Ratio()
 }
 
@@ -138,12 +146,12 @@ func (s *Schedulable) settle() {
 	q := s.above
 	switch want := s.willing(); {
 	case want && s.place == noPlace:
-		q.pool.Order.Enter(q, s)
+		q.order.Enter(q, s)
 		q.push(s)
 	case want:
 		q.fix(s.place)
 	case s.place != noPlace:
 		q.remove(s.place)
-		q.pool.Order.Leave(q, s)
+		q.order.Leave(q, s)
 	}
 }

@@ -204,7 +204,7 @@ func (n *Node) Of(k Kind) *Schedulable {
 		n.kinds = append(n.kinds, nil)
 	}
 	if n.kinds[k] == nil {
-		s := &Schedulable{Node: n, place: noPlace, Weight: n.weight}
+		s := &Schedulable{Node: n, place: noPlace, Weight: n.weight, id: n.ID, start: n.Start, order: n.pool.Order}
 		if l, ok := n.pool.Kinds[k]; ok {
 			s.Min, s.Max, s.Weight = l.Min, l.Max, cmp.Or(l.Weight, n.weight)
 		}
