@@ -205,15 +205,19 @@ func (w *writer) Close(ctx context.Context) error {
 
 // Abort tells the reader why, if that can be done at once, and hangs up.
 func (w *writer) Abort(cause error) {
+	closed := fmt.Errorf("%v: %w: aborted: %w", w.key, channel.ErrClosed, cause)
 	w.mu.Lock()
 	finished := w.done || w.gone || w.err != nil
+	if w.err == nil && !w.done {
+		w.err = closed // before the reader hears of it and hangs up, which is no reason then
+	}
 	w.mu.Unlock()
 	if !finished && w.peer.write.TryLock() {
 		_ = w.peer.conn.SetWriteDeadline(time.Now().Add(time.Second)) // it is a courtesy: hanging up says enough
 		_ = w.peer.sendLocked(context.Background(), wire.Append(nil, msgAbort, wire.Body{}.Text(cause.Error())))
 		w.peer.write.Unlock()
 	}
-	w.fail(fmt.Errorf("%v: %w: aborted: %w", w.key, channel.ErrClosed, cause))
+	w.fail(closed)
 	<-w.over
 }
 
