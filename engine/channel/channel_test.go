@@ -177,7 +177,13 @@ type list struct {
 func (l *list) From() int    { return l.from }
 func (l *list) Bytes() int64 { return -1 }
 func (l *list) Stored() bool { return l.stored }
-func (l *list) Close() error { l.closed = true; return nil }
+func (l *list) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
+
 func (l *list) Next(context.Context) (*job.Batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
