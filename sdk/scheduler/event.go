@@ -40,6 +40,37 @@ type LauncherDraining struct {
 	Draining bool
 }
 
+// LauncherLoad: how busy a launcher's machine is, with whatever runs on it, the
+// launcher's own work or other. Several launchers on one machine all tell the
+// machine's load. It is sent only to a policy with AbilityLoad: when the load has
+// changed by LoadStep or more since it was told last, and at most once in LoadEvery
+// for a launcher. It is in no snapshot: a policy that takes over is told all that is
+// known in its first round. What is not told yet is unknown, and a load that was
+// known may become unknown. Nothing should be refused for want of knowing.
+type LauncherLoad struct {
+	At       Time
+	Launcher LauncherID
+	// CPU is the part of the time of all processors that was not idle, 0 to 1, from
+	// one heartbeat of the launcher to the next; waiting for disks counts as idle.
+	// LoadUnknown in a launcher's first moments, and where its system does not tell.
+	CPU float64
+	// Memory is the part of the machine's memory that is not available to new
+	// work, 0 to 1, at the heartbeat; caches that can be dropped are available. It has
+	// nothing to do with the slots' memory that offers count. LoadUnknown where the
+	// system does not tell.
+	Memory float64
+}
+
+// LoadUnknown stands for a load that nobody knows. It is below every load, so that
+// "over a limit" is false for it.
+const LoadUnknown = -1
+
+// How often LauncherLoad is told.
+const (
+	LoadStep  = 0.05        // the least change, of CPU or memory, that is told; becoming known or unknown always is
+	LoadEvery = time.Second // the least time between two for one launcher
+)
+
 // Job is what a policy learns of a job when it is submitted.
 type Job struct {
 	ID         JobID
@@ -369,6 +400,7 @@ type TimePassed struct{ At Time }
 func (e LauncherJoined) When() Time    { return e.At }
 func (e LauncherLost) When() Time      { return e.At } // When returns the event's time.
 func (e LauncherDraining) When() Time  { return e.At } // When returns the event's time.
+func (e LauncherLoad) When() Time      { return e.At } // When returns the event's time.
 func (e JobSubmitted) When() Time      { return e.At } // When returns the event's time.
 func (e JobUpdated) When() Time        { return e.At } // When returns the event's time.
 func (e JobFinished) When() Time       { return e.At } // When returns the event's time.
@@ -393,6 +425,7 @@ func (e TimePassed) When() Time        { return e.At } // When returns the event
 func (LauncherJoined) isEvent()    {}
 func (LauncherLost) isEvent()      {}
 func (LauncherDraining) isEvent()  {}
+func (LauncherLoad) isEvent()      {}
 func (JobSubmitted) isEvent()      {}
 func (JobUpdated) isEvent()        {}
 func (JobFinished) isEvent()       {}

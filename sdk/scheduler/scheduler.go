@@ -120,6 +120,7 @@ const (
 	AbilityAdmission                      // admits and refuses submissions
 	AbilityPages                          // answers Requested events
 	AbilityCheckpoint                     // returns checkpoints
+	AbilityLoad                           // wants LauncherLoad events
 )
 
 // Has reports whether all of b is declared.
@@ -129,7 +130,7 @@ func (a Ability) Has(b Ability) bool { return a&b == b }
 type Description struct {
 	Name          string
 	Version       string
-	Abilities     Ability
+	Abilities     Ability       // as long as this policy runs; new settings change none
 	ProgressEvery time.Duration // with AbilityProgress; at least 100 ms
 }
 

@@ -73,7 +73,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 
 // abilitiesKnown has the bit of every ability.
 const abilitiesKnown = scheduler.AbilityProgress | scheduler.AbilityResume | scheduler.AbilityAdmission |
-	scheduler.AbilityPages | scheduler.AbilityCheckpoint
+	scheduler.AbilityPages | scheduler.AbilityCheckpoint | scheduler.AbilityLoad
 
 func (w *writer) abilities(a scheduler.Ability) uint32 {
 	if unknown := a &^ abilitiesKnown; unknown != 0 {

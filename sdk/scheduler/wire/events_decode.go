@@ -13,7 +13,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, the unknown one included.
-const eventKinds = int(EventKind_EVENT_KIND_TIME_PASSED) + 1
+const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_LOAD) + 1
 
 // eventRows hands out the rows of each kind's columns in order.
 type eventRows struct {
@@ -90,6 +90,17 @@ func (c *BundleNamed) check(r *reader, where string, n int) {
 	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))
 }
 
+func (c *LauncherLoad) check(r *reader, n int) {
+	r.same("launcher load", n, len(c.GetLauncher()), len(c.GetCpu()), len(c.GetMemory()))
+	for _, column := range [][]float64{c.GetCpu(), c.GetMemory()} {
+		for _, x := range column {
+			if !isLoad(x) {
+				r.fail("launcher load", "%v is not a load: it is 0 to 1, or %d when unknown", x, scheduler.LoadUnknown)
+			}
+		}
+	}
+}
+
 func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	r, m := e.r, e.m
 	c := m.GetLauncherJoined()
@@ -98,6 +109,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
 	r.same("launcher lost", n[EventKind_EVENT_KIND_LAUNCHER_LOST], len(m.GetLauncherLost().GetLauncher()), len(m.GetLauncherLost().GetReason()))
 	r.same("launcher draining", n[EventKind_EVENT_KIND_LAUNCHER_DRAINING], len(m.GetLauncherDraining().GetLauncher()), len(m.GetLauncherDraining().GetDraining()))
+	m.GetLauncherLoad().check(r, n[EventKind_EVENT_KIND_LAUNCHER_LOAD])
 	e.jobs.submitted = readJobs(r, "job submitted", n[EventKind_EVENT_KIND_JOB_SUBMITTED], m.GetJobSubmitted())
 	e.jobs.asked = readJobs(r, "admission asked", n[EventKind_EVENT_KIND_ADMISSION_ASKED], m.GetAdmissionAsked())
 	u := m.GetJobUpdated()
@@ -199,6 +211,10 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
 		e.row[k]++
 		return scheduler.LauncherDraining{At: at, Launcher: scheduler.LauncherID(m.LauncherDraining.Launcher[i]), Draining: m.LauncherDraining.Draining[i]}
+	case EventKind_EVENT_KIND_LAUNCHER_LOAD:
+		c := m.LauncherLoad
+		e.row[k]++
+		return scheduler.LauncherLoad{At: at, Launcher: scheduler.LauncherID(c.Launcher[i]), CPU: c.Cpu[i], Memory: c.Memory[i]}
 	}
 	return nil
 }

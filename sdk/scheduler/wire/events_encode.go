@@ -160,6 +160,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 		c := get(&m.LauncherDraining, empty)
 		c.Launcher, c.Draining = append(c.Launcher, uint64(e.Launcher)), append(c.Draining, e.Draining)
 		return EventKind_EVENT_KIND_LAUNCHER_DRAINING
+	case scheduler.LauncherLoad:
+		get(&m.LauncherLoad, empty).add(w, &e)
+		return EventKind_EVENT_KIND_LAUNCHER_LOAD
 	}
 	return EventKind_EVENT_KIND_UNSPECIFIED
 }
@@ -251,6 +254,18 @@ func (c *LauncherJoined) add(w *writer, e *scheduler.LauncherJoined) {
 	c.Slots.add(w, e.Slots)
 	c.Memory = append(c.Memory, e.Memory)
 }
+
+func (c *LauncherLoad) add(w *writer, e *scheduler.LauncherLoad) {
+	if !isLoad(e.CPU) || !isLoad(e.Memory) {
+		w.fail("launcher %d has a load of %v and %v: it is 0 to 1, or %d when unknown", e.Launcher, e.CPU, e.Memory, scheduler.LoadUnknown)
+	}
+	c.Launcher = append(c.Launcher, uint64(e.Launcher))
+	c.Cpu, c.Memory = append(c.Cpu, e.CPU), append(c.Memory, e.Memory)
+}
+
+// isLoad says whether a number is a part of a whole, or says that it is unknown.
+// Not-a-number is neither.
+func isLoad(x float64) bool { return x == scheduler.LoadUnknown || x >= 0 && x <= 1 }
 
 func (c *AttemptStarted) add(e *scheduler.AttemptStarted) {
 	c.Attempt, c.Job, c.Bundle = append(c.Attempt, uint64(e.Attempt)), append(c.Job, uint64(e.Job)), append(c.Bundle, uint64(e.Bundle))

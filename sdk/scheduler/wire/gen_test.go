@@ -24,7 +24,10 @@ func flag(t *rapid.T) bool  { return rapid.Bool().Draw(t, "flag") }
 func bits(t *rapid.T) []byte {
 	return rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(t, "bytes")
 }
-func real(t *rapid.T) float64           { return rapid.Float64().Draw(t, "real") }
+func real(t *rapid.T) float64 { return rapid.Float64().Draw(t, "real") }
+func load(t *rapid.T) float64 {
+	return rapid.OneOf(rapid.Just[float64](scheduler.LoadUnknown), rapid.Float64Range(0, 1)).Draw(t, "load")
+}
 func span(t *rapid.T) time.Duration     { return time.Duration(size(t)) }
 func instant(t *rapid.T) scheduler.Time { return scheduler.Time(size(t)) }
 
@@ -124,6 +127,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
 		return scheduler.LauncherDraining{At: at, Launcher: launcher, Draining: flag(t)}
+	case EventKind_EVENT_KIND_LAUNCHER_LOAD:
+		return scheduler.LauncherLoad{At: at, Launcher: launcher, CPU: load(t), Memory: load(t)}
 	case EventKind_EVENT_KIND_JOB_SUBMITTED:
 		return scheduler.JobSubmitted{At: at, Job: job(t)}
 	case EventKind_EVENT_KIND_JOB_UPDATED:

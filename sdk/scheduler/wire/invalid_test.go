@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func sample() *Round {
 			scheduler.BundleReady{At: 30, Job: 1, Bundle: 1, Groups: []scheduler.Group{{Kind: "map", Places: []scheduler.Place{{Host: "a"}}}}},
 			scheduler.AttemptPhase{At: 30, Attempt: 4, Phase: scheduler.PhaseExecute},
 			scheduler.SettingChanged{At: 30, Version: 2},
+			scheduler.LauncherLoad{At: 30, Launcher: 1, CPU: 1, Memory: scheduler.LoadUnknown},
 		},
 		Offers: []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "map", Count: 1}}}, {Launcher: 2}},
 	})
@@ -50,6 +52,10 @@ func TestBadRoundsAreRefused(t *testing.T) {
 		"long column":         {func(m *Round) { m.Offers.Held = append(m.Offers.Held, 1) }, "offers"},
 		"row counts":          {func(m *Round) { m.Events.Outcome.Attempts.Rows[0] = 1 << 31 }, "outcome attempts"},
 		"rows missing":        {func(m *Round) { m.Events.LauncherJoined.Slots.Rows = nil }, "launcher joined slots"},
+		"load too high":       {func(m *Round) { m.Events.LauncherLoad.Cpu[0] = 1.1 }, "1.1 is not a load"},
+		"load below nothing":  {func(m *Round) { m.Events.LauncherLoad.Memory[0] = -0.5 }, "-0.5 is not a load"},
+		"load no number":      {func(m *Round) { m.Events.LauncherLoad.Memory[0] = math.NaN() }, "NaN is not a load"},
+		"load's launcher":     {func(m *Round) { m.Events.LauncherLoad.Launcher = nil }, "launcher load"},
 		"column missing":      {func(m *Round) { m.Events.BundleReady.Groups.InputBytes = nil }, "bundle ready groups"},
 		"group shape":         {func(m *Round) { m.Events.BundleReady.Groups.Shape[0] = 1 }, "shape 1 of 1"},
 		"shape column":        {func(m *Round) { m.Events.BundleReady.Groups.ShapeSlots = nil }, "bundle ready groups shapes"},
@@ -114,6 +120,7 @@ func TestWhatTheContractForbidsIsNotEncoded(t *testing.T) {
 		"time goes back": {Events: []scheduler.Event{scheduler.TimePassed{At: 2}, scheduler.TimePassed{At: 1}}},
 		"enumeration":    {Events: []scheduler.Event{scheduler.JobFinished{}}},
 		"nine places":    {Events: []scheduler.Event{scheduler.BundleReady{Groups: []scheduler.Group{{Places: make([]scheduler.Place, 9)}}}}},
+		"load":           {Events: []scheduler.Event{scheduler.LauncherLoad{CPU: math.NaN()}}},
 		"stage id":       {Events: []scheduler.Event{scheduler.JobSubmitted{Job: scheduler.Job{Stages: []scheduler.Stage{{ID: 1}}}}}},
 		"offers":         {Offers: []scheduler.Offer{{Launcher: 2}, {Launcher: 1}}},
 	} {

@@ -60,6 +60,7 @@ const (
 	EventKind_EVENT_KIND_REQUESTED           EventKind = 21
 	EventKind_EVENT_KIND_NOTED               EventKind = 22
 	EventKind_EVENT_KIND_TIME_PASSED         EventKind = 23
+	EventKind_EVENT_KIND_LAUNCHER_LOAD       EventKind = 24
 )
 
 // Enum value maps for EventKind.
@@ -89,6 +90,7 @@ var (
 		21: "EVENT_KIND_REQUESTED",
 		22: "EVENT_KIND_NOTED",
 		23: "EVENT_KIND_TIME_PASSED",
+		24: "EVENT_KIND_LAUNCHER_LOAD",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -115,6 +117,7 @@ var (
 		"EVENT_KIND_REQUESTED":           21,
 		"EVENT_KIND_NOTED":               22,
 		"EVENT_KIND_TIME_PASSED":         23,
+		"EVENT_KIND_LAUNCHER_LOAD":       24,
 	}
 )
 
@@ -1601,6 +1604,67 @@ func (x *LauncherDraining) GetDraining() []bool {
 	return nil
 }
 
+// LauncherLoad has parts from 0 to 1, or -1 for what is not known.
+type LauncherLoad struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Launcher      []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"`
+	Cpu           []float64              `protobuf:"fixed64,2,rep,packed,name=cpu,proto3" json:"cpu,omitempty"`
+	Memory        []float64              `protobuf:"fixed64,3,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LauncherLoad) Reset() {
+	*x = LauncherLoad{}
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LauncherLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LauncherLoad) ProtoMessage() {}
+
+func (x *LauncherLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LauncherLoad.ProtoReflect.Descriptor instead.
+func (*LauncherLoad) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LauncherLoad) GetLauncher() []uint64 {
+	if x != nil {
+		return x.Launcher
+	}
+	return nil
+}
+
+func (x *LauncherLoad) GetCpu() []float64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return nil
+}
+
+func (x *LauncherLoad) GetMemory() []float64 {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
 type JobUpdated struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
@@ -1613,7 +1677,7 @@ type JobUpdated struct {
 
 func (x *JobUpdated) Reset() {
 	*x = JobUpdated{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1689,7 @@ func (x *JobUpdated) String() string {
 func (*JobUpdated) ProtoMessage() {}
 
 func (x *JobUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1702,7 @@ func (x *JobUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUpdated.ProtoReflect.Descriptor instead.
 func (*JobUpdated) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{15}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobUpdated) GetJob() []uint64 {
@@ -1679,7 +1743,7 @@ type JobFinished struct {
 
 func (x *JobFinished) Reset() {
 	*x = JobFinished{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1755,7 @@ func (x *JobFinished) String() string {
 func (*JobFinished) ProtoMessage() {}
 
 func (x *JobFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1768,7 @@ func (x *JobFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFinished.ProtoReflect.Descriptor instead.
 func (*JobFinished) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{16}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobFinished) GetJob() []uint64 {
@@ -1732,7 +1796,7 @@ type StageGrown struct {
 
 func (x *StageGrown) Reset() {
 	*x = StageGrown{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1808,7 @@ func (x *StageGrown) String() string {
 func (*StageGrown) ProtoMessage() {}
 
 func (x *StageGrown) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1821,7 @@ func (x *StageGrown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageGrown.ProtoReflect.Descriptor instead.
 func (*StageGrown) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{17}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StageGrown) GetJob() []uint64 {
@@ -1794,7 +1858,7 @@ type BundleOffered struct {
 
 func (x *BundleOffered) Reset() {
 	*x = BundleOffered{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1870,7 @@ func (x *BundleOffered) String() string {
 func (*BundleOffered) ProtoMessage() {}
 
 func (x *BundleOffered) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1883,7 @@ func (x *BundleOffered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleOffered.ProtoReflect.Descriptor instead.
 func (*BundleOffered) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{18}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BundleOffered) GetJob() []uint64 {
@@ -1860,7 +1924,7 @@ type BundleNamed struct {
 
 func (x *BundleNamed) Reset() {
 	*x = BundleNamed{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1936,7 @@ func (x *BundleNamed) String() string {
 func (*BundleNamed) ProtoMessage() {}
 
 func (x *BundleNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1949,7 @@ func (x *BundleNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleNamed.ProtoReflect.Descriptor instead.
 func (*BundleNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{19}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BundleNamed) GetJob() []uint64 {
@@ -1917,7 +1981,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1993,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2006,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{20}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2004,7 +2068,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2080,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2093,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{21}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2057,7 +2121,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2133,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2146,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{22}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2119,7 +2183,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2195,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2208,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{23}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2191,7 +2255,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2267,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2280,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2244,7 +2308,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2320,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2333,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -2352,7 +2416,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2428,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2441,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -2408,7 +2472,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2484,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2497,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -2506,13 +2570,14 @@ type Events struct {
 	AdmissionAsked    *Jobs             `protobuf:"bytes,22,opt,name=admission_asked,json=admissionAsked,proto3" json:"admission_asked,omitempty"`
 	Requested         *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
 	Noted             *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
+	LauncherLoad      *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2589,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2602,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -2708,6 +2773,13 @@ func (x *Events) GetNoted() *Notes {
 	return nil
 }
 
+func (x *Events) GetLauncherLoad() *LauncherLoad {
+	if x != nil {
+		return x.LauncherLoad
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2719,7 +2791,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2731,7 +2803,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +2816,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -2775,7 +2847,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +2859,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +2872,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -2858,7 +2930,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2942,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2955,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -2934,7 +3006,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3018,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3031,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3014,7 +3086,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3098,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3111,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3101,7 +3173,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3185,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3198,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3152,7 +3224,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3236,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3249,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -3201,7 +3273,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3213,7 +3285,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +3298,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -3280,7 +3352,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3364,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3377,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -3325,7 +3397,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3409,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3422,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -3379,7 +3451,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3391,7 +3463,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3404,7 +3476,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -3447,7 +3519,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3531,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3544,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -3514,7 +3586,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3598,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3611,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -3583,7 +3655,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3595,7 +3667,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3608,7 +3680,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -3709,7 +3781,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +3793,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +3806,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -3799,7 +3871,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3883,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3896,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -3916,7 +3988,7 @@ type Description struct {
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Name          uint32                 `protobuf:"varint,2,opt,name=name,proto3" json:"name,omitempty"`
 	Version       uint32                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 pages, 16 checkpoint
+	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 pages, 16 checkpoint, 32 load
 	ProgressEvery int64                  `protobuf:"varint,5,opt,name=progress_every,json=progressEvery,proto3" json:"progress_every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3924,7 +3996,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3936,7 +4008,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3949,7 +4021,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4000,7 +4072,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4012,7 +4084,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,7 +4097,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -4081,7 +4153,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4165,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4178,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -4190,7 +4262,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4274,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4287,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -4250,7 +4322,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4262,7 +4334,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4347,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -4304,7 +4376,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4388,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4401,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -4364,7 +4436,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4448,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4461,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Principal) GetStrings() *Strings {
@@ -4503,7 +4575,11 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x03(\rR\x06reason\"J\n" +
 	"\x10LauncherDraining\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x1a\n" +
-	"\bdraining\x18\x02 \x03(\bR\bdraining\"\x92\x01\n" +
+	"\bdraining\x18\x02 \x03(\bR\bdraining\"T\n" +
+	"\fLauncherLoad\x12\x1a\n" +
+	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x10\n" +
+	"\x03cpu\x18\x02 \x03(\x01R\x03cpu\x12\x16\n" +
+	"\x06memory\x18\x03 \x03(\x01R\x06memory\"\x92\x01\n" +
 	"\n" +
 	"JobUpdated\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x12\n" +
@@ -4572,7 +4648,7 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x0fprincipal_proof\x18\x03 \x03(\rR\x0eprincipalProof\x12\x16\n" +
 	"\x06method\x18\x04 \x03(\rR\x06method\x12\x12\n" +
 	"\x04path\x18\x05 \x03(\rR\x04path\x12\x12\n" +
-	"\x04body\x18\x06 \x03(\fR\x04body\"\xc3\r\n" +
+	"\x04body\x18\x06 \x03(\fR\x04body\"\x8e\x0e\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -4600,7 +4676,8 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x0fsetting_changed\x18\x15 \x01(\v2&.hamadryad.scheduler.v1.SettingChangedR\x0esettingChanged\x12E\n" +
 	"\x0fadmission_asked\x18\x16 \x01(\v2\x1c.hamadryad.scheduler.v1.JobsR\x0eadmissionAsked\x12?\n" +
 	"\trequested\x18\x17 \x01(\v2!.hamadryad.scheduler.v1.RequestedR\trequested\x123\n" +
-	"\x05noted\x18\x18 \x01(\v2\x1d.hamadryad.scheduler.v1.NotesR\x05noted\"\x7f\n" +
+	"\x05noted\x18\x18 \x01(\v2\x1d.hamadryad.scheduler.v1.NotesR\x05noted\x12I\n" +
+	"\rlauncher_load\x18\x19 \x01(\v2$.hamadryad.scheduler.v1.LauncherLoadR\flauncherLoad\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -4742,7 +4819,7 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\tPrincipal\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x14\n" +
-	"\x05proof\x18\x03 \x01(\rR\x05proof*\xe3\x05\n" +
+	"\x05proof\x18\x03 \x01(\rR\x05proof*\x81\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -4768,7 +4845,8 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x1aEVENT_KIND_ADMISSION_ASKED\x10\x14\x12\x18\n" +
 	"\x14EVENT_KIND_REQUESTED\x10\x15\x12\x14\n" +
 	"\x10EVENT_KIND_NOTED\x10\x16\x12\x1a\n" +
-	"\x16EVENT_KIND_TIME_PASSED\x10\x17*t\n" +
+	"\x16EVENT_KIND_TIME_PASSED\x10\x17\x12\x1c\n" +
+	"\x18EVENT_KIND_LAUNCHER_LOAD\x10\x18*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -4841,7 +4919,7 @@ func file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_wire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_sdk_scheduler_wire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_sdk_scheduler_wire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_sdk_scheduler_wire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -4866,43 +4944,44 @@ var file_sdk_scheduler_wire_scheduler_proto_goTypes = []any{
 	(*LauncherJoined)(nil),   // 20: hamadryad.scheduler.v1.LauncherJoined
 	(*LauncherLost)(nil),     // 21: hamadryad.scheduler.v1.LauncherLost
 	(*LauncherDraining)(nil), // 22: hamadryad.scheduler.v1.LauncherDraining
-	(*JobUpdated)(nil),       // 23: hamadryad.scheduler.v1.JobUpdated
-	(*JobFinished)(nil),      // 24: hamadryad.scheduler.v1.JobFinished
-	(*StageGrown)(nil),       // 25: hamadryad.scheduler.v1.StageGrown
-	(*BundleOffered)(nil),    // 26: hamadryad.scheduler.v1.BundleOffered
-	(*BundleNamed)(nil),      // 27: hamadryad.scheduler.v1.BundleNamed
-	(*AttemptStarted)(nil),   // 28: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 29: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 30: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 31: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 32: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 33: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 34: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 35: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 36: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 37: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 38: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 39: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 40: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 41: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 42: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 43: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 44: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 45: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 46: hamadryad.scheduler.v1.Launch
-	(*Answer)(nil),           // 47: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 48: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 49: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 50: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 51: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 52: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 53: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 54: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 55: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 56: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 57: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 58: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 59: hamadryad.scheduler.v1.Principal
+	(*LauncherLoad)(nil),     // 23: hamadryad.scheduler.v1.LauncherLoad
+	(*JobUpdated)(nil),       // 24: hamadryad.scheduler.v1.JobUpdated
+	(*JobFinished)(nil),      // 25: hamadryad.scheduler.v1.JobFinished
+	(*StageGrown)(nil),       // 26: hamadryad.scheduler.v1.StageGrown
+	(*BundleOffered)(nil),    // 27: hamadryad.scheduler.v1.BundleOffered
+	(*BundleNamed)(nil),      // 28: hamadryad.scheduler.v1.BundleNamed
+	(*AttemptStarted)(nil),   // 29: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 30: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 31: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 32: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 33: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 34: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 35: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 36: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 37: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 38: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 39: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 40: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 41: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 42: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 43: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 44: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 45: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 46: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 47: hamadryad.scheduler.v1.Launch
+	(*Answer)(nil),           // 48: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 49: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 50: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 51: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 52: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 53: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 54: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 55: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 56: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 57: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 58: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 59: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 60: hamadryad.scheduler.v1.Principal
 }
 var file_sdk_scheduler_wire_scheduler_proto_depIdxs = []int32{
 	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -4921,76 +5000,77 @@ var file_sdk_scheduler_wire_scheduler_proto_depIdxs = []int32{
 	9,  // 13: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
 	9,  // 14: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	5,  // 15: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	44, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	51, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	45, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	52, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
 	0,  // 18: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
 	20, // 19: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
 	21, // 20: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
 	22, // 21: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
 	15, // 22: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	23, // 23: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	24, // 24: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	25, // 25: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	26, // 26: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	27, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	27, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
-	26, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
-	28, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	29, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	30, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	31, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	32, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	32, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	33, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	34, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	24, // 23: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	25, // 24: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	26, // 25: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	27, // 26: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	28, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	28, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
+	27, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
+	29, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	30, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	31, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	32, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	33, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	33, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	34, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	35, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
 	15, // 38: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	35, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	36, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
 	18, // 40: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	8,  // 41: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 42: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	10, // 43: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	39, // 44: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	8,  // 45: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 46: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	38, // 47: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	8,  // 48: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	36, // 49: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	19, // 50: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 51: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,  // 52: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	9,  // 53: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 54: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	17, // 55: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,  // 56: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	8,  // 57: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	42, // 58: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	43, // 59: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	44, // 60: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	45, // 61: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	46, // 62: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	47, // 63: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	48, // 64: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	49, // 65: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	18, // 66: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	19, // 67: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	8,  // 68: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 69: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 70: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 71: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,  // 72: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11, // 73: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 74: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	55, // 75: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	11, // 76: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 77: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	17, // 78: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,  // 79: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 80: hamadryad.scheduler.v1.Principal.strings:type_name -> hamadryad.scheduler.v1.Strings
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	23, // 41: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	8,  // 42: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	37, // 43: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	10, // 44: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	40, // 45: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	8,  // 46: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	37, // 47: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	39, // 48: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	8,  // 49: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	37, // 50: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	19, // 51: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,  // 52: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,  // 53: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	9,  // 54: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	9,  // 55: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	17, // 56: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,  // 57: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	8,  // 58: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	43, // 59: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	44, // 60: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	45, // 61: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	46, // 62: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	47, // 63: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	48, // 64: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	49, // 65: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	50, // 66: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	18, // 67: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	19, // 68: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	8,  // 69: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 70: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 71: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 72: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,  // 73: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11, // 74: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 75: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	56, // 76: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	11, // 77: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 78: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	17, // 79: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,  // 80: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 81: hamadryad.scheduler.v1.Principal.strings:type_name -> hamadryad.scheduler.v1.Strings
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_wire_scheduler_proto_init() }
@@ -5004,7 +5084,7 @@ func file_sdk_scheduler_wire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_wire_scheduler_proto_rawDesc), len(file_sdk_scheduler_wire_scheduler_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
