@@ -113,5 +113,7 @@ func add(a, b cluster.Tally) cluster.Tally {
 	a.Finished += b.Finished
 	a.Local += b.Local
 	a.Located += b.Located
+	a.Loads += b.Loads
+	a.Busy += b.Busy
 	return a
 }

@@ -143,4 +143,20 @@ func (p *planner) trouble() {
 	p.at(func() { p.Request("POST", "/no/such/page", []byte("x")) })
 	p.at(func() { p.Settings(p.o.Bad[0], false) })
 	p.at(func() { p.Settings(p.o.Config, true) })
+	p.loads()
+}
+
+// loads has machines busy with other work, for a while, and now and then says that
+// nobody knows.
+func (p *planner) loads() {
+	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
+		for range 3 {
+			cpu, memory := p.rng.Float64(), p.rng.Float64()
+			if p.rng.IntN(5) == 0 {
+				cpu = scheduler.LoadUnknown
+			}
+			p.at(func() { p.Load(id, cpu, memory) })
+		}
+		p.After(span, func() { p.Load(id, 0.1, 0.2) }) // so that every job can end
+	}
 }

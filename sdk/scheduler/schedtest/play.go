@@ -35,8 +35,9 @@ type turn struct {
 	decisions string // in canonical form
 	waiting   string // the reasons that stand after it
 	// restart, when not nil, is the world after this round, for a policy that
-	// starts before the next, and offers what that is offered besides.
+	// starts before the next; loads and offers are what that is told besides.
 	restart *scheduler.Snapshot
+	loads   []scheduler.Event
 	offers  []scheduler.Offer
 }
 
@@ -102,7 +103,7 @@ func (p *player) turn() bool {
 	seen := c.Sequence()
 	t := turn{round: r}
 	saved := c.Snapshot(p.checkpoint, p.since)
-	offers := c.Offers()
+	loads, offers := c.Loads(), c.Offers()
 	d, err := p.driver.AssignTasks(p.ctx, r)
 	if err != nil {
 		p.report.problem(p.game.name, "round %d: %v", r.Number, err)
@@ -126,7 +127,7 @@ func (p *player) turn() bool {
 	merge(p.waiting, r.Events, d.Waiting)
 	t.decisions, t.waiting = canonical(d), standing(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
-		t.restart, t.offers = &saved, offers
+		t.restart, t.loads, t.offers = &saved, loads, offers
 	}
 	p.rec.rounds = append(p.rec.rounds, t)
 	if p.rng.IntN(askOneIn) == 0 {
@@ -239,6 +240,7 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 				return
 			}
 			clear(waiting)
+			r.Events = slices.Concat(before.loads, r.Events)
 			r.Offers = merged(before.offers, r)
 			last = fmt.Sprintf("restart after round %d", before.round.Number)
 		}

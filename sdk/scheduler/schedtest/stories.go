@@ -17,6 +17,7 @@ import (
 //
 //	0s join 1 default=2 special=1 memory=8
 //	1s submit wide priority=HIGH pool=p user=u layer=2x(default:2,special) run=3s after=0 hosts=1,2 shuffles fails late=1
+//	5s load 1 cpu=0.9 memory=0.5 · load 1 cpu=unknown
 //	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · grow
 //	5s note NAME · page GET /path · settings good · settings bad
 //
@@ -123,6 +124,8 @@ func parseByID(verb string, id uint64, args []string) (func(*cluster.Cluster, Op
 		return func(c *cluster.Cluster, _ Options) { c.Lose(launcher) }, nil
 	case "drain", "undrain":
 		return func(c *cluster.Cluster, _ Options) { c.Drain(launcher, verb == "drain") }, nil
+	case "load":
+		return parseLoad(launcher, args)
 	case "kill":
 		return func(c *cluster.Cluster, _ Options) { c.Kill(job) }, nil
 	case "straggle":
@@ -164,6 +167,26 @@ func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
 	return func(c *cluster.Cluster, _ Options) {
 		c.Join(scheduler.LauncherID(id), cluster.Rack(scheduler.LauncherID(id)), memory, slots...)
 	}, nil
+}
+
+// parseLoad reads parts from 0 to 1; what is not said is unknown.
+func parseLoad(id scheduler.LauncherID, args []string) (func(*cluster.Cluster, Options), error) {
+	load := map[string]float64{"cpu": scheduler.LoadUnknown, "memory": scheduler.LoadUnknown}
+	for _, a := range args {
+		key, value, _ := strings.Cut(a, "=")
+		if _, ok := load[key]; !ok {
+			return nil, fmt.Errorf("a load has no %q", key)
+		}
+		if value == "unknown" {
+			continue
+		}
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(x >= 0 && x <= 1) {
+			return nil, fmt.Errorf("%q is not 0 to 1", value)
+		}
+		load[key] = x
+	}
+	return func(c *cluster.Cluster, _ Options) { c.Load(id, load["cpu"], load["memory"]) }, nil
 }
 
 func parseSubmit(args []string) (func(*cluster.Cluster, Options), error) {

@@ -193,6 +193,16 @@ func (v *View) take(l *Launcher, job scheduler.JobID, g *scheduler.Group) {
 	v.setFree(l, kind, l.free[kind]-slots)
 }
 
+// TakeAll takes all the slots of a launcher that are free and reserved for nobody,
+// so that nothing is placed there until the next round but what slots were kept for.
+func (v *View) TakeAll(l *Launcher) {
+	for _, s := range l.Slots {
+		if free, _ := v.Room(l, 0, s.Kind); free > 0 {
+			v.take(l, 0, &scheduler.Group{Kind: s.Kind, Slots: free})
+		}
+	}
+}
+
 // Give adds slots and memory to what is tentatively free at a launcher: what a
 // preemption would set free.
 func (v *View) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {

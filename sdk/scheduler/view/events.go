@@ -17,6 +17,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.lost(e)
 	case scheduler.LauncherDraining:
 		return v.draining(e)
+	case scheduler.LauncherLoad:
+		return v.load(e)
 	case scheduler.JobSubmitted:
 		return v.submitted(e)
 	case scheduler.JobUpdated:

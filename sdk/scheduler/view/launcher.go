@@ -16,6 +16,10 @@ type Launcher struct {
 	Slots    []scheduler.SlotCount // in order of kind
 	Memory   int64                 // bytes, in all
 	Draining bool
+	// CPULoad and MemoryLoad are how busy the machine is, 0 to 1, as
+	// scheduler.LauncherLoad told last; LoadUnknown until it does, and without
+	// AbilityLoad always.
+	CPULoad, MemoryLoad float64
 	// Offer is the last one; what is taken tentatively is not off it.
 	Offer scheduler.Offer
 
@@ -28,6 +32,11 @@ type Launcher struct {
 
 // Attempts returns the live attempts on the launcher in order of id.
 func (l *Launcher) Attempts() []*Attempt { return l.attempts }
+
+// LoadKnown reports whether anything is known of the machine's load.
+func (l *Launcher) LoadKnown() bool {
+	return l.CPULoad != scheduler.LoadUnknown || l.MemoryLoad != scheduler.LoadUnknown
+}
 
 // Total returns how many slots of a kind the launcher has, taken or not.
 func (l *Launcher) Total(kind scheduler.SlotKind) int { return countOf(l.Slots, kind) }
@@ -61,6 +70,7 @@ func (v *View) joined(e scheduler.LauncherJoined) error {
 	}
 	l := &Launcher{
 		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory,
+		CPULoad: scheduler.LoadUnknown, MemoryLoad: scheduler.LoadUnknown,
 		Offer: scheduler.Offer{Launcher: e.Launcher},
 	}
 	slices.SortFunc(l.Slots, byKind)
@@ -91,6 +101,15 @@ func (v *View) draining(e scheduler.LauncherDraining) error {
 		return fmt.Errorf("launcher %d drains and is not there", e.Launcher)
 	}
 	l.Draining = e.Draining
+	return nil
+}
+
+func (v *View) load(e scheduler.LauncherLoad) error {
+	l := v.launchers.Get(e.Launcher)
+	if l == nil {
+		return fmt.Errorf("launcher %d tells its load and is not there", e.Launcher)
+	}
+	l.CPULoad, l.MemoryLoad = e.CPU, e.Memory
 	return nil
 }
 

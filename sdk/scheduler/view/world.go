@@ -23,6 +23,8 @@ type WorldLauncher struct {
 	Slots    []scheduler.SlotCount // in order of kind
 	Memory   int64
 	Offer    scheduler.Offer
+	// As the policy was told; LoadUnknown when it was not.
+	CPULoad, MemoryLoad float64
 }
 
 // WorldJob is a live job.
@@ -50,7 +52,7 @@ type WorldAttempt struct {
 func (v *View) World() World {
 	var w World
 	for _, l := range v.list {
-		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, slices.Clone(l.Slots), l.Memory, l.Offer})
+		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, slices.Clone(l.Slots), l.Memory, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
 	for _, j := range v.jobList {
 		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
@@ -76,8 +78,8 @@ func (v *View) Dump() string { return v.World().String() }
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {
-		fmt.Fprintf(&s, "launcher %d slots %v memory %d draining %t free %v memory %d suspended %d held %d reserved %v\n",
-			l.ID, l.Slots, l.Memory, l.Draining, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Reserved)
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d draining %t free %v memory %d suspended %d held %d reserved %v load %v %v\n",
+			l.ID, l.Slots, l.Memory, l.Draining, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)

@@ -32,6 +32,9 @@ func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.At
 }
 
 func (c *Cluster) tallyPlace(a *attempt) {
+	if a.on.told.CPU > BusyOver {
+		c.Tally.Busy++
+	}
 	if len(a.need.Places) == 0 {
 		return
 	}

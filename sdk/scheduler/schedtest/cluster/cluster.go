@@ -24,6 +24,9 @@ const (
 // epoch is where virtual time begins: any time that is not zero.
 const epoch scheduler.Time = 1_000_000_000_000
 
+// BusyOver is the CPU load over which a launch counts in Tally.Busy.
+const BusyOver = 0.8
+
 // Cluster is the model. It belongs to one goroutine.
 type Cluster struct {
 	// Abilities decide what the policy is asked and told; set them after Start.
@@ -64,6 +67,7 @@ type Tally struct {
 	Admitted, RefusedJobs, Answers, Notes, Checkpoints, Races, StaleRefusals int
 	Submitted, Ended, Failed, Lost, Finished                                 int
 	Local, Located                                                           int // groups launched node-local, of those with located input
+	Loads, Busy                                                              int // loads told; groups launched where the CPU was told to be busier than BusyOver
 }
 
 // New returns an empty cluster.
@@ -191,6 +195,11 @@ func (c *Cluster) Round() scheduler.Round {
 	}
 	r := scheduler.Round{Number: c.number, Now: c.now, Events: c.pending}
 	c.pending = nil
+	if c.Abilities.Has(scheduler.AbilityLoad) {
+		for _, l := range c.launchers {
+			l.told = l.load
+		}
+	}
 	for _, l := range c.launchers {
 		o := c.offer(l)
 		if old, told := c.offered[l.id]; !told || !reflect.DeepEqual(old, o) {

@@ -23,11 +23,12 @@ func TestViewEqualsCluster(t *testing.T) {
 		all.Suspensions += tally.Suspensions
 		all.Resumptions += tally.Resumptions
 		all.Lost += tally.Lost
+		all.Loads += tally.Loads
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 {
+	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Loads == 0 {
 		t.Errorf("the games were too tame: %+v", all)
 	}
 }
@@ -37,7 +38,7 @@ func randomGame(t *testing.T, seed uint64) cluster.Tally {
 	c := cluster.New(seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	if seed%2 == 1 {
-		c.Abilities = scheduler.AbilityResume | scheduler.AbilityProgress
+		c.Abilities = scheduler.AbilityResume | scheduler.AbilityProgress | scheduler.AbilityLoad
 	}
 	plan(c, rng)
 	var v view.View
@@ -73,7 +74,7 @@ func restarted(t *testing.T, c *cluster.Cluster, want string) bool {
 	var v view.View
 	err := v.Start(c.Snapshot(nil, 0))
 	if err == nil {
-		err = v.Apply(scheduler.Round{Number: 1, Now: c.Now(), Offers: c.Offers()})
+		err = v.Apply(scheduler.Round{Number: 1, Now: c.Now(), Events: c.Loads(), Offers: c.Offers()})
 	}
 	if got := v.Dump(); err != nil || got != want {
 		t.Errorf("from a snapshot: %v\n%scluster\n%s", err, got, want)
@@ -114,6 +115,7 @@ func plan(c *cluster.Cluster, rng *rand.Rand) {
 		c.After(at, func() { c.Lose(id) })
 		c.After(at+time.Second, func() { c.Join(id, cluster.Rack(id), 8*gib, slots(2), scheduler.SlotCount{Kind: "special", Count: 1}) })
 		c.After(at+2*time.Second, func() { c.Drain(id, rng.IntN(2) == 0) })
+		c.After(at+3*time.Second, func() { c.Load(id, rng.Float64(), scheduler.LoadUnknown) })
 	}
 	c.After(12*time.Second, c.Grow)
 	c.After(25*time.Second, func() {

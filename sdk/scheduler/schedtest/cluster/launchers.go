@@ -12,6 +12,8 @@ type launcher struct {
 	id       scheduler.LauncherID
 	info     scheduler.LauncherJoined
 	draining bool
+	load     scheduler.LauncherLoad // as it is
+	told     scheduler.LauncherLoad // as the policy was told
 	tale     []telling
 	attempts []*attempt
 }
@@ -23,7 +25,8 @@ func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots
 		return
 	}
 	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
-	l := &launcher{id: id, info: scheduler.LauncherJoined{
+	unknown := scheduler.LauncherLoad{Launcher: id, CPU: scheduler.LoadUnknown, Memory: scheduler.LoadUnknown}
+	l := &launcher{id: id, load: unknown, told: unknown, info: scheduler.LauncherJoined{
 		At: c.now, Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory,
 	}}
 	l.tale = append(l.tale, c.tell(l.info))
@@ -51,6 +54,33 @@ func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
 	}
 	l.draining = draining
 	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: id, Draining: draining}))
+}
+
+// Load says how busy a launcher's machine is from now on, 0 to 1 or LoadUnknown. A
+// policy with AbilityLoad is told, whatever the step.
+func (c *Cluster) Load(id scheduler.LauncherID, cpu, memory float64) {
+	l := c.launcher(id)
+	if l == nil {
+		return
+	}
+	l.load = scheduler.LauncherLoad{At: c.now, Launcher: id, CPU: cpu, Memory: memory}
+	if c.Abilities.Has(scheduler.AbilityLoad) {
+		c.tell(l.load)
+		c.Tally.Loads++
+	}
+}
+
+// Loads returns the loads as they were last told: what a first round after a
+// restart begins with. They are told as of now.
+func (c *Cluster) Loads() []scheduler.Event {
+	var all []scheduler.Event
+	for _, l := range c.launchers {
+		if e := l.told; e.CPU != scheduler.LoadUnknown || e.Memory != scheduler.LoadUnknown {
+			e.At = c.now
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // Lose takes a launcher away with all it runs and stores.

@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"suspend", Suspend, func(t cluster.Tally) bool { return t.Suspensions > 0 && t.Resumptions > 0 }},
 		{"gang", Gang, func(t cluster.Tally) bool { return t.Victims > 0 && t.Suspensions == 0 }},
+		{"load", Load, func(t cluster.Tally) bool { return t.Loads > 0 && t.Busy == 0 }},
 		{"delay", Delay, func(t cluster.Tally) bool { return t.Local > 0 }},
 		{"admit", Admit, func(t cluster.Tally) bool { return t.Admitted > 0 && t.RefusedJobs > 0 }},
 		{"pages", Pages, func(t cluster.Tally) bool { return t.Answers > 0 && t.Notes > 0 && t.Checkpoints > 0 }},
@@ -29,6 +30,18 @@ func TestConformance(t *testing.T) {
 				t.Errorf("the games did not call for what %s is there for", c.name)
 			}
 		})
+	}
+}
+
+// TestOthersLaunchOnBusyMachines: that Load never does is not for want of any.
+func TestOthersLaunchOnBusyMachines(t *testing.T) {
+	r := schedtest.Run(t, func() scheduler.TaskScheduler {
+		p := Gang().(*base)
+		p.about.Abilities |= scheduler.AbilityLoad // told, and does not care
+		return p
+	}, schedtest.Options{})
+	if r.Tally.Busy == 0 {
+		t.Error("no machine that had room was ever busy")
 	}
 }
 

@@ -1,0 +1,49 @@
+package policies
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// loadMax is how busy a machine may be, its CPU or its memory, to be given work.
+const loadMax = 0.8
+
+// Load gives nothing to launchers whose machines are busy, whoever keeps them so. A
+// load that is not known is no reason to pass a launcher by.
+func Load() scheduler.TaskScheduler {
+	p := &base{about: scheduler.Description{Name: "load", Version: "1", Abilities: scheduler.AbilityLoad}}
+	told := map[scheduler.JobID]scheduler.WaitReason{} // what was said last of live jobs
+	p.loaded = func(scheduler.Snapshot) error { clear(told); return nil }
+	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
+		busy := 0
+		for _, l := range p.Launchers() {
+			if l.CPULoad > loadMax || l.MemoryLoad > loadMax {
+				p.TakeAll(l)
+				busy++
+			}
+		}
+		for _, e := range r.Events {
+			if f, ok := e.(scheduler.JobFinished); ok {
+				delete(told, f.Job)
+			}
+		}
+		for _, j := range p.byPriority() {
+			why := scheduler.WaitNone
+			for b := range p.ReadyOf(j) {
+				if where, ok := p.Fit(b); ok {
+					d.Launch = append(d.Launch, p.Launch(b, where))
+				} else if !b.Twice {
+					why = scheduler.WaitNoCapacity
+				}
+			}
+			if why != told[j.ID()] {
+				told[j.ID()] = why
+				d.Waiting = append(d.Waiting, scheduler.Waiting{
+					Job: j.ID(), Reason: why, Detail: fmt.Sprintf("%d of %d launchers are busier than %v", busy, len(p.Launchers()), loadMax),
+				})
+			}
+		}
+	}
+	return p
+}
