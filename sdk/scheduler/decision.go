@@ -107,7 +107,7 @@ const (
 	WaitExcluded                     // the launchers with room are excluded for it
 	WaitBudget                       // its budget is spent
 	WaitPreempting                   // slots are being taken back for it
-	WaitNoCapacity                   // no launcher has such slots or memory free
+	WaitNoCapacity                   // no launcher has such slots or memory free, or those that have are too busy
 	WaitAdmission                    // it has not been let in yet
 )
 

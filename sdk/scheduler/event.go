@@ -42,11 +42,10 @@ type LauncherDraining struct {
 
 // LauncherLoad: how busy a launcher's machine is, with whatever runs on it, the
 // launcher's own work or other. Several launchers on one machine all tell the
-// machine's load. It is sent only to a policy with AbilityLoad: when the load has
-// changed by LoadStep or more since it was told last, and at most once in LoadEvery
-// for a launcher. It is in no snapshot: a policy that takes over is told all that is
-// known in its first round. What is not told yet is unknown, and a load that was
-// known may become unknown. Nothing should be refused for want of knowing.
+// machine's load. It is sent only to a policy with AbilityLoad: as the constants below
+// say, and when a load becomes known or unknown. It is in no snapshot: a policy that
+// takes over is told all that is known in its first round. What is not told yet is
+// unknown. Nothing should be refused for want of knowing.
 type LauncherLoad struct {
 	At       Time
 	Launcher LauncherID
@@ -65,10 +64,13 @@ type LauncherLoad struct {
 // "over a limit" is false for it.
 const LoadUnknown = -1
 
-// How often LauncherLoad is told.
+// When LauncherLoad is told of a launcher, from heartbeat to heartbeat: each may cost
+// the manager an entry in its log, and the policy a round.
 const (
-	LoadStep  = 0.05        // the least change, of CPU or memory, that is told; becoming known or unknown always is
-	LoadEvery = time.Second // the least time between two for one launcher
+	LoadEvery = time.Second      // not sooner after the last one
+	LoadStep  = 0.05             // when CPU or memory has changed by that much, or more
+	LoadSlow  = 10 * time.Second // that long after the last one,
+	LoadFine  = 0.01             // when either has changed by that much
 )
 
 // Job is what a policy learns of a job when it is submitted.

@@ -63,12 +63,13 @@ func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
 }
 
 // FitEver says whether the bundle would fit if nothing at all ran on the
-// launchers that are not draining.
-func (v *View) FitEver(b *Bundle) bool {
+// launchers that are not draining, nor among the given ones (in order of id), which
+// count as they are.
+func (v *View) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
 	mark := v.Mark()
 	defer v.Undo(mark)
 	for _, l := range v.list {
-		if l.Draining {
+		if _, is := slices.BinarySearch(asTheyAre, l.ID); is || l.Draining {
 			continue
 		}
 		for _, s := range l.Slots {

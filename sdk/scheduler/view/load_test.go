@@ -12,7 +12,9 @@ func TestLoadsAreUnknownUntilTold(t *testing.T) {
 	if l.LoadKnown() || l.CPULoad > 0 || l.MemoryLoad > 0 {
 		t.Fatalf("the load of a launcher that told none is %v and %v", l.CPULoad, l.MemoryLoad)
 	}
-	tell := func(round uint64, e ...scheduler.Event) { apply(t, v, scheduler.Round{Number: round, Now: 5, Events: e}) }
+	tell := func(round uint64, e ...scheduler.Event) {
+		apply(t, v, scheduler.Round{Number: round, Now: 5, Events: e})
+	}
 	tell(2, scheduler.LauncherLoad{At: 5, Launcher: 2, CPU: 0.5, Memory: 0})
 	if !l.LoadKnown() || l.CPULoad != 0.5 || l.MemoryLoad != 0 {
 		t.Errorf("the load is %v and %v", l.CPULoad, l.MemoryLoad)
