@@ -236,7 +236,10 @@ func (c *Core) World() view.World {
 	var w view.World
 	for _, id := range c.launchers.ids {
 		if l := c.launchers.get(id); l.up {
-			w.Launchers = append(w.Launchers, view.WorldLauncher{ID: id, Draining: l.draining, Slots: l.slots, Memory: l.memory, Offer: l.told})
+			load := c.toldLoad(l)
+			w.Launchers = append(w.Launchers, view.WorldLauncher{
+				ID: id, Draining: l.draining, Slots: l.slots, Memory: l.memory, Offer: l.told, CPULoad: load.cpu.part(), MemoryLoad: load.memory.part(),
+			})
 		}
 	}
 	for _, id := range c.jobs.ids {

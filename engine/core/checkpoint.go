@@ -83,9 +83,10 @@ func (w *coder) core(c *Core) {
 	flag(w, &c.roomier)
 	flag(w, &c.topology)
 	w.names(c)
+	w.loads(c)
 }
 
-// names are last, and older checkpoints end before them.
+// names came later, and older checkpoints end before them.
 func (w *coder) names(c *Core) {
 	if w.reading && len(w.buf) == 0 {
 		return

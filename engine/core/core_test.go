@@ -1,7 +1,9 @@
 package core
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -87,6 +89,17 @@ func TestSettingsThatCannotWorkChangeNothing(t *testing.T) {
 	out := c.Step(&wire.Batch{Inputs: []*wire.Input{{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: []byte(`{"lostMax": -3}`)}}}}})
 	if c.Settings().LostMax != DefaultSettings().LostMax || len(out) != 1 {
 		t.Errorf("lostMax is %d, actions %v", c.Settings().LostMax, out)
+	}
+}
+
+// TestOlderCheckpointsAreRead: those before loads end two bytes a launcher earlier.
+func TestOlderCheckpointsAreRead(t *testing.T) {
+	good := benchCluster(t, 5, 4).c.Checkpoint()
+	older := good[:len(good)-crc32.Size-2*5]
+	older = binary.LittleEndian.AppendUint32(slices.Clone(older), crc32.Checksum(older, castagnoli))
+	c, err := Restore(older)
+	if err != nil || !slices.Equal(c.Checkpoint(), good) {
+		t.Fatalf("it does not come back: %v", err)
 	}
 }
 

@@ -32,6 +32,7 @@ type launcher struct {
 	suspended   int                             // of them
 	outputs     map[scheduler.AttemptID]*output // stored there
 	resendAt    scheduler.Time                  // when its timer is due; 0: not set
+	load        machineLoad
 
 	told    scheduler.Offer // the last offer the policy was told
 	changed bool            // since then
@@ -107,7 +108,7 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 		l.slots.add(s.Kind, int(s.Count))
 	}
 	l.free, l.memoryFree = slices.Clone(l.slots), l.memory
-	l.blamed, l.blamedBy = false, nil
+	l.blamed, l.blamedBy, l.load = false, nil, machineLoad{}
 	l.attempts, l.suspended, l.outputs = nil, 0, map[scheduler.AttemptID]*output{}
 	l.told = scheduler.Offer{Launcher: l.id}
 	c.up++
@@ -138,7 +139,7 @@ func (c *Core) loseLauncher(l *launcher, reason string) {
 	c.emit(scheduler.LauncherLost{At: c.now, Launcher: l.id, Reason: reason})
 	c.log(Warn, "a launcher was lost", "launcher", l.name, "reason", reason)
 	c.releaseHoldsOn(l)
-	l.up = false
+	l.up, l.load = false, machineLoad{}
 	c.up--
 	c.topology = true
 	c.stats.LaunchersLost++

@@ -38,6 +38,8 @@ func (c *Core) report(m *wire.LauncherReport) {
 		c.storeLost(l, scheduler.AttemptID(w.OutputLost.GetAttempt()))
 	case *wire.Report_Inventory:
 		c.inventory(l, w.Inventory.GetAttempts(), w.Inventory.GetStored())
+	case *wire.Report_Load:
+		c.loadReport(l, w.Load)
 	case *wire.Report_Refused:
 		c.attemptReport(l, w.Refused.GetAttempt(), func(a *attempt) { c.refusedCommand(a, w.Refused.GetFailure()) })
 	}

@@ -64,6 +64,24 @@ func (s *story) join(name string, named map[string]string) {
 	s.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
 }
 
+// load has a launcher tell how busy its machine is; what is not said is unknown.
+func (s *story) load(name string, named map[string]string) {
+	m := &wire.MachineLoad{}
+	for key, to := range map[string]**float64{"cpu": &m.Cpu, "memory": &m.Memory} {
+		if x, err := strconv.ParseFloat(named[key], 64); err == nil {
+			*to = &x
+		}
+	}
+	l := s.c.byName[name]
+	life := l.incarnation
+	if named["life"] != "" {
+		life = number(named["life"])
+	}
+	s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{
+		Launcher: uint64(l.id), Report: &wire.Report{Incarnation: life, What: &wire.Report_Load{Load: m}},
+	}}})
+}
+
 // submit reads a graph, a stage or a connection a line:
 //
 //	map 3 slots=2 kind=map
@@ -113,7 +131,7 @@ func (s *story) policy(named map[string]string) {
 
 func abilities(names string) (able scheduler.Ability) {
 	for name := range strings.SplitSeq(names, ",") {
-		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress}[name]
+		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress, "load": scheduler.AbilityLoad}[name]
 	}
 	return able
 }
@@ -273,6 +291,8 @@ func (s *story) tellEvents() {
 			s.say("lost launcher %d", e.Launcher)
 		case scheduler.LauncherDraining:
 			s.say("draining launcher %d %t", e.Launcher, e.Draining)
+		case scheduler.LauncherLoad:
+			s.say("launcher %d has load %v and %v", e.Launcher, e.CPU, e.Memory)
 		case scheduler.AdmissionAsked:
 			s.say("asked about %s", e.Job.ID)
 		case scheduler.Outcome:

@@ -258,6 +258,8 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}}})
 	case "drain":
 		s.step(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: 9, Name: first, Drain: true}}})
+	case "load":
+		s.load(first, named)
 	case "wait":
 		s.wait(t, first)
 	case "status":

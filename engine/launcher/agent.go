@@ -21,6 +21,7 @@ type agent struct {
 	spawner *spawner
 	metrics *metrics
 	near    *neighbours
+	machine *machine
 
 	dataAddress, httpAddress string
 
@@ -108,6 +109,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder) *agent {
 		cfg: cfg, log: cfg.Log, folder: f, ctx: ctx,
 		logs:     newLogs(f.logs(), cfg.LogBytes, cfg.LogTotal),
 		spawner:  newSpawner(ctx),
+		machine:  newMachine(ctx),
 		wake:     make(chan struct{}, 1),
 		nudge:    make(chan struct{}),
 		attempts: map[uint64]*attempt{}, procs: map[*proc]bool{},

@@ -48,8 +48,25 @@ func newMetrics(a *agent) *metrics {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			return float64(len(a.procs))
-		}))
+		}), machineLoads{a.machine})
 	return m
+}
+
+var loadDesc = prometheus.NewDesc("hamadryad_launcher_machine_load",
+	"How busy the machine is, 0 to 1, as the last heartbeat told: cpu, the part of all processors' time since the one before that was not idle; memory, the part that is not available.",
+	[]string{"resource"}, nil)
+
+// machineLoads shows what is known of the machine's load.
+type machineLoads struct{ m *machine }
+
+// Describe implements prometheus.Collector.
+func (machineLoads) Describe(c chan<- *prometheus.Desc) { c <- loadDesc }
+
+// Collect implements prometheus.Collector.
+func (l machineLoads) Collect(c chan<- prometheus.Metric) {
+	for name, part := range l.m.latest() {
+		c <- prometheus.MustNewConstMetric(loadDesc, prometheus.GaugeValue, part, name)
+	}
 }
 
 func (a *agent) count(which func(at *attempt) bool) float64 {

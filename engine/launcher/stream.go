@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/shirou/gopsutil/v4/load"
-	"github.com/shirou/gopsutil/v4/mem"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -269,7 +265,9 @@ func (a *agent) sendAll(ctx context.Context, stream rpc.Launchers_ConnectClient,
 	defer heart.Stop()
 	beat := func() error {
 		a.resendOld(time.Now())
-		return stream.Send(&wire.FromLauncher{Heartbeat: beats.next(time.Now())})
+		h := beats.next(time.Now())
+		h.Load = a.machine.load(time.Now())
+		return stream.Send(&wire.FromLauncher{Heartbeat: h})
 	}
 	if err := beat(); err != nil {
 		return err
@@ -333,14 +331,7 @@ func newBeats() *beats { return &beats{} }
 func (b *beats) next(now time.Time) *wire.Heartbeat {
 	b.seq++
 	b.sent[b.seq%beatsMax].Store(&now)
-	h := &wire.Heartbeat{Seq: b.seq}
-	if l, err := load.Avg(); err == nil {
-		h.CpuLoad = min(1, l.Load1/float64(runtime.NumCPU()))
-	}
-	if m, err := mem.VirtualMemory(); err == nil {
-		h.MemoryFree = int64(m.Available)
-	}
-	return h
+	return &wire.Heartbeat{Seq: b.seq}
 }
 
 // answered tells when a heartbeat was sent. For the receiver.

@@ -130,7 +130,7 @@ func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingS
 			return err
 		}
 		session.hear(m.Heartbeat)
-		inputs := s.inputs(m.Reports, session)
+		inputs := s.inputs(m, session)
 		if len(inputs) == 0 {
 			continue
 		}
@@ -140,24 +140,36 @@ func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingS
 	}
 }
 
-// inputs makes inputs of reports. Progress that no policy asked for stays here.
-func (s *launcherServer) inputs(reports []*wire.Report, session *session) []*wire.Input {
+// inputs makes inputs of a message's reports, and of its heartbeat when that says
+// what the policy wants to know of the machine's load. What no policy asked for stays
+// here.
+func (s *launcherServer) inputs(m *wire.FromLauncher, session *session) []*wire.Input {
 	id := s.m.launchers.idOf(session)
 	if id == 0 {
 		return nil // reports before the welcome: they are sent again
 	}
-	inputs := make([]*wire.Input, 0, len(reports))
-	for _, r := range reports {
+	inputs := make([]*wire.Input, 0, len(m.Reports))
+	add := func(r *wire.Report) {
+		inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(id), Report: r}}})
+	}
+	for _, r := range m.Reports {
 		if r.Incarnation != session.join.Incarnation || r.What == nil {
 			continue
 		}
-		if _, ok := r.What.(*wire.Report_Progress); ok && !s.m.supervisor.wantsProgress() {
-			continue
+		switch what := r.What.(type) {
+		case *wire.Report_Progress:
+			if !s.m.supervisor.wants(scheduler.AbilityProgress) {
+				continue
+			}
+		case *wire.Report_Load:
+			continue // the manager's own
+		case *wire.Report_Ended:
+			s.m.stats.work(what.Ended.GetWork())
 		}
-		if ended := r.GetEnded(); ended != nil {
-			s.m.stats.work(ended.Work)
-		}
-		inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(id), Report: r}}})
+		add(r)
+	}
+	if b := m.Heartbeat; b != nil && s.m.supervisor.wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {
+		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})
 	}
 	return inputs
 }

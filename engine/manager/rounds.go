@@ -74,11 +74,11 @@ func (s *supervisor) notes(h *hosted) {
 	}
 }
 
-// wantsProgress tells whether the policy asked for progress.
-func (s *supervisor) wantsProgress() bool {
+// wants tells whether the policy declared an ability.
+func (s *supervisor) wants(a scheduler.Ability) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current != nil && s.current.described.Abilities.Has(scheduler.AbilityProgress)
+	return s.current != nil && s.current.described.Abilities.Has(a)
 }
 
 // update takes over a changed configuration: new settings go to the policy that

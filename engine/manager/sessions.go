@@ -44,6 +44,9 @@ type session struct {
 	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
+	load     *wire.MachineLoad // of the newest heartbeat; nil when it told none
+
+	told toldLoad // for the goroutine that receives
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
@@ -54,7 +57,7 @@ func (s *session) hear(beat *wire.Heartbeat) {
 	s.mu.Lock()
 	s.heard = time.Now()
 	if beat != nil {
-		s.ack = &wire.HeartbeatAck{Seq: beat.Seq}
+		s.ack, s.load = &wire.HeartbeatAck{Seq: beat.Seq}, beat.Load
 	}
 	s.mu.Unlock()
 	if beat != nil {
@@ -66,6 +69,12 @@ func (s *session) lastHeard() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard
+}
+
+func (s *session) lastLoad() *wire.MachineLoad {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load
 }
 
 func (s *session) nudge() {
@@ -263,6 +272,19 @@ func (l *launchers) httpOf(name string) string {
 		return r.http
 	}
 	return ""
+}
+
+// loads returns what the newest heartbeats said of machines' loads, by launcher.
+func (l *launchers) loads() map[string]*wire.MachineLoad {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	loads := map[string]*wire.MachineLoad{}
+	for name, r := range l.byName {
+		if r.id != 0 && r.session != nil {
+			loads[name] = r.session.lastLoad()
+		}
+	}
+	return loads
 }
 
 // suspects lists the launchers that were not heard of, without their streams,

@@ -55,14 +55,16 @@ func (s *managerServer) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.Jo
 	return r, statusOf(err)
 }
 
-// Launchers lists launchers. Those that were not heard of for a while are suspect.
+// Launchers lists launchers, with how busy their machines are. Those that were not
+// heard of for a while are suspect.
 func (s *managerServer) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
 	if err := s.m.driver.read(ctx, func(c *core.Core) { r.Launchers = c.Launchers() }); err != nil {
 		return nil, statusOf(err)
 	}
-	suspects := s.m.launchers.suspects()
+	suspects, loads := s.m.launchers.suspects(), s.m.launchers.loads()
 	for _, l := range r.Launchers {
+		l.Load = loads[l.Name]
 		if l.State == "up" && slices.Contains(suspects, l.Name) {
 			l.State = "suspect"
 		}

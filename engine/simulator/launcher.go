@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -80,7 +81,32 @@ func (s *Sim) makeLaunchers() {
 			join = s.upTo(faultsFor)
 		}
 		s.After(join, f.connect)
+		s.After(join, f.tellLoad)
 	}
+}
+
+// tellLoad says how busy the machine is, now and then nonsense or nothing. In calm
+// times it is at rest, so that work which waits for that starts.
+func (f *fake) tellLoad() {
+	if f.s.over() || f.isFrozen(f.tellLoad) {
+		return
+	}
+	part := func() *float64 {
+		x := f.s.rand.Float64()
+		switch {
+		case f.s.calm:
+			x /= 10
+		case f.s.chance(100):
+			return nil
+		case f.s.chance(10):
+			x = math.NaN()
+		case f.s.chance(10):
+			x++
+		}
+		return &x
+	}
+	f.tell(&wire.Report{What: &wire.Report_Load{Load: &wire.MachineLoad{Cpu: part(), Memory: part()}}})
+	f.s.After(f.s.between(time.Second, 10*time.Second), f.tellLoad)
 }
 
 // leave takes a launcher away for ever.

@@ -32,6 +32,7 @@ func allPolicies() []Policy {
 	list := []Policy{
 		{Name: "suspend", New: policies.Suspend},
 		{Name: "gang", New: policies.Gang},
+		{Name: "load", New: policies.Load},
 		{Name: "delay", New: policies.Delay},
 		{Name: "admit", New: policies.Admit},
 		{Name: "pages", New: policies.Pages},
@@ -139,7 +140,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "cut launchers", "lost commands", "doubled commands",
 		"inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",
-		"BundleWithdrawn", "BundleWantedAgain", "BundleWantedTwice", "AttemptSuspended", "AttemptResumed", "LauncherDraining",
+		"BundleWithdrawn", "BundleWantedAgain", "BundleWantedTwice", "AttemptSuspended", "AttemptResumed", "LauncherDraining", "LauncherLoad",
 		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained",
 		"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_KILLED",
 	} {

@@ -1217,6 +1217,7 @@ type LauncherStatus struct {
 	State         string                 `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"` // up, suspect, draining, drained, blamed, lost
 	Running       uint32                 `protobuf:"varint,10,opt,name=running,proto3" json:"running,omitempty"`
 	Suspended     uint32                 `protobuf:"varint,11,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"` // of the newest heartbeat; left out when its stream is down
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,6 +1327,13 @@ func (x *LauncherStatus) GetSuspended() uint32 {
 		return x.Suspended
 	}
 	return 0
+}
+
+func (x *LauncherStatus) GetLoad() *MachineLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
 }
 
 type DrainRequest struct {
@@ -1695,7 +1703,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xd1\x02\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\x87\x03\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1709,7 +1717,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\tR\x05state\x12\x18\n" +
 	"\arunning\x18\n" +
 	" \x01(\rR\arunning\x12\x1c\n" +
-	"\tsuspended\x18\v \x01(\rR\tsuspended\"~\n" +
+	"\tsuspended\x18\v \x01(\rR\tsuspended\x124\n" +
+	"\x04load\x18\f \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04load\"~\n" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
@@ -1786,6 +1795,7 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*Failure)(nil),        // 26: hamadryad.engine.v1.Failure
 	(*Counter)(nil),        // 27: hamadryad.engine.v1.Counter
 	(*Slots)(nil),          // 28: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),    // 29: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	24, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
@@ -1802,12 +1812,13 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
 	28, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
 	28, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	24, // 14: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	29, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	24, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

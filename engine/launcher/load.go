@@ -1,0 +1,97 @@
+package launcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// loadSpanMin is the least time over which the CPU's load is measured: the system
+// counts in ticks of about 10 ms, so less is mostly noise. Asked sooner, what was
+// measured last counts.
+const loadSpanMin = 200 * time.Millisecond
+
+// machine measures how busy the machine is, with all that runs on it.
+type machine struct {
+	ctx context.Context // for gopsutil: may say that the system's files are elsewhere
+
+	mu     sync.Mutex
+	since  time.Time // when the present span began; zero before the first reading
+	before cpu.TimesStat
+	cpu    *float64 // of the last span
+	memory *float64
+}
+
+// newMachine begins to measure.
+func newMachine(ctx context.Context) *machine {
+	m := &machine{ctx: ctx}
+	m.load(time.Now())
+	return m
+}
+
+// load reads the CPU's load since the call before, and the memory's now. What
+// the system does not tell is left out.
+func (m *machine) load(now time.Time) *wire.MachineLoad {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.since.IsZero() || now.Sub(m.since) >= loadSpanMin {
+		m.measure(now)
+	}
+	m.memory = nil
+	if v, err := mem.VirtualMemoryWithContext(m.ctx); err == nil && v.Total > 0 {
+		m.memory = part(1 - float64(v.Available)/float64(v.Total))
+	}
+	return &wire.MachineLoad{Cpu: m.cpu, Memory: m.memory}
+}
+
+func (m *machine) measure(now time.Time) {
+	list, err := cpu.TimesWithContext(m.ctx, false)
+	if err != nil || len(list) == 0 {
+		m.since, m.cpu = time.Time{}, nil
+		return
+	}
+	m.cpu = nil
+	if !m.since.IsZero() {
+		m.cpu = busy(m.before, list[0])
+	}
+	m.since, m.before = now, list[0]
+}
+
+// busy is the part of all processors' time between two readings that was not
+// idle, nil when no time passed. What waits for a disk leaves its processor to
+// others, so that is idle; what a hypervisor took away is not, because nobody here
+// could have it. A guest's time is in its user's already.
+func busy(before, after cpu.TimesStat) *float64 {
+	idle := func(t cpu.TimesStat) float64 { return t.Idle + t.Iowait }
+	used := func(t cpu.TimesStat) float64 { return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal }
+	worked := used(after) - used(before)
+	total := worked + idle(after) - idle(before)
+	if !(total > 0) {
+		return nil
+	}
+	return part(worked / total)
+}
+
+// part keeps to 0 to 1: some counters run back a little now and then.
+func part(x float64) *float64 {
+	x = min(max(x, 0), 1)
+	return &x
+}
+
+// latest is what was measured last; what is not known is missing.
+func (m *machine) latest() map[string]float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parts := map[string]float64{}
+	for name, p := range map[string]*float64{"cpu": m.cpu, "memory": m.memory} {
+		if p != nil {
+			parts[name] = *p
+		}
+	}
+	return parts
+}
