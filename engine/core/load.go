@@ -39,13 +39,14 @@ func (c *Core) loadReport(l *launcher, m *wire.MachineLoad) {
 	}
 }
 
-// tellLoads tells a policy that has just taken over what is known.
-func (c *Core) tellLoads() {
+// tellLoads tells a policy that begins to want loads what is known. One that was
+// told before, and then did without, may have to hear that something no longer is.
+func (c *Core) tellLoads(again bool) {
 	if !c.policy.wantsLoad() {
 		return
 	}
 	for _, id := range c.launchers.ids {
-		if l := c.launchers.get(id); l.up && l.load != (machineLoad{}) {
+		if l := c.launchers.get(id); l.up && (again || l.load != (machineLoad{})) {
 			c.tell(c.policy.current, l.loadEvent(c.now))
 		}
 	}

@@ -121,7 +121,7 @@ func (c *Core) cutOver() {
 	}
 	c.limitSuspensions()
 	c.roomier = true
-	c.tellLoads()
+	c.tellLoads(false)
 	c.askAll()
 	c.passRequests()
 	c.log(Info, "a policy took over", "policy", p.current.name, "version", p.current.version, "generation", fmt.Sprint(p.current.number))

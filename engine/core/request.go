@@ -108,9 +108,13 @@ func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
 	if g := c.policy.current; g != nil && len(v.Problems) == 0 {
 		a.Generation, a.Abilities, a.ProgressEvery = g.number, v.Abilities, v.ProgressEvery
 		if v.Abilities != 0 {
+			heard := c.policy.wantsLoad()
 			g.abilities, g.progressEvery = v.Abilities, max(v.ProgressEvery, progressEveryMin)
 			c.able()
 			c.limitSuspensions()
+			if !heard {
+				c.tellLoads(true)
+			}
 		}
 	}
 	c.act(a)

@@ -44,8 +44,8 @@ type LauncherDraining struct {
 // launcher's own work or other. Several launchers on one machine all tell the
 // machine's load. It is sent only to a policy with AbilityLoad: as the constants below
 // say, and when a load becomes known or unknown. It is in no snapshot: a policy that
-// takes over is told all that is known in its first round. What is not told yet is
-// unknown. Nothing should be refused for want of knowing.
+// takes over, or declares the ability later, is told all that is known in its next
+// round. What is not told yet is unknown. Nothing should be refused for want of knowing.
 type LauncherLoad struct {
 	At       Time
 	Launcher LauncherID

@@ -70,9 +70,23 @@ func (c *Cluster) Load(id scheduler.LauncherID, cpu, memory float64) {
 	}
 }
 
+// able takes over what the policy says it can do from now on.
+func (c *Cluster) able(a scheduler.Ability) {
+	heard := c.Abilities.Has(scheduler.AbilityLoad)
+	if c.Abilities = a; heard || !a.Has(scheduler.AbilityLoad) {
+		return
+	}
+	for _, l := range c.launchers {
+		c.Load(l.id, l.load.CPU, l.load.Memory)
+	}
+}
+
 // Loads returns the loads as they were last told: what a first round after a
-// restart begins with. They are told as of now.
+// restart begins with, for a policy with AbilityLoad. They are told as of now.
 func (c *Cluster) Loads() []scheduler.Event {
+	if !c.Abilities.Has(scheduler.AbilityLoad) {
+		return nil
+	}
 	var all []scheduler.Event
 	for _, l := range c.launchers {
 		if e := l.told; e.CPU != scheduler.LoadUnknown || e.Memory != scheduler.LoadUnknown {

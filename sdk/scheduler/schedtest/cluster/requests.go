@@ -77,7 +77,7 @@ func (c *Cluster) answers(d scheduler.Decisions) {
 		}
 		c.settings = slices.Delete(c.settings, i, i+1)
 		if len(s.Problems) == 0 && s.Abilities != 0 {
-			c.Abilities = s.Abilities
+			c.able(s.Abilities)
 		}
 	}
 	for _, w := range d.Waiting {
