@@ -47,6 +47,7 @@ func (p *Policy) assign(d *scheduler.Decisions) {
 	}
 	p.before = before
 	a := assignment{Policy: p, blind: p.options.locality == localityNone}
+	a.busy.leaveOut(&a.view)
 	a.reserved()
 	a.collected()
 	for _, k := range p.world.order {
@@ -139,6 +140,7 @@ func (a *assignment) fill(k pooltree.Kind) {
 			vain++
 		}
 	}
+	a.withheldAll(k, name)
 	a.tree.Rewind(k)
 }
 

@@ -41,7 +41,7 @@ func (a *assignment) collected() {
 		a.stopCollecting()
 		return
 	}
-	if !a.view.FitEver(b) {
+	if !a.view.FitEver(b, a.busy.byOthers(&a.view)...) {
 		a.stopCollecting()
 		return
 	}
@@ -64,7 +64,7 @@ func (a *assignment) collect(b *view.Bundle) {
 		return
 	}
 	a.collecting.tries++
-	if a.view.FitEver(b) {
+	if a.view.FitEver(b, a.busy.byOthers(&a.view)...) {
 		a.memory.Collect = b.ID
 		a.stale = true
 		a.hold(b)

@@ -15,14 +15,16 @@ func TestConformance(t *testing.T) {
 // or take back, so impatient that it does so all the time.
 func TestConformanceOfEverything(t *testing.T) {
 	for name, settings := range map[string]string{
-		"kill":    "allocations: {min-share-timeout: 200ms, fair-share-timeout: 500ms, pools: {pool-0: {min-share: 3, weight: 2}, pool-1: {order: fifo, max-share: 6}}}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 25s}\n",
-		"soft":    "allocations: {fair-share-timeout: 1s, order: deficit, pools: {pool-0: {min-share: {default: 2, special: 1}}}}\npreemption: {mode: soft, grace: 2s, interval: 1s}\nlocality: {node-delay: 3s, rack-delay: 1s}\n",
-		"suspend": "allocations: {fair-share-timeout: 0s, order: disco-fair}\npreemption: {mode: suspend, interval: 1s}\nweights: {size-based: true, adjuster: new-job-boost, boost-duration: 5s}\nload: {manager: level-slots, max-difference: 0.2}\n",
-		"collect": "collect-after: 300ms\nallocations: {order: deficit, fair-share-timeout: 3s}\n",
-		"flow":    "collect-after: 2s\nlocality: {mode: min-cost-flow, neighbour-bytes: 1000}\nallocations: {order: disco-fair, fair-share-timeout: 2s, pools: {pool-0: {max-share: 6}}}\n",
-		"limits":  "allocations: {pool-running-jobs-max: 2, user-running-jobs-max: 1, order: disco-fair}\nplacement: {rules: [explicit, user, default], undeclared: create}\nlocality: {mode: none}\n",
-		"nested":  "allocations: {pools: {pool-0: {pools: {a: {}, default: {order: deficit}}}, pool-1: {parent: pool-0, min-share: 2}}, fair-share-timeout: 2s}\npreemption: {dry-run: true}\n",
-		"refuse":  "allocations: {pools: {pool-0: {}}}\nplacement: {rules: [explicit, default], undeclared: refuse}\n",
+		"kill":         "allocations: {min-share-timeout: 200ms, fair-share-timeout: 500ms, pools: {pool-0: {min-share: 3, weight: 2}, pool-1: {order: fifo, max-share: 6}}}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 25s}\n",
+		"soft":         "allocations: {fair-share-timeout: 1s, order: deficit, pools: {pool-0: {min-share: {default: 2, special: 1}}}}\npreemption: {mode: soft, grace: 2s, interval: 1s}\nlocality: {node-delay: 3s, rack-delay: 1s}\n",
+		"suspend":      "allocations: {fair-share-timeout: 0s, order: disco-fair}\npreemption: {mode: suspend, interval: 1s}\nweights: {size-based: true, adjuster: new-job-boost, boost-duration: 5s}\nload: {manager: level-slots, max-difference: 0.2}\n",
+		"collect":      "collect-after: 300ms\nallocations: {order: deficit, fair-share-timeout: 3s}\n",
+		"flow":         "collect-after: 2s\nlocality: {mode: min-cost-flow, neighbour-bytes: 1000}\nallocations: {order: disco-fair, fair-share-timeout: 2s, pools: {pool-0: {max-share: 6}}}\n",
+		"limits":       "allocations: {pool-running-jobs-max: 2, user-running-jobs-max: 1, order: disco-fair}\nplacement: {rules: [explicit, user, default], undeclared: create}\nlocality: {mode: none}\n",
+		"nested":       "allocations: {pools: {pool-0: {pools: {a: {}, default: {order: deficit}}}, pool-1: {parent: pool-0, min-share: 2}}, fair-share-timeout: 2s}\npreemption: {dry-run: true}\n",
+		"load":         "load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\ncollect-after: 1s\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\n",
+		"flow by load": "load: {manager: load, cpu-max: 0.3}\nlocality: {mode: min-cost-flow}\ncollect-after: 0s\nallocations: {order: deficit}\n",
+		"refuse":       "allocations: {pools: {pool-0: {}}}\nplacement: {rules: [explicit, default], undeclared: refuse}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.Run(t, New, schedtest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(settings)}})

@@ -46,8 +46,11 @@
 //	  boost-factor: 3
 //	  boost-duration: 5m
 //	load:
-//	  manager: slots              # level-slots: all launchers about equally full; memory: that, and none over nine tenths of its memory
+//	  manager: slots              # level-slots: all launchers about equally full; memory: that, and none over nine tenths of its memory;
+//	                              # load: none whose machine is busier than cpu-max or memory-max
 //	  max-difference: 0           # level-slots: how much fuller than the cluster a launcher may be, 0 to 1
+//	  cpu-max: 0.9                # load: part of all processors' time that is in use, above 0 to 1
+//	  memory-max: 0.9             # load: part of the machine's memory that is in use, above 0 to 1
 //	trace:
 //	  enabled: false              # one JSON object a line, into the file that policy.trace grants
 //	  dump-interval: 1m           # how often all pools are written
@@ -100,6 +103,16 @@
 // that has lasted for collect-after, the slots of the kinds it needs are kept, for one bundle at a
 // time, until it fits; everything is kept when slots are not what it lacks. A bundle that is
 // larger than its pool's maximum share never starts; Explain says so.
+//
+// # Busy machines
+//
+// The load manager "load" gives nothing to a launcher whose machine is over one of its
+// limits, whoever keeps it so, and whether the launcher holds anything or not. What
+// runs there goes on. A load that is not known is over no limit. When all are
+// over, nothing starts until a load is told that is not; Explain says which. Slots that
+// were taken back for a pool are used all the same, because the victim kept the machine
+// as busy. Slots are collected for a gang only where work of ours is what is in its
+// way.
 //
 // # Limits of running jobs
 //

@@ -70,7 +70,7 @@ func (p *Policy) detail(j *job, why scheduler.WaitReason) string {
 		if x.Max > 0 {
 			s += fmt.Sprintf(", at most %d", x.Max)
 		}
-		s += "; "
+		s += "; " + p.busy.detail(&p.view, p.world.kinds[k])
 	}
 	switch why {
 	case scheduler.WaitAtLimit:
@@ -164,6 +164,11 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		{Name: "rack delay", Value: p.limits.Rack.String()},
 		{Name: "preemption", Value: p.options.preemption},
 		{Name: "waiting for locality", Value: strconv.Itoa(len(p.waits))},
+	}
+	if p.busy.refuser != nil {
+		s.Facts = append(s.Facts, scheduler.Property{
+			Name: "launchers over their load", Value: fmt.Sprintf("%d of %d", len(p.busy.launchers), len(p.view.Launchers())),
+		})
 	}
 	return s, nil
 }

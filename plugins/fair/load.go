@@ -1,6 +1,7 @@
 package fair
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -14,6 +15,18 @@ type LoadManager interface {
 	Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int
 }
 
+// LoadRefuser is a LoadManager that may refuse a launcher altogether, an idle one
+// too.
+type LoadRefuser interface {
+	LoadManager
+	// Refuses says whether a launcher gets nothing for now. It is asked when the
+	// launcher comes and when its load is told, so its load and what never changes
+	// of it must be all that it looks at.
+	Refuses(l *view.Launcher) bool
+	// String names the limit, for people.
+	String() string
+}
+
 // Crowd is how full the cluster could be with one kind of slot.
 type Crowd struct {
 	Runnable int // slots that run or could be used now
@@ -23,9 +36,10 @@ type Crowd struct {
 // loadManagers are the load managers by name, made from the settings. Nil: what is
 // offered may be taken.
 var loadManagers = map[string]func(*options) LoadManager{
-	"slots":       func(*options) LoadManager { return nil },
-	"level-slots": func(o *options) LoadManager { return levelSlots{o.loadDifference} },
-	"memory":      func(o *options) LoadManager { return memoryLoad{o.loadDifference} },
+	"slots":        func(*options) LoadManager { return nil },
+	"level-slots":  func(o *options) LoadManager { return levelSlots{o.loadDifference} },
+	"memory":       func(o *options) LoadManager { return memoryLoad{o.loadDifference} },
+	loadOfMachines: func(o *options) LoadManager { return machineLoad{o.cpuMax, o.memoryMax} },
 }
 
 // levelSlots keeps launchers about equally loaded: none takes a larger part of its
@@ -56,4 +70,23 @@ func (m memoryLoad) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int 
 		return 0
 	}
 	return levelCap(l.Total(kind), c, m.difference)
+}
+
+// machineLoad gives nothing to launchers whose machines are busier than a limit,
+// whoever keeps them so; to others as much as they have slots. What is not known is
+// not over any limit.
+type machineLoad struct{ cpuMax, memoryMax float64 }
+
+var _ LoadRefuser = machineLoad{}
+
+func (m machineLoad) Cap(l *view.Launcher, kind scheduler.SlotKind, _ Crowd) int {
+	return l.Total(kind)
+}
+
+func (m machineLoad) Refuses(l *view.Launcher) bool {
+	return l.CPULoad > m.cpuMax || l.MemoryLoad > m.memoryMax
+}
+
+func (m machineLoad) String() string {
+	return fmt.Sprintf("CPU over %v or memory over %v", m.cpuMax, m.memoryMax)
 }

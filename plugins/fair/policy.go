@@ -22,6 +22,7 @@ type Policy struct {
 
 	view  view.View
 	world world
+	busy  busy
 	tree  *pooltree.Tree
 	pools map[string]*pool // by path; all but the root
 	jobs  map[scheduler.JobID]*job
@@ -81,13 +82,18 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: o.abilities()}, nil
 }
 
-// abilities is what the policy can do: it wants to be asked about submissions only
-// where it may refuse some, because nobody gets in while a policy that is asked is down.
+// abilities is what the policy can do. It wants to be asked about submissions only
+// where it may refuse some, because nobody gets in while a policy that is asked is down,
+// and to be told of loads only where it looks at them, because they cost rounds.
 func (o *options) abilities() scheduler.Ability {
+	able := scheduler.AbilityCheckpoint
 	if o.undeclared == undeclaredRefuse {
-		return scheduler.AbilityCheckpoint | scheduler.AbilityAdmission
+		able |= scheduler.AbilityAdmission
 	}
-	return scheduler.AbilityCheckpoint
+	if o.loadManager == loadOfMachines {
+		able |= scheduler.AbilityLoad
+	}
+	return able
 }
 
 // configure takes over settings and builds all that follows from them.
@@ -100,6 +106,7 @@ func (p *Policy) configure(o options) error {
 		clear(p.memory.Strayed) // and stay where they get now, should that change again
 	}
 	p.seams = seams{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
+	p.busy.start(p.seams.load, &p.view)
 	p.limits = delay.Automatic(p.env.Heartbeat)
 	if o.nodeDelay != automatic {
 		p.limits.Node = o.nodeDelay
@@ -169,8 +176,16 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
-	case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining:
+	case scheduler.LauncherJoined:
 		p.world.event(e)
+		p.busy.changed(&p.view, e.Launcher)
+	case scheduler.LauncherLost:
+		p.world.event(e)
+		p.busy.changed(&p.view, e.Launcher)
+	case scheduler.LauncherDraining:
+		p.world.event(e)
+	case scheduler.LauncherLoad:
+		p.busy.changed(&p.view, e.Launcher)
 	case scheduler.JobSubmitted:
 		p.addJob(p.view.Job(e.Job.ID))
 	case scheduler.JobUpdated:

@@ -32,6 +32,9 @@ const (
 	undeclaredRefuse = "refuse"
 )
 
+// loadOfMachines is the load manager that has to be told how busy machines are.
+const loadOfMachines = "load"
+
 // automatic is a locality delay that follows from the heartbeat.
 const automatic time.Duration = -1
 
@@ -68,6 +71,8 @@ type options struct {
 	selector        string
 	loadManager     string
 	loadDifference  float64
+	cpuMax          float64
+	memoryMax       float64
 
 	trace     bool
 	dumpEvery time.Duration
@@ -83,6 +88,7 @@ func defaults() options {
 		preemption: preemptKill, preemptEvery: 5 * time.Second, threshold: 0.5, grace: 10 * time.Second,
 		protect: time.Minute, preemptTimes: 3,
 		adjuster: "none", boostFactor: 3, boostFor: 5 * time.Minute, selector: "default", loadManager: "slots",
+		cpuMax: 0.9, memoryMax: 0.9,
 		dumpEvery: time.Minute, traceMax: 1 << 30,
 	}
 }
@@ -210,10 +216,24 @@ func (r *reader) weights(n *yaml.Node, o *options) {
 }
 
 func (r *reader) load(n *yaml.Node, o *options) {
+	var limits []*yaml.Node
+	limit := func(into *float64) func(*yaml.Node) {
+		return func(n *yaml.Node) {
+			limits = append(limits, n)
+			r.number(into, 0, 1)(n)
+		}
+	}
 	r.fields(n, "load", map[string]func(*yaml.Node){
 		"manager":        r.oneOf(&o.loadManager, names(loadManagers)...),
 		"max-difference": r.number(&o.loadDifference, -1e-9, 1),
+		"cpu-max":        limit(&o.cpuMax),
+		"memory-max":     limit(&o.memoryMax),
 	})
+	for _, n := range limits {
+		if o.loadManager != loadOfMachines {
+			r.at(n, "cpu-max and memory-max are limits of the manager %q, and here it is %q: set manager: %[1]s, or remove them", loadOfMachines, o.loadManager)
+		}
+	}
 }
 
 func (r *reader) trace(n *yaml.Node, o *options) {
