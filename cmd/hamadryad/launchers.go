@@ -9,6 +9,9 @@ import (
 func (c *cli) launchersCommand() *cobra.Command {
 	return c.formatFlag(&cobra.Command{
 		Use: "launchers", Short: "List launchers", Args: cobra.NoArgs,
+		Long: "FREE is what no attempt holds, of slots and of the memory that the launcher was given. CPU and USED are how busy its " +
+			"machine is, with all that runs there: the part of all processors' time between the last two heartbeats that was not idle, " +
+			"and the part of the machine's memory that is not available; - stands for what is not known.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withClient(func(cl *client.Client) error {
 				list, err := cl.Launchers(cmd.Context())
@@ -18,10 +21,14 @@ func (c *cli) launchersCommand() *cobra.Command {
 				if c.format == "json" {
 					return printMessages(c, list)
 				}
-				t := newTable(c.out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "RUNNING", "SUSPENDED")
+				t := newTable(c.out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED")
 				for _, l := range list {
+					cpu, used := "-", "-"
+					if m := l.Load; m != nil {
+						cpu, used = partText(m.Cpu), partText(m.Memory)
+					}
 					t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-						bytesText(l.Memory), bytesText(l.MemoryFree), count(l.Running), count(l.Suspended))
+						bytesText(l.Memory), bytesText(l.MemoryFree), cpu, used, count(l.Running), count(l.Suspended))
 				}
 				return t.end()
 			})

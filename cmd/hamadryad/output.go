@@ -114,6 +114,14 @@ func slotsText(slots []*wire.Slots) string {
 	return strings.Join(parts, ",")
 }
 
+// partText shows a part of a whole in percent, - when it is not known.
+func partText(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", *p*100)
+}
+
 func orDash(s string) string {
 	if s == "" {
 		return "-"
