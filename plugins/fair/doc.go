@@ -114,6 +114,10 @@
 // as busy. Slots are collected for a gang only where work of ours is what is in its
 // way.
 //
+// A load is told a moment after it changed. So a slot whose work kept the machine over a
+// limit is given away again only after the next heartbeat or two: this is for
+// machines that run other programs too. A limit of 1 is none.
+//
 // # Limits of running jobs
 //
 // Jobs may run in order of priority and submission, as many as the limits of their
