@@ -130,7 +130,7 @@ func (a Ability) Has(b Ability) bool { return a&b == b }
 type Description struct {
 	Name          string
 	Version       string
-	Abilities     Ability       // as long as this policy runs; new settings change none
+	Abilities     Ability       // until a SettingsVerdict declares others
 	ProgressEvery time.Duration // with AbilityProgress; at least 100 ms
 }
 
