@@ -1,13 +1,13 @@
 package fair
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -249,14 +249,11 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	if err == nil {
 		err = p.configure(o)
 	}
+	v := settings.Verdict(s, err)
 	if err == nil {
-		return scheduler.SettingsVerdict{Version: s.Version, Abilities: o.abilities()}
+		v.Abilities = o.abilities()
 	}
-	var problems scheduler.Problems
-	if !errors.As(err, &problems) {
-		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
-	}
-	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+	return v
 }
 
 // wake asks for a round at the next time at which something is due by itself: a

@@ -1,10 +1,10 @@
 package preemptivefair
 
 import (
-	"errors"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -103,17 +103,12 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 // change takes over a new version of the settings, or says what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
+	v := settings.Verdict(s, err)
 	if err == nil {
 		p.options = o
-		v := scheduler.SettingsVerdict{Version: s.Version}
 		v.Abilities, v.ProgressEvery = o.abilities()
-		return v
 	}
-	var problems scheduler.Problems
-	if !errors.As(err, &problems) {
-		problems = scheduler.Problems{{File: s.Config.File, Message: err.Error()}}
-	}
-	return scheduler.SettingsVerdict{Version: s.Version, Problems: problems}
+	return v
 }
 
 // wakeAt is when something could be decided although nothing happened: a hold
