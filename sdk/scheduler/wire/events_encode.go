@@ -53,29 +53,67 @@ type eventWriter struct {
 	ready, wantedTwice *groupWriter
 }
 
-// reserve makes the columns of ready bundles, the longest of a large round, in
-// one go.
+// reserve makes the columns of what a round has most of in one go: they are long,
+// or there is something in them in every round.
 func (m *eventWriter) reserve(events []scheduler.Event) {
 	bundles, groups, places := 0, 0, 0
+	started, ended, outcomes := 0, 0, 0
 	for _, e := range events {
-		if b, ok := e.(scheduler.BundleReady); ok {
+		switch e := e.(type) {
+		case scheduler.BundleReady:
 			bundles++
-			groups += len(b.Groups)
-			for i := range b.Groups {
-				places += len(b.Groups[i].Places)
+			groups += len(e.Groups)
+			for i := range e.Groups {
+				places += len(e.Groups[i].Places)
 			}
+		case scheduler.AttemptStarted:
+			started++
+		case scheduler.AttemptEnded:
+			ended++
+		case scheduler.Outcome:
+			outcomes++
 		}
 	}
+	m.reserveAttempts(started, ended, outcomes)
 	if bundles == 0 {
 		return
 	}
 	m.offered(&m.BundleReady, &m.ready)
 	b, g, p := m.BundleReady, m.BundleReady.Groups, m.BundleReady.Groups.Places
-	b.Job, b.Bundle = make([]uint64, 0, bundles), make([]uint64, 0, bundles)
-	b.Avoid.Rows, g.Rows = make([]uint32, 0, bundles), make([]uint32, 0, bundles)
-	g.Shape, g.InputBytes, p.Rows = make([]uint32, 0, groups), make([]int64, 0, groups), make([]uint32, 0, groups)
-	p.Node, p.Bytes = make([]uint32, 0, places), make([]int64, 0, places)
+	b.Job, b.Bundle = room[uint64](bundles), room[uint64](bundles)
+	b.Avoid.Rows, g.Rows = room[uint32](bundles), room[uint32](bundles)
+	g.Shape, g.InputBytes, p.Rows = room[uint32](groups), room[int64](groups), room[uint32](groups)
+	p.Node, p.Bytes = room[uint32](places), room[int64](places)
 }
+
+// reserveAttempts is reserve for so many starts, ends and outcomes.
+func (m *eventWriter) reserveAttempts(started, ended, outcomes int) {
+	if n := started; n > 0 {
+		m.AttemptStarted = &AttemptStarted{
+			Attempt: room[uint64](n), Job: room[uint64](n), Bundle: room[uint64](n), Group: room[int64](n),
+			Stage: room[uint32](n), Launcher: room[uint64](n), Speculative: room[bool](n),
+		}
+	}
+	if n := ended; n > 0 {
+		m.AttemptEnded = &AttemptEnded{
+			Attempt: room[uint64](n), Outcome: room[AttemptOutcome](n), Beneficiary: room[uint64](n), Reason: room[uint32](n),
+			Work: &Work{
+				Running: room[int64](n), ReadNodeLocal: room[int64](n), ReadRackLocal: room[int64](n), ReadRemote: room[int64](n),
+				ToRead: room[int64](n), Written: room[int64](n),
+			},
+		}
+	}
+	if n := outcomes; n > 0 {
+		m.Outcome = &Outcome{
+			Round: room[uint64](n), Kind: room[DecisionKind](n), Index: room[int64](n), Accepted: room[bool](n),
+			Attempts: &Ids{Rows: room[uint32](n), Id: room[uint64](n)}, LaunchBundle: room[uint64](n),
+			LaunchLaunchers: &Ids{Rows: room[uint32](n), Id: room[uint64](n)}, Reason: room[RefusalReason](n), Detail: room[uint32](n),
+		}
+	}
+}
+
+// room is an empty column with room for n rows.
+func room[T any](n int) []T { return make([]T, 0, n) }
 
 // trim leaves out row counts that say only zero.
 func (m *eventWriter) trim() {
