@@ -48,7 +48,7 @@ jars: deps ## jars that tests run (a real HDFS, readers of file formats), into t
 
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...
-	$(GO) test ./... -timeout 40m
+	$(GO) test ./... -timeout 30m
 
 race: jars ## all tests under the race detector
 	$(GO) test -race ./... -timeout 60m
