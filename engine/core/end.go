@@ -145,7 +145,7 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	for _, s := range k.report.GetStored() {
 		sizes[sourceKey{int32(s.GetConnection()), int32(s.GetFrom())}] = s
 	}
-	for _, x := range b.writers(i) {
+	for _, x := range b.filed(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
 			key := sourceKey{conn, int32(n.Index)}
@@ -158,8 +158,8 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	k.report = kept(k.report)
 }
 
-// writers are the nodes of a bundle's i-th group, in a job that has file channels.
-func (b *bundle) writers(i int) []int32 {
+// filed are the nodes of a bundle's i-th group, in a job that has file channels.
+func (b *bundle) filed(i int) []int32 {
 	if !b.job.stores {
 		return nil
 	}

@@ -133,7 +133,10 @@ func (a *attempt) fill() {
 	b := a.run.bundle
 	stage, kind, slots, memory := b.demand(a.group)
 	a.stage, a.kind, a.slots, a.memory = int32(stage), kind, slots, memory
-	if !b.last() {
+	switch {
+	case b.sole:
+		a.index = b.first
+	case !b.last():
 		a.index = int32(b.job.plan.Node(b.nodes(a.group)[0]).Index)
 	}
 }
@@ -170,13 +173,12 @@ func (c *Core) sendStart(a *attempt) {
 		m.Finish = &wire.Finish{Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files()}
 	} else {
 		c.findMissing(a) // each time: outputs are lost while the command is
-		if nodes := b.nodes(a.group); len(nodes) == 1 {
-			n := j.plan.Node(nodes[0])
-			whole.ref.Stage, whole.ref.Index = uint32(n.Stage), uint32(n.Index)
+		if b.sole {
+			whole.ref.Stage, whole.ref.Index = uint32(b.stage), uint32(b.first)
 			whole.refs[0] = &whole.ref
 			m.Nodes = whole.refs[:]
 		} else {
-			m.Nodes = j.refs(nodes)
+			m.Nodes = j.refs(b.nodes(a.group))
 		}
 		m.WaitForPeers = b.wired
 		m.Sources = c.sourcesOf(a)

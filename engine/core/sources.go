@@ -50,7 +50,7 @@ func (j *job) reads(nodes []int32, k sourceKey) bool {
 // findMissing lists what an attempt that is told to start is not given yet.
 func (c *Core) findMissing(a *attempt) {
 	j := a.run.bundle.job
-	j.eachInput(a.run.bundle.nodes(a.group), func(k sourceKey) {
+	j.eachInput(a.run.bundle.filed(a.group), func(k sourceKey) {
 		if j.conns[k.conn].bytes[k.from] < 0 {
 			c.miss(a, k)
 		}
@@ -154,7 +154,7 @@ func (c *Core) sendSources(a *attempt, keys []sourceKey) {
 func (c *Core) sourcesOf(a *attempt) []*wire.Source {
 	j := a.run.bundle.job
 	var list []*wire.Source
-	j.eachInput(a.run.bundle.nodes(a.group), func(k sourceKey) {
+	j.eachInput(a.run.bundle.filed(a.group), func(k sourceKey) {
 		if !a.isMissing(k) {
 			if s := c.source(j, k); s != nil {
 				list = append(list, s)

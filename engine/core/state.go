@@ -91,6 +91,14 @@ type stage struct {
 	done     int // groups finished
 	failures int
 	times    histogram // running times of finished groups
+	sole     groupNeed // of its groups of one node that are bundles by themselves
+}
+
+// groupNeed is what a group takes.
+type groupNeed struct {
+	kind   string
+	slots  int
+	memory int64
 }
 
 // conn is the state of a file connection. Others have a zero one.
@@ -137,6 +145,7 @@ type bundle struct {
 	wired      bool  // groups of it are joined by tcp
 	sole       bool  // it is one group of one node
 	stage      int32 // of its first group
+	first      int32 // index of that group's first node in the stage
 	unmet      int   // inputs that keep it from starting
 	since      scheduler.Time
 	next, prev int32 // in the job's ready list
@@ -283,18 +292,22 @@ func (b *bundle) groups() []int32 {
 
 // width is how many groups the bundle has.
 func (b *bundle) width() int {
-	if b.last() {
+	if b.sole || b.last() {
 		return 1
 	}
 	return len(b.groups())
 }
 
 // last says whether it is the bundle that publishes or cleans.
-func (b *bundle) last() bool { return b.index == len(b.job.plan.Bundles) }
+func (b *bundle) last() bool { return !b.sole && b.index == len(b.job.plan.Bundles) }
 
 // demand returns what the i-th group takes and the stage it counts for.
 func (b *bundle) demand(i int) (stage int, kind string, slots int, memory int64) {
-	if b.last() {
+	switch {
+	case b.sole:
+		s := &b.job.stages[b.stage].sole
+		return int(b.stage), s.kind, s.slots, s.memory
+	case b.last():
 		return len(b.job.plan.Graph.Stages), b.job.lastKind(), 1, lastMemory
 	}
 	g := &b.job.plan.Groups[b.groups()[i]]

@@ -165,15 +165,16 @@ func (j *job) expand(first scheduler.BundleID) {
 		count++ // the last group publishes, and removes what the job leaves on storage
 	}
 	j.bundles = make([]bundle, count)
+	j.stages = make([]stage, len(p.Graph.Stages))
 	for i := range j.bundles {
 		b := &j.bundles[i]
 		*b = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
 		b.shape()
 	}
-	j.stages = make([]stage, len(p.Graph.Stages))
 	j.into, j.outOf = make([][]int32, len(j.stages)), make([][]int32, len(j.stages))
 	for i, s := range p.Graph.Stages {
-		j.stages[i] = stage{name: s.Name, nodes: int(s.Nodes), open: int(s.Nodes)}
+		x := &j.stages[i]
+		x.name, x.nodes, x.open = s.Name, int(s.Nodes), int(s.Nodes)
 	}
 	for i := range p.Groups {
 		s := &j.stages[p.Groups[i].Stage]
@@ -204,10 +205,20 @@ func (b *bundle) shape() {
 	if b.last() {
 		return
 	}
-	b.wired = b.job.plan.Bundles[b.index].TCP
-	b.sole = b.width() == 1 && len(b.nodes(0)) == 1
-	stage, _, _, _ := b.demand(0)
-	b.stage = int32(stage)
+	p := b.job.plan
+	b.wired = p.Bundles[b.index].TCP
+	stage, kind, slots, memory := b.demand(0)
+	b.stage, b.first = int32(stage), int32(p.Node(b.nodes(0)[0]).Index)
+	if b.width() > 1 || len(b.nodes(0)) > 1 {
+		return
+	}
+	// All of a stage take the same: kept there, it is not asked of the plan, most of
+	// which is out of the processor's reach when it is.
+	need, s := groupNeed{kind, slots, memory}, &b.job.stages[stage]
+	if s.sole == (groupNeed{}) {
+		s.sole = need
+	}
+	b.sole = s.sole == need
 }
 
 // lastStage is the name of the stage that publishes a job's outputs.
