@@ -53,6 +53,9 @@ func (c *Core) addAttempt(a *attempt) {
 	c.attempts.Set(a.id, a)
 	a.run.bundle.job.attempts.add(a, inJob)
 	a.launcher.attempts.add(a, inLauncher)
+	if a.phase == attemptSuspended {
+		a.launcher.suspended++
+	}
 }
 
 // removeAttempt ends that.

@@ -65,11 +65,6 @@ func (c *Core) checkLauncher(l *launcher) error {
 		if a.phase == attemptSuspended {
 			suspended++
 		}
-	}
-	if suspended != l.suspended {
-		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)
-	}
-	for _, a := range l.attempts.sorted() {
 		memory += a.memory
 		if a.holds {
 			sum.add(a.kind, a.slots)
@@ -77,6 +72,9 @@ func (c *Core) checkLauncher(l *launcher) error {
 		if a.stop == nil && a.holds != (a.phase != attemptSuspended || a.resuming) {
 			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.id, a.holds, a.resuming)
 		}
+	}
+	if suspended != l.suspended {
+		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)
 	}
 	for _, h := range l.holds {
 		memory += h.memory

@@ -29,9 +29,6 @@ func (w *coder) jobs(c *Core) {
 		w.job(c, j)
 		if w.reading && w.err == nil {
 			c.jobs.add(id, j)
-			for _, a := range j.attempts {
-				c.attempts.Set(a.id, a)
-			}
 			if j.phase != jobAsked {
 				for i := range j.bundles {
 					c.bundles.Set(j.bundles[i].id, &j.bundles[i])
@@ -72,7 +69,7 @@ func (w *coder) job(c *Core, j *job) {
 	}
 	w.readyOrder(j)
 	if w.reading {
-		w.relink(j)
+		w.relink(c, j)
 	}
 }
 
@@ -278,8 +275,8 @@ func (w *coder) readyOrder(j *job) {
 	}
 }
 
-// relink finds the live attempts in what was read.
-func (w *coder) relink(j *job) {
+// relink makes the live attempts in what was read live ones again.
+func (w *coder) relink(c *Core, j *job) {
 	var live []*attempt
 	for i := range j.bundles {
 		for _, r := range j.bundles[i].runs {
@@ -300,12 +297,8 @@ func (w *coder) relink(j *job) {
 			w.fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.width()))
 			return
 		}
-		a.fill()
-		j.attempts.add(a, inJob)
-		a.launcher.attempts.add(a, inLauncher)
-		if a.phase == attemptSuspended {
-			a.launcher.suspended++
-		}
+		a.locate()
+		c.addAttempt(a)
 		for _, m := range a.missing {
 			if m.conn < 0 || m.conn >= len(j.conns) {
 				w.fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))

@@ -88,7 +88,8 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	for i, a := range r.attempts {
 		c.ids.attempt++
 		a.id = scheduler.AttemptID(c.ids.attempt)
-		a.fill()
+		_, a.kind, a.slots, a.memory = b.demand(i)
+		a.locate()
 		ids[i] = a.id
 		c.addAttempt(a)
 		b.job.ranOn = addSorted(b.job.ranOn, a.launcher.id)
@@ -128,11 +129,11 @@ func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
 	return r, make([]scheduler.AttemptID, n)
 }
 
-// fill notes of an attempt what the plan says of its group.
-func (a *attempt) fill() {
+// locate notes of an attempt where its group stands in the plan.
+func (a *attempt) locate() {
 	b := a.run.bundle
-	stage, kind, slots, memory := b.demand(a.group)
-	a.stage, a.kind, a.slots, a.memory = int32(stage), kind, slots, memory
+	stage, _, _, _ := b.demand(a.group)
+	a.stage = int32(stage)
 	switch {
 	case b.sole:
 		a.index = b.first

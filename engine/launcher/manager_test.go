@@ -23,6 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -420,14 +421,5 @@ func waitGone(t testing.TB, path string) {
 // waitFor looks again and again: for what sends no event.
 func waitFor(t testing.TB, what string, check func() bool) {
 	t.Helper()
-	late := time.After(patience)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for !check() {
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("no %s after %v", what, patience)
-		}
-	}
+	watch.Until(t, patience, what, check)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -42,25 +43,8 @@ type testbed struct {
 	ended  chan error
 	conn   *grpc.ClientConn
 	api    rpc.ManagerClient
-	log    *logText
+	log    *watch.Output
 	http   string
-}
-
-type logText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // fifoPlugin builds the FIFO plug-in once.
@@ -96,7 +80,7 @@ func newTestbed(t *testing.T) *testbed {
 
 func newTestbedWith(t *testing.T, plugin string) *testbed {
 	t.Helper()
-	bed := &testbed{t: t, log: &logText{}}
+	bed := &testbed{t: t, log: &watch.Output{}}
 	bed.cfg = Config{
 		Data: t.TempDir(), Heartbeat: 100 * time.Millisecond, Lease: waitMax, LauncherLostAfter: 2 * waitMax,
 		Core: core.DefaultSettings(), Fallback: fifo.New, Log: slog.New(slog.NewTextHandler(bed.log, nil)),
@@ -345,14 +329,7 @@ func (l *fakeLauncher) next() uint64 {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(waitMax)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("after %v still not: %s", waitMax, what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
+	watch.Until(t, waitMax, what, holds)
 }
 
 func succeeded(s *wire.JobStatus) bool {

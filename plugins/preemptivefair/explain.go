@@ -63,13 +63,10 @@ func (d *dealing) unfit(b *view.Bundle, kind scheduler.SlotKind) waiting {
 	}
 	detail := fmt.Sprintf("bundle %d needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
 		b.ID, slots, memory>>20, len(b.Groups), d.view.FreeSlots(kind), kind)
-	switch {
-	case len(b.Groups) > 1:
-		return waiting{scheduler.WaitGang, detail}
-	case len(b.Avoid) > 0:
-		return waiting{scheduler.WaitExcluded, fmt.Sprintf("%s; %d launchers are excluded for it", detail, len(b.Avoid))}
+	if n := len(b.Avoid); n > 0 {
+		detail += fmt.Sprintf("; %d launchers are excluded for it", n)
 	}
-	return waiting{scheduler.WaitNoCapacity, detail}
+	return waiting{b.Unfit(), detail}
 }
 
 // Explain says why a job waits. It is as of the last round.
