@@ -150,9 +150,9 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 		return run, err
 	}
 	defer a.close()
-	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.rounds
+	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.rounds + assignEnds[0].rounds // of slowest
 	for _, e := range assignEnds {
-		todo += e.ends * e.rounds * 2
+		todo += e.ends * e.rounds
 	}
 	if err := a.fill(s, todo); err != nil {
 		return run, err

@@ -185,6 +185,7 @@ func (a *assigner) ask() {
 			Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
 		}}}, err}
 	}()
+	runtime.Gosched() // as the manager does
 }
 
 // decided waits for the policy's answer, if it thinks, and feeds it to the core.

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"time"
 
@@ -28,6 +29,9 @@ func (s *supervisor) ask(a core.AskPolicy) {
 	}
 	select {
 	case h.rounds <- a.Round:
+		// The round is to leave before the core takes in more, so that policy and core
+		// work at the same time: to wake a thread for it can take longer than a step.
+		runtime.Gosched()
 	default:
 		s.log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
 	}

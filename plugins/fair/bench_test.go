@@ -118,6 +118,7 @@ func BenchmarkAssign(b *testing.B) {
 	}{
 		{"500-launchers-2x2", 500, 2, 2, ""},
 		{"5000-launchers-2x2", 5000, 2, 2, ""},
+		{"1000-launchers-100x10", 1000, 100, 10, ""},
 		{"1000-launchers-100x100", 1000, 100, 100, ""},
 		{"1000-launchers-100x1000", 1000, 100, 1000, ""},
 		{"1000-launchers-100x100-preempt", 1000, 100, 100, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s}"},

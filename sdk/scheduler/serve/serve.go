@@ -52,10 +52,24 @@ const windowBytes = 4 << 20
 // ioBytes is the size of the connection's read and write buffers.
 const ioBytes = 128 << 10
 
+// callWorkers keep their stacks from one call to the next: a round needs a deep
+// one. Calls beyond them get a goroutine of their own.
+const callWorkers = 2
+
 // heapFloorBytes is memory that is claimed and never touched, so that it costs
 // address space only. A policy's heap is small and a large round's garbage is
 // not: without a floor the collector would run several times in each round.
 const heapFloorBytes = 64 << 20
+
+// limitThreads has the process use half of the processors that it may use, unless
+// the environment says GOMAXPROCS. The policy is one goroutine: a second thread
+// helps to collect the garbage of large rounds, but on a small machine it is mostly
+// woken in vain, and takes a processor from the manager, which works meanwhile.
+func limitThreads() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, 1))
+	}
+}
 
 // Main serves the policy that newPolicy makes until the manager ends it. It is
 // the whole main of a plug-in: it exits the process when it is not started by a
@@ -66,6 +80,7 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		os.Exit(code)
 	}
 	watchParent()
+	limitThreads()
 	floor := make([]byte, heapFloorBytes)
 	defer runtime.KeepAlive(floor)
 	// go-plugin replaces os.Stderr; logs go to the real one, which the host reads
@@ -86,7 +101,8 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			opts = append(opts, grpc.MaxRecvMsgSize(wire.MessageBytesMax), grpc.MaxSendMsgSize(wire.MessageBytesMax),
 				grpc.StaticStreamWindowSize(windowBytes), grpc.StaticConnWindowSize(windowBytes),
-				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes))
+				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes),
+				grpc.NumStreamWorkers(callWorkers))
 			s.grpc = grpc.NewServer(opts...)
 			return s.grpc
 		},
