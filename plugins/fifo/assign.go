@@ -18,10 +18,11 @@ const scanMax = 32
 // empty cluster would hold them, which costs a walk over all launchers.
 const collectTriesMax = 4
 
-// assignment is the work of one round. The jobs are given to it in the order of
-// the queue.
+// assignment is the work of one round. The jobs that wait are given to it in the
+// order of the queue.
 type assignment struct {
 	view         *view.View
+	queue        []*view.Job
 	collectAfter time.Duration
 	launches     []scheduler.Launch
 
@@ -31,16 +32,16 @@ type assignment struct {
 	heldAll bool
 	heldFor scheduler.JobID
 
-	place  int // of the job, counted from 1
+	job    *view.Job
 	start  int // len(launches) before the job
 	tries  int // bundles of the job for which collect was asked
 	reason scheduler.WaitReason
 	unfit  *view.Bundle // the job's first bundle that did not fit
 }
 
-// job launches what it can of the next job and leaves in reason why the rest waits.
-func (a *assignment) job(j *view.Job) {
-	a.place++
+// next launches what it can of the next job and leaves in reason why the rest waits.
+func (a *assignment) next(j *view.Job) {
+	a.job = j
 	a.reason, a.unfit, a.start, a.tries = scheduler.WaitNone, nil, len(a.launches), 0
 	if j.ReadyCount() == 0 {
 		return
@@ -67,7 +68,7 @@ func (a *assignment) job(j *view.Job) {
 }
 
 func (a *assignment) turn() scheduler.WaitReason {
-	if a.place == 1 {
+	if a.job == a.queue[0] {
 		return scheduler.WaitNoCapacity
 	}
 	return scheduler.WaitTurn
@@ -101,17 +102,13 @@ func (a *assignment) gangs(j *view.Job) {
 // near gives work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
-		var racks []string
-		for l := range a.view.WithRoom(kind) {
+		launchers, racks := a.view.NearRoom(j, kind)
+		for _, l := range launchers {
 			a.fitAll(a.view.ReadyAt(j, l.Host), kind,
 				func() bool { slots, _ := a.view.Room(l, j.ID(), kind); return slots > 0 },
 				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitOn(l, b) })
-			if n := len(racks); l.Rack != "" && (n == 0 || racks[n-1] != l.Rack) {
-				racks = append(racks, l.Rack)
-			}
 		}
-		slices.Sort(racks)
-		for _, rack := range slices.Compact(racks) {
+		for _, rack := range racks {
 			a.fitAll(a.view.ReadyIn(j, rack), kind,
 				func() bool { return a.view.FreeSlots(kind) > 0 || a.view.Reserved(j.ID()) },
 				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitNear(b, scheduler.RackLocal) })
@@ -232,7 +229,7 @@ func (a *assignment) detail() string {
 	case a.unfit != nil:
 		return describe(a.view, a.unfit)
 	case a.heldFor != 0:
-		return fmt.Sprintf("number %d in the queue; free slots are collected for %s", a.place, a.heldFor)
+		return fmt.Sprintf("number %d in the queue; free slots are collected for %s", placeIn(a.queue, a.job), a.heldFor)
 	}
-	return fmt.Sprintf("number %d in the queue; no slot of its kind is free", a.place)
+	return fmt.Sprintf("number %d in the queue; no slot of its kind is free", placeIn(a.queue, a.job))
 }

@@ -39,12 +39,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
-	x := scheduler.Explanation{Reason: p.reasons[id]}
-	for i, q := range p.queue {
-		if q == j {
-			x.Place = i + 1
-		}
-	}
+	x := scheduler.Explanation{Reason: p.reasons[id], Place: placeIn(p.queue, j)}
 	waiting := 0
 	var first *view.Bundle
 	for b := range p.view.ReadyOf(j) {

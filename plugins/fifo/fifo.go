@@ -13,6 +13,7 @@ type Policy struct {
 	options options
 	view    view.View
 	queue   []*view.Job // live jobs, in order
+	waiting []*view.Job // those of them with something to launch, or to say; in order
 	// reasons is why each waiting job waits, as last told to the manager.
 	reasons map[scheduler.JobID]scheduler.WaitReason
 }
@@ -39,6 +40,12 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Env
 	}
 	p.options, p.reasons = o, map[scheduler.JobID]scheduler.WaitReason{}
 	p.queue = slices.SortedFunc(slices.Values(p.view.Jobs()), before)
+	p.waiting = nil
+	for _, j := range p.queue {
+		if j.ReadyCount() > 0 {
+			p.waiting = append(p.waiting, j)
+		}
+	}
 	return scheduler.Description{Name: "fifo", Version: "1"}, nil
 }
 
@@ -54,14 +61,19 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Settings = append(d.Settings, p.change(s))
 		}
 	}
-	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter}
-	for _, j := range p.queue {
-		a.job(j)
+	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter, queue: p.queue}
+	p.waiting = slices.DeleteFunc(p.waiting, func(j *view.Job) bool {
+		a.next(j)
 		if told := p.reasons[j.ID()]; told != a.reason {
 			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: a.reason, Detail: a.detail()})
 			p.reasons[j.ID()] = a.reason
 		}
-	}
+		if j.ReadyCount() > 0 {
+			return false
+		}
+		delete(p.reasons, j.ID()) // nothing waits, and that is told
+		return true
+	})
 	d.Launch = a.launches
 	return d, nil
 }

@@ -17,31 +17,63 @@ func before(a, b *view.Job) int {
 	)
 }
 
-// requeue brings the queue up to date with a round that the view has applied.
+// requeue brings the queue up to date with a round that the view has applied. What
+// ended or has another place now is taken out first: the rest is in order.
 func (p *Policy) requeue(events []scheduler.Event) {
+	gone := map[scheduler.JobID]bool{}
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.JobUpdated:
+			gone[e.Job] = true
+		case scheduler.JobFinished:
+			gone[e.Job] = true
+			delete(p.reasons, e.Job)
+		}
+	}
+	if len(gone) > 0 {
+		out := func(j *view.Job) bool { return gone[j.ID()] }
+		p.queue, p.waiting = slices.DeleteFunc(p.queue, out), slices.DeleteFunc(p.waiting, out)
+	}
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.JobSubmitted:
 			p.enqueue(e.Job.ID)
 		case scheduler.JobUpdated:
-			p.dequeue(e.Job)
 			p.enqueue(e.Job)
-		case scheduler.JobFinished:
-			p.dequeue(e.Job)
-			delete(p.reasons, e.Job)
+		case scheduler.BundleReady:
+			p.enqueue(e.Job)
+		case scheduler.BundleWantedTwice:
+			p.enqueue(e.Job)
 		}
 	}
 }
 
+// enqueue puts a job where it belongs, unless it ended in the same round: into the
+// queue, and among those that wait if it does.
 func (p *Policy) enqueue(id scheduler.JobID) {
 	j := p.view.Job(id)
-	if j == nil || slices.Contains(p.queue, j) {
-		return // ended in the same round, or updated in the round it came in
+	if j == nil {
+		return
 	}
-	i, _ := slices.BinarySearchFunc(p.queue, j, before)
-	p.queue = slices.Insert(p.queue, i, j)
+	p.queue = insert(p.queue, j)
+	if j.ReadyCount() > 0 || p.reasons[id] != scheduler.WaitNone {
+		p.waiting = insert(p.waiting, j)
+	}
 }
 
-func (p *Policy) dequeue(id scheduler.JobID) {
-	p.queue = slices.DeleteFunc(p.queue, func(j *view.Job) bool { return j.ID() == id })
+// insert puts a job into a list in order, if it is not there.
+func insert(list []*view.Job, j *view.Job) []*view.Job {
+	if n := len(list); n > 0 && before(list[n-1], j) < 0 { // as most that are new
+		return append(list, j)
+	}
+	if i, found := slices.BinarySearchFunc(list, j, before); !found {
+		return slices.Insert(list, i, j)
+	}
+	return list
+}
+
+// placeIn returns a job's place in a list in order, counted from 1.
+func placeIn(list []*view.Job, j *view.Job) int {
+	i, _ := slices.BinarySearchFunc(list, j, before)
+	return i + 1
 }

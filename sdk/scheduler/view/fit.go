@@ -208,6 +208,46 @@ func (v *View) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	return best
 }
 
+// NearRoom returns the launchers, in order of id, and the racks, in order of name,
+// that have a free slot of a kind and hold input of a job's launchable single-group
+// bundles. It looks at the places of the job's input or at the launchers with room,
+// whichever are fewer.
+func (v *View) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
+	c := v.fresh()
+	number := c.kind(kind)
+	k := &c.kinds[number]
+	room := 0
+	for _, n := range k.count {
+		room += n
+	}
+	if room < len(j.byHost) {
+		for l := range v.WithRoom(kind) {
+			if x := j.byHost[l.Host]; x != nil && x.len() > 0 {
+				on = append(on, l)
+			}
+		}
+	} else if room > 0 {
+		for host, x := range j.byHost {
+			if x.len() == 0 {
+				continue
+			}
+			for _, l := range c.hosts[host] {
+				if number < len(l.free) && l.free[number] > 0 {
+					on = append(on, l)
+				}
+			}
+		}
+		slices.SortFunc(on, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
+	}
+	for rack, x := range j.byRack {
+		if within := c.racks[rack]; within != nil && x.len() > 0 && v.roomiest(k, within, 1, func(*Launcher) bool { return true }) != nil {
+			racks = append(racks, rack)
+		}
+	}
+	slices.Sort(racks)
+	return on, racks
+}
+
 // Locality says how near a launcher is to a group's input. A group without
 // located input is remote everywhere.
 func Locality(l *Launcher, g *scheduler.Group) scheduler.Locality {

@@ -1,0 +1,78 @@
+package view
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TestNearRoom holds NearRoom against asking every launcher: with many launchers
+// and little input, and the other way round.
+func TestNearRoom(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		v := &View{}
+		launchers, bundles := 1+random.IntN(20), random.IntN(20)
+		r := scheduler.Round{Number: 1, Events: []scheduler.Event{
+			scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 20, Kind: "default"}}}},
+		}}
+		host := func() int { return random.IntN(12) }
+		rack := func(host int) string { return []string{"", "b", "a", "c"}[host%4] }
+		for i := 1; i <= launchers; i++ {
+			h, id := host(), scheduler.LauncherID(i)
+			r.Events = append(r.Events, scheduler.LauncherJoined{Launcher: id, Host: fmt.Sprint(h), Rack: rack(h), Slots: []scheduler.SlotCount{{Kind: "default", Count: 2}}})
+			r.Offers = append(r.Offers, scheduler.Offer{Launcher: id, Free: []scheduler.SlotCount{{Kind: "default", Count: random.IntN(3)}}})
+		}
+		for i := 1; i <= bundles; i++ {
+			g := scheduler.Group{Kind: "default", Slots: 1}
+			for range random.IntN(4) {
+				h := host()
+				g.Places = append(g.Places, scheduler.Place{Host: fmt.Sprint(h), Rack: rack(h), Bytes: 1})
+			}
+			r.Events = append(r.Events, scheduler.BundleReady{Job: 1, Bundle: scheduler.BundleID(i), Groups: []scheduler.Group{g}})
+		}
+		apply(t, v, r)
+		for i := 1; i <= bundles; i += 2 { // leaves hosts of which nothing is launchable
+			apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{scheduler.BundleWithdrawn{Job: 1, Bundle: scheduler.BundleID(i)}}})
+		}
+		on, racks := v.NearRoom(v.Job(1), "default")
+		wantOn, wantRacks := nearRoomPlainly(v)
+		if !reflect.DeepEqual(on, wantOn) || !reflect.DeepEqual(racks, wantRacks) {
+			t.Fatalf("seed %d: launchers %v and racks %q, want %v and %q", seed, ids(on), racks, ids(wantOn), wantRacks)
+		}
+	}
+	if on, racks := cluster(t).NearRoom(&Job{}, "unheard"); on != nil || racks != nil {
+		t.Errorf("of a kind that nobody has: %v and %q", ids(on), racks)
+	}
+}
+
+// nearRoomPlainly asks every launcher about every bundle of job 1.
+func nearRoomPlainly(v *View) (on []*Launcher, racks []string) {
+	for _, l := range v.Launchers() {
+		level := scheduler.Remote
+		for b := range v.ReadyOf(v.Job(1)) {
+			level = min(level, Locality(l, &b.Groups[0]))
+			for _, p := range b.Groups[0].Places {
+				if slots, _ := v.Room(l, 1, "default"); slots > 0 && p.Rack != "" && p.Rack == l.Rack && !slices.Contains(racks, p.Rack) {
+					racks = append(racks, p.Rack)
+				}
+			}
+		}
+		if slots, _ := v.Room(l, 1, "default"); slots > 0 && level == scheduler.NodeLocal {
+			on = append(on, l)
+		}
+	}
+	slices.Sort(racks)
+	return on, racks
+}
+
+func ids(launchers []*Launcher) (list []scheduler.LauncherID) {
+	for _, l := range launchers {
+		list = append(list, l.ID)
+	}
+	return list
+}
