@@ -47,7 +47,6 @@ func (p *Policy) assign(d *scheduler.Decisions) {
 	}
 	p.before = before
 	a := assignment{Policy: p, blind: p.options.locality == localityNone}
-	a.busy.leaveOut(&a.view)
 	a.reserved()
 	a.collected()
 	for _, k := range p.world.order {

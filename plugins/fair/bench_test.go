@@ -2,6 +2,7 @@ package fair
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,15 @@ func newLoad(b testing.TB, launchers, pools, jobs int, settings string) *load {
 		})
 		offers = append(offers, scheduler.Offer{Launcher: scheduler.LauncherID(i), Free: slots, Memory: 1 << 40})
 		l.offered = append(l.offered, scheduler.LauncherID(i))
+	}
+	if strings.Contains(settings, "manager: load") { // nine more for each, of which none may take anything
+		for i := launchers + 1; i <= 10*launchers; i++ {
+			slots := []scheduler.SlotCount{{Kind: "default", Count: slotsEach}}
+			l.pending = append(l.pending,
+				scheduler.LauncherJoined{At: 1, Launcher: scheduler.LauncherID(i), Host: fmt.Sprint("h", i), Slots: slots, Memory: 1 << 40},
+				scheduler.LauncherLoad{At: 1, Launcher: scheduler.LauncherID(i), CPU: 1})
+			offers = append(offers, scheduler.Offer{Launcher: scheduler.LauncherID(i), Free: slots, Memory: 1 << 40})
+		}
 	}
 	for i := 1; i <= pools*jobs; i++ {
 		l.pending = append(l.pending, scheduler.JobSubmitted{At: 1, Job: scheduler.Job{
@@ -125,6 +135,7 @@ func BenchmarkAssign(b *testing.B) {
 		{"1000-launchers-100x100-deficit", 1000, 100, 100, "allocations: {order: deficit}"},
 		{"1000-launchers-100x100-disco", 1000, 100, 100, "allocations: {order: disco-fair}"},
 		{"1000-launchers-100x100-level", 1000, 100, 100, "load: {manager: level-slots}"},
+		{"500-launchers-2x2-and-4500-refused", 500, 2, 2, "load: {manager: load}"},
 		{"1000-launchers-100x100-flow", 1000, 100, 100, "locality: {mode: min-cost-flow}"},
 	} {
 		for _, ends := range []int{1, 10, 100, 1000} {

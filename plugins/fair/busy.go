@@ -12,9 +12,8 @@ import (
 
 // busy is what a LoadRefuser refuses.
 type busy struct {
-	refuser   LoadRefuser                // nil: nothing is refused
-	launchers []scheduler.LauncherID     // refused, ascending
-	withheld  map[scheduler.SlotKind]int // free slots on them, in the present round
+	refuser   LoadRefuser            // nil: nothing is refused
+	launchers []scheduler.LauncherID // refused, ascending
 }
 
 // busyNamed is how many refused launchers an explanation names.
@@ -22,7 +21,12 @@ const busyNamed = 3
 
 // start asks about every launcher, for a load manager that is new.
 func (b *busy) start(m LoadManager, v *view.View) {
-	*b = busy{withheld: map[scheduler.SlotKind]int{}}
+	for _, id := range b.launchers {
+		if l := v.Launcher(id); l != nil {
+			v.SetAside(l, false)
+		}
+	}
+	*b = busy{}
 	if b.refuser, _ = m.(LoadRefuser); b.refuser == nil {
 		return
 	}
@@ -31,7 +35,9 @@ func (b *busy) start(m LoadManager, v *view.View) {
 	}
 }
 
-// changed asks about a launcher that came, went, or told its load.
+// changed asks about a launcher that came, went, or told its load. What is free on a
+// refused one is nobody's until that changes; what was taken back for a job, and is
+// reserved for it, is the job's: whoever held it before kept the machine as busy.
 func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	if b.refuser == nil {
 		return
@@ -44,21 +50,8 @@ func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	case !refused && found:
 		b.launchers = slices.Delete(b.launchers, i, i+1)
 	}
-}
-
-// leaveOut takes what is free on refused launchers out of the round. What was taken
-// back for a job, and is reserved for it, is not: whoever held it before kept the
-// machine as busy.
-func (b *busy) leaveOut(v *view.View) {
-	clear(b.withheld)
-	for _, id := range b.launchers {
-		l := v.Launcher(id)
-		for _, s := range l.Slots {
-			if free, _ := v.Room(l, 0, s.Kind); free > 0 {
-				b.withheld[s.Kind] += free
-			}
-		}
-		v.TakeAll(l)
+	if l != nil {
+		v.SetAside(l, refused)
 	}
 }
 
@@ -78,7 +71,7 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 // withheldAll notes for whom it is that nothing is free but on refused launchers:
 // the job that comes first. Nobody else is asked where there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
-	if a.busy.withheld[name] == 0 || a.view.FreeSlots(name) > 0 || a.collecting.holds(name) {
+	if a.view.Aside(name) == 0 || a.view.FreeSlots(name) > 0 || a.collecting.holds(name) {
 		return
 	}
 	if n := a.tree.Next(k); n != nil {
@@ -88,7 +81,7 @@ func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 
 // detail says which free slots of a kind are kept from a job, "" when none are.
 func (b *busy) detail(v *view.View, kind scheduler.SlotKind) string {
-	n := b.withheld[kind]
+	n := v.Aside(kind)
 	if n == 0 {
 		return ""
 	}

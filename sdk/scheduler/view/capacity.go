@@ -22,7 +22,8 @@ type capacity struct {
 
 // kindRoom is what is free of one kind.
 type kindRoom struct {
-	total  int      // free and not reserved, on all launchers
+	total  int      // free and not reserved, on all launchers that are not aside
+	aside  int      // the same on those that are
 	by     []bitset // by[n]: launchers with n free slots; by[0] is not kept
 	count  []int    // how many each set holds
 	missed bool     // a group of slotsMin and memoryMin found no room
@@ -126,7 +127,7 @@ func (v *View) fresh() *capacity {
 }
 
 // FreeSlots returns how many slots of a kind are free and not reserved on all
-// launchers, less what is taken tentatively.
+// launchers that are not aside, less what is taken tentatively.
 func (v *View) FreeSlots(kind scheduler.SlotKind) int {
 	if n, ok := v.capacity.numbers[kind]; ok {
 		return v.capacity.kinds[n].total
@@ -136,6 +137,9 @@ func (v *View) FreeSlots(kind scheduler.SlotKind) int {
 
 // Reserved returns whether anything is reserved for a job.
 func (v *View) Reserved(job scheduler.JobID) bool { return len(v.capacity.reserved[job]) > 0 }
+
+// AnyReserved returns whether anything is reserved for some job.
+func (v *View) AnyReserved() bool { return len(v.capacity.reserved) > 0 }
 
 // ReservedFor returns the launchers that keep something for a job, in order of id,
 // as of the last Apply.
@@ -191,16 +195,6 @@ func (v *View) take(l *Launcher, job scheduler.JobID, g *scheduler.Group) {
 	}
 	l.memory -= memory
 	v.setFree(l, kind, l.free[kind]-slots)
-}
-
-// TakeAll takes all the slots of a launcher that are free and reserved for nobody,
-// so that nothing is placed there until the next round but what slots were kept for.
-func (v *View) TakeAll(l *Launcher) {
-	for _, s := range l.Slots {
-		if free, _ := v.Room(l, 0, s.Kind); free > 0 {
-			v.take(l, 0, &scheduler.Group{Kind: s.Kind, Slots: free})
-		}
-	}
 }
 
 // Give adds slots and memory to what is tentatively free at a launcher: what a

@@ -26,6 +26,8 @@ type Launcher struct {
 	attempts []*Attempt
 	index    int                     // place in View.list
 	free     []int                   // by kind's number, tentatively
+	aside    bool                    // see SetAside
+	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
 	memory   int64                   // free, tentatively
 	reserved []scheduler.Reservation // tentatively; replaced, never changed in place
 }
@@ -145,11 +147,51 @@ func (v *View) setOffer(l *Launcher, o *scheduler.Offer) {
 		}
 		c.reserved[r.Job] = insert(remove(c.reserved[r.Job], l.ID, launcherID), l, launcherID)
 	}
+	v.refill(l)
+}
+
+// refill sets what is free on a launcher to what it offers.
+func (v *View) refill(l *Launcher) {
+	c := &v.capacity
 	for k := range l.free {
 		v.setFree(l, k, 0)
 	}
-	for _, f := range o.Free {
-		v.setFree(l, c.kind(f.Kind), f.Count)
+	for _, f := range l.kept {
+		c.kinds[c.kind(f.Kind)].aside -= f.Count
+	}
+	l.kept = nil
+	if l.aside {
+		l.kept = l.Offer.Free
+	}
+	for _, f := range l.Offer.Free {
+		if k := c.kind(f.Kind); l.aside {
+			c.kinds[k].aside += f.Count
+		} else {
+			v.setFree(l, k, f.Count)
+		}
 	}
 	c.forgetMisses()
+}
+
+// SetAside says whether a launcher's slots are left out of all that finds room, but
+// for what is reserved for the job in question. It holds until it is said again, over
+// rounds too, so that a launcher that is to get nothing for a while costs nothing
+// meanwhile. One that joins is not aside. What was taken tentatively is given back, on
+// all launchers: say it before.
+func (v *View) SetAside(l *Launcher, aside bool) {
+	if l.aside == aside {
+		return
+	}
+	v.undoAll()
+	l.aside = aside
+	v.refill(l)
+}
+
+// Aside returns how many slots of a kind are free on launchers that are aside, and
+// reserved for nobody.
+func (v *View) Aside(kind scheduler.SlotKind) int {
+	if n, ok := v.capacity.numbers[kind]; ok {
+		return v.capacity.kinds[n].aside
+	}
+	return 0
 }

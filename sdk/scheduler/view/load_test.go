@@ -33,22 +33,40 @@ func TestLoadsAreUnknownUntilTold(t *testing.T) {
 	}
 }
 
-func TestTakeAllLeavesWhatIsReserved(t *testing.T) {
+// A launcher that is aside gives nothing, over rounds and whatever it offers, but
+// what is reserved; one that comes back from a loss is not.
+func TestAside(t *testing.T) {
 	v := cluster(t)
 	b := ready(t, v, 1, group(1))
+	want := func(when string, free, gpu, aside int) {
+		t.Helper()
+		if f, g, a := v.FreeSlots("default"), v.FreeSlots("gpu"), v.Aside("default"); f != free || g != gpu || a != aside {
+			t.Errorf("%s: %d default and %d gpu slots are free and %d aside, want %d, %d and %d", when, f, g, a, free, gpu, aside)
+		}
+	}
+	want("at first", 8, 1, 0)
+	for _, l := range v.Launchers() {
+		v.SetAside(l, true)
+	}
+	want("all are aside", 0, 0, 8)
+	wantFit(t, v, b)
 	apply(t, v, scheduler.Round{Number: 9, Offers: []scheduler.Offer{{
 		Launcher: 4, Memory: 10, Free: []scheduler.SlotCount{{Kind: "default", Count: 1}, {Kind: "gpu", Count: 1}},
 		Reserved: []scheduler.Reservation{{Job: 1, Kind: "default", Slots: 1, Memory: 1}},
 	}}})
-	for _, l := range v.Launchers() {
-		v.TakeAll(l)
-	}
-	if n, m := v.FreeSlots("default"), v.FreeSlots("gpu"); n != 0 || m != 0 {
-		t.Errorf("%d and %d slots are still free", n, m)
-	}
+	want("after an offer", 0, 0, 7)
 	wantFit(t, v, b, 4)
-	apply(t, v, scheduler.Round{Number: 10})
-	if n, m := v.FreeSlots("default"), v.FreeSlots("gpu"); n != 7 || m != 1 {
-		t.Errorf("in the next round %d and %d slots are free", n, m)
+	v.SetAside(v.Launcher(2), false)
+	v.SetAside(v.Launcher(4), false)
+	want("two are not any more", 3, 1, 4)
+	if !v.FitEver(b) {
+		t.Error("FitEver leaves out what is aside")
 	}
+	apply(t, v, scheduler.Round{Number: 10, Events: []scheduler.Event{scheduler.LauncherLost{Launcher: 1}}})
+	want("one is lost", 3, 1, 2)
+	apply(t, v, scheduler.Round{
+		Number: 11, Events: []scheduler.Event{scheduler.LauncherJoined{Launcher: 1, Host: "h1", Slots: []scheduler.SlotCount{{Kind: "default", Count: 2}}, Memory: 10}},
+		Offers: []scheduler.Offer{{Launcher: 1, Memory: 10, Free: []scheduler.SlotCount{{Kind: "default", Count: 2}}}},
+	})
+	want("and comes back", 5, 1, 2)
 }

@@ -18,8 +18,9 @@ func Load() scheduler.TaskScheduler {
 	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
 		busy := 0
 		for _, l := range p.Launchers() {
-			if l.CPULoad > loadMax || l.MemoryLoad > loadMax {
-				p.TakeAll(l)
+			over := l.CPULoad > loadMax || l.MemoryLoad > loadMax
+			p.SetAside(l, over)
+			if over {
 				busy++
 			}
 		}
