@@ -21,7 +21,7 @@ func (d *dealing) overdue(kind scheduler.SlotKind) {
 			continue
 		}
 		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
-			d.launch(b, where)
+			d.launch(c.job, b, where)
 			continue
 		}
 		c.unfit = b
@@ -37,9 +37,12 @@ func (d *dealing) overdue(kind scheduler.SlotKind) {
 }
 
 // large is a job's first ready bundle that needs several slots at once.
-func (d *dealing) large(j *view.Job, kind scheduler.SlotKind) *view.Bundle {
+func (d *dealing) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
+	if d.small(j) {
+		return nil
+	}
 	n := 0
-	for b := range d.view.ReadyOfKind(j, kind, 0) {
+	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
 		if !b.Twice && (len(b.Groups) > 1 || b.Groups[0].Slots > 1) {
 			return b
 		}
@@ -48,6 +51,15 @@ func (d *dealing) large(j *view.Job, kind scheduler.SlotKind) *view.Bundle {
 		}
 	}
 	return nil
+}
+
+// small says whether each of a job's ready bundles needs a single slot.
+func (d *dealing) small(j *standing) bool {
+	slots := 0
+	for _, kind := range j.kinds {
+		slots += j.ReadySlots(kind)
+	}
+	return j.GangCount() == 0 && slots == j.ReadyCount()
 }
 
 // passedSince is when a bundle began to be passed over: since it is ready or, if

@@ -1,61 +1,104 @@
 package preemptivefair
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// tell says why jobs wait, where that changed.
-func (p *Policy) tell(d *dealing) []scheduler.Waiting {
-	now := map[scheduler.JobID]waiting{}
-	for _, kind := range d.kinds {
-		for _, c := range d.claims[kind] {
-			if w := d.why(c, kind); w.reason != scheduler.WaitNone && now[c.job.ID()].reason == scheduler.WaitNone {
-				now[c.job.ID()] = w
-			}
-		}
-	}
+// waiting is why a job waits, and the claim that it waits with. The zero waiting is
+// of one that does not.
+type waiting struct {
+	reason scheduler.WaitReason
+	claim  *claim
+	kind   scheduler.SlotKind
+}
+
+// tell says why jobs wait, where that changed, in order of job.
+func (d *dealing) tell() []scheduler.Waiting {
 	var changed []scheduler.Waiting
-	for _, j := range p.view.Jobs() {
-		if w := now[j.ID()]; p.reasons[j.ID()].reason != w.reason {
-			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: w.reason, Detail: w.detail})
+	say := func(j *standing, w waiting) {
+		if j.told != w.reason {
+			j.told = w.reason
+			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: w.reason, Detail: d.detail(w)})
 		}
 	}
-	p.reasons = now
+	for _, j := range d.waiting {
+		say(j, d.why(j))
+	}
+	for _, j := range d.touched {
+		if !j.waits {
+			say(j, waiting{})
+		}
+	}
+	slices.SortFunc(changed, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
 	return changed
 }
 
-// why says why a claim's job waits, after the round's decisions.
-func (d *dealing) why(c *claim, kind scheduler.SlotKind) waiting {
-	var first *view.Bundle
-	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
-		first = b
-		break
+// why says why a job waits, after the round's decisions: for slots of the first
+// kind of which it lacks some.
+func (d *dealing) why(j *standing) waiting {
+	for _, kind := range d.kinds {
+		if c := d.claimOf(j, kind); c != nil {
+			if reason := d.reason(c, kind); reason != scheduler.WaitNone {
+				return waiting{reason, c, kind}
+			}
+		}
 	}
-	free, share := d.view.FreeSlots(kind), d.share(kind)
-	has := fmt.Sprintf("it has %d %s slots, its share is %.1f of %d", c.held, kind, share, d.slots(kind))
+	return waiting{}
+}
+
+// reason says why a claim's job waits.
+func (d *dealing) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason {
+	rest := d.view.Walk(c.job.Job, kind, 0)
 	switch {
-	case first == nil:
-		return waiting{}
+	case rest.Next() == nil:
+		return scheduler.WaitNone
 	case d.taking[c.job.ID()]:
-		return waiting{scheduler.WaitPreempting, "slots are being taken back for it: " + has}
+		return scheduler.WaitPreempting
 	case c.kept != "":
-		return waiting{scheduler.WaitTurn, fmt.Sprintf("%d free %s slots are %s; %s", free, kind, c.kept, has)}
-	case c.unfit != nil && free > 0:
-		return d.unfit(c.unfit, kind)
-	case float64(c.held) < share:
-		return waiting{scheduler.WaitBelowShare, has}
-	case free > 0 && !d.options.WorkConserving:
-		return waiting{scheduler.WaitAtLimit, "slots stay free because work-conserving is false: " + has}
+		return scheduler.WaitTurn
+	case d.misfit(c, kind):
+		return c.unfit.Unfit()
+	case float64(c.held) < d.share(kind):
+		return scheduler.WaitBelowShare
+	case d.view.FreeSlots(kind) > 0 && !d.options.WorkConserving:
+		return scheduler.WaitAtLimit
 	}
-	return waiting{scheduler.WaitTurn, has}
+	return scheduler.WaitTurn
+}
+
+// misfit says whether a claim has work that does not fit although slots are free.
+func (d *dealing) misfit(c *claim, kind scheduler.SlotKind) bool {
+	return c.unfit != nil && d.view.FreeSlots(kind) > 0
+}
+
+// detail says the same in numbers.
+func (d *dealing) detail(w waiting) string {
+	c := w.claim
+	if c == nil {
+		return ""
+	}
+	has := fmt.Sprintf("it has %d %s slots, its share is %.1f of %d", c.held, w.kind, d.share(w.kind), d.slots(w.kind))
+	switch {
+	case w.reason == scheduler.WaitPreempting:
+		return "slots are being taken back for it: " + has
+	case c.kept != "":
+		return fmt.Sprintf("%d free %s slots are %s; %s", d.view.FreeSlots(w.kind), w.kind, c.kept, has)
+	case d.misfit(c, w.kind):
+		return d.unfit(c.unfit, w.kind)
+	case w.reason == scheduler.WaitAtLimit:
+		return "slots stay free because work-conserving is false: " + has
+	}
+	return has
 }
 
 // unfit says why a bundle does not fit although slots are free.
-func (d *dealing) unfit(b *view.Bundle, kind scheduler.SlotKind) waiting {
+func (d *dealing) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
 	slots, memory := 0, int64(0)
 	for i := range b.Groups {
 		slots += b.Groups[i].Slots
@@ -66,7 +109,7 @@ func (d *dealing) unfit(b *view.Bundle, kind scheduler.SlotKind) waiting {
 	if n := len(b.Avoid); n > 0 {
 		detail += fmt.Sprintf("; %d launchers are excluded for it", n)
 	}
-	return waiting{b.Unfit(), detail}
+	return detail
 }
 
 // Explain says why a job waits. It is as of the last round.
@@ -75,8 +118,12 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
-	w := p.reasons[id]
-	x := scheduler.Explanation{Reason: w.reason, Detail: w.detail}
+	s := p.world.known[id]
+	x := scheduler.Explanation{}
+	if p.last != nil {
+		w := p.last.why(s)
+		x.Reason, x.Detail = w.reason, p.last.detail(w)
+	}
 	if x.Detail == "" {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}
@@ -89,7 +136,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		x.Facts = append(x.Facts, scheduler.Property{Name: name, Value: fmt.Sprint(value)})
 	}
 	n := p.memory.newcomer(id)
-	for _, kind := range kindsOf(j) {
+	for _, kind := range s.kinds {
 		fact("share "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
 		fact("held "+kind, p.world.held(j, kind))
 		fact("ready "+kind, j.ReadySlots(kind))

@@ -1,7 +1,6 @@
 package preemptivefair
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,11 +16,13 @@ const scanMax = 32
 
 // claim is a job that wants slots of one kind.
 type claim struct {
-	job  *view.Job
+	job  *standing
 	held int  // slots, with what this round gives
 	due  *due // of a newcomer
 	left int  // of its first share, after what this round gives
 	done bool // has nothing more that could start
+	nth  int  // among the claims of its kind
+	at   int  // in the queue of its kind; -1: it is out
 	// Why it has nothing more.
 	unfit *view.Bundle
 	kept  string // for whom what it could have is held
@@ -37,6 +38,7 @@ type dealing struct {
 	graceMax time.Duration
 
 	claims   map[scheduler.SlotKind][]*claim     // in order of submission
+	queues   map[scheduler.SlotKind]*queue       // the same but those that are done, the one with fewest slots first
 	keep     map[scheduler.SlotKind]int          // free slots that are held
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
@@ -48,23 +50,8 @@ type dealing struct {
 
 // deal decides one round.
 func (d *dealing) deal() {
-	d.claims, d.keep, d.taking, d.collect = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
-	jobs := slices.SortedFunc(slices.Values(d.view.Jobs()), func(a, b *view.Job) int {
-		return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
-	})
-	for _, j := range jobs {
-		n := d.memory.newcomer(j.ID())
-		for _, kind := range kindsOf(j) {
-			if j.ReadySlots(kind) == 0 {
-				continue
-			}
-			c := &claim{job: j, held: d.held(j, kind), due: n.due(kind)}
-			if c.due != nil {
-				c.left = c.due.left()
-			}
-			d.claims[kind] = append(d.claims[kind], c)
-		}
-	}
+	d.keep, d.taking, d.collect = map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
+	d.claim()
 	d.hold()
 	for _, kind := range d.kinds {
 		d.overdue(kind)
@@ -75,6 +62,43 @@ func (d *dealing) deal() {
 	for _, kind := range d.kinds {
 		d.takeBack(kind)
 	}
+}
+
+// claim lists what jobs want.
+func (d *dealing) claim() {
+	d.claims, d.queues = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]*queue{}
+	n := 0
+	for _, j := range d.waiting {
+		n += len(j.kinds)
+	}
+	room := make([]claim, 0, n) // one piece of memory for all
+	for _, j := range d.waiting {
+		n := d.memory.newcomer(j.ID())
+		for _, kind := range j.kinds {
+			if j.ReadySlots(kind) == 0 {
+				continue
+			}
+			room = append(room, claim{job: j, held: d.held(j.Job, kind), due: n.due(kind), nth: len(d.claims[kind])})
+			c := &room[len(room)-1]
+			if c.due != nil {
+				c.left = c.due.left()
+			}
+			d.claims[kind] = append(d.claims[kind], c)
+		}
+	}
+	for kind, claims := range d.claims {
+		d.queues[kind] = newQueue(claims)
+	}
+}
+
+// claimOf returns a job's claim of a kind, or nil.
+func (d *dealing) claimOf(j *standing, kind scheduler.SlotKind) *claim {
+	claims := d.claims[kind]
+	i, found := slices.BinarySearchFunc(claims, j, func(c *claim, j *standing) int { return bySubmission(c.job, j) })
+	if !found {
+		return nil
+	}
+	return claims[i]
 }
 
 // hold decides how many free slots are held for jobs between stages.
@@ -93,9 +117,9 @@ func (d *dealing) hold() {
 		if d.options.HoldMax > 0 && (d.keepTill == 0 || till < d.keepTill) {
 			d.keepTill = till
 		}
-		j := d.view.Job(b.Job)
-		for _, kind := range kindsOf(j) {
-			switch n := wants(j, kind); {
+		j := d.known[b.Job]
+		for _, kind := range j.kinds {
+			switch n := wants(j.Job, kind); {
 			case n == 0:
 			case d.options.Hold == holdAll:
 				d.keep[kind] = math.MaxInt
@@ -116,25 +140,21 @@ func (d *dealing) give(kind scheduler.SlotKind) {
 		b, where := d.start(c, kind)
 		if b == nil {
 			c.done = true
+			d.queues[kind].leave(c)
 			continue
 		}
-		d.launch(b, where)
+		d.launch(c.job, b, where)
 	}
 }
 
-func (d *dealing) launch(b *view.Bundle, where []scheduler.LauncherID) {
+func (d *dealing) launch(j *standing, b *view.Bundle, where []scheduler.LauncherID) {
 	d.launches = append(d.launches, d.view.Launch(b, where))
 	for i := range b.Groups {
-		d.count(b.Job, &b.Groups[i])
-	}
-}
-
-// count adds what a launch takes to the claims of its job.
-func (d *dealing) count(j *view.Job, g *scheduler.Group) {
-	for _, c := range d.claims[g.Kind] {
-		if c.job == j {
+		g := &b.Groups[i]
+		if c := d.claimOf(j, g.Kind); c != nil {
 			c.held += g.Slots
 			c.left = max(0, c.left-g.Slots)
+			d.queues[g.Kind].moved(c)
 		}
 	}
 }
@@ -142,32 +162,54 @@ func (d *dealing) count(j *view.Job, g *scheduler.Group) {
 // next picks the job that gets the next slot: a newcomer, the one with fewest below its
 // share, or, when the policy is work-conserving, the one with fewest.
 func (d *dealing) next(kind scheduler.SlotKind) *claim {
+	q := d.queues[kind]
+	if q == nil {
+		return nil
+	}
 	var best *claim
-	none := d.view.FreeSlots(kind) == 0
+	if d.view.FreeSlots(kind) == 0 {
+		best = d.nextReserved(kind)
+	} else if best = q.newcomer(); best == nil {
+		best = q.first()
+	}
+	switch {
+	case best == nil || best.left > 0 || d.options.WorkConserving || d.view.Reserved(best.job.ID()):
+		return best
+	case float64(best.held) < d.share(kind):
+		return best
+	}
+	return nil
+}
+
+// nextReserved is the same among the jobs for which something is reserved, when
+// nothing else is free.
+func (d *dealing) nextReserved(kind scheduler.SlotKind) *claim {
+	if !d.view.AnyReserved() {
+		return nil
+	}
+	var best *claim
 	for _, c := range d.claims[kind] {
 		switch {
-		case c.done || none && !d.view.Reserved(c.job.ID()):
+		case c.done || !d.view.Reserved(c.job.ID()):
 		case c.left > 0:
 			return c
 		case best == nil || c.held < best.held:
 			best = c
 		}
 	}
-	if best == nil || d.options.WorkConserving || d.view.Reserved(best.job.ID()) {
-		return best
-	}
-	if float64(best.held) < d.share(kind) {
-		return best
-	}
-	return nil
+	return best
 }
 
 // start takes room for one of a job's bundles: one that can be near its input,
 // or in its rack, or else the first that fits.
 func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
-	for _, level := range []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal} {
+	near := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal}
+	if !c.job.Located() {
+		near = nil
+	}
+	for _, level := range near {
 		n := 0
-		for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+		for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
 			if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.FitNear(b, level) }); ok {
 				return b, where
 			}
@@ -177,7 +219,7 @@ func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []sche
 		}
 	}
 	n := 0
-	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
 		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
 			return b, where
 		}
@@ -195,7 +237,11 @@ func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []sche
 // for the job is not.
 func (d *dealing) take(c *claim, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
-	free := make([]int, len(b.Groups))
+	var one [1]int
+	free := one[:]
+	if n := len(b.Groups); n > 1 {
+		free = make([]int, n)
+	}
 	for i := range b.Groups {
 		free[i] = d.view.FreeSlots(b.Groups[i].Kind)
 	}

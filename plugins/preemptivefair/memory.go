@@ -133,10 +133,13 @@ func (n *newcomer) due(kind scheduler.SlotKind) *due {
 
 // meet makes newcomers of the jobs that were not seen before.
 func (m *memory) meet(jobs []*view.Job) {
+	before := len(m.Newcomers)
 	for i := len(jobs) - 1; i >= 0 && jobs[i].ID() > m.Seen; i-- {
 		m.Newcomers = append(m.Newcomers, &newcomer{Job: jobs[i].ID()})
 	}
-	slices.SortFunc(m.Newcomers, func(a, b *newcomer) int { return cmp.Compare(a.Job, b.Job) })
+	if len(m.Newcomers) > before {
+		slices.SortFunc(m.Newcomers, func(a, b *newcomer) int { return cmp.Compare(a.Job, b.Job) })
+	}
 	if n := len(jobs); n > 0 {
 		m.Seen = max(m.Seen, jobs[n-1].ID())
 	}
@@ -144,15 +147,18 @@ func (m *memory) meet(jobs []*view.Job) {
 
 // learn takes in what became of decisions.
 func (m *memory) learn(v *view.View, events []scheduler.Event) {
-	ended := map[scheduler.AttemptID]*view.Attempt{}
-	for _, e := range v.Ended() {
-		ended[e.ID] = e.Attempt
-	}
 	// attempt finds one that is live or ended since; nil is for one told of before
 	// what is known begins.
+	var ended map[scheduler.AttemptID]*view.Attempt
 	attempt := func(id scheduler.AttemptID) *view.Attempt {
 		if a := v.Attempt(id); a != nil {
 			return a
+		}
+		if ended == nil {
+			ended = map[scheduler.AttemptID]*view.Attempt{}
+			for _, e := range v.Ended() {
+				ended[e.ID] = e.Attempt
+			}
 		}
 		return ended[id]
 	}
@@ -212,14 +218,14 @@ func (m *memory) refused(o scheduler.Outcome) {
 // theirs and jobs that ended.
 func (m *memory) settle(w *world) {
 	m.Newcomers = slices.DeleteFunc(m.Newcomers, func(n *newcomer) bool {
-		j := w.view.Job(n.Job)
+		j := w.known[n.Job]
 		if j == nil {
 			return true
 		}
 		open := false
-		for _, kind := range kindsOf(j) {
+		for _, kind := range j.kinds {
 			if n.due(kind) == nil && w.slots(kind) > 0 {
-				n.Dues = append(n.Dues, due{Kind: kind, First: w.firstShare(j, kind)})
+				n.Dues = append(n.Dues, due{Kind: kind, First: w.firstShare(j.Job, kind)})
 			}
 			d := n.due(kind)
 			open = open || d == nil || d.left() > 0
@@ -236,40 +242,70 @@ func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
 	return min(int(math.Round(w.share(kind))), wants(j, kind)+j.Held(kind))
 }
 
-// part notes which attempts are being stopped.
-func (m *memory) part(v *view.View) {
+// part notes which of some attempts are being stopped: no others are.
+func (m *memory) part(of []*view.Attempt) {
+	slices.SortFunc(of, func(a, b *view.Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	var now []leaving
-	for _, j := range v.Jobs() {
-		for _, a := range j.Attempts() {
-			l := leaving{a.ID, a.Leaving}
-			if i, found := slices.BinarySearchFunc(m.Leaving, a.ID, leavingOrder); l.For == 0 && found {
-				l = m.Leaving[i]
-			}
-			if l.For != 0 && a.State != view.Suspended {
-				now = append(now, l)
+	for _, a := range slices.Compact(of) {
+		l := leaving{a.ID, a.Leaving}
+		if i, found := slices.BinarySearchFunc(m.Leaving, a.ID, leavingOrder); l.For == 0 && found {
+			l = m.Leaving[i]
+		}
+		if l.For != 0 && a.State != view.Suspended {
+			now = append(now, l)
+		}
+	}
+	m.Leaving = now
+}
+
+// maybeLeaving lists the live attempts that may be being stopped after a round, if
+// those of before are known: they, and all of the launches that were preempted
+// since. Some may be there twice.
+func (m *memory) maybeLeaving(v *view.View, events []scheduler.Event) (all []*view.Attempt) {
+	for _, l := range m.Leaving {
+		if a := v.Attempt(l.Attempt); a != nil {
+			all = append(all, a)
+		}
+	}
+	for _, e := range events {
+		if o, ok := e.(scheduler.Outcome); ok && o.Accepted {
+			for _, id := range o.Preempt.Victims {
+				if a := v.Attempt(id); a != nil {
+					all = append(all, a.Bundle.Attempts()...)
+				}
 			}
 		}
 	}
-	slices.SortFunc(now, func(a, b leaving) int { return cmp.Compare(a.Attempt, b.Attempt) })
-	m.Leaving = now
+	for _, e := range v.Ended() {
+		if e.Leaving != 0 {
+			all = append(all, e.Bundle.Attempts()...)
+		}
+	}
+	return all
+}
+
+// liveAttempts lists all that live.
+func liveAttempts(v *view.View) (all []*view.Attempt) {
+	for _, j := range v.Jobs() {
+		all = append(all, j.Attempts()...)
+	}
+	return all
 }
 
 func leavingOrder(l leaving, id scheduler.AttemptID) int { return cmp.Compare(l.Attempt, id) }
 
 // wait notes since when jobs are between stages.
 func (m *memory) wait(w *world) {
-	var now []between
-	for _, j := range w.view.Jobs() {
-		if !isBetween(j) {
-			continue
+	m.Between = slices.DeleteFunc(m.Between, func(b between) bool { return w.known[b.Job] == nil })
+	for _, s := range w.touched {
+		i, found := slices.BinarySearchFunc(m.Between, s.ID(), betweenOrder)
+		switch is := isBetween(s.Job); {
+		case is && !found:
+			m.Between = slices.Insert(m.Between, i, between{s.ID(), w.view.Now()})
+		case !is && found:
+			m.Between = slices.Delete(m.Between, i, i+1)
 		}
-		b := between{j.ID(), w.view.Now()}
-		if i, found := slices.BinarySearchFunc(m.Between, j.ID(), betweenOrder); found {
-			b = m.Between[i]
-		}
-		now = append(now, b)
 	}
-	m.Between = now
 }
 
 // isBetween says whether a job that has run has nothing ready or running, and a

@@ -22,8 +22,8 @@ func TestNothingRemainsOfAJob(t *testing.T) {
 	}
 	s.events(events...)
 	m := s.policy.memory
-	if len(m.Newcomers)+len(m.Between)+len(m.Leaving)+len(s.policy.reasons) > 0 {
-		t.Errorf("remains: %+v, %v", m, s.policy.reasons)
+	if len(m.Newcomers)+len(m.Between)+len(m.Leaving)+len(s.policy.world.known)+len(s.policy.world.waiting) > 0 {
+		t.Errorf("remains: %+v, %v", m, s.policy.world)
 	}
 	if _, err := s.policy.Explain(3); !errors.Is(err, scheduler.ErrUnknownJob) {
 		t.Errorf("Explain: %v", err)

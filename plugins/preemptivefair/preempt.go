@@ -106,7 +106,7 @@ func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bo
 func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
-	for b := range d.view.ReadyOfKind(c.job, kind, 0) {
+	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
 		if lack <= 0 {
 			return
 		}
@@ -233,7 +233,7 @@ func (d *dealing) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*uni
 	var best *loser
 	var found *unit
 	for _, l := range losers {
-		if l.job == c.job || !d.options.mayLose(&l.job.Info, &c.job.Info) {
+		if l.job == c.job.Job || !d.options.mayLose(&l.job.Info, &c.job.Info) {
 			continue
 		}
 		u := d.first(l, kind)
@@ -282,7 +282,7 @@ func (d *dealing) before(u *unit, l *loser, found *unit, best *loser) bool {
 func (d *dealing) rank(c *claim, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
-		near = d.inputs(c.job)
+		near = d.inputs(c.job.Job)
 	}
 	for _, l := range losers {
 		for _, u := range l.units {

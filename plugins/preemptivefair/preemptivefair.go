@@ -19,14 +19,8 @@ type Policy struct {
 	environment scheduler.Environment
 	view        view.View
 	memory      memory
-	world       *world // as of the last round
-	// reasons is why each waiting job waits, as last told to the manager.
-	reasons map[scheduler.JobID]waiting
-}
-
-type waiting struct {
-	reason scheduler.WaitReason
-	detail string
+	world       *world   // as of the last round
+	last        *dealing // the last round; nil before the first
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -53,8 +47,9 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err != nil {
 		return scheduler.Description{}, err
 	}
-	p.options, p.environment, p.reasons = o, e, map[scheduler.JobID]waiting{}
-	p.world = look(&p.view, &p.memory)
+	p.options, p.environment, p.last = o, e, nil
+	p.memory.part(liveAttempts(&p.view))
+	p.world = newWorld(&p.view)
 	if len(missed) > 0 {
 		p.memory.meet(p.view.Jobs())
 		p.memory.settle(p.world)
@@ -84,7 +79,9 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Settings = append(d.Settings, p.change(s))
 		}
 	}
-	p.world = look(&p.view, &p.memory)
+	p.memory.part(p.memory.maybeLeaving(&p.view, r.Events))
+	p.world.update(r.Events)
+	p.world.part(p.memory.Leaving)
 	p.memory.learn(&p.view, r.Events)
 	p.memory.meet(p.view.Jobs())
 	p.memory.settle(p.world)
@@ -94,7 +91,9 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	deal.deal()
 	d.Launch, d.Preempt = deal.launches, deal.preempts
 	d.WakeAt = deal.wakeAt()
-	d.Waiting = p.tell(deal)
+	d.Waiting = deal.tell()
+	p.last = deal
+	p.world.rest()
 	var err error
 	d.Checkpoint, err = p.memory.save()
 	return d, err

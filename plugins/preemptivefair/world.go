@@ -1,57 +1,219 @@
 package preemptivefair
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// world is what shares are made of, as of a round.
+// world is what shares are made of. It is kept up to date with the events of each
+// round, so that jobs to which nothing happens cost a round nothing.
 type world struct {
-	view  *view.View
-	kinds []scheduler.SlotKind // that jobs want, in order
-	total map[scheduler.SlotKind]int
-	jobs  map[scheduler.SlotKind]int   // that have work of the kind
-	gone  map[scheduler.AttemptID]bool // attempts that are being stopped
+	view    *view.View
+	kinds   []scheduler.SlotKind // that jobs want, in order
+	total   map[scheduler.SlotKind]int
+	jobs    map[scheduler.SlotKind]int // that have work of the kind
+	users   map[scheduler.SlotKind]int // jobs with a stage that needs the kind
+	known   map[scheduler.JobID]*standing
+	waiting []*standing // those with something to launch, in order of submission
+	touched []*standing // those to which something happened since the last rest, in any order
+
+	gone map[scheduler.AttemptID]bool // attempts that are being stopped
 	// leaving is the slots of attempts that are being stopped, by job.
 	leaving map[scheduler.JobID]map[scheduler.SlotKind]int
 	// coming is the same, by the job they are stopped for.
 	coming map[scheduler.JobID]map[scheduler.SlotKind]int
 }
 
-func look(v *view.View, m *memory) *world {
-	m.part(v)
+// standing is what is kept of a live job.
+type standing struct {
+	*view.Job
+	kinds   []scheduler.SlotKind // of its stages, in their order
+	counts  []bool               // by kind: it has work of it
+	waits   bool                 // it is in world.waiting
+	touched bool
+	told    scheduler.WaitReason // as last told to the manager
+}
+
+// newWorld looks at everything.
+func newWorld(v *view.View) *world {
 	w := &world{
-		view: v, total: map[scheduler.SlotKind]int{}, jobs: map[scheduler.SlotKind]int{},
-		gone:    map[scheduler.AttemptID]bool{},
-		leaving: map[scheduler.JobID]map[scheduler.SlotKind]int{}, coming: map[scheduler.JobID]map[scheduler.SlotKind]int{},
+		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*standing{},
 	}
-	for _, l := range v.Launchers() {
+	w.countSlots()
+	for _, j := range v.Jobs() {
+		w.touch(j)
+	}
+	w.settle()
+	return w
+}
+
+// update takes in the events of a round that the view has applied.
+func (w *world) update(events []scheduler.Event) {
+	launchers := false
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining:
+			launchers = true
+		case scheduler.JobSubmitted:
+			w.touch(w.view.Job(e.Job.ID))
+		case scheduler.JobFinished:
+			w.drop(e.Job)
+		case scheduler.StageGrown:
+			w.touch(w.view.Job(e.Job))
+		case scheduler.BundleReady:
+			w.touch(w.view.Job(e.Job))
+		case scheduler.BundleWithdrawn:
+			w.touch(w.view.Job(e.Job))
+		case scheduler.BundleWantedAgain:
+			w.touch(w.view.Job(e.Job))
+		case scheduler.BundleWantedTwice:
+			w.touch(w.view.Job(e.Job))
+		case scheduler.AttemptSuspended:
+			w.touchAttempt(e.Attempt)
+		case scheduler.AttemptResumed:
+			w.touchAttempt(e.Attempt)
+		case scheduler.Outcome:
+			if b := w.view.Bundle(e.Launch.Bundle); b != nil && e.Kind == scheduler.DecisionLaunch {
+				w.touch(b.Job)
+			}
+		}
+	}
+	for _, e := range w.view.Ended() {
+		if j := e.Job(); w.view.Job(j.ID()) == j {
+			w.touch(j)
+		}
+	}
+	if launchers {
+		w.countSlots()
+	}
+	w.settle()
+}
+
+// countSlots counts the slots there are, draining launchers apart.
+func (w *world) countSlots() {
+	w.total = map[scheduler.SlotKind]int{}
+	for _, l := range w.view.Launchers() {
 		for _, s := range l.Slots {
 			if !l.Draining {
 				w.total[s.Kind] += s.Count
 			}
 		}
 	}
-	for _, j := range v.Jobs() {
-		for _, kind := range kindsOf(j) {
-			if wants(j, kind)+j.Held(kind) > 0 {
-				w.jobs[kind]++
-			}
-			if i, found := slices.BinarySearch(w.kinds, kind); !found {
+}
+
+func (w *world) touchAttempt(id scheduler.AttemptID) {
+	if a := w.view.Attempt(id); a != nil {
+		w.touch(a.Job())
+	}
+}
+
+// touch has a job looked at anew; nil is one that ended in the round it came in.
+func (w *world) touch(j *view.Job) {
+	if j == nil {
+		return
+	}
+	s := w.known[j.ID()]
+	if s == nil {
+		s = &standing{Job: j, kinds: kindsOf(j)}
+		s.counts = make([]bool, len(s.kinds))
+		w.known[j.ID()] = s
+		for _, kind := range s.kinds {
+			if w.users[kind]++; w.users[kind] == 1 {
+				i, _ := slices.BinarySearch(w.kinds, kind)
 				w.kinds = slices.Insert(w.kinds, i, kind)
 			}
 		}
 	}
-	for _, l := range m.Leaving {
-		if a := v.Attempt(l.Attempt); a != nil {
+	if !s.touched {
+		s.touched = true
+		w.touched = append(w.touched, s)
+	}
+}
+
+// drop forgets a job that ended.
+func (w *world) drop(id scheduler.JobID) {
+	s := w.known[id]
+	if s == nil {
+		return
+	}
+	delete(w.known, id)
+	for i, kind := range s.kinds {
+		if s.counts[i] {
+			w.jobs[kind]--
+		}
+		if w.users[kind]--; w.users[kind] == 0 {
+			at, _ := slices.BinarySearch(w.kinds, kind)
+			w.kinds = slices.Delete(w.kinds, at, at+1)
+			delete(w.users, kind)
+			delete(w.jobs, kind)
+		}
+	}
+	w.queue(s, false)
+	if s.touched {
+		w.touched = slices.DeleteFunc(w.touched, func(x *standing) bool { return x == s })
+	}
+}
+
+// rest ends a round.
+func (w *world) rest() {
+	for _, s := range w.touched {
+		s.touched = false
+	}
+	w.touched = w.touched[:0]
+}
+
+// settle looks at the jobs that were touched.
+func (w *world) settle() {
+	for _, s := range w.touched {
+		for i, kind := range s.kinds {
+			counts := wants(s.Job, kind)+s.Held(kind) > 0
+			switch {
+			case counts && !s.counts[i]:
+				w.jobs[kind]++
+			case !counts && s.counts[i]:
+				w.jobs[kind]--
+			}
+			s.counts[i] = counts
+		}
+		w.queue(s, s.ReadyCount() > 0)
+	}
+}
+
+// queue puts a job among those that wait, or takes it out.
+func (w *world) queue(s *standing, waits bool) {
+	if s.waits == waits {
+		return
+	}
+	s.waits = waits
+	if i, found := slices.BinarySearchFunc(w.waiting, s, bySubmission); found {
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+	} else {
+		w.waiting = slices.Insert(w.waiting, i, s)
+	}
+}
+
+func bySubmission(a, b *standing) int {
+	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
+}
+
+// part takes over which attempts are being stopped.
+func (w *world) part(all []leaving) {
+	w.gone, w.leaving, w.coming = nil, nil, nil
+	if len(all) == 0 {
+		return
+	}
+	w.gone = map[scheduler.AttemptID]bool{}
+	w.leaving, w.coming = map[scheduler.JobID]map[scheduler.SlotKind]int{}, map[scheduler.JobID]map[scheduler.SlotKind]int{}
+	for _, l := range all {
+		if a := w.view.Attempt(l.Attempt); a != nil {
 			w.gone[a.ID] = true
 			count(w.leaving, a.Job().ID(), a.Need)
 			count(w.coming, l.For, a.Need)
 		}
 	}
-	return w
 }
 
 func count(in map[scheduler.JobID]map[scheduler.SlotKind]int, job scheduler.JobID, g *scheduler.Group) {
@@ -79,11 +241,8 @@ func (w *world) held(j *view.Job, kind scheduler.SlotKind) int {
 
 // reserved returns the slots of a kind that are kept for a job.
 func (w *world) reserved(id scheduler.JobID, kind scheduler.SlotKind) int {
-	if !w.view.Reserved(id) {
-		return 0
-	}
 	sum := 0
-	for _, l := range w.view.Launchers() {
+	for _, l := range w.view.ReservedFor(id) {
 		own, _ := w.view.Room(l, id, kind)
 		others, _ := w.view.Room(l, 0, kind)
 		sum += own - others

@@ -77,6 +77,10 @@ func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
 // GangCount returns how many of the launchable bundles have several groups.
 func (j *Job) GangCount() int { return j.gangs.len() }
 
+// Located reports whether a single-group bundle of the job was ever ready with input
+// on some host. For a job without, no launcher is nearer than another.
+func (j *Job) Located() bool { return len(j.byHost) > 0 }
+
 // Attempts returns the job's live attempts in order of id.
 func (j *Job) Attempts() []*Attempt { return j.live.all() }
 

@@ -1,0 +1,108 @@
+package preemptivefair
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// TestAccountsOfChanges plays random games in which all sorts of things happen, and
+// holds what is kept up to date with events against a look at everything.
+func TestAccountsOfChanges(t *testing.T) {
+	modes := []string{"kill", "soft", "suspend"}
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // seeded on purpose
+			c := cluster.New(seed)
+			var p Policy
+			config := scheduler.Config{Text: fmt.Appendf(nil, "mode: %s\nhold-max: 1s\n", modes[seed%3])}
+			about, err := p.Start(config, c.Snapshot(nil, 0), scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Abilities = about.Abilities
+			disturb(c, rng)
+			for c.Step() {
+				r := c.Round()
+				d, err := p.AssignTasks(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantLikeNew(t, &p)
+				if t.Failed() {
+					t.Fatalf("after round %d: %+v", r.Number, r.Events)
+				}
+				c.Apply(r.Number, d)
+			}
+		})
+	}
+}
+
+// disturb has launchers and jobs of two kinds of slot come and go.
+func disturb(c *cluster.Cluster, rng *rand.Rand) {
+	both := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 2}, {Kind: "gpu", Count: 1}}
+	for id := scheduler.LauncherID(1); id <= 4; id++ {
+		c.Join(id, cluster.Rack(id), 1<<34, both[:1+id%2]...)
+	}
+	sometime := func() time.Duration { return time.Duration(rng.IntN(60)) * time.Second }
+	for range 2 + rng.IntN(6) {
+		last := cluster.GroupSpec{Kind: []scheduler.SlotKind{scheduler.DefaultKind, "gpu"}[rng.IntN(2)], Slots: 1}
+		spec := cluster.Spec{Name: "random", Layers: []cluster.Layer{
+			{Bundles: 1 + rng.IntN(12), Groups: groupsOf(1 + rng.IntN(2)), Run: time.Duration(1+rng.IntN(20)) * time.Second},
+			{Bundles: 1 + rng.IntN(3), Groups: []cluster.GroupSpec{last}, Run: time.Second, After: []int{0}, Shuffles: true},
+		}}
+		c.After(sometime(), func() { c.Submit(spec) })
+	}
+	c.After(sometime(), func() { c.Drain(1, true) })
+	c.After(sometime(), func() { c.Lose(2) })
+	c.After(sometime(), func() { c.Straggle(1) })
+	c.After(sometime(), c.Grow)
+	c.After(sometime(), func() {
+		if live := c.Live(); len(live) > 0 {
+			c.Kill(live[rng.IntN(len(live))])
+		}
+	})
+	c.After(70*time.Second, func() { c.Drain(1, false) })
+	c.After(80*time.Second, func() { c.Join(9, cluster.Rack(9), 1<<34, both...) })
+}
+
+// wantLikeNew compares a policy's accounts with those of one that begins now.
+func wantLikeNew(t *testing.T, p *Policy) {
+	t.Helper()
+	fresh := newWorld(&p.view)
+	if !slices.Equal(p.world.kinds, fresh.kinds) || !reflect.DeepEqual(p.world.total, fresh.total) || len(p.world.known) != len(fresh.known) {
+		t.Errorf("kinds %v, slots %v, %d jobs; want %v, %v, %d", p.world.kinds, p.world.total, len(p.world.known), fresh.kinds, fresh.total, len(fresh.known))
+	}
+	for _, kind := range fresh.kinds {
+		if got, want := p.world.claimants(kind), fresh.claimants(kind); got != want {
+			t.Errorf("%d jobs share the %s slots, want %d", got, kind, want)
+		}
+	}
+	sameJob := func(a, b *standing) bool { return a.Job == b.Job }
+	if !slices.EqualFunc(p.world.waiting, fresh.waiting, sameJob) {
+		t.Errorf("%d jobs wait, want %d, or in another order", len(p.world.waiting), len(fresh.waiting))
+	}
+	all := p.memory
+	all.part(liveAttempts(&p.view))
+	if !slices.Equal(p.memory.Leaving, all.Leaving) {
+		t.Errorf("attempts that leave are %v, want %v", p.memory.Leaving, all.Leaving)
+	}
+	var between, want []scheduler.JobID
+	for _, b := range p.memory.Between {
+		between = append(between, b.Job)
+	}
+	for _, j := range p.view.Jobs() {
+		if isBetween(j) {
+			want = append(want, j.ID())
+		}
+	}
+	if !slices.Equal(between, want) {
+		t.Errorf("jobs between stages are %v, want %v", between, want)
+	}
+}
