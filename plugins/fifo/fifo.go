@@ -62,20 +62,25 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		}
 	}
 	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter, queue: p.queue}
-	p.waiting = slices.DeleteFunc(p.waiting, func(j *view.Job) bool {
+	for _, j := range p.waiting {
 		a.next(j)
 		if told := p.reasons[j.ID()]; told != a.reason {
 			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: a.reason, Detail: a.detail()})
 			p.reasons[j.ID()] = a.reason
 		}
-		if j.ReadyCount() > 0 {
-			return false
-		}
-		delete(p.reasons, j.ID()) // nothing waits, and that is told
-		return true
-	})
+	}
+	p.waiting = slices.DeleteFunc(p.waiting, p.settled)
 	d.Launch = a.launches
 	return d, nil
+}
+
+// settled says whether nothing of a job waits, which then is told, and forgets it.
+func (p *Policy) settled(j *view.Job) bool {
+	if j.ReadyCount() > 0 {
+		return false
+	}
+	delete(p.reasons, j.ID())
+	return true
 }
 
 // change takes over a new version of the settings, or says what is wrong with it.

@@ -3,10 +3,11 @@
 //
 //	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
 //
-// The policy is called from one goroutine. A panic in it becomes an error with
-// the stack that the manager sees. The process ends when its manager ends, in
-// whatever way. What the policy or its shell logs with log/slog, or prints,
-// reaches the manager's log.
+// The policy is called from one goroutine; the process uses half of the processors
+// unless GOMAXPROCS is set. A panic in the policy becomes an error with the stack
+// that the manager sees. The process ends when its manager ends, in whatever way.
+// What the policy or its shell logs with log/slog, or prints, reaches the manager's
+// log.
 //
 // A policy may have a shell beside it (WithShell): the part that may read files,
 // clocks and sockets, and tells the policy what it learns by posting notes.
