@@ -30,7 +30,7 @@ type assigner struct {
 	host   policy.Host
 	log    *eventlog.Log
 	folder string
-	floor  []byte // as a manager has it
+	heap   func() // ends that it is as a manager's
 	start  time.Time
 
 	asked  *core.AskPolicy
@@ -62,7 +62,7 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 	set := core.DefaultSettings()
 	set.RoundGap = 1 // a round starts as soon as there is something to tell
 	set.JobsMax = 100_000
-	a := &assigner{ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), floor: make([]byte, manager.HeapFloorBytes)}
+	a := &assigner{ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), heap: manager.CollectSeldom()}
 	a.changed.L = &a.mu
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
@@ -89,7 +89,7 @@ func (a *assigner) close() {
 		_ = a.log.Close()
 	}
 	_ = os.RemoveAll(a.folder)
-	runtime.KeepAlive(a.floor)
+	a.heap()
 }
 
 func (a *assigner) onDurable(seq uint64, _ int, _ time.Duration) {

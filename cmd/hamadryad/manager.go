@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -54,8 +53,7 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 		return err
 	}
 	defer stop()
-	floor := make([]byte, manager.HeapFloorBytes)
-	defer runtime.KeepAlive(floor)
+	defer manager.CollectSeldom()()
 	log := logger(site.Log)
 	updates := make(chan manager.Update)
 	go watchConfig(ctx, s, site, updates, log)

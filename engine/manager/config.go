@@ -10,11 +10,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// HeapFloorBytes is memory that a manager's process is to claim and never touch,
-// which costs address space only. Each step leaves garbage, and the heap of a small
-// cluster's manager is small: without a floor the collector would run all the time.
-const HeapFloorBytes = 64 << 20
-
 // Config is all that a manager is told. Zero durations and sizes mean the
 // defaults of the comments.
 type Config struct {

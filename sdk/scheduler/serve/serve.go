@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -57,10 +58,15 @@ const ioBytes = 128 << 10
 // one. Calls beyond them get a goroutine of their own.
 const callWorkers = 2
 
-// heapFloorBytes is memory that is claimed and never touched, so that it costs
-// address space only. A policy's heap is small and a large round's garbage is
-// not: without a floor the collector would run several times in each round.
-const heapFloorBytes = 64 << 20
+const (
+	// heapFloorBytes is memory that is claimed and never touched, so that it costs
+	// address space only. A policy's heap is small and a large round's garbage is
+	// not: without a floor the collector would run several times in each round.
+	heapFloorBytes = 32 << 20
+	// gcPercent is by how much the heap grows, against what was live in it, before
+	// the collector runs, unless GOGC is set: rounds have to wait for its work.
+	gcPercent = 300
+)
 
 // limitThreads has the process use half of the processors that it may use, unless
 // the environment says GOMAXPROCS. The policy is one goroutine: a second thread
@@ -82,6 +88,9 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	}
 	watchParent()
 	limitThreads()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	floor := make([]byte, heapFloorBytes)
 	defer runtime.KeepAlive(floor)
 	// go-plugin replaces os.Stderr; logs go to the real one, which the host reads
