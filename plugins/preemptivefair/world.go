@@ -151,7 +151,7 @@ func (w *world) drop(id scheduler.JobID) {
 			delete(w.jobs, kind)
 		}
 	}
-	w.queue(s, false)
+	w.setWaits(s, false)
 	if s.touched {
 		w.touched = slices.DeleteFunc(w.touched, func(x *standing) bool { return x == s })
 	}
@@ -178,12 +178,12 @@ func (w *world) settle() {
 			}
 			s.counts[i] = counts
 		}
-		w.queue(s, s.ReadyCount() > 0)
+		w.setWaits(s, s.ReadyCount() > 0)
 	}
 }
 
-// queue puts a job among those that wait, or takes it out.
-func (w *world) queue(s *standing, waits bool) {
+// setWaits puts a job among those that wait, or takes it out.
+func (w *world) setWaits(s *standing, waits bool) {
 	if s.waits == waits {
 		return
 	}

@@ -18,7 +18,7 @@ func TestAccountsOfChanges(t *testing.T) {
 	modes := []string{"kill", "soft", "suspend"}
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // seeded on purpose
+			rng := rand.New(rand.NewPCG(seed, 3))
 			c := cluster.New(seed)
 			var p Policy
 			config := scheduler.Config{Text: fmt.Appendf(nil, "mode: %s\nhold-max: 1s\n", modes[seed%3])}
