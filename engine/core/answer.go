@@ -5,6 +5,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
@@ -73,6 +74,9 @@ func (c *Core) apply(g *generation, d *scheduler.Decisions) {
 		c.tell(g, outcome(scheduler.DecisionResume, i, reason, why))
 	}
 	for i, x := range d.Launch {
+		if i%prefetch.Batch == 0 {
+			c.prefetchLaunches(d.Launch[i:min(i+prefetch.Batch, len(d.Launch))])
+		}
 		at := c.hold()
 		ids, reason, why := c.launch(x)
 		o := outcome(scheduler.DecisionLaunch, i, reason, why)

@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Version names what the core does with its inputs. A log of another version is
@@ -84,7 +85,11 @@ const usualMax = 1 << 12
 func (c *Core) Step(b *wire.Batch) []Action {
 	c.out = make([]Action, 0, c.outUsual)
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
-	for _, in := range b.GetInputs() {
+	inputs := b.GetInputs()
+	for i, in := range inputs {
+		if i%prefetch.Batch == 0 {
+			c.prefetchReports(inputs[i:min(i+prefetch.Batch, len(inputs))])
+		}
 		c.input(in)
 	}
 	c.expire()

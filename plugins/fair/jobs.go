@@ -2,11 +2,13 @@ package fair
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -181,7 +183,10 @@ func (p *Policy) markAttempt(id scheduler.AttemptID) {
 func (p *Policy) sync() {
 	p.limiter.settle(p)
 	p.alarms.ring(p)
-	for _, j := range p.dirty {
+	for i, j := range p.dirty {
+		if i%prefetch.Batch == 0 {
+			p.prefetch(p.dirty[i:min(i+prefetch.Batch, len(p.dirty))])
+		}
 		j.dirty = false
 		if j.node != nil {
 			p.stand(j)
@@ -189,6 +194,25 @@ func (p *Policy) sync() {
 		}
 	}
 	p.dirty = p.dirty[:0]
+}
+
+// prefetch touches what the tree knows of jobs. See package prefetch.
+func (p *Policy) prefetch(jobs []*job) {
+	if len(jobs) < prefetch.BatchMin {
+		return
+	}
+	var sum byte
+	for _, j := range jobs {
+		sum += prefetch.All(j.node) + prefetch.At(j.after, 0)
+	}
+	for _, j := range jobs {
+		if j.node != nil {
+			for _, k := range p.world.order {
+				sum += j.node.Prefetch(k)
+			}
+		}
+	}
+	runtime.KeepAlive(sum)
 }
 
 // stand tells the tree what a job holds and wants.

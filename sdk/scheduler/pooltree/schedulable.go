@@ -3,6 +3,7 @@ package pooltree
 import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Schedulable is what a pool or a job is for one kind of slot: the thing that
@@ -41,6 +42,14 @@ type Schedulable struct {
 }
 
 const noPlace = -1
+
+// Prefetch touches what the node is for a kind of slot: see package prefetch.
+func (n *Node) Prefetch(k Kind) byte {
+	if int(k) >= len(n.kinds) {
+		return 0
+	}
+	return prefetch.All(n.kinds[k])
+}
 
 // IsJob says whether it is a job's.
 func (s *Schedulable) IsJob() bool { return s.id != 0 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // View is the mirror. The zero View is empty and ready for Start or Apply.
@@ -71,6 +72,9 @@ func (v *View) Apply(r scheduler.Round) error {
 	v.turn++
 	v.ended = v.ended[:0]
 	for i, e := range r.Events {
+		if i%prefetch.Batch == 0 {
+			v.prefetch(r.Events[i:min(i+prefetch.Batch, len(r.Events))])
+		}
 		if err := v.event(e); err != nil {
 			return fmt.Errorf("round %d, event %d (%T): %w", r.Number, i, e, err)
 		}

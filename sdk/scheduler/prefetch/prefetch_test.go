@@ -1,0 +1,39 @@
+package prefetch_test
+
+import (
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
+)
+
+// All reads within the value only, whatever its size and place, and nothing of nil.
+func TestAllStaysWithin(t *testing.T) {
+	type small struct{ a byte }
+	type odd struct{ a [129]byte }
+	if got := prefetch.All(&small{7}); got == 0 {
+		t.Error("a value of one byte was not read")
+	}
+	all := make([]odd, 3)
+	for i := range all[1].a {
+		all[1].a[i] = 1
+	}
+	for i := range all[0].a {
+		all[0].a[i], all[2].a[i] = 100, 100
+	}
+	if got := prefetch.All(&all[1]); got != 4 { // at 0, 64, 128, and the last
+		t.Errorf("the bytes read sum to %d: not 4, one of each line and the last", got)
+	}
+	if got := prefetch.All[odd](nil); got != 0 {
+		t.Errorf("nil gave %d", got)
+	}
+}
+
+// At takes any index.
+func TestAtTakesAnyIndex(t *testing.T) {
+	s := []uint64{1, 2}
+	for i, want := range map[int]byte{-1: 0, 0: 1, 1: 2, 2: 0} {
+		if got := prefetch.At(s, i); got != want {
+			t.Errorf("element %d gave %d, want %d", i, got, want)
+		}
+	}
+}
