@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -32,12 +33,18 @@ const (
 	assignGoalFrom  = 100    // ends a round from which the goal holds
 )
 
-// assignWarm are the rounds before anything is measured, so that both processes have
-// had the memory that they work with: what is measured is the steady state.
-var assignWarm = struct{ ends, rounds int }{1000, 40}
+// assignWarm are the rounds before anything is measured. What is measured is the
+// steady state, in which both processes use memory again that they have had: what a
+// new page costs is the system's matter, and a manager needs few in its second hour.
+// So there are steps of so many rounds until an assignment takes few new pages, of
+// both processes together, or there were the most.
+var assignWarm = struct {
+	ends, step, most int // rounds
+	pages            float64
+}{1000, 20, 300, 0.05}
 
 // assignEnds are the ends in one round, and how many rounds are measured.
-var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
+var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 400}, {1000, 40}}
 
 // inside makes the policies that can be measured in process.
 var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New}
@@ -151,14 +158,14 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 		return run, err
 	}
 	defer a.close()
-	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.rounds + assignEnds[0].rounds // of slowest
+	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.most + assignEnds[0].rounds // of slowest
 	for _, e := range assignEnds {
 		todo += e.ends * e.rounds
 	}
 	if err := a.fill(s, todo); err != nil {
 		return run, err
 	}
-	if _, err := a.pace(assignWarm.ends, assignWarm.rounds); err != nil {
+	if err := a.warm(); err != nil {
 		return run, fmt.Errorf("warming up: %w", err)
 	}
 	for _, e := range assignEnds {
@@ -205,9 +212,27 @@ func (a *assigner) fill(s assignShape, groups int) error {
 	return nil
 }
 
+// warm brings both processes into the steady state.
+func (a *assigner) warm() error {
+	runtime.GC() // what filling the cluster left behind is memory to work with
+	w := assignWarm
+	pages := func() int64 { return pageFaults(os.Getpid()) + pageFaults(a.host.PID()) }
+	for done := 0; done < w.most; done += w.step {
+		before := pages()
+		if _, err := a.pace(w.ends, w.step); err != nil {
+			return err
+		}
+		if float64(pages()-before) < w.pages*float64(w.ends*w.step) {
+			break
+		}
+	}
+	return nil
+}
+
 // pace measures assignments in the steady state.
 func (a *assigner) pace(ends, rounds int) (pace, error) {
 	before := len(a.live)
+	a.prepare(ends * rounds)
 	start, used := time.Now(), a.cpu()
 	for range rounds {
 		if err := a.turn(ends); err != nil {
@@ -240,7 +265,7 @@ func (a *assigner) cpu() time.Duration {
 func (a *assigner) slowest(rounds int) (accepted, durable float64, err error) {
 	var first, second []float64
 	for range rounds {
-		inputs, err := a.ends(nil, 1)
+		inputs, err := a.ended(nil, 1)
 		if err != nil {
 			return 0, 0, err
 		}

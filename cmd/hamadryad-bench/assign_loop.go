@@ -34,9 +34,13 @@ type assigner struct {
 	start  time.Time
 
 	asked  *core.AskPolicy
-	answer chan answer // of the policy to the round it thinks about; nil: it thinks about none
-	fresh  []running   // launched, their start not reported yet
-	live   []running   // started, the longest running first
+	rounds chan *core.AskPolicy // to the goroutine that carries them to the policy
+	answer chan answer          // of the policy to the round it thinks about
+	waits  bool                 // it thinks about one
+	fresh  []running            // launched, their start not reported yet
+	live   []running            // started, the longest running first
+	starts []startReport
+	ends   []endReport // made before they are needed, as those of starts
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -62,8 +66,12 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 	set := core.DefaultSettings()
 	set.RoundGap = 1 // a round starts as soon as there is something to tell
 	set.JobsMax = 100_000
-	a := &assigner{ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), heap: manager.CollectSeldom()}
+	a := &assigner{
+		ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), heap: manager.CollectSeldom(),
+		rounds: make(chan *core.AskPolicy, 1), answer: make(chan answer, 1),
+	}
 	a.changed.L = &a.mu
+	go a.carry()
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
 	})
@@ -84,6 +92,7 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 }
 
 func (a *assigner) close() {
+	close(a.rounds)
 	a.host.Close()
 	if a.log != nil {
 		_ = a.log.Close()
@@ -172,29 +181,34 @@ type answer struct {
 	err   error
 }
 
-// ask hands the round that is asked to the policy, and does not wait.
-func (a *assigner) ask() {
-	if a.asked == nil || a.answer != nil {
-		return
-	}
-	r, said := a.asked, make(chan answer, 1)
-	a.asked, a.answer = nil, said
-	go func() {
+// carry takes rounds to the policy and its answers back, as the manager does, until
+// there are no more.
+func (a *assigner) carry() {
+	for r := range a.rounds {
 		decisions, err := a.host.AssignTasks(a.ctx, r.Round)
-		said <- answer{&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+		a.answer <- answer{&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 			Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
 		}}}, err}
-	}()
+	}
+}
+
+// ask hands the round that is asked to the policy, and does not wait.
+func (a *assigner) ask() {
+	if a.asked == nil || a.waits {
+		return
+	}
+	a.rounds <- a.asked
+	a.asked, a.waits = nil, true
 	runtime.Gosched() // as the manager does
 }
 
 // decided waits for the policy's answer, if it thinks, and feeds it to the core.
 func (a *assigner) decided() error {
-	if a.answer == nil {
+	if !a.waits {
 		return nil
 	}
 	said := <-a.answer
-	a.answer = nil
+	a.waits = false
 	if said.err != nil {
 		return said.err
 	}
@@ -203,11 +217,7 @@ func (a *assigner) decided() error {
 
 // started reports the start of all that was launched.
 func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
-	reports := make([]struct {
-		envelope
-		what    wire.Report_Started
-		started wire.AttemptStarted
-	}, len(a.fresh))
+	reports := take(&a.starts, len(a.fresh))
 	for i, r := range a.fresh {
 		m := &reports[i]
 		m.started.Attempt, m.what.Started, m.report.What = r.attempt, &m.started, &m.what
@@ -218,17 +228,13 @@ func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
 	return inputs
 }
 
-// ends reports the end of the longest running attempts, whose start commands must
+// ended reports the end of the longest running attempts, whose start commands must
 // have left.
-func (a *assigner) ends(inputs []*wire.Input, n int) ([]*wire.Input, error) {
+func (a *assigner) ended(inputs []*wire.Input, n int) ([]*wire.Input, error) {
 	if n > len(a.live) {
 		return nil, fmt.Errorf("%d attempts run and %d are to end", len(a.live), n)
 	}
-	reports := make([]struct {
-		envelope
-		what  wire.Report_Ended
-		ended wire.AttemptEnded
-	}, n)
+	reports := take(&a.ends, n)
 	var last uint64
 	for i, r := range a.live[:n] {
 		m := &reports[i]
@@ -241,8 +247,21 @@ func (a *assigner) ends(inputs []*wire.Input, n int) ([]*wire.Input, error) {
 	return inputs, a.awaitDurable(last)
 }
 
-// envelope is what is round a report. Reports of a round are one piece of memory:
-// making them is no part of what is measured.
+// A report of a launcher, in one piece of memory.
+type (
+	startReport struct {
+		envelope
+		what    wire.Report_Started
+		started wire.AttemptStarted
+	}
+	endReport struct {
+		envelope
+		what  wire.Report_Ended
+		ended wire.AttemptEnded
+	}
+)
+
+// envelope is what is round a report.
 type envelope struct {
 	input    wire.Input
 	is       wire.Input_Report
@@ -257,6 +276,25 @@ func (e *envelope) from(r running) *wire.Input {
 	return &e.input
 }
 
+// prepare makes the reports of so many assignments beforehand: that is the work of
+// launchers' connections, and no part of what is measured.
+func (a *assigner) prepare(n int) {
+	a.starts, a.ends = make([]startReport, n), make([]endReport, n)
+	for i := range n { // so that it is there, and not only claimed
+		a.starts[i].report.Incarnation, a.ends[i].report.Incarnation = 1, 1
+	}
+}
+
+// take hands out elements that were made beforehand, or makes them.
+func take[T any](from *[]T, n int) []T {
+	if n > len(*from) {
+		return make([]T, n)
+	}
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
 // settle goes on until the policy has nothing more to launch.
 func (a *assigner) settle() error {
 	for {
@@ -269,7 +307,7 @@ func (a *assigner) settle() error {
 				return err
 			}
 		}
-		if a.asked == nil && a.answer == nil {
+		if a.asked == nil && !a.waits {
 			return a.awaitDurable(a.log.Last())
 		}
 	}
@@ -279,7 +317,7 @@ func (a *assigner) settle() error {
 // ends, the manager takes in the next: it does not wait for the policy either.
 func (a *assigner) turn(ends int) error {
 	a.ask()
-	inputs, err := a.ends(a.started(nil), ends)
+	inputs, err := a.ended(a.started(nil), ends)
 	if err != nil {
 		return err
 	}
