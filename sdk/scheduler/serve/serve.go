@@ -112,7 +112,7 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 			opts = append(opts, grpc.MaxRecvMsgSize(wire.MessageBytesMax), grpc.MaxSendMsgSize(wire.MessageBytesMax),
 				grpc.StaticStreamWindowSize(windowBytes), grpc.StaticConnWindowSize(windowBytes),
 				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes),
-				grpc.NumStreamWorkers(callWorkers))
+				grpc.NumStreamWorkers(callWorkers), grpc.ForceServerCodecV2(newCodec()))
 			s.grpc = grpc.NewServer(opts...)
 			return s.grpc
 		},
@@ -146,7 +146,7 @@ var _ plugin.GRPCPlugin = (*grpcPlugin)(nil)
 
 // GRPCServer registers the service.
 func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	rpc.RegisterPolicyServer(s, p.server)
+	register(s, p.server)
 	return nil
 }
 

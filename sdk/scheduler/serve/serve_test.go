@@ -79,8 +79,8 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 		go s.policyLoop()
 		defer close(s.calls)
 		listener := bufconn.Listen(1 << 20)
-		s.grpc = grpc.NewServer()
-		rpc.RegisterPolicyServer(s.grpc, s)
+		s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()))
+		register(s.grpc, s)
 		served := make(chan struct{})
 		go func() { defer close(served); _ = s.grpc.Serve(listener) }()
 		conn, err := grpc.NewClient("passthrough:test", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -235,19 +235,15 @@ func onStarted[T any](ctx context.Context, s *server, what string, f func(schedu
 	})
 }
 
-// AssignTasks implements the service.
-func (s *server) AssignTasks(ctx context.Context, m *wire.Round) (*wire.Decisions, error) {
-	round, err := m.Decode()
-	if err != nil {
-		return nil, breach(err)
-	}
-	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (*wire.Decisions, error) {
+// assignTasks has the policy decide a round.
+func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answerMessage, error) {
+	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (answerMessage, error) {
 		decisions, err := p.AssignTasks(round)
 		if err != nil {
 			return nil, fault(fmt.Sprintf("round %d", round.Number), err)
 		}
-		m, err := wire.NewDecisions(&decisions)
-		return reply(fmt.Sprintf("round %d", round.Number), m, err)
+		b, err := wire.EncodeDecisions(&decisions)
+		return reply(fmt.Sprintf("round %d", round.Number), answerMessage(b), err)
 	})
 }
 

@@ -58,6 +58,59 @@ func BenchmarkRound(b *testing.B) {
 	})
 }
 
+// steadyRound is a round of a cluster in which so many attempts start and end.
+func steadyRound(n int) *scheduler.Round {
+	r := &scheduler.Round{Number: 12345, Now: 90_000_000_020}
+	for i := range n {
+		r.Events = append(r.Events, scheduler.AttemptStarted{
+			At: 90_000_000_000, Attempt: scheduler.AttemptID(100_000 + i), Job: scheduler.JobID(i*7%1000 + 1), Bundle: scheduler.BundleID(50_000 + i*91),
+			Launcher: scheduler.LauncherID(i*37%5000 + 1),
+		})
+	}
+	for i := range n {
+		r.Events = append(r.Events, scheduler.AttemptEnded{
+			At: 90_000_000_000, Attempt: scheduler.AttemptID(80_000 + i), Outcome: scheduler.Finished, Work: scheduler.Work{Running: 123_456_789},
+		})
+	}
+	for i := range n {
+		r.Events = append(r.Events, scheduler.Outcome{
+			At: 90_000_000_010, Round: 12344, Kind: scheduler.DecisionLaunch, Index: i, Accepted: true,
+			Attempts: []scheduler.AttemptID{scheduler.AttemptID(100_100 + i)},
+			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(60_000 + i*91), Launchers: []scheduler.LauncherID{scheduler.LauncherID(i*37%5000 + 1)}},
+		})
+	}
+	for i := range n {
+		r.Offers = append(r.Offers, scheduler.Offer{
+			Launcher: scheduler.LauncherID(i*37 + 1), Free: []scheduler.SlotCount{{Kind: "map", Count: 1}}, Memory: 1 << 39,
+		})
+	}
+	return r
+}
+
+// BenchmarkSteadyRound compares the direct way with the message's.
+func BenchmarkSteadyRound(b *testing.B) {
+	r := steadyRound(100)
+	bytes, err := EncodeRound(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, f := range map[string]func() error{
+		"encode":             func() error { _, err := EncodeRound(r); return err },
+		"encode, by message": func() error { _, err := marshal(NewRound(r)); return err },
+		"decode":             func() error { _, err := DecodeRound(bytes); return err },
+		"decode, by message": func() error { _, err := unmarshal(bytes, &Round{}, (*Round).Decode); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkDecisions(b *testing.B) {
 	d := &scheduler.Decisions{}
 	for i := range 10_000 {

@@ -8,10 +8,20 @@ import (
 )
 
 // EncodeRound returns a round's message as bytes. The errors are those of NewRound.
-func EncodeRound(round *scheduler.Round) ([]byte, error) { return marshal(NewRound(round)) }
+func EncodeRound(round *scheduler.Round) ([]byte, error) {
+	if b, ok := encodeDirect(round); ok {
+		return b, nil
+	}
+	return marshal(NewRound(round))
+}
 
 // DecodeRound is the reverse of EncodeRound. The errors wrap ErrBadMessage.
-func DecodeRound(b []byte) (scheduler.Round, error) { return unmarshal(b, &Round{}, (*Round).Decode) }
+func DecodeRound(b []byte) (scheduler.Round, error) {
+	if round, ok := decodeDirect(b); ok {
+		return round, nil
+	}
+	return unmarshal(b, &Round{}, (*Round).Decode)
+}
 
 // EncodeEvents returns a batch of events as bytes. The errors are those of
 // NewEventBatch: an event or value that package scheduler does not know.
