@@ -273,7 +273,6 @@ func (a *assigner) slowest(rounds int) (accepted, durable float64, err error) {
 		if err := a.step(inputs...); err != nil {
 			return 0, 0, err
 		}
-		a.ask()
 		if err := a.decided(); err != nil {
 			return 0, 0, err
 		}

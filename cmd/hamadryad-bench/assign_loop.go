@@ -33,12 +33,11 @@ type assigner struct {
 	heap   func() // ends that it is as a manager's
 	start  time.Time
 
-	asked  *core.AskPolicy
-	rounds chan *core.AskPolicy // to the goroutine that carries them to the policy
-	answer chan answer          // of the policy to the round it thinks about
-	waits  bool                 // it thinks about one
-	fresh  []running            // launched, their start not reported yet
-	live   []running            // started, the longest running first
+	rounds chan core.AskPolicy // to the goroutine that carries them to the policy
+	answer chan answer         // of the policy to the round it thinks about
+	waits  bool                // it thinks about one
+	fresh  []running           // launched, their start not reported yet
+	live   []running           // started, the longest running first
 	starts []startReport
 	ends   []endReport // made before they are needed, as those of starts
 
@@ -68,9 +67,10 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 	set.JobsMax = 100_000
 	a := &assigner{
 		ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), heap: manager.CollectSeldom(),
-		rounds: make(chan *core.AskPolicy, 1), answer: make(chan answer, 1),
+		rounds: make(chan core.AskPolicy, 1), answer: make(chan answer, 1),
 	}
 	a.changed.L = &a.mu
+	a.core.AskEarly(a.ask)
 	go a.carry()
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
@@ -150,8 +150,6 @@ func (a *assigner) step(inputs ...*wire.Input) error {
 
 func (a *assigner) act(action core.Action, record uint64) error {
 	switch action := action.(type) {
-	case core.AskPolicy:
-		a.asked = &action
 	case core.StartPolicy:
 		d, err := a.host.Start(a.ctx, scheduler.Config{}, action.Snapshot, action.Environment)
 		if err != nil {
@@ -192,14 +190,11 @@ func (a *assigner) carry() {
 	}
 }
 
-// ask hands the round that is asked to the policy, and does not wait.
-func (a *assigner) ask() {
-	if a.asked == nil || a.waits {
-		return
-	}
-	a.rounds <- a.asked
-	a.asked, a.waits = nil, true
-	runtime.Gosched() // as the manager does
+// ask hands a round to the policy, in the middle of the core's step, as the manager does.
+func (a *assigner) ask(r core.AskPolicy) {
+	a.waits = true
+	a.rounds <- r
+	runtime.Gosched()
 }
 
 // decided waits for the policy's answer, if it thinks, and feeds it to the core.
@@ -298,7 +293,6 @@ func take[T any](from *[]T, n int) []T {
 // settle goes on until the policy has nothing more to launch.
 func (a *assigner) settle() error {
 	for {
-		a.ask()
 		if err := a.decided(); err != nil {
 			return err
 		}
@@ -307,7 +301,7 @@ func (a *assigner) settle() error {
 				return err
 			}
 		}
-		if a.asked == nil && !a.waits {
+		if !a.waits {
 			return a.awaitDurable(a.log.Last())
 		}
 	}
@@ -316,7 +310,6 @@ func (a *assigner) settle() error {
 // turn is one round of the steady state. While the policy thinks about the last
 // ends, the manager takes in the next: it does not wait for the policy either.
 func (a *assigner) turn(ends int) error {
-	a.ask()
 	inputs, err := a.ended(a.started(nil), ends)
 	if err != nil {
 		return err

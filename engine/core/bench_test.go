@@ -18,6 +18,7 @@ type bench struct {
 	last  scheduler.BundleID
 	round *AskPolicy
 	lives []ToLauncher // starts
+	watch func(Action) // sees all that a step gave; may be nil
 }
 
 func benchCluster(tb testing.TB, launchers, slots int) *bench {
@@ -40,6 +41,9 @@ func benchCluster(tb testing.TB, launchers, slots int) *bench {
 func (b *bench) step(inputs ...*wire.Input) {
 	b.at += int64(2 * time.Millisecond)
 	for _, a := range b.c.Step(&wire.Batch{At: b.at, Inputs: inputs}) {
+		if b.watch != nil {
+			b.watch(a)
+		}
 		switch a := a.(type) {
 		case AskPolicy:
 			b.round = &a

@@ -48,10 +48,13 @@ type Core struct {
 	outUsual      int // how many the last step gave
 	changed       []*job
 	updates       map[scheduler.AttemptID][]sourceKey
+	starts        []plainStart
 	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
 	where         []*launcher            // of the launch at hand
 	roomier       bool                   // slots got free
 	topology      bool                   // launchers came or went
+
+	ask func(AskPolicy) // see AskEarly; nil: rounds are actions
 }
 
 // counters are the last ids given.
@@ -76,6 +79,12 @@ func (c *Core) clear() {
 	c.updates = map[scheduler.AttemptID][]sourceKey{}
 	c.policy.checkpoints = map[string]*policyCheckpoint{}
 }
+
+// AskEarly has f called with a round as soon as it is made, within Step, in the place of
+// the action AskPolicy: the policy thinks while the rest of the step is done, and while
+// its batch is logged. f must not call the core. It is the caller's, and no part of the
+// state.
+func (c *Core) AskEarly(f func(AskPolicy)) { c.ask = f }
 
 // usualMax bounds the room that is made beforehand for as much as the last time.
 const usualMax = 1 << 12
@@ -113,6 +122,7 @@ func (c *Core) settle() {
 	c.flushSources()
 	c.watchStall()
 	c.startRound()
+	c.writeStarts()
 	c.tellChanged()
 }
 

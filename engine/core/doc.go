@@ -17,7 +17,7 @@
 //
 // It calls Step with each batch, and with a tick at NextWake. It carries out
 // the actions that leave the process only after the batch is durable; asking
-// the policy may go out at once. It keeps what it passed in unchanged: the core
+// the policy may go out at once, and does within Step when AskEarly says how. It keeps what it passed in unchanged: the core
 // holds on to messages of a batch. All methods are for one goroutine.
 //
 // # What holds

@@ -95,9 +95,12 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 		b.job.ranOn = addSorted(b.job.ranOn, a.launcher.id)
 	}
 	r.id = uint64(ids[0])
-	r.token = c.token(r.id)
-	for _, a := range r.attempts {
-		c.sendStart(a)
+	if b.plain() {
+		c.sendLater(r.attempts[0])
+	} else {
+		for _, a := range r.attempts {
+			c.sendStart(a)
+		}
 	}
 	c.watchStragglers()
 	c.releaseClaimsOf(b)
@@ -155,6 +158,44 @@ const tokenBytes = 16
 
 // sendStart tells a launcher to run an attempt.
 func (c *Core) sendStart(a *attempt) {
+	c.unconfirmed(a)
+	c.command(a.launcher, c.startCommand(a))
+}
+
+// plainStart is a start command that has its place among the actions and is not
+// written yet.
+type plainStart struct {
+	attempt     *attempt
+	incarnation uint64 // of its launcher
+	at          int    // index in Core.out
+}
+
+// plain says whether nothing that may still happen in the step can change what the
+// start commands of a bundle say: it is one group and reads no file channel.
+func (b *bundle) plain() bool { return b.sole && !b.wired && !b.job.stores }
+
+// sendLater is sendStart for a plain bundle: the command is written when the step's
+// round is on its way to the policy, which need not wait for it.
+func (c *Core) sendLater(a *attempt) {
+	c.unconfirmed(a)
+	c.starts = append(c.starts, plainStart{a, a.launcher.incarnation, len(c.out)})
+	c.act(ToLauncher{Launcher: a.launcher.id})
+}
+
+// writeStarts writes the commands of sendLater.
+func (c *Core) writeStarts() {
+	for _, s := range c.starts {
+		m := c.startCommand(s.attempt)
+		m.Term, m.Incarnation = c.term, s.incarnation
+		c.stats.Commands++
+		c.out[s.at] = ToLauncher{s.attempt.launcher.id, m}
+	}
+	clear(c.starts)
+	c.starts = c.starts[:0]
+}
+
+// startCommand is the command to run an attempt.
+func (c *Core) startCommand(a *attempt) *wire.Command {
 	b, j := a.run.bundle, a.run.bundle.job
 	var whole struct { // one piece of memory for all of the message
 		command wire.Command
@@ -162,6 +203,9 @@ func (c *Core) sendStart(a *attempt) {
 		start   wire.StartAttempt
 		ref     wire.NodeRef // of a group of one node, as most are
 		refs    [1]*wire.NodeRef
+	}
+	if a.run.token == nil {
+		a.run.token = c.token(a.run.id)
 	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
@@ -185,8 +229,7 @@ func (c *Core) sendStart(a *attempt) {
 		m.Sources = c.sourcesOf(a)
 		m.SourcesComplete = a.misses == 0
 	}
-	c.unconfirmed(a)
-	c.command(a.launcher, &whole.command)
+	return &whole.command
 }
 
 func (j *job) refs(nodes []int32) []*wire.NodeRef {

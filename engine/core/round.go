@@ -44,7 +44,12 @@ func (c *Core) startRound() {
 	r := &scheduler.Round{Number: p.rounds, Now: c.now, Events: g.events, Offers: offers}
 	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
 	c.stats.Rounds++
-	c.act(AskPolicy{Generation: g.number, Round: r})
+	a := AskPolicy{Generation: g.number, Round: r}
+	if c.ask != nil {
+		c.ask(a)
+		return
+	}
+	c.act(a)
 }
 
 // offers lists the offers that changed since the last round, or all of them for a

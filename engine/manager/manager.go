@@ -85,6 +85,7 @@ func Run(ctx context.Context, cfg Config) error {
 		core: l.core, log: log, held: held, clock: newClock(l.last), inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
 		atOnce: m.atOnce, durable: m.act, stats: m.stats,
 	}
+	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
 	held.reached(log.Last()) // all that was replayed
 	if m.blobs, err = openBlobs(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
@@ -238,8 +239,6 @@ func (m *manager) takeUpdates(ctx context.Context) {
 // atOnce does what need not wait for the disk: talk with the policy.
 func (m *manager) atOnce(a core.Action) bool {
 	switch a := a.(type) {
-	case core.AskPolicy:
-		m.supervisor.ask(a)
 	case core.StartPolicy:
 		m.supervisor.start(a)
 	case core.JobsChanged:

@@ -16,8 +16,8 @@ import (
 	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
-// ask hands a round to a generation. One that has ended is not asked: the core
-// hears of its end from failed.
+// ask hands a round to a generation, in the middle of the core's step. One that has
+// ended is not asked: the core hears of its end from failed.
 func (s *supervisor) ask(a core.AskPolicy) {
 	s.stats.events(a.Round)
 	s.refused.round(s.log, a.Round)
