@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // launch starts a whole bundle, or refuses to.
@@ -184,7 +185,10 @@ func (c *Core) sendLater(a *attempt) {
 
 // writeStarts writes the commands of sendLater.
 func (c *Core) writeStarts() {
-	for _, s := range c.starts {
+	for i, s := range c.starts {
+		if i%prefetch.Batch == 0 {
+			prefetchSpecs(c.starts[i:min(i+prefetch.Batch, len(c.starts))])
+		}
 		m := c.startCommand(s.attempt)
 		m.Term, m.Incarnation = c.term, s.incarnation
 		c.stats.Commands++

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -10,11 +11,23 @@ import (
 
 // launcher is one that joined: up, or lost and remembered for its name's id.
 type launcher struct {
+	// What every launch and end touches lies together, up to launcherHot.
 	id          scheduler.LauncherID
-	name        string
 	incarnation uint64
 	up          bool
+	draining    bool
+	blamed      bool
+	changed     bool // since told
+	name        string
 	host, rack  string
+	free        slotCounts // neither held nor reserved; kinds with none may be listed
+	memoryFree  int64
+	holds       []*hold         // in order of claim
+	attempts    attemptSet      // live
+	suspended   int             // of them
+	resendAt    scheduler.Time  // when its timer is due; 0: not set
+	told        scheduler.Offer // the last offer the policy was told
+
 	names       []string // further names of the host
 	dataAddress string
 	httpAddress string
@@ -22,21 +35,12 @@ type launcher struct {
 	joined      scheduler.Time
 	slots       slotCounts // in all
 	memory      int64
-	free        slotCounts // neither held nor reserved; kinds with none may be listed
-	memoryFree  int64
-	holds       []*hold // in order of claim
-	draining    bool
-	blamed      bool
 	blamedBy    []scheduler.JobID               // jobs that avoid it, ascending
-	attempts    attemptSet                      // live
-	suspended   int                             // of them
 	outputs     map[scheduler.AttemptID]*output // stored there
-	resendAt    scheduler.Time                  // when its timer is due; 0: not set
 	load        machineLoad
-
-	told    scheduler.Offer // the last offer the policy was told
-	changed bool            // since then
 }
+
+const launcherHot = unsafe.Offsetof(launcher{}.names)
 
 // output is what an attempt stored on a launcher.
 type output struct {

@@ -8,59 +8,69 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
-// prefetchReports touches what a batch of inputs is about, as far as they are
-// launchers' reports of attempts. See package prefetch.
+// prefetchReports touches what a batch of inputs is about, as far as they tell of
+// attempts that start or end. See package prefetch.
 func (c *Core) prefetchReports(inputs []*wire.Input) {
 	if len(inputs) < prefetch.BatchMin {
 		return
 	}
-	var attempts [prefetch.Batch]*attempt
-	n := 0
+	var ending, starting [prefetch.Batch]*attempt
+	ends, starts := 0, 0
 	for _, in := range inputs {
-		if r := in.GetReport().GetReport(); r != nil {
-			if a := c.attempts.Get(reported(r)); a != nil {
-				attempts[n] = a
-				n++
+		switch w := in.GetReport().GetReport().GetWhat().(type) {
+		case *wire.Report_Started:
+			if a := c.attempts.Get(scheduler.AttemptID(w.Started.GetAttempt())); a != nil {
+				starting[starts] = a
+				starts++
+			}
+		case *wire.Report_Ended:
+			if a := c.attempts.Get(scheduler.AttemptID(w.Ended.GetAttempt())); a != nil {
+				ending[ends] = a
+				ends++
 			}
 		}
 	}
-	var sum byte
-	for _, a := range attempts[:n] {
+	runtime.KeepAlive(prefetchStarts(starting[:starts]) + prefetchEnds(ending[:ends]))
+}
+
+func prefetchStarts(attempts []*attempt) (sum byte) {
+	for _, a := range attempts {
 		sum += prefetch.All(a)
 	}
-	for _, a := range attempts[:n] {
-		sum += prefetch.All(a.run) + prefetch.All(a.launcher)
+	for _, a := range attempts {
+		sum += prefetch.First(a.run, 1) + prefetch.First(a.launcher, 1)
 	}
-	for _, a := range attempts[:n] {
+	for _, a := range attempts {
+		sum += prefetch.First(a.run.bundle, 1)
+	}
+	for _, a := range attempts {
+		sum += prefetch.First(a.run.bundle.job, 1)
+	}
+	return sum
+}
+
+func prefetchEnds(attempts []*attempt) (sum byte) {
+	for _, a := range attempts {
+		sum += prefetch.All(a)
+	}
+	for _, a := range attempts {
+		sum += prefetch.All(a.run) + prefetch.First(a.launcher, launcherHot)
+	}
+	for _, a := range attempts {
 		sum += prefetch.All(a.run.bundle) + prefetch.At(a.launcher.free, 0) + prefetch.At(a.launcher.attempts, int(a.places[inLauncher]))
 	}
-	for _, a := range attempts[:n] {
-		sum += prefetch.All(a.run.bundle.job)
+	for _, a := range attempts {
+		sum += prefetch.First(a.run.bundle.job, jobHot)
 	}
-	for _, a := range attempts[:n] {
+	for _, a := range attempts {
 		j := a.run.bundle.job
 		sum += prefetch.At(j.attempts, int(a.places[inJob])) + prefetch.At(j.attempts, len(j.attempts)-1)
-		if int(a.stage) < len(j.stages) {
-			sum += prefetch.All(&j.stages[a.stage])
-		}
+		sum += prefetch.At(j.stages, int(a.stage))
 		if len(j.history) > 0 {
 			sum += prefetch.All(&j.history[j.historyNext%len(j.history)])
 		}
 	}
-	runtime.KeepAlive(sum)
-}
-
-// reported is the attempt a report is about; 0 for those that come seldom.
-func reported(r *wire.Report) scheduler.AttemptID {
-	switch w := r.GetWhat().(type) {
-	case *wire.Report_Started:
-		return scheduler.AttemptID(w.Started.GetAttempt())
-	case *wire.Report_Progress:
-		return scheduler.AttemptID(w.Progress.GetAttempt())
-	case *wire.Report_Ended:
-		return scheduler.AttemptID(w.Ended.GetAttempt())
-	}
-	return 0
+	return sum
 }
 
 // prefetchLaunches touches what a batch of launches is about.
@@ -83,21 +93,30 @@ func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
 	}
 	var sum byte
 	for i, b := range bundles[:n] {
-		sum += prefetch.All(b) + prefetch.All(launchers[i])
+		sum += prefetch.All(b) + prefetch.First(launchers[i], launcherHot)
 	}
 	for i, b := range bundles[:n] {
 		l := launchers[i]
-		sum += prefetch.All(b.job) + prefetch.At(l.free, 0) + prefetch.At(l.attempts, len(l.attempts)-1)
+		sum += prefetch.First(b.job, jobHot) + prefetch.At(l.free, 0) + prefetch.At(l.attempts, len(l.attempts)-1)
 	}
 	for _, b := range bundles[:n] {
 		j := b.job
-		sum += prefetch.All(j.spec) + prefetch.At(j.ranOn, len(j.ranOn)/2) + prefetch.At(j.attempts, len(j.attempts)-1)
+		sum += prefetch.At(j.ranOn, len(j.ranOn)/2) + prefetch.At(j.attempts, len(j.attempts)-1)
 		if int(b.stage) < len(j.stages) {
 			sum += prefetch.All(&j.stages[b.stage])
 		}
 		if b.next > 0 {
-			sum += prefetch.All(&j.bundles[b.next-1])
+			sum += prefetch.First(&j.bundles[b.next-1].next, 1)
 		}
+	}
+	runtime.KeepAlive(sum)
+}
+
+// prefetchSpecs touches what start commands are made of.
+func prefetchSpecs(starts []plainStart) {
+	var sum byte
+	for _, s := range starts {
+		sum += prefetch.All(s.attempt.run.bundle.job.spec)
 	}
 	runtime.KeepAlive(sum)
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -27,26 +28,37 @@ const (
 
 // job is a live job.
 type job struct {
-	id        scheduler.JobID
-	spec      *wire.JobSpec
-	plan      *graph.Plan
-	phase     jobPhase
+	// What every launch and end touches lies together, up to jobHot.
+	id         scheduler.JobID
+	spec       *wire.JobSpec
+	plan       *graph.Plan
+	phase      jobPhase
+	stores     bool     // it has file channels
+	touched    bool     // in Core.changed
+	bundles    []bundle // in the plan's order, then the last one of a job with outputs
+	stages     []stage
+	unfinished int        // bundles, without the last
+	attempts   attemptSet // live
+	ready      readyList
+	avoid      []scheduler.LauncherID // excluded for the whole job, ascending
+	lastLaunch scheduler.Time         // of a bundle of it
+	ranOn      []scheduler.LauncherID // launchers to be told of its end, ascending
+
+	history     []pastAttempt // the last to end, as a ring
+	historyNext int           // its oldest
+	finished    int           // groups
+	read        [scheduler.LocalityLevels]int64
+	local       [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
+
 	client    uint64 // whom the admission answers; 0 when answered
 	pool      string
 	priority  scheduler.Priority
 	submitted scheduler.Time
 	admitted  scheduler.Time
-	bundles   []bundle // in the plan's order, then the last one of a job with outputs
-	stages    []stage
 	conns     []conn
 	into      [][]int32 // by stage: file connections into it
 	outOf     [][]int32 // by stage: file connections out of it
-
-	unfinished int        // bundles, without the last
-	attempts   attemptSet // live
-	ready      readyList
-	shapes     []shape // distinct demands of its bundles
-	stores     bool    // it has file channels
+	shapes    []shape   // distinct demands of its bundles
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
@@ -54,25 +66,18 @@ type job struct {
 	tries    int  // of the last group
 	waitTill scheduler.Time
 
-	touched     bool                   // in Core.changed
-	watched     bool                   // the timer for readers that wait is set
-	lastLaunch  scheduler.Time         // of a bundle of it
-	ranOn       []scheduler.LauncherID // launchers to be told of its end, ascending
-	blamed      []blame                // in order of launcher
-	avoid       []scheduler.LauncherID // excluded for the whole job, ascending
-	avoiding    bool                   // some bundle of it may avoid a launcher
-	unplaceable scheduler.Time         // since when a bundle can't be placed; 0: all can
-	whyNot      string                 // the message for it
+	watched     bool           // the timer for readers that wait is set
+	blamed      []blame        // in order of launcher
+	avoiding    bool           // some bundle of it may avoid a launcher
+	unplaceable scheduler.Time // since when a bundle can't be placed; 0: all can
+	whyNot      string         // the message for it
 	policyWait  scheduler.Waiting
 
 	notes        []string
 	notesDropped int
-	history      []pastAttempt // the last to end, as a ring
-	historyNext  int           // its oldest
-	finished     int           // groups
-	read         [scheduler.LocalityLevels]int64
-	local        [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
 }
+
+const jobHot = unsafe.Offsetof(job{}.client)
 
 // blame counts a job's failures on a launcher.
 type blame struct {

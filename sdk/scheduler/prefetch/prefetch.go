@@ -38,6 +38,19 @@ func All[T any](p *T) byte {
 	return sum
 }
 
+// First touches the cache lines of a value up to its byte end: of a large value whose
+// first part is what is used. A nil pointer is passed over.
+func First[T any](p *T, end uintptr) byte {
+	if p == nil {
+		return 0
+	}
+	sum := byte(0)
+	for i := uintptr(0); i < min(end, unsafe.Sizeof(*p)); i += line {
+		sum += *(*byte)(unsafe.Add(unsafe.Pointer(p), i))
+	}
+	return sum
+}
+
 // At touches one element of a slice; outside of it, nothing.
 func At[T any](s []T, i int) byte {
 	if uint(i) >= uint(len(s)) {

@@ -23,6 +23,14 @@ func TestAllStaysWithin(t *testing.T) {
 	if got := prefetch.All(&all[1]); got != 4 { // at 0, 64, 128, and the last
 		t.Errorf("the bytes read sum to %d: not 4, one of each line and the last", got)
 	}
+	for end, want := range map[uintptr]byte{0: 0, 1: 1, 64: 1, 65: 2, 1000: 3} {
+		if got := prefetch.First(&all[1], end); got != want {
+			t.Errorf("the bytes read up to %d sum to %d, want %d", end, got, want)
+		}
+	}
+	if got := prefetch.First[odd](nil, 64); got != 0 {
+		t.Errorf("nil gave %d", got)
+	}
 	if got := prefetch.All[odd](nil); got != 0 {
 		t.Errorf("nil gave %d", got)
 	}

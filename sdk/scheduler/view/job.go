@@ -4,29 +4,34 @@ import (
 	"iter"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Job is a live job.
 type Job struct {
-	// Info is the job as last told: updates of pool, priority and properties and
-	// grown stages are in it.
-	Info scheduler.Job
+	// What launches and ends touch lies together, up to jobHot.
+	ready list
+	kinds []kindReady // in the order the kinds were first ready
+	live  liveList
+	held  []scheduler.SlotCount
+
 	// Counts has one entry for each stage.
 	Counts []Counts
 	// Owner is the policy's: what it keeps of the job. The view never looks at it.
 	Owner any
+	// Info is the job as last told: updates of pool, priority and properties and
+	// grown stages are in it.
+	Info scheduler.Job
 
-	ready   list
-	kinds   []kindReady      // in the order the kinds were first ready
 	gangs   list             // those of ready with more than one group
 	byHost  map[string]*list // single-group bundles with input on a host
 	byRack  map[string]*list
 	bundles []*Bundle
-	live    liveList
-	held    []scheduler.SlotCount
 }
+
+const jobHot = unsafe.Offsetof(Job{}.gangs)
 
 // kindReady is what is launchable of a job and needs one kind of slot.
 type kindReady struct {

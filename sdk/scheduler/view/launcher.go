@@ -3,34 +3,40 @@ package view
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Launcher is a launcher that is there, draining or not.
 type Launcher struct {
-	ID       scheduler.LauncherID
+	ID scheduler.LauncherID
+	// Offer is the last one; what is taken tentatively is not off it.
+	Offer scheduler.Offer
+	Slots []scheduler.SlotCount // in order of kind
+
+	// What launches and ends touch lies together, up to launcherHot.
+	attempts []*Attempt
+	free     []int                   // by kind's number, tentatively
+	index    int                     // place in View.list
+	memory   int64                   // free, tentatively
+	reserved []scheduler.Reservation // tentatively; replaced, never changed in place
+	aside    bool                    // see SetAside
+
+	Draining bool
 	Name     string
 	Host     string
 	Rack     string
-	Slots    []scheduler.SlotCount // in order of kind
-	Memory   int64                 // bytes, in all
-	Draining bool
+	Memory   int64 // bytes, in all
 	// CPULoad and MemoryLoad are how busy the machine is, 0 to 1, as
 	// scheduler.LauncherLoad told last; LoadUnknown until it does, and without
 	// AbilityLoad always.
 	CPULoad, MemoryLoad float64
-	// Offer is the last one; what is taken tentatively is not off it.
-	Offer scheduler.Offer
 
-	attempts []*Attempt
-	index    int                     // place in View.list
-	free     []int                   // by kind's number, tentatively
-	aside    bool                    // see SetAside
-	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
-	memory   int64                   // free, tentatively
-	reserved []scheduler.Reservation // tentatively; replaced, never changed in place
+	kept []scheduler.SlotCount // the last offer's free slots, when it is aside
 }
+
+const launcherHot = unsafe.Offsetof(Launcher{}.Name)
 
 // Attempts returns the live attempts on the launcher in order of id.
 func (l *Launcher) Attempts() []*Attempt { return l.attempts }

@@ -2,17 +2,21 @@ package view
 
 import (
 	"runtime"
+	"unsafe"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
-// ahead is what the next events of a round are about.
+// ahead is what the next events of a round are about: of a batch of them at most.
 type ahead struct {
-	attempts  [prefetch.Batch]*Attempt
+	started  [prefetch.Batch]*Attempt // that start
+	starting int
+	// Launches and ends, which touch much more.
+	attempts  [prefetch.Batch]*Attempt // nil for a launch
 	bundles   [prefetch.Batch]*Bundle
 	launchers [prefetch.Batch]*Launcher
-	jobs      [prefetch.Batch]*Job
+	n         int
 }
 
 // prefetch touches what a batch of events is about, and what a policy will look at of
@@ -23,60 +27,84 @@ func (v *View) prefetch(events []scheduler.Event) {
 		return
 	}
 	var a ahead
-	sum := v.prefetchFirst(&a, events)
-	for i := range events {
-		if x := a.attempts[i]; x != nil {
+	v.find(&a, events)
+	var sum byte
+	for _, x := range a.started[:a.starting] {
+		sum += prefetch.All(x)
+	}
+	for i, x := range a.attempts[:a.n] {
+		sum += prefetch.All(x) + prefetch.All(a.bundles[i]) + prefetch.First(a.launchers[i], launcherHot)
+	}
+	for _, x := range a.started[:a.starting] {
+		sum += prefetch.First(x.Bundle, 1) + prefetch.First(x.Need, 1)
+	}
+	for i, x := range a.attempts[:a.n] {
+		if x != nil {
 			a.bundles[i], a.launchers[i] = x.Bundle, x.on
-			sum += prefetch.All(x.Need)
+			sum += prefetch.All(x.Bundle) + prefetch.First(x.on, launcherHot) + prefetch.First(x.Need, needHot)
 		}
-		sum += prefetch.All(a.bundles[i]) + prefetch.All(a.launchers[i])
 	}
-	for i, b := range a.bundles[:len(events)] {
-		if b == nil {
-			continue
-		}
-		a.jobs[i] = b.Job
-		sum += prefetch.All(b.Job) + prefetch.At(b.Groups, 0)
+	for _, x := range a.started[:a.starting] {
+		sum += prefetch.First(x.Bundle.Job, jobHot)
+	}
+	for i, b := range a.bundles[:a.n] {
+		sum += prefetch.First(b.Job, jobHot) + prefetch.At(b.Groups, 0)
 		if l := a.launchers[i]; l != nil {
-			sum += prefetch.At(l.attempts, 0) + prefetch.At(l.free, 0)
+			sum += prefetch.At(l.attempts, 0) + prefetch.At(l.free, 0) + prefetch.At(l.Slots, 0)
 		}
 	}
-	var lists [prefetch.Batch]*list
-	for i, j := range a.jobs[:len(events)] {
-		if j == nil {
-			continue
+	for _, x := range a.started[:a.starting] {
+		sum += prefetch.At(x.Job().Info.Stages, 0)
+	}
+	runtime.KeepAlive(sum + a.prefetchJobs())
+}
+
+// needHot is the part of a group that its bundle's launch and end look at.
+const needHot = unsafe.Offsetof(scheduler.Group{}.InputBytes)
+
+// find finds what the events name.
+func (v *View) find(a *ahead, events []scheduler.Event) {
+	for i := range events {
+		switch e := events[i].(type) {
+		case scheduler.AttemptStarted:
+			if x := v.attempts.Get(e.Attempt); x != nil {
+				a.started[a.starting] = x
+				a.starting++
+			}
+		case scheduler.AttemptEnded:
+			if x := v.attempts.Get(e.Attempt); x != nil {
+				a.attempts[a.n] = x
+				a.n++
+			}
+		case scheduler.Outcome:
+			if e.Accepted && e.Kind == scheduler.DecisionLaunch && len(e.Launch.Launchers) > 0 {
+				if b := v.bundles.Get(e.Launch.Bundle); b != nil {
+					a.bundles[a.n], a.launchers[a.n] = b, v.launchers.Get(e.Launch.Launchers[0])
+					a.n++
+				}
+			}
 		}
-		sum += prefetch.At(j.Counts, 0) + prefetch.At(j.held, 0) + prefetch.At(j.Info.Stages, 0)
-		sum += prefetch.At(j.ready.entries, j.ready.head) + prefetch.At(j.live.attempts, len(j.live.attempts)-1)
+	}
+}
+
+// prefetchJobs touches what the jobs point to.
+func (a *ahead) prefetchJobs() (sum byte) {
+	var lists [prefetch.Batch]*list
+	for i, b := range a.bundles[:a.n] {
+		j := b.Job
+		sum += prefetch.At(j.Counts, 0) + prefetch.At(j.held, 0)
+		sum += prefetch.At(j.ready.entries, j.ready.head)
 		if x := a.attempts[i]; x != nil {
 			sum += prefetch.At(j.live.attempts, x.place)
+		} else {
+			sum += prefetch.At(j.live.attempts, len(j.live.attempts)-1)
 		}
 		if len(j.kinds) > 0 {
 			lists[i] = &j.kinds[0].list
 			sum += prefetch.All(&j.kinds[0])
 		}
 	}
-	runtime.KeepAlive(sum + prefetchFront(lists[:len(events)]))
-}
-
-// prefetchFirst finds what the events name.
-func (v *View) prefetchFirst(a *ahead, events []scheduler.Event) (sum byte) {
-	for i := range events {
-		switch e := events[i].(type) {
-		case scheduler.AttemptStarted:
-			a.attempts[i] = v.attempts.Get(e.Attempt)
-		case scheduler.AttemptEnded:
-			a.attempts[i] = v.attempts.Get(e.Attempt)
-		case scheduler.Outcome:
-			if e.Accepted && e.Kind == scheduler.DecisionLaunch && len(e.Launch.Launchers) > 0 {
-				a.bundles[i], a.launchers[i] = v.bundles.Get(e.Launch.Bundle), v.launchers.Get(e.Launch.Launchers[0])
-			}
-		}
-	}
-	for _, x := range a.attempts[:len(events)] {
-		sum += prefetch.All(x)
-	}
-	return sum
+	return sum + prefetchFront(lists[:a.n])
 }
 
 // prefetchFront touches the first bundle of each list: a policy that gives a job a
