@@ -38,7 +38,7 @@ func (d *dealing) overdue(kind scheduler.SlotKind) {
 
 // large is a job's first ready bundle that needs several slots at once.
 func (d *dealing) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
-	if d.small(j) {
+	if j.small {
 		return nil
 	}
 	n := 0
@@ -51,15 +51,6 @@ func (d *dealing) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
 		}
 	}
 	return nil
-}
-
-// small says whether each of a job's ready bundles needs a single slot.
-func (d *dealing) small(j *standing) bool {
-	slots := 0
-	for _, kind := range j.kinds {
-		slots += j.ReadySlots(kind)
-	}
-	return j.GangCount() == 0 && slots == j.ReadyCount()
 }
 
 // passedSince is when a bundle began to be passed over: since it is ready or, if

@@ -54,9 +54,8 @@ func (d *dealing) why(j *standing) waiting {
 
 // reason says why a claim's job waits.
 func (d *dealing) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason {
-	rest := d.view.Walk(c.job.Job, kind, 0)
 	switch {
-	case rest.Next() == nil:
+	case c.more == 0:
 		return scheduler.WaitNone
 	case d.taking[c.job.ID()]:
 		return scheduler.WaitPreempting

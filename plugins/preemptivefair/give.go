@@ -21,6 +21,7 @@ type claim struct {
 	due  *due // of a newcomer
 	left int  // of its first share, after what this round gives
 	done bool // has nothing more that could start
+	more int  // bundles it may launch, less those that this round does
 	nth  int  // among the claims of its kind
 	at   int  // in the queue of its kind; -1: it is out
 	// Why it has nothing more.
@@ -66,39 +67,77 @@ func (d *dealing) deal() {
 
 // claim lists what jobs want.
 func (d *dealing) claim() {
-	d.claims, d.queues = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]*queue{}
-	n := 0
-	for _, j := range d.waiting {
-		n += len(j.kinds)
-	}
-	room := make([]claim, 0, n) // one piece of memory for all
+	room := d.room.begin(d)
 	for _, j := range d.waiting {
 		n := d.memory.newcomer(j.ID())
-		for _, kind := range j.kinds {
-			if j.ReadySlots(kind) == 0 {
+		j.dealt = d
+		for i, kind := range j.kinds {
+			of := &j.of[i]
+			if j.claims[i] = nil; of.ready == 0 {
 				continue
 			}
-			room = append(room, claim{job: j, held: d.held(j.Job, kind), due: n.due(kind), nth: len(d.claims[kind])})
+			room = append(room, claim{
+				job: j, held: of.held - d.leaving[j.ID()][kind], more: of.first, due: n.due(kind), nth: len(d.claims[kind]),
+			})
 			c := &room[len(room)-1]
+			j.claims[i] = c
 			if c.due != nil {
 				c.left = c.due.left()
 			}
 			d.claims[kind] = append(d.claims[kind], c)
 		}
 	}
-	for kind, claims := range d.claims {
-		d.queues[kind] = newQueue(claims)
+	for _, kind := range d.kinds {
+		if claims := d.claims[kind]; len(claims) > 0 {
+			d.queues[kind] = d.room.queue(kind, claims)
+		}
 	}
+}
+
+// room is memory for claims and what lists them. A round takes over that of the last,
+// of which nothing is asked any more.
+type room struct {
+	claims []claim
+	lists  map[scheduler.SlotKind][]*claim
+	queues map[scheduler.SlotKind]*queue
+}
+
+// begin readies the memory for a round, and returns room for all its claims in one piece.
+func (r *room) begin(d *dealing) []claim {
+	n := 0
+	for _, j := range d.waiting {
+		n += len(j.kinds)
+	}
+	if cap(r.claims) < n {
+		r.claims = make([]claim, 0, n+n/4)
+	}
+	clear(r.claims[:cap(r.claims)]) // no job is held that is not there any more
+	if r.lists == nil {
+		r.lists, r.queues = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]*queue{}
+	}
+	for kind, list := range r.lists { // in any order: all become empty
+		r.lists[kind] = list[:0]
+	}
+	d.claims, d.queues = r.lists, map[scheduler.SlotKind]*queue{}
+	return r.claims[:0]
+}
+
+func (r *room) queue(kind scheduler.SlotKind, claims []*claim) *queue {
+	q := r.queues[kind]
+	if q == nil {
+		q = &queue{}
+		r.queues[kind] = q
+	}
+	q.fill(claims)
+	return q
 }
 
 // claimOf returns a job's claim of a kind, or nil.
 func (d *dealing) claimOf(j *standing, kind scheduler.SlotKind) *claim {
-	claims := d.claims[kind]
-	i, found := slices.BinarySearchFunc(claims, j, func(c *claim, j *standing) int { return bySubmission(c.job, j) })
-	if !found {
-		return nil
+	if i := slices.Index(j.kinds, kind); i >= 0 && j.dealt == d {
+		return j.claims[i]
 	}
-	return claims[i]
+	return nil
 }
 
 // hold decides how many free slots are held for jobs between stages.
@@ -149,6 +188,7 @@ func (d *dealing) give(kind scheduler.SlotKind) {
 
 func (d *dealing) launch(j *standing, b *view.Bundle, where []scheduler.LauncherID) {
 	d.launches = append(d.launches, d.view.Launch(b, where))
+	d.claimOf(j, b.Groups[0].Kind).more--
 	for i := range b.Groups {
 		g := &b.Groups[i]
 		if c := d.claimOf(j, g.Kind); c != nil {

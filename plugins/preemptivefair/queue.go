@@ -9,9 +9,9 @@ type queue struct {
 	newcomers []*claim // that were due part of their first share, in order of submission
 }
 
-func newQueue(claims []*claim) *queue {
-	q := &queue{claims: make([]*claim, len(claims))}
-	copy(q.claims, claims)
+// fill begins anew.
+func (q *queue) fill(claims []*claim) {
+	q.claims, q.newcomers = append(q.claims[:0], claims...), q.newcomers[:0]
 	for i, c := range q.claims {
 		c.at = i
 		if c.left > 0 {
@@ -19,7 +19,6 @@ func newQueue(claims []*claim) *queue {
 		}
 	}
 	heap.Init(q)
-	return q
 }
 
 // newcomer returns the first that lacks part of its first share, or nil.

@@ -20,6 +20,8 @@ type world struct {
 	waiting []*standing // those with something to launch, in order of submission
 	touched []*standing // those to which something happened since the last rest, in any order
 
+	room room // of the dealing
+
 	gone map[scheduler.AttemptID]bool // attempts that are being stopped
 	// leaving is the slots of attempts that are being stopped, by job.
 	leaving map[scheduler.JobID]map[scheduler.SlotKind]int
@@ -31,10 +33,23 @@ type world struct {
 type standing struct {
 	*view.Job
 	kinds   []scheduler.SlotKind // of its stages, in their order
-	counts  []bool               // by kind: it has work of it
+	of      []account            // by kind
 	waits   bool                 // it is in world.waiting
+	small   bool                 // each of its ready bundles needs a single slot
 	touched bool
 	told    scheduler.WaitReason // as last told to the manager
+
+	claims []*claim // by kind, of dealing; nil where it wants nothing
+	dealt  *dealing
+}
+
+// account is what a job holds and wants of a kind: it changes only with what happens
+// to the job, so that a round need not ask those to which nothing did.
+type account struct {
+	counts bool // it has work of the kind
+	held   int  // slots
+	ready  int  // slots of all groups that may be launched
+	first  int  // bundles of them whose first group needs the kind
 }
 
 // newWorld looks at everything.
@@ -118,7 +133,7 @@ func (w *world) touch(j *view.Job) {
 	s := w.known[j.ID()]
 	if s == nil {
 		s = &standing{Job: j, kinds: kindsOf(j)}
-		s.counts = make([]bool, len(s.kinds))
+		s.of, s.claims = make([]account, len(s.kinds)), make([]*claim, len(s.kinds))
 		w.known[j.ID()] = s
 		for _, kind := range s.kinds {
 			if w.users[kind]++; w.users[kind] == 1 {
@@ -141,7 +156,7 @@ func (w *world) drop(id scheduler.JobID) {
 	}
 	delete(w.known, id)
 	for i, kind := range s.kinds {
-		if s.counts[i] {
+		if s.of[i].counts {
 			w.jobs[kind]--
 		}
 		if w.users[kind]--; w.users[kind] == 0 {
@@ -168,16 +183,20 @@ func (w *world) rest() {
 // settle looks at the jobs that were touched.
 func (w *world) settle() {
 	for _, s := range w.touched {
+		slots := 0
 		for i, kind := range s.kinds {
-			counts := wants(s.Job, kind)+s.Held(kind) > 0
+			now := account{held: s.Held(kind), ready: s.ReadySlots(kind), first: s.ReadyFirst(kind)}
+			now.counts = wants(s.Job, kind)+now.held > 0
 			switch {
-			case counts && !s.counts[i]:
+			case now.counts && !s.of[i].counts:
 				w.jobs[kind]++
-			case !counts && s.counts[i]:
+			case !now.counts && s.of[i].counts:
 				w.jobs[kind]--
 			}
-			s.counts[i] = counts
+			s.of[i] = now
+			slots += now.ready
 		}
+		s.small = s.GangCount() == 0 && slots == s.ReadyCount()
 		w.setWaits(s, s.ReadyCount() > 0)
 	}
 }

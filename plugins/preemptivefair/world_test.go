@@ -84,6 +84,11 @@ func wantLikeNew(t *testing.T, p *Policy) {
 			t.Errorf("%d jobs share the %s slots, want %d", got, kind, want)
 		}
 	}
+	for id, s := range p.world.known {
+		if want := fresh.known[id]; !slices.Equal(s.of, want.of) || s.small != want.small {
+			t.Errorf("the accounts of %s are %+v, want %+v", id, s.of, want.of)
+		}
+	}
 	sameJob := func(a, b *standing) bool { return a.Job == b.Job }
 	if !slices.EqualFunc(p.world.waiting, fresh.waiting, sameJob) {
 		t.Errorf("%d jobs wait, want %d, or in another order", len(p.world.waiting), len(fresh.waiting))

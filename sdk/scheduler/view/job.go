@@ -79,6 +79,15 @@ func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
+// ReadyFirst returns how many of the launchable bundles need a kind of slot for their
+// first group, as of the last Apply: those that Walk gives before any is launched.
+func (j *Job) ReadyFirst(kind scheduler.SlotKind) int {
+	if k := j.ofKind(kind); k != nil {
+		return k.list.len()
+	}
+	return 0
+}
+
 // GangCount returns how many of the launchable bundles have several groups.
 func (j *Job) GangCount() int { return j.gangs.len() }
 
