@@ -38,8 +38,8 @@ type assigner struct {
 	waits  bool                // it thinks about one
 	fresh  []running           // launched, their start not reported yet
 	live   []running           // started, the longest running first
-	starts []startReport
-	ends   []endReport // made before they are needed, as those of starts
+	starts []startReport       // made beforehand
+	ends   []endReport         // made beforehand
 
 	mu      sync.Mutex
 	changed sync.Cond

@@ -19,22 +19,21 @@ import (
 // ask hands a round to a generation, in the middle of the core's step. One that has
 // ended is not asked: the core hears of its end from failed.
 func (s *supervisor) ask(a core.AskPolicy) {
-	s.stats.events(a.Round)
-	s.refused.round(s.log, a.Round)
 	s.mu.Lock()
 	h := s.live[a.Generation]
 	s.mu.Unlock()
-	if h == nil {
-		return
+	if h != nil {
+		select {
+		case h.rounds <- a.Round:
+			// The round is to leave before the core takes in more, so that policy and core
+			// work at the same time: to wake a thread for it can take longer than a step.
+			runtime.Gosched()
+		default:
+			s.log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
+		}
 	}
-	select {
-	case h.rounds <- a.Round:
-		// The round is to leave before the core takes in more, so that policy and core
-		// work at the same time: to wake a thread for it can take longer than a step.
-		runtime.Gosched()
-	default:
-		s.log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
-	}
+	s.stats.events(a.Round)
+	s.refused.round(s.log, a.Round)
 }
 
 // carry takes rounds to a host and its answers back.

@@ -70,7 +70,6 @@ func (d *dealing) claim() {
 	room := d.room.begin(d)
 	for _, j := range d.waiting {
 		n := d.memory.newcomer(j.ID())
-		j.dealt = d
 		for i, kind := range j.kinds {
 			of := &j.of[i]
 			if j.claims[i] = nil; of.ready == 0 {
@@ -134,7 +133,7 @@ func (r *room) queue(kind scheduler.SlotKind, claims []*claim) *queue {
 
 // claimOf returns a job's claim of a kind, or nil.
 func (d *dealing) claimOf(j *standing, kind scheduler.SlotKind) *claim {
-	if i := slices.Index(j.kinds, kind); i >= 0 && j.dealt == d {
+	if i := slices.Index(j.kinds, kind); i >= 0 {
 		return j.claims[i]
 	}
 	return nil

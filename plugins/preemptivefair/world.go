@@ -39,8 +39,7 @@ type standing struct {
 	touched bool
 	told    scheduler.WaitReason // as last told to the manager
 
-	claims []*claim // by kind, of dealing; nil where it wants nothing
-	dealt  *dealing
+	claims []*claim // by kind, of the last dealing; nil where it wants nothing
 }
 
 // account is what a job holds and wants of a kind: it changes only with what happens
@@ -207,6 +206,7 @@ func (w *world) setWaits(s *standing, waits bool) {
 		return
 	}
 	s.waits = waits
+	clear(s.claims)
 	if i, found := slices.BinarySearchFunc(w.waiting, s, bySubmission); found {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 	} else {
