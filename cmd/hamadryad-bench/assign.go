@@ -33,18 +33,12 @@ const (
 	assignGoalFrom  = 100    // ends a round from which the goal holds
 )
 
-// assignWarm are the rounds before anything is measured. What is measured is the
-// steady state, in which both processes use memory again that they have had: what a
-// new page costs is the system's matter, and a manager needs few in its second hour.
-// So there are steps of so many rounds until an assignment takes few new pages, of
-// both processes together, or there were the most.
-var assignWarm = struct {
-	ends, step, most int // rounds
-	pages            float64
-}{1000, 20, 300, 0.05}
+// assignWarm are the rounds before anything is measured, so that both processes have
+// had the memory that they work with: what is measured is the steady state.
+var assignWarm = struct{ ends, rounds int }{1000, 40}
 
 // assignEnds are the ends in one round, and how many rounds are measured.
-var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 400}, {1000, 40}}
+var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
 // inside makes the policies that can be measured in process.
 var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New}
@@ -158,14 +152,15 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 		return run, err
 	}
 	defer a.close()
-	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.most + assignEnds[0].rounds // of slowest
+	todo := s.launchers*assignSlots + assignPending + assignWarm.ends*assignWarm.rounds + assignEnds[0].rounds // of slowest
 	for _, e := range assignEnds {
 		todo += e.ends * e.rounds
 	}
 	if err := a.fill(s, todo); err != nil {
 		return run, err
 	}
-	if err := a.warm(); err != nil {
+	runtime.GC() // what filling the cluster left behind is memory to work with
+	if _, err := a.pace(assignWarm.ends, assignWarm.rounds); err != nil {
 		return run, fmt.Errorf("warming up: %w", err)
 	}
 	for _, e := range assignEnds {
@@ -208,23 +203,6 @@ func (a *assigner) fill(s assignShape, groups int) error {
 	}
 	if n := len(a.live); n != s.launchers*assignSlots {
 		return fmt.Errorf("the policy filled %d of %d slots", n, s.launchers*assignSlots)
-	}
-	return nil
-}
-
-// warm brings both processes into the steady state.
-func (a *assigner) warm() error {
-	runtime.GC() // what filling the cluster left behind is memory to work with
-	w := assignWarm
-	pages := func() int64 { return pageFaults(os.Getpid()) + pageFaults(a.host.PID()) }
-	for done := 0; done < w.most; done += w.step {
-		before := pages()
-		if _, err := a.pace(w.ends, w.step); err != nil {
-			return err
-		}
-		if float64(pages()-before) < w.pages*float64(w.ends*w.step) {
-			break
-		}
 	}
 	return nil
 }

@@ -140,26 +140,18 @@ const clockTicks = time.Second / 100
 
 // processTime is the processor time of a process that runs; 0 for none.
 func processTime(pid int) time.Duration {
-	return time.Duration(processStat(pid, 11)+processStat(pid, 12)) * clockTicks
-}
-
-// pageFaults is how often a process that runs touched a page of memory that it did not
-// have yet; 0 for none.
-func pageFaults(pid int) int64 { return processStat(pid, 7) }
-
-// processStat is a number of /proc/PID/stat, by its place behind the program's name.
-func processStat(pid, place int) int64 {
 	if pid == 0 {
 		return 0
 	}
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that has ended has used nothing since
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
-	if len(fields) <= place {
+	if len(fields) < 13 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(fields[place], 10, 64)
-	return n
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * clockTicks
 }
 
 // local runs a program on a cluster of its own, which is started and ended within
