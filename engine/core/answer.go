@@ -74,8 +74,8 @@ func (c *Core) apply(g *generation, d *scheduler.Decisions) {
 		c.tell(g, outcome(scheduler.DecisionResume, i, reason, why))
 	}
 	for i, x := range d.Launch {
-		if i%prefetch.Batch == 0 {
-			c.prefetchLaunches(d.Launch[i:min(i+prefetch.Batch, len(d.Launch))])
+		if next := prefetch.Next(d.Launch, i); next != nil {
+			c.prefetchLaunches(next)
 		}
 		at := c.hold()
 		ids, reason, why := c.launch(x)

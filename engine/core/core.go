@@ -96,8 +96,8 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
-		if i%prefetch.Batch == 0 {
-			c.prefetchReports(inputs[i:min(i+prefetch.Batch, len(inputs))])
+		if next := prefetch.Next(inputs, i); next != nil {
+			c.prefetchReports(next)
 		}
 		c.input(in)
 	}

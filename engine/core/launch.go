@@ -186,8 +186,8 @@ func (c *Core) sendLater(a *attempt) {
 // writeStarts writes the commands of sendLater.
 func (c *Core) writeStarts() {
 	for i, s := range c.starts {
-		if i%prefetch.Batch == 0 {
-			prefetchSpecs(c.starts[i:min(i+prefetch.Batch, len(c.starts))])
+		if next := prefetch.Next(c.starts, i); next != nil {
+			prefetchSpecs(next)
 		}
 		m := c.startCommand(s.attempt)
 		m.Term, m.Incarnation = c.term, s.incarnation

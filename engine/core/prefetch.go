@@ -11,9 +11,6 @@ import (
 // prefetchReports touches what a batch of inputs is about, as far as they tell of
 // attempts that start or end. See package prefetch.
 func (c *Core) prefetchReports(inputs []*wire.Input) {
-	if len(inputs) < prefetch.BatchMin {
-		return
-	}
 	var ending, starting [prefetch.Batch]*attempt
 	ends, starts := 0, 0
 	for _, in := range inputs {
@@ -75,9 +72,6 @@ func prefetchEnds(attempts []*attempt) (sum byte) {
 
 // prefetchLaunches touches what a batch of launches is about.
 func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
-	if len(launches) < prefetch.BatchMin {
-		return
-	}
 	var bundles [prefetch.Batch]*bundle
 	var launchers [prefetch.Batch]*launcher
 	n := 0

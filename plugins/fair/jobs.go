@@ -184,8 +184,8 @@ func (p *Policy) sync() {
 	p.limiter.settle(p)
 	p.alarms.ring(p)
 	for i, j := range p.dirty {
-		if i%prefetch.Batch == 0 {
-			p.prefetch(p.dirty[i:min(i+prefetch.Batch, len(p.dirty))])
+		if next := prefetch.Next(p.dirty, i); next != nil {
+			p.prefetch(next)
 		}
 		j.dirty = false
 		if j.node != nil {
@@ -198,9 +198,6 @@ func (p *Policy) sync() {
 
 // prefetch touches what the tree knows of jobs. See package prefetch.
 func (p *Policy) prefetch(jobs []*job) {
-	if len(jobs) < prefetch.BatchMin {
-		return
-	}
 	var sum byte
 	for _, j := range jobs {
 		sum += prefetch.All(j.node) + prefetch.At(j.after, 0)

@@ -12,13 +12,22 @@ package prefetch
 import "unsafe"
 
 const (
-	// Batch is how many objects are touched before they are used: enough to keep the
+	// Batch is the most objects that a caller of Next is given together. It is how many objects are touched before they are used: enough to keep the
 	// processor's outstanding reads busy, few enough that what was read first is in
 	// the cache when its turn comes.
 	Batch = 64
-	// BatchMin is the number of objects from which it is worth going over them twice.
-	BatchMin = 8
+	// batchMin is the number of objects from which it is worth going over them twice.
+	batchMin = 8
 )
+
+// Next returns the batch to touch before the i-th element of a list is used; nil
+// within a batch, and for one too small to be worth it.
+func Next[T any](list []T, i int) []T {
+	if i%Batch != 0 || len(list)-i < batchMin {
+		return nil
+	}
+	return list[i:min(i+Batch, len(list))]
+}
 
 // line is the size of a line of the processor's cache, bytes. Where it is larger,
 // some are touched twice.

@@ -1,6 +1,7 @@
 package prefetch_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
@@ -33,6 +34,25 @@ func TestAllStaysWithin(t *testing.T) {
 	}
 	if got := prefetch.All[odd](nil); got != 0 {
 		t.Errorf("nil gave %d", got)
+	}
+}
+
+// Next gives each element of a long list once, and leaves a short rest out.
+func TestNextGivesBatches(t *testing.T) {
+	for length, want := range map[int][]int{
+		0: nil, 7: nil, 8: {8}, prefetch.Batch: {prefetch.Batch}, 2*prefetch.Batch + 7: {prefetch.Batch, prefetch.Batch},
+		prefetch.Batch + 8: {prefetch.Batch, 8},
+	} {
+		list := make([]int, length)
+		var got []int
+		for i := range list {
+			if next := prefetch.Next(list, i); next != nil {
+				got = append(got, len(next))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements come as %v, want %v", length, got, want)
+		}
 	}
 }
 

@@ -23,9 +23,6 @@ type ahead struct {
 // the jobs whose slots got free. See package prefetch; the events' own handlers decide
 // what all this means.
 func (v *View) prefetch(events []scheduler.Event) {
-	if len(events) < prefetch.BatchMin {
-		return
-	}
 	var a ahead
 	v.find(&a, events)
 	var sum byte

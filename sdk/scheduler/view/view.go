@@ -72,8 +72,8 @@ func (v *View) Apply(r scheduler.Round) error {
 	v.turn++
 	v.ended = v.ended[:0]
 	for i, e := range r.Events {
-		if i%prefetch.Batch == 0 {
-			v.prefetch(r.Events[i:min(i+prefetch.Batch, len(r.Events))])
+		if next := prefetch.Next(r.Events, i); next != nil {
+			v.prefetch(next)
 		}
 		if err := v.event(e); err != nil {
 			return fmt.Errorf("round %d, event %d (%T): %w", r.Number, i, e, err)

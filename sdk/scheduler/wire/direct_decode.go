@@ -84,7 +84,7 @@ func (d *directDecoder) events(b []byte) []scheduler.Event {
 		return nil
 	}
 	d.open(&parts)
-	kinds, total := parts[1], 0
+	kinds := parts[1]
 	var n [eventKinds]int
 	for _, k := range kinds { // one byte each: eventKinds is below 128
 		if k == 0 || int(k) >= eventKinds {
@@ -92,17 +92,14 @@ func (d *directDecoder) events(b []byte) []scheduler.Event {
 			return nil
 		}
 		n[k]++
-		total++
 	}
 	n[EventKind_EVENT_KIND_ATTEMPT_STARTED], n[EventKind_EVENT_KIND_ATTEMPT_ENDED], n[EventKind_EVENT_KIND_OUTCOME] = 0, 0, 0
 	d.rows = eventRows{r: d.r, m: &d.others}
-	d.rows.checkWorld(&n)
-	d.rows.checkWork(&n)
-	d.rows.checkAnswers(&n)
+	d.rows.check(&n)
 	if d.bad || d.r.err != nil {
 		return nil
 	}
-	events := make([]scheduler.Event, total)
+	events := make([]scheduler.Event, len(kinds))
 	times, at := column{data: parts[2]}, scheduler.Time(0)
 	for i, k := range kinds {
 		before := at
@@ -203,14 +200,7 @@ func (d *directDecoder) event(k EventKind, at scheduler.Time) scheduler.Event {
 		d.bad = d.bad || e.Kind == scheduler.DecisionPreempt // it has more
 		return e
 	}
-	e := d.rows.world(k, at)
-	if e == nil {
-		e = d.rows.work(k, at)
-	}
-	if e == nil {
-		e = d.rows.answers(k, at)
-	}
-	return e
+	return d.rows.next(k, at)
 }
 
 // uint32 reads a number that the message has 32 bits for.

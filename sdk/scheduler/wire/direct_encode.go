@@ -105,14 +105,7 @@ func (e *directEncoder) add(x scheduler.Event) EventKind {
 	case scheduler.Outcome:
 		return e.addOutcome(&x)
 	}
-	kind := e.others.addWorld(&e.w, x)
-	if kind == EventKind_EVENT_KIND_UNSPECIFIED {
-		kind = e.others.addWork(&e.w, x)
-	}
-	if kind == EventKind_EVENT_KIND_UNSPECIFIED {
-		kind = e.others.addAnswers(&e.w, x)
-	}
-	return kind
+	return e.others.add(&e.w, x)
 }
 
 func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {

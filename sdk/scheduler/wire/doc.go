@@ -6,6 +6,10 @@
 // for each row, because a round can have tens of thousands of rows. Strings are
 // indices into a table that each message carries.
 //
+// What rounds have thousands of goes from values to bytes and back without the message
+// between (direct_encode.go, direct_decode.go): a short cut that leaves all that is
+// seldom, strange or damaged to the message's way, and gives the same.
+//
 // New* functions make messages of values and Decode methods the reverse.
 // Encode* and Decode* functions do the same on bytes. Encoding is
 // deterministic. An empty list decodes as nil. Decoding checks everything that

@@ -55,9 +55,7 @@ func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 		n[k]++
 	}
 	rows := &eventRows{r: r, m: m}
-	rows.checkWorld(&n)
-	rows.checkWork(&n)
-	rows.checkAnswers(&n)
+	rows.check(&n)
 	if r.err != nil || total == 0 {
 		return nil
 	}
@@ -69,11 +67,7 @@ func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 		if ordered && i > 0 && at < before {
 			r.fail("events", "event %d is earlier than event %d before it", i, i-1)
 		}
-		if events[i] = rows.world(k, at); events[i] == nil {
-			if events[i] = rows.work(k, at); events[i] == nil {
-				events[i] = rows.answers(k, at)
-			}
-		}
+		events[i] = rows.next(k, at)
 	}
 	return events
 }
@@ -99,6 +93,24 @@ func (c *LauncherLoad) check(r *reader, n int) {
 			}
 		}
 	}
+}
+
+// check checks that there are as many rows of each kind as events.
+func (e *eventRows) check(n *[eventKinds]int) {
+	e.checkWorld(n)
+	e.checkWork(n)
+	e.checkAnswers(n)
+}
+
+// next returns the next event of a kind.
+func (e *eventRows) next(k EventKind, at scheduler.Time) scheduler.Event {
+	if x := e.world(k, at); x != nil {
+		return x
+	}
+	if x := e.work(k, at); x != nil {
+		return x
+	}
+	return e.answers(k, at)
 }
 
 func (e *eventRows) checkWorld(n *[eventKinds]int) {

@@ -33,13 +33,7 @@ func newEvents(w *writer, events []scheduler.Event, ordered bool) *Events {
 		}
 		m.At[i] = int64(at - before)
 		before = at
-		if m.Kind[i] = m.addWorld(w, e); m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
-			m.Kind[i] = m.addWork(w, e)
-		}
-		if m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
-			m.Kind[i] = m.addAnswers(w, e)
-		}
-		if m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
+		if m.Kind[i] = m.add(w, e); m.Kind[i] == EventKind_EVENT_KIND_UNSPECIFIED {
 			w.fail("event %d is a %T, which is not a type of package scheduler", i, e)
 		}
 	}
@@ -148,6 +142,18 @@ func get[T any](p **T, create func() *T) *T {
 
 // empty makes a message without anything in it.
 func empty[T any]() *T { return new(T) }
+
+// add appends an event of any kind, and returns the kind: unspecified for one that is
+// not a type of package scheduler.
+func (m *eventWriter) add(w *writer, e scheduler.Event) EventKind {
+	if kind := m.addWorld(w, e); kind != EventKind_EVENT_KIND_UNSPECIFIED {
+		return kind
+	}
+	if kind := m.addWork(w, e); kind != EventKind_EVENT_KIND_UNSPECIFIED {
+		return kind
+	}
+	return m.addAnswers(w, e)
+}
 
 // addWorld appends an event about launchers, jobs or bundles.
 func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
