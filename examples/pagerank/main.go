@@ -49,7 +49,7 @@ func main() {
 
 // rank runs the jobs until the ranks stand still. Each job's output is the next
 // one's input; the last gets the name that was asked for.
-func (r ranking) rank(ctx context.Context, args []string) error {
+func (r ranking) rank(ctx context.Context, args []string) (err error) {
 	if len(args) < 2 {
 		return errors.New("give one or more inputs and the output folder: INPUT... OUTPUT")
 	}
@@ -66,19 +66,25 @@ func (r ranking) rank(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	clean := context.WithoutCancel(ctx) // what steps leave goes after ctrl-C, too
+	defer func() { err = errors.Join(err, store.Delete(clean, at)) }()
 	pages := counter(mapreduce.ReduceOutputRecords)
 	for step := 1; step <= r.steps; step++ {
 		next := fmt.Sprintf("%s.step-%d", out, step)
 		s := stepArgs{pages: pages, stuck: counter(stuckRank), damping: r.damping, tolerance: r.tolerance}
-		counter, err = r.run(ctx, stepDefinition.Name, append(s.format(), at, next))
-		if err := errors.Join(err, store.Delete(ctx, at)); err != nil {
+		if counter, err = r.run(ctx, stepDefinition.Name, append(s.format(), at, next)); err != nil {
 			return err
 		}
-		if at = next; counter(moved) == 0 {
+		last := at
+		at = next
+		if err := store.Delete(clean, last); err != nil {
+			return err
+		}
+		if counter(moved) == 0 {
 			return store.Rename(ctx, at, out)
 		}
 	}
-	return errors.Join(fmt.Errorf("ranks still move after %d steps: raise --steps or --tolerance", r.steps), store.Delete(ctx, at))
+	return fmt.Errorf("ranks still move after %d steps: raise --steps or --tolerance", r.steps)
 }
 
 // stepArgs are the arguments of a step's job, before its input and output.

@@ -130,3 +130,29 @@ func TestLoopIsBounded(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestInterruptLeavesNothing: whenever ctrl-C comes, the folders of steps go.
+func TestInterruptLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/in", []byte("a\tb\nb\tc\nc\ta b\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for jobs := 1; jobs <= 3; jobs++ {
+		ctx, interrupt := context.WithCancel(t.Context())
+		r := ranking{damping: 0.85, tolerance: 0, steps: 9}
+		began := 0
+		r.run = func(ctx context.Context, name string, args []string) (func(string) int64, error) {
+			if began++; began > jobs {
+				interrupt()
+				return nil, context.Cause(ctx)
+			}
+			return inProcess(ctx, name, args)
+		}
+		if err := r.rank(ctx, []string{dir + "/in", dir + "/out"}); err == nil {
+			t.Error("no error")
+		}
+		if left, _ := filepath.Glob(dir + "/out*"); len(left) > 0 {
+			t.Errorf("left behind after %d jobs: %v", jobs, left)
+		}
+	}
+}
