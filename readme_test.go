@@ -12,13 +12,13 @@ func TestReadmeProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("examples/grep/main.go")
+	example, err := os.ReadFile("examples/loggrep/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, program, _ := strings.Cut(string(readme), "```go\n")
 	program, _, found := strings.Cut(program, "```")
 	if !found || !strings.HasSuffix(string(example), program) {
-		t.Error("the program in README.md is not that of examples/grep/main.go: copy it again")
+		t.Error("the program in README.md is not that of examples/loggrep/main.go: copy it again")
 	}
 }

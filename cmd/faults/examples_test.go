@@ -147,7 +147,7 @@ func TestExamplesOnACluster(t *testing.T) {
 		{[]string{"invertedindex", "docs", "index"}, map[string]string{"docs": "a\toak elm\nb\toak\n"}, "oak\ta:1,b:1"},
 		{[]string{"pagerank", "links", "ranks"}, map[string]string{"links": "a\tb\nb\ta\n"}, "a\t1\tb"},
 		{[]string{"terasort", "--validate", "records", "sorted"}, map[string]string{"records": records}, "valid: 5000 records"},
-		{[]string{"join", "customers", "orders", "joined"}, map[string]string{"customers": "1,Daphne\n", "orders": "o1,1\n"}, "o1\tDaphne"},
+		{[]string{"equijoin", "customers", "orders", "joined"}, map[string]string{"customers": "1,Daphne\n", "orders": "o1,1\n"}, "o1\tDaphne"},
 		{[]string{"secondarysort", "--days", "1", "weather", "hot"}, map[string]string{"weather": "oslo,jan,-4\noslo,jul,17\n"}, "oslo\tjul 17"},
 	} {
 		t.Run(e.args[0], func(t *testing.T) {

@@ -17,9 +17,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -60,7 +58,7 @@ func build(g *job.Graph, args []string) error {
 }
 
 func readLines(ctx context.Context, n *job.Node) error {
-	out, err := n.Output("lines")
+	emit, err := n.Emitter(ctx, "lines")
 	if err != nil {
 		return err
 	}
@@ -68,7 +66,7 @@ func readLines(ctx context.Context, n *job.Node) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(ctx, 0, line); err != nil {
+		if err := emit(nil, line); err != nil {
 			return err
 		}
 	}
@@ -77,33 +75,33 @@ func readLines(ctx context.Context, n *job.Node) error {
 
 // measureLines sends each line's length to the sum that has it.
 func measureLines(ctx context.Context, n *job.Node) error {
-	out, err := n.Output("lengths")
+	emit, err := n.Emitter(ctx, "lengths")
 	if err != nil {
 		return err
 	}
-	return each(ctx, n, "lines", func(line []byte) error {
+	return n.Each(ctx, "lines", func(line []byte) error {
 		length := binary.BigEndian.AppendUint64(nil, uint64(len(line)))
-		return out.Write(ctx, len(line)%out.Partitions(), length)
+		return emit(length, length)
 	})
 }
 
 // addUp sends each length it saw with its count.
 func addUp(ctx context.Context, n *job.Node) error {
 	counts := map[uint64]uint64{}
-	err := each(ctx, n, "lengths", func(length []byte) error {
+	err := n.Each(ctx, "lengths", func(length []byte) error {
 		counts[binary.BigEndian.Uint64(length)]++
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	out, err := n.Output("sums")
+	emit, err := n.Emitter(ctx, "sums")
 	if err != nil {
 		return err
 	}
 	for _, length := range slices.Sorted(maps.Keys(counts)) {
 		record := binary.BigEndian.AppendUint64(nil, length)
-		if err := out.Write(ctx, 0, binary.BigEndian.AppendUint64(record, counts[length])); err != nil {
+		if err := emit(nil, binary.BigEndian.AppendUint64(record, counts[length])); err != nil {
 			return err
 		}
 	}
@@ -114,7 +112,7 @@ func addUp(ctx context.Context, n *job.Node) error {
 func write(folder job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
 		var all [][2]uint64
-		err := each(ctx, n, "sums", func(sum []byte) error {
+		err := n.Each(ctx, "sums", func(sum []byte) error {
 			all = append(all, [2]uint64{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])})
 			return nil
 		})
@@ -133,27 +131,5 @@ func write(folder job.Folder) job.Program {
 			n.Count("lines", int64(x[1]))
 		}
 		return f.Close()
-	}
-}
-
-// each calls do for every record of an input.
-func each(ctx context.Context, n *job.Node, port string, do func(record []byte) error) error {
-	in, err := n.Input(port)
-	if err != nil {
-		return err
-	}
-	for {
-		batch, err := in.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for record := range batch.All() {
-			if err := do(record); err != nil {
-				return err
-			}
-		}
 	}
 }

@@ -1,7 +1,7 @@
-// Join joins orders with their customers, in the reduce: two inputs with a mapper
+// Equijoin joins orders with their customers, in the reduce: two inputs with a mapper
 // each, and keys that bring a customer before its orders.
 //
-//	hamadryad local -- join CUSTOMERS ORDERS OUTPUT
+//	hamadryad local -- equijoin CUSTOMERS ORDERS OUTPUT
 //
 // A line of CUSTOMERS is "id,name", one of ORDERS is "order,customer id". A line of
 // output is an order, a tab, and its customer's name. Orders of nobody known are
@@ -21,7 +21,7 @@ import (
 func main() { app.Main(joined) }
 
 var joined = job.Definition{
-	Name: "join",
+	Name: "equijoin",
 	Help: "CUSTOMERS ORDERS OUTPUT  name the customer of each order",
 	Build: func(g *job.Graph, args []string) error {
 		if len(args) != 3 {

@@ -1,6 +1,6 @@
-// Grep finds lines: a graph job in thirty lines.
+// Loggrep finds the lines of logs that have a word: a graph job in thirty lines.
 //
-//	hamadryad local -- grep WORD INPUT OUTPUT
+//	hamadryad local -- loggrep WORD INPUT OUTPUT
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	app.Main(job.Definition{Name: "grep", Help: "WORD INPUT OUTPUT  find the lines with a word", Build: build})
+	app.Main(job.Definition{Name: "loggrep", Help: "WORD INPUT OUTPUT  find the lines with a word", Build: build})
 }
 
 func build(g *job.Graph, args []string) error {
@@ -27,7 +27,7 @@ func build(g *job.Graph, args []string) error {
 	}
 	word, out := []byte(args[0]), g.Output(args[2])
 	g.Stage("grep", len(tasks), func(ctx context.Context, n *job.Node) error {
-		f, err := n.Create(ctx, out, fmt.Sprintf("part-%05d", n.Info().Index))
+		f, err := n.CreatePart(ctx, out)
 		if err != nil {
 			return err
 		}

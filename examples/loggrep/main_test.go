@@ -11,7 +11,7 @@ import (
 func TestGrep(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/in", []byte("a tree\na stone\ntrees\n"), 0o666)
-	d := job.Definition{Name: "grep", Build: build}
+	d := job.Definition{Name: "loggrep", Build: build}
 	result, err := jobtest.Run(t.Context(), d, []string{"tree", dir + "/in", dir + "/out"}, jobtest.Options{})
 	if err != nil {
 		t.Fatal(err)
