@@ -81,7 +81,7 @@ func jobArg(arg string) (uint64, error) {
 func (c *cli) statusCommand() *cobra.Command {
 	attempts := false
 	cmd := &cobra.Command{
-		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1),
+		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(true, anyState)),
 		Example: "  hamadryad status job-12\n  hamadryad status job-12 --attempts",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := jobArg(args[0])
@@ -108,72 +108,10 @@ func (c *cli) statusCommand() *cobra.Command {
 	return c.formatFlag(cmd)
 }
 
-func (c *cli) printStatus(s *wire.JobStatus) error {
-	j := s.Summary
-	fmt.Fprintf(c.out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), j.Name,
-		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
-	if f := s.Failure; f != nil {
-		fmt.Fprintf(c.out, "failure: %s\n", failureText(f))
-	}
-	for _, w := range s.Waiting {
-		fmt.Fprintf(c.out, "waits: %s\n", w)
-	}
-	for _, o := range s.Outputs {
-		fmt.Fprintf(c.out, "output: %s\n", o)
-	}
-	t := newTable(c.out, "STAGE", "NODES", "WAITING", "READY", "RUNNING", "SUSPENDED", "FINISHED", "FAILURES")
-	for _, st := range s.Stages {
-		t.row(st.Name, count(st.Nodes), count(st.Waiting), count(st.Ready), count(st.Running), count(st.Suspended), count(st.Finished), count(st.Failures))
-	}
-	if err := t.end(); err != nil {
-		return err
-	}
-	if text := client.Locality(s); text != "" {
-		fmt.Fprintf(c.out, "attempts that read files: %s\n", text)
-	}
-	for _, n := range s.Notes {
-		fmt.Fprintf(c.out, "note: %s\n", n)
-	}
-	for _, k := range s.Counters {
-		fmt.Fprintf(c.out, "counter: %s = %d\n", k.Name, k.Value)
-	}
-	if len(s.Attempts) == 0 {
-		return nil
-	}
-	t = newTable(c.out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
-	for _, a := range s.Attempts {
-		took := "-"
-		if a.Started != 0 && a.Ended != 0 {
-			took = span(time.Duration(a.Ended - a.Started))
-		}
-		state := a.State
-		if a.Speculative {
-			state += " (speculative)"
-		}
-		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, ago(a.Started), took, a.Reason)
-	}
-	return t.end()
-}
-
-func failureText(f *wire.Failure) string {
-	var b strings.Builder
-	if f.Stage != "" {
-		fmt.Fprintf(&b, "stage %s, node %d: ", f.Stage, f.Index)
-	}
-	b.WriteString(f.Message)
-	if f.Record != "" {
-		fmt.Fprintf(&b, " (at %s)", f.Record)
-	}
-	if f.Stack != "" {
-		b.WriteString("\n" + f.Stack)
-	}
-	return b.String()
-}
-
 func (c *cli) killCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1),
+		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.jobNames(false, liveState),
 		Example: "  hamadryad kill job-12 --reason 'wrong input'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withClient(func(cl *client.Client) error {
@@ -196,20 +134,27 @@ func (c *cli) killCommand() *cobra.Command {
 func (c *cli) moveCommand() *cobra.Command {
 	pool := ""
 	cmd := &cobra.Command{
-		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: cobra.ExactArgs(1),
+		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(false, liveState)),
 		Example: "  hamadryad move job-12 --pool research",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.update(cmd, args[0], &pool, nil)
 		},
 	}
-	cmd.Flags().StringVar(&pool, "pool", "", "the pool")
+	cmd.Flags().StringVar(&pool, "pool", "", "the `POOL` it goes to; must be given")
 	_ = cmd.MarkFlagRequired("pool")
+	_ = cmd.RegisterFlagCompletionFunc("pool", c.completePools)
 	return cmd
 }
 
 func (c *cli) priorityCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "set-priority JOB PRIORITY", Short: "Change a job's priority", Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return completePriorities(cmd, args, word)
+			}
+			return firstOnly(c.jobNames(false, liveState))(cmd, args, word)
+		},
 		Example: "  hamadryad set-priority job-12 HIGH",
 		Long:    "Priorities are VERY_LOW, LOW, NORMAL, HIGH and VERY_HIGH, or a number: larger is more urgent, 0 is NORMAL.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -241,7 +186,7 @@ func (c *cli) update(cmd *cobra.Command, job string, pool *string, priority *int
 func (c *cli) logsCommand() *cobra.Command {
 	follow := false
 	cmd := &cobra.Command{
-		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1),
+		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(true, anyState)),
 		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound.",
 		Example: "  hamadryad logs job-12\n  hamadryad logs --follow 345",
 		RunE: func(cmd *cobra.Command, args []string) error {

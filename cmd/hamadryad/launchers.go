@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
 func (c *cli) launchersCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (c *cli) launchersCommand() *cobra.Command {
 						cpu, used = partText(m.Cpu), partText(m.Memory)
 					}
 					t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-						bytesText(l.Memory), bytesText(l.MemoryFree), cpu, used, count(l.Running), count(l.Suspended))
+						progress.Bytes(l.Memory), progress.Bytes(l.MemoryFree), cpu, used, count(l.Running), count(l.Suspended))
 				}
 				return t.end()
 			})
@@ -39,7 +40,7 @@ func (c *cli) launchersCommand() *cobra.Command {
 func (c *cli) drainCommand() *cobra.Command {
 	end := false
 	cmd := &cobra.Command{
-		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1),
+		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1), ValidArgsFunction: c.completeLaunchers,
 		Long:    "What runs on the launcher goes on; when \"hamadryad launchers\" shows it drained it can be stopped.",
 		Example: "  hamadryad drain node-7\n  hamadryad drain node-7 --end",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -67,6 +67,7 @@ get the DataNodes' host names, so that work goes to where its input lies.`,
 	cmd.Flags().StringSliceVar(&o.hosts, "hosts", nil, "host names of the launchers, HOST or HOST=RACK, as the places of input files spell them")
 	cmd.Flags().BoolVar(&o.hdfs, "hdfs", false, "start a small HDFS too; it needs Java and Maven")
 	cmd.Flags().SetInterspersed(false)
+	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
 	return cmd
 }
 

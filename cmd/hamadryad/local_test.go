@@ -138,7 +138,7 @@ func TestPartsAreKilledInMidJob(t *testing.T) {
 			t.Parallel()
 			const tasks = 2000
 			r := startLocal(t, tasks, "--launchers", "2", "--slots", "2")
-			eventually(t, "the job is under way", func() bool { return progress(r) > 100 })
+			eventually(t, "the job is under way", func() bool { return progressOf(r) > 100 })
 			var victims []int
 			eventually(t, "the "+part.name+" is found", func() bool { victims = part.find(r); return len(victims) > 0 })
 			if err := syscall.Kill(victims[0], syscall.SIGKILL); err != nil && err != syscall.ESRCH {
@@ -150,7 +150,7 @@ func TestPartsAreKilledInMidJob(t *testing.T) {
 }
 
 // progress is the last count of finished tasks that the program printed.
-func progress(r *localRun) int {
+func progressOf(r *localRun) int {
 	out := r.out.String()
 	const before = "steady: steady "
 	i := strings.LastIndex(out, before)
@@ -164,7 +164,7 @@ func progress(r *localRun) int {
 
 func TestKilledLocalLeavesNothing(t *testing.T) {
 	r := startLocal(t, 100, "--launchers", "2", "--slots", "1")
-	eventually(t, "a worker runs", func() bool { return len(r.processes("/cache/")) > 0 && progress(r) > 0 })
+	eventually(t, "a worker runs", func() bool { return len(r.processes("/cache/")) > 0 && progressOf(r) > 0 })
 	if err := r.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestKilledLocalLeavesNothing(t *testing.T) {
 
 func TestInterruptEndsTheJobAndTheCluster(t *testing.T) {
 	r := startLocal(t, 100, "--launchers", "1", "--slots", "1")
-	eventually(t, "the job is under way", func() bool { return progress(r) > 0 })
+	eventually(t, "the job is under way", func() bool { return progressOf(r) > 0 })
 	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestPolicyIsSwitchedInTheFile(t *testing.T) {
 		t.Helper()
 		eventually(t, "the log says "+text, func() bool { return strings.Contains(r.managerLog(), text) })
 	}
-	eventually(t, "the job is under way", func() bool { return progress(r) > 0 })
+	eventually(t, "the job is under way", func() bool { return progressOf(r) > 0 })
 	configure("  name: fifo\n  settings:\n    collectAfter: soon\n")
 	logged("the policy rejects its new settings: the old ones stand")
 	configure("  name: [\n")

@@ -37,6 +37,7 @@ of the section core, take effect at once; a file with mistakes changes nothing.`
 	f.flag(cmd, "http", "manager.http", "address of /metrics")
 	f.flag(cmd, "data", "manager.data", "folder for its data")
 	f.flag(cmd, "policy", "policy.name", "scheduling policy")
+	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
 	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	child.add(cmd)

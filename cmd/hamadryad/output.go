@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -66,7 +67,11 @@ func newTable(out io.Writer, heads ...string) *table {
 	return t
 }
 
+// row prints cells; what a cell says over several lines goes on one.
 func (t *table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = progress.OneLine(cell)
+	}
 	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
 
@@ -92,18 +97,6 @@ func span(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
-}
-
-func bytesText(n int64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return strconv.FormatInt(n, 10)
-	}
-	v, i := float64(n)/1024, 0
-	for v >= 1024 && i < len(units)-1 {
-		v, i = v/1024, i+1
-	}
-	return fmt.Sprintf("%.1f%ciB", v, units[i])
 }
 
 func slotsText(slots []*wire.Slots) string {

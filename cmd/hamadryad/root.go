@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,13 +75,17 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   # See what happens:
   export HAMADRYAD_MANAGER=10.0.0.1:7070
   hamadryad jobs
-  hamadryad status job-12`,
+  hamadryad status job-12
+  hamadryad attach job-12
+
+  # Names of jobs, launchers, pools and policies complete with TAB:
+  source <(hamadryad completion bash)`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.PersistentFlags().StringVar(&c.manager, "manager", cmp.Or(os.Getenv(client.AddressVariable), "127.0.0.1:7070"),
-		"address of the manager; $"+client.AddressVariable+" sets it too")
+	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
+		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
-		c.jobsCommand(), c.statusCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(),
+		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.logCommand(), c.configCommand(), c.versionCommand())
 	return root
 }

@@ -5,21 +5,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -61,6 +56,7 @@ func (f *fake) Watch(_ *wire.StatusRequest, stream grpc.ServerStreamingServer[wi
 		end = statusOf(wire.JobState_JOB_STATE_KILLED)
 		end.Failure = &wire.Failure{Message: "killed: " + reason}
 	}
+	end.Summary.Name = f.spec.Name
 	return stream.Send(end)
 }
 
@@ -145,9 +141,9 @@ func TestExitCodesAndMessages(t *testing.T) {
 
 func TestFlagsReachTheJob(t *testing.T) {
 	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
-	run(t, t.Context(), f, program{defs: definitions("one")}, "--pool", "research", "--priority", "-3", "--property", "z=1", "--property", "budget=a=b", "--attempts", "9", "--no-speculation", "x")
+	run(t, t.Context(), f, program{defs: definitions("one")}, "--name", "nightly", "--pool", "research", "--priority", "-3", "--property", "z=1", "--property", "budget=a=b", "--attempts", "9", "--no-speculation", "x")
 	s := f.spec
-	if s.Pool != "research" || s.Priority != -3 || s.AttemptsMax != 9 || !s.NoSpeculation {
+	if s.Name != "nightly" || s.Pool != "research" || s.Priority != -3 || s.AttemptsMax != 9 || !s.NoSpeculation {
 		t.Errorf("%v", s)
 	}
 	if got := fmt.Sprint(s.Properties); len(s.Properties) != 3 || s.Properties[0].Name != "budget" || s.Properties[0].Value != "a=b" || s.Properties[2].Name != "z" {
@@ -192,52 +188,4 @@ func TestDriveGetsTheResult(t *testing.T) {
 	if code, text := run(t, t.Context(), f, p, "x"); code != ExitDone {
 		t.Errorf("%d %s", code, text)
 	}
-}
-
-func TestLinesComeAtMostOnceASecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out watch.Output
-		l := &lines{out: &out, title: "job-7 x"}
-		for i := range 50 { // ten a second
-			s := statusOf(wire.JobState_JOB_STATE_RUNNING)
-			s.Stages[0].Finished = uint32(i)
-			l.update(s)
-			l.update(s)
-			<-time.After(lineEvery / 10)
-		}
-		// Nothing more comes for long: the last line is printed all the same.
-		<-time.After(2 * lineEvery)
-		got := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(got) != 6 || got[0] != "job-7 x: map 0/4 (2 run)" || got[5] != "job-7 x: map 49/4 (2 run)" {
-			t.Errorf("%d lines:\n%s", len(got), out.String())
-		}
-		before := out.String()
-		if l.close(); out.String() != before {
-			t.Errorf("the end prints a line again:\n%s", out.String())
-		}
-	})
-}
-
-func TestWaitingReasonIsShown(t *testing.T) {
-	s := statusOf(wire.JobState_JOB_STATE_RUNNING)
-	s.Summary.GroupsRunning, s.Waiting = 0, []string{"gang does not fit"}
-	if got := progress(s); !strings.HasSuffix(got, "; waits: gang does not fit") {
-		t.Error(got)
-	}
-}
-
-func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if isTerminal(w) {
-		t.Error("a pipe counts as a terminal")
-	}
-	go io.Copy(io.Discard, r)
-	b := newBar(w, "job-7 x")
-	b.update(statusOf(wire.JobState_JOB_STATE_RUNNING))
-	b.close() // must come back although the job is not complete
-	w.Close()
 }

@@ -19,6 +19,7 @@ import (
 // options are the engine's flags.
 type options struct {
 	manager       string
+	name          string
 	pool          string
 	priority      int
 	attempts      uint
@@ -30,7 +31,8 @@ type options struct {
 
 func addFlags(fs *flag.FlagSet) *options {
 	o := &options{}
-	fs.StringVar(&o.manager, "manager", os.Getenv(client.AddressVariable), "`HOST:PORT` of the manager; from "+client.AddressVariable+" when not given")
+	fs.StringVar(&o.manager, "manager", client.DefaultAddress(), "`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
+	fs.StringVar(&o.name, "name", "", "`NAME` of the job for people, in lists and logs; the program's own when not given")
 	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
 	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")

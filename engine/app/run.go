@@ -1,17 +1,18 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -42,7 +43,7 @@ type Counter struct {
 // Result is how a job ended.
 type Result struct {
 	Job      scheduler.JobID
-	Name     string
+	Name     string // --name, or the definition's
 	State    string // succeeded, failed or killed
 	Counters []Counter
 	Outputs  []string // the published folders
@@ -70,21 +71,9 @@ type JobError struct {
 
 // Error names job, stage, node and record, and says where to read on.
 func (e *JobError) Error() string {
-	f := e.Failure
 	text := fmt.Sprintf("%s (%s) %s", e.Result.Job, e.Result.Name, e.Result.State)
-	if f.GetMessage() == "" {
-		return text
-	}
-	text += ": "
-	if f.Stage != "" {
-		text += fmt.Sprintf("stage %s, node %d: ", f.Stage, f.Index)
-	}
-	text += f.Message
-	if f.Record != "" {
-		text += "\n  at record: " + f.Record
-	}
-	if f.Stack != "" {
-		text += "\n  " + strings.ReplaceAll(strings.TrimSpace(f.Stack), "\n", "\n  ")
+	if why := progress.Failure(e.Failure); why != "" {
+		text += ": " + why
 	}
 	return text + fmt.Sprintf("\n  more: hamadryad status %s; hamadryad logs %[1]s", e.Result.Job)
 }
@@ -103,14 +92,16 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
-	d := c.display(scheduler.JobID(id), name)
+	d := c.display(scheduler.JobID(id), submission.Spec.Name)
 	status, err := c.follow(ctx, id, submission.Spec.Outputs, d)
-	d.close()
+	d.Close()
 	if err != nil {
-		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), name, err)
+		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), submission.Spec.Name, err)
 	}
-	r := result(status, name, submission.Spec.Outputs, time.Since(began))
-	c.summary(r, client.Locality(status))
+	r := result(status, submission.Spec, time.Since(began))
+	if r.State == "succeeded" && !c.options.quiet {
+		progress.Succeeded(c.show, status, r.Elapsed)
+	}
 	return r, outcome(ctx, r, status)
 }
 
@@ -153,27 +144,35 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 		return client.Submission{}, fmt.Errorf("find this program's own file: %w", err)
 	}
 	return client.Submission{Plan: blob, Program: program, Spec: &wire.JobSpec{
-		Name: name, Pool: c.options.pool, Priority: int32(c.options.priority), Properties: properties,
+		Name: cmp.Or(c.options.name, name), Pool: c.options.pool, Priority: int32(c.options.priority), Properties: properties,
 		Graph: graph, Fingerprint: plan.Fingerprint(graph), Outputs: g.Outputs(),
 		NoSpeculation: c.options.noSpeculation, AttemptsMax: uint32(c.options.attempts),
 	}}, nil
 }
 
+// display shows the job's progress, unless nothing is to be shown.
+func (c *Client) display(id scheduler.JobID, name string) progress.Display {
+	if c.options.quiet {
+		return progress.Silent{}
+	}
+	return progress.New(c.show, fmt.Sprintf("%s %s", id, name))
+}
+
 // follow watches a job to its end. When the context ends it has the job killed.
-func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d display) (*wire.JobStatus, error) {
+func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d progress.Display) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
 	killed := make(chan error, 1)
 	go func() {
 		select {
 		case <-ctx.Done():
-			d.note("killing the job")
+			d.Note("killing the job")
 			killed <- c.manager.Kill(lasting, id, fmt.Sprint(context.Cause(ctx)))
 		case <-watched:
 			killed <- nil
 		}
 	}()
-	status, err := c.manager.Watch(lasting, id, d.update)
+	status, err := c.manager.Watch(lasting, id, d.Update)
 	close(watched)
 	// A kill that came after the end is refused, and no error.
 	if killErr := <-killed; killErr != nil && err != nil {
@@ -181,14 +180,14 @@ func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d disp
 	}
 	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
 		if err := client.RemoveTemporary(lasting, outputs, id); err != nil {
-			d.note(fmt.Sprintf("can't remove what the job left: %v", err))
+			d.Note(fmt.Sprintf("can't remove what the job left: %v", err))
 		}
 	}
 	return status, err
 }
 
-func result(s *wire.JobStatus, name string, outputs []string, elapsed time.Duration) *Result {
-	r := &Result{Job: scheduler.JobID(s.GetSummary().GetJob()), Name: name, State: client.StateName(s.GetSummary().GetState()), Elapsed: elapsed}
+func result(s *wire.JobStatus, spec *wire.JobSpec, elapsed time.Duration) *Result {
+	r := &Result{Job: scheduler.JobID(s.GetSummary().GetJob()), Name: spec.Name, State: client.StateName(s.GetSummary().GetState()), Elapsed: elapsed}
 	for _, x := range s.Counters {
 		r.Counters = append(r.Counters, Counter{x.Name, x.Value})
 	}
@@ -196,7 +195,7 @@ func result(s *wire.JobStatus, name string, outputs []string, elapsed time.Durat
 		r.Local[level] = int(n)
 	}
 	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
-		r.Outputs = outputs
+		r.Outputs = spec.Outputs
 	}
 	return r
 }

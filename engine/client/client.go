@@ -34,6 +34,13 @@ import (
 // AddressVariable is the environment variable with the manager's address.
 const AddressVariable = "HAMADRYAD_MANAGER"
 
+// LocalAddress is where a manager listens that was told nothing else.
+const LocalAddress = "127.0.0.1:7070"
+
+// DefaultAddress is the manager of every program that was given none: that of
+// HAMADRYAD_MANAGER, else LocalAddress.
+func DefaultAddress() string { return cmp.Or(os.Getenv(AddressVariable), LocalAddress) }
+
 // Options are a client's bounds. Zero values are the defaults.
 type Options struct {
 	// Connect bounds the wait for a manager that was never heard of; 3 s.
@@ -79,13 +86,9 @@ const (
 )
 
 // Dial makes a client for the manager at an address, host:port. It does not wait
-// for the manager: the first call does. An empty address is taken from
-// HAMADRYAD_MANAGER.
+// for the manager: the first call does. An empty address is DefaultAddress.
 func Dial(address string, o Options) (*Client, error) {
-	address = cmp.Or(address, os.Getenv(AddressVariable))
-	if address == "" {
-		return nil, fmt.Errorf("no manager is named: give --manager HOST:PORT or set %s; to run on this machine alone, put \"hamadryad local --\" before the command", AddressVariable)
-	}
+	address = cmp.Or(address, DefaultAddress())
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
@@ -148,8 +151,8 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) e
 }
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
-	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", give another --manager, or put \"hamadryad local --\" before the command",
-		ErrUnreachable, c.address, waited, status.Convert(err).Message())
+	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, or put \"hamadryad local --\" before the command",
+		ErrUnreachable, c.address, waited, status.Convert(err).Message(), AddressVariable)
 }
 
 func isUnavailable(err error) bool { return status.Code(err) == codes.Unavailable }

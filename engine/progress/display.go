@@ -1,4 +1,12 @@
-package app
+// Package progress shows a person how a job goes on, a bar on a terminal and lines
+// elsewhere, and how it ended. Programs that submit jobs and `hamadryad attach` show
+// the same.
+//
+//	d := progress.New(os.Stderr, "job-7 wordcount")
+//	status, err := manager.Watch(ctx, 7, d.Update)
+//	d.Close()
+//	progress.Succeeded(os.Stderr, status, elapsed)
+package progress
 
 import (
 	"fmt"
@@ -13,40 +21,46 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// display shows a job's progress. Its methods are safe for concurrent use.
-type display interface {
-	update(*wire.JobStatus)
-	note(string) // something the person should see now
-	close()
+// Display shows a job's progress. Its methods are safe for concurrent use.
+type Display interface {
+	// Update takes the job's newest status.
+	Update(*wire.JobStatus)
+	// Note shows what the person should see now, on a line of its own.
+	Note(string)
+	// Close ends the display. Nothing is shown after it.
+	Close()
 }
 
-// display chooses a bar for terminals, and lines otherwise.
-func (c *Client) display(id scheduler.JobID, name string) display {
-	if c.options.quiet {
-		return silent{}
+// New chooses a bar where w is a terminal, and lines otherwise, at most one a
+// second.
+func New(w io.Writer, title string) Display {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		return newBar(f, title)
 	}
-	if f, ok := c.show.(*os.File); ok && isTerminal(f) {
-		return newBar(f, fmt.Sprintf("%s %s", id, name))
-	}
-	return &lines{out: c.show, title: fmt.Sprintf("%s %s", id, name)}
+	return &lines{out: w, title: title}
 }
+
+// Silent is a display that shows nothing.
+type Silent struct{}
+
+// Update implements Display.
+func (Silent) Update(*wire.JobStatus) {}
+
+// Note implements Display.
+func (Silent) Note(string) {}
+
+// Close implements Display.
+func (Silent) Close() {}
 
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
 }
 
-type silent struct{}
-
-func (silent) update(*wire.JobStatus) {}
-func (silent) note(string)            {}
-func (silent) close()                 {}
-
-// progress is a job's progress in one line: its stages, or why it waits.
-func progress(s *wire.JobStatus) string {
+// line is a job's progress in one line: its stages, or why it waits.
+func line(s *wire.JobStatus) string {
 	var parts []string
 	for _, stage := range s.Stages {
 		if stage.Nodes == 0 {
@@ -59,8 +73,13 @@ func progress(s *wire.JobStatus) string {
 		parts = append(parts, part)
 	}
 	text := strings.Join(parts, ", ")
-	if s.GetSummary().GetGroupsRunning() == 0 && len(s.Waiting) > 0 {
-		text += "; waits: " + s.Waiting[0]
+	switch {
+	case s.GetSummary().GetState() == wire.JobState_JOB_STATE_FINISHING && s.Failure == nil:
+		text += "; publishes its output"
+	case s.GetSummary().GetState() == wire.JobState_JOB_STATE_FINISHING:
+		text += "; cleans up"
+	case s.GetSummary().GetGroupsRunning() == 0 && len(s.Waiting) > 0:
+		text += "; waits: " + OneLine(s.Waiting[0])
 	}
 	return text
 }
@@ -80,15 +99,16 @@ type lines struct {
 	later   *time.Timer // prints it; nil when none is due
 }
 
-func (l *lines) update(s *wire.JobStatus) {
+// Update implements Display.
+func (l *lines) Update(s *wire.JobStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := progress(s)
-	if line == l.last {
+	text := line(s)
+	if text == l.last {
 		l.pending = ""
 		return
 	}
-	l.pending = line
+	l.pending = text
 	wait := lineEvery - time.Since(l.printed)
 	switch {
 	case wait <= 0:
@@ -112,13 +132,15 @@ func (l *lines) flush() {
 	}
 }
 
-func (l *lines) note(text string) {
+// Note implements Display.
+func (l *lines) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(l.out, "%s: %s\n", l.title, text)
 }
 
-func (l *lines) close() {
+// Close implements Display.
+func (l *lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.later != nil {
@@ -150,39 +172,21 @@ func (b *bar) current() string {
 	return b.text
 }
 
-func (b *bar) update(s *wire.JobStatus) {
+// Update implements Display.
+func (b *bar) Update(s *wire.JobStatus) {
 	b.mu.Lock()
-	b.text = progress(s)
+	b.text = line(s)
 	b.mu.Unlock()
-	// Total is never "complete" here: close ends the bar, whatever became of the job.
+	// Total is never "complete" here: Close ends the bar, whatever became of the job.
 	b.bar.SetTotal(int64(s.GetSummary().GetGroups()), false)
 	b.bar.SetCurrent(int64(s.GetSummary().GetGroupsFinished()))
 }
 
-func (b *bar) note(text string) { _, _ = b.all.Write([]byte(text + "\n")) }
+// Note implements Display.
+func (b *bar) Note(text string) { _, _ = b.all.Write([]byte(text + "\n")) }
 
-func (b *bar) close() {
+// Close implements Display.
+func (b *bar) Close() {
 	b.bar.Abort(false) // it stays as it stands; nothing if it is complete
 	b.all.Wait()
-}
-
-// summary prints time, locality, counters and outputs of a job that succeeded.
-func (c *Client) summary(r *Result, locality string) {
-	if c.options.quiet || r.State != "succeeded" {
-		return
-	}
-	fmt.Fprintf(c.show, "%s %s succeeded in %v\n", r.Job, r.Name, r.Elapsed.Round(time.Millisecond))
-	if locality != "" {
-		fmt.Fprintf(c.show, "attempts that read files: %s\n", locality)
-	}
-	width := 0
-	for _, x := range r.Counters {
-		width = max(width, len(x.Name))
-	}
-	for _, x := range r.Counters {
-		fmt.Fprintf(c.show, "  %-*s %d\n", width, x.Name, x.Value)
-	}
-	for _, out := range r.Outputs {
-		fmt.Fprintf(c.show, "output: %s\n", out)
-	}
 }

@@ -76,7 +76,7 @@ mapreduce_map_input_file and others. On standard error a line
 reporter:counter:GROUP,NAME,AMOUNT adds to a counter of the job, and
 reporter:status:TEXT goes to the log.
 
-Engine flags, before the options and a --, are --manager HOST:PORT, --pool,
+Engine flags, before the options and a --, are --manager HOST:PORT, --name, --pool,
 --priority, --attempts, --no-speculation, --property NAME=VALUE and --quiet.
 `
 

@@ -91,12 +91,12 @@ func TestBackslashesInSeparatorsAreTold(t *testing.T) {
 }
 
 func TestSettingsOfTheEngine(t *testing.T) {
-	j, err := parse("-jt", "manager:7070", "-D", "mapred.job.queue.name=research", "-D", "mapreduce.job.priority=LOW",
+	j, err := parse("-jt", "manager:7070", "-D", "mapred.job.name=nightly", "-D", "mapred.job.queue.name=research", "-D", "mapreduce.job.priority=LOW",
 		"-D", "mapreduce.map.maxattempts=2", "-D", "mapreduce.reduce.maxattempts=7", "-D", "mapreduce.map.speculative=false")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[--manager manager:7070 --pool research --priority=-1 --attempts 7 --no-speculation]"
+	want := "[--manager manager:7070 --name nightly --pool research --priority=-1 --attempts 7 --no-speculation]"
 	if got := fmt.Sprint(j.EngineFlags()); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

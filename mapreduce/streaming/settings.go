@@ -46,7 +46,7 @@ type settings struct {
 // meanings are the settings that have one here.
 var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.job.reduces":   func(s *settings, v string) error { return number(v, 0, job.NodesMax, &s.reducers) },
-	"mapreduce.job.name":      func(*settings, string) error { return nil }, // for the environment
+	"mapreduce.job.name":      func(s *settings, v string) error { s.flags = append(s.flags, "--name", v); return nonEmpty(v) },
 	nameInputFormat:           (*settings).inputFormat,
 	nameOutputFormat:          func(_ *settings, v string) error { return oneOf(v, "TextOutputFormat") },
 	namePartitioner:           (*settings).partitionBy,

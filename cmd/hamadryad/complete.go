@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// completeTimeout bounds how long a shell's TAB waits for the manager.
+const completeTimeout = time.Second
+
+// complete asks the manager for the names that a word may become. Without an answer
+// there are none: a TAB is no place for an error.
+func (c *cli) complete(ctx context.Context, names func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+	defer cancel()
+	var list []string
+	err := c.withClient(func(cl *client.Client) (err error) {
+		list, err = names(ctx, cl)
+		return err
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// jobNames completes jobs in the states that want says yes to, each not yet among
+// the arguments.
+func (c *cli) jobNames(all bool, want func(wire.JobState) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
+			jobs, err := cl.Jobs(ctx, all)
+			var list []string
+			for _, j := range jobs {
+				if id := scheduler.JobID(j.Job).String(); want(j.State) && !slices.Contains(args, id) {
+					list = append(list, cobra.CompletionWithDesc(id, progress.OneLine(j.Name)+", "+client.StateName(j.State)))
+				}
+			}
+			return list, err
+		})
+	}
+}
+
+func anyState(wire.JobState) bool { return true }
+
+func liveState(s wire.JobState) bool { return !client.Ended(s) }
+
+// firstOnly completes only the first argument.
+func firstOnly(f cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f(cmd, args, word)
+	}
+}
+
+func (c *cli) completeLaunchers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
+		launchers, err := cl.Launchers(ctx)
+		var list []string
+		for _, l := range launchers {
+			list = append(list, cobra.CompletionWithDesc(l.Name, l.State))
+		}
+		return list, err
+	})
+}
+
+func (c *cli) completePools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
+		r, err := cl.Policy(ctx)
+		if err != nil || len(r.Status) == 0 {
+			return nil, err
+		}
+		m := &policywire.Status{}
+		if err := proto.Unmarshal(r.Status, m); err != nil {
+			return nil, err
+		}
+		s, err := m.Decode()
+		var list []string
+		for _, p := range s.Pools {
+			list = append(list, p.Name)
+		}
+		return list, err
+	})
+}
+
+// completePolicies names the plug-ins that lie beside this program.
+func completePolicies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(self), config.PolicyPrefix+"*"))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var list []string
+	for _, f := range files {
+		list = append(list, strings.TrimPrefix(filepath.Base(f), config.PolicyPrefix))
+	}
+	return list, cobra.ShellCompDirectiveDefault // or a path
+}
+
+func completePriorities(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// printStatus shows a job to a person.
+func (c *cli) printStatus(s *wire.JobStatus) error {
+	j := s.Summary
+	fmt.Fprintf(c.out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), progress.OneLine(j.Name),
+		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
+	if why := progress.Failure(s.Failure); why != "" {
+		fmt.Fprintf(c.out, "failure: %s\n", why)
+	}
+	for _, w := range s.Waiting {
+		fmt.Fprintf(c.out, "waits: %s\n", progress.OneLine(w))
+	}
+	c.printOutputs(s)
+	if err := c.printStages(s); err != nil {
+		return err
+	}
+	if text := client.Locality(s); text != "" {
+		fmt.Fprintf(c.out, "attempts that read files: %s\n", text)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(c.out, "note: %s\n", progress.OneLine(n))
+	}
+	for _, k := range s.Counters {
+		fmt.Fprintf(c.out, "counter: %s = %s\n", k.Name, progress.Counter(k))
+	}
+	return c.printAttempts(s.Attempts)
+}
+
+// printOutputs names the output folders: where they are, where they will be, and
+// nothing when they will never be.
+func (c *cli) printOutputs(s *wire.JobStatus) {
+	word := "output"
+	switch {
+	case s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED:
+	case client.Ended(s.Summary.State), s.Failure != nil:
+		return
+	default:
+		word = "output, when it succeeds"
+	}
+	for _, o := range s.Outputs {
+		fmt.Fprintf(c.out, "%s: %s\n", word, o)
+	}
+}
+
+func (c *cli) printStages(s *wire.JobStatus) error {
+	ended := client.Ended(s.Summary.State)
+	heads := []string{"STAGE", "NODES", "WAITING", "READY", "RUNNING", "SUSPENDED", "FINISHED", "FAILURES"}
+	if ended {
+		heads = []string{"STAGE", "NODES", "FINISHED", "NOT FINISHED", "FAILURES"}
+	}
+	t := newTable(c.out, heads...)
+	var last *wire.StageStatus
+	for _, st := range s.Stages {
+		switch {
+		case st.Nodes == 0: // what the manager adds to every job
+			last = st
+		case ended:
+			t.row(st.Name, count(st.Nodes), count(st.Finished), count(st.Nodes-min(st.Finished, st.Nodes)), count(st.Failures))
+		default:
+			t.row(st.Name, count(st.Nodes), count(st.Waiting), count(st.Ready), count(st.Running), count(st.Suspended), count(st.Finished), count(st.Failures))
+		}
+	}
+	if err := t.end(); err != nil || last == nil {
+		return err
+	}
+	what := "moving the output files to their folder"
+	if s.Failure != nil || s.Summary.State == wire.JobState_JOB_STATE_KILLED {
+		what = "removing what the job wrote"
+	}
+	state := "not yet"
+	switch {
+	case last.Finished > 0:
+		state = "done"
+	case ended:
+		state = "not done"
+	case last.Running > 0:
+		state = "running"
+	}
+	fmt.Fprintf(c.out, "last step, %s: %s, %d failures\n", what, state, last.Failures)
+	return nil
+}
+
+func (c *cli) printAttempts(attempts []*wire.AttemptStatus) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	t := newTable(c.out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
+	for _, a := range attempts {
+		took := "-"
+		if a.Started != 0 && a.Ended != 0 {
+			took = span(time.Duration(a.Ended - a.Started))
+		}
+		state := a.State
+		if a.Speculative {
+			state += " (speculative)"
+		}
+		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, ago(a.Started), took, a.Reason)
+	}
+	return t.end()
+}

@@ -1,0 +1,94 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Succeeded prints time, locality, counters and outputs of a job that succeeded.
+func Succeeded(w io.Writer, s *wire.JobStatus, elapsed time.Duration) {
+	fmt.Fprintf(w, "%s %s succeeded in %v\n", scheduler.JobID(s.Summary.Job), s.Summary.Name, elapsed.Round(time.Millisecond))
+	if text := client.Locality(s); text != "" {
+		fmt.Fprintf(w, "attempts that read files: %s\n", text)
+	}
+	width := 0
+	for _, c := range s.Counters {
+		width = max(width, len(c.Name))
+	}
+	for _, c := range s.Counters {
+		fmt.Fprintf(w, "  %-*s %s\n", width, c.Name, Counter(c))
+	}
+	for _, out := range s.Outputs {
+		fmt.Fprintf(w, "output: %s\n", out)
+	}
+}
+
+// Failure says what failed, in which node and at which record, with the program's
+// stack on lines of its own. It is "" for nil and for a failure without a message.
+func Failure(f *wire.Failure) string {
+	if f.GetMessage() == "" {
+		return ""
+	}
+	text := f.Message
+	if f.Stage != "" {
+		text = fmt.Sprintf("stage %s, node %d: %s", f.Stage, f.Index, f.Message)
+	}
+	if f.Record != "" {
+		text += "\n  at record: " + f.Record
+	}
+	if f.Stack != "" {
+		text += "\n  " + strings.ReplaceAll(strings.TrimSpace(f.Stack), "\n", "\n  ")
+	}
+	return text
+}
+
+// Counter is a counter's value, and for bytes also a size that a person can read.
+func Counter(c *wire.Counter) string {
+	text := strconv.FormatInt(c.Value, 10)
+	if strings.Contains(strings.ToLower(c.Name), "bytes") && (c.Value >= 1024 || c.Value <= -1024) {
+		text += " (" + Bytes(c.Value) + ")"
+	}
+	return text
+}
+
+// Bytes writes a size in binary units, such as 30.2 KiB.
+func Bytes(n int64) string {
+	const units = "KMGTPE"
+	if n > -1024 && n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	v, i := float64(n)/1024, 0
+	for (v >= 1024 || v <= -1024) && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, units[i])
+}
+
+// OneLine is text that breaks no table and no line: line ends become " | ", other
+// control characters a blank.
+func OneLine(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	var parts []string
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		part = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, part))
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, " | ")
+}

@@ -1,0 +1,119 @@
+package progress
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
+)
+
+func statusOf(state wire.JobState) *wire.JobStatus {
+	return &wire.JobStatus{
+		Summary: &wire.JobSummary{Job: 7, Name: "x", State: state, Groups: 4, GroupsFinished: 1, GroupsRunning: 2},
+		Stages:  []*wire.StageStatus{{Name: "map", Nodes: 4, Finished: 1, Running: 2}},
+	}
+}
+
+func TestLinesComeAtMostOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out watch.Output
+		l := &lines{out: &out, title: "job-7 x"}
+		for i := range 50 { // ten a second
+			s := statusOf(wire.JobState_JOB_STATE_RUNNING)
+			s.Stages[0].Finished = uint32(i)
+			l.Update(s)
+			l.Update(s)
+			<-time.After(lineEvery / 10)
+		}
+		// Nothing more comes for long: the last line is printed all the same.
+		<-time.After(2 * lineEvery)
+		got := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(got) != 6 || got[0] != "job-7 x: map 0/4 (2 run)" || got[5] != "job-7 x: map 49/4 (2 run)" {
+			t.Errorf("%d lines:\n%s", len(got), out.String())
+		}
+		before := out.String()
+		if l.Close(); out.String() != before {
+			t.Errorf("the end prints a line again:\n%s", out.String())
+		}
+	})
+}
+
+func TestWaitingReasonIsShown(t *testing.T) {
+	s := statusOf(wire.JobState_JOB_STATE_RUNNING)
+	s.Summary.GroupsRunning, s.Waiting = 0, []string{"gang does not fit"}
+	if got := line(s); !strings.HasSuffix(got, "; waits: gang does not fit") {
+		t.Error(got)
+	}
+}
+
+func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if isTerminal(w) {
+		t.Error("a pipe counts as a terminal")
+	}
+	go io.Copy(io.Discard, r)
+	b := newBar(w, "job-7 x")
+	b.Update(statusOf(wire.JobState_JOB_STATE_RUNNING))
+	b.Close() // must come back although the job is not complete
+	w.Close()
+}
+
+func TestTheLastStepIsNamed(t *testing.T) {
+	s := statusOf(wire.JobState_JOB_STATE_FINISHING)
+	if got := line(s); !strings.HasSuffix(got, "; publishes its output") {
+		t.Error(got)
+	}
+	s.Failure = &wire.Failure{Message: "boom"}
+	if got := line(s); !strings.HasSuffix(got, "; cleans up") {
+		t.Error(got)
+	}
+}
+
+func TestFailureNamesWhereAndWhy(t *testing.T) {
+	f := &wire.Failure{Message: "boom", Stage: "map", Index: 3, Record: "/in:12", Stack: "main.f\n\tmain.go:1\n"}
+	want := "stage map, node 3: boom\n  at record: /in:12\n  main.f\n  \tmain.go:1"
+	if got := Failure(f); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if Failure(nil) != "" || Failure(&wire.Failure{Stage: "map"}) != "" {
+		t.Error("a failure without a message says something")
+	}
+}
+
+func TestSizesAreForPeople(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 30893: "30.2 KiB", 5 << 20: "5.0 MiB", -(3 << 30): "-3.0 GiB", 1<<63 - 1: "8.0 EiB",
+	} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for c, want := range map[*wire.Counter]string{
+		{Name: "MAP_OUTPUT_BYTES", Value: 2048}:   "2048 (2.0 KiB)",
+		{Name: "MAP_OUTPUT_BYTES", Value: 12}:     "12",
+		{Name: "MAP_OUTPUT_RECORDS", Value: 2048}: "2048",
+	} {
+		if got := Counter(c); got != want {
+			t.Errorf("%s: %s, want %s", c.Name, got, want)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "plain", "a\nb": "a | b", "\r\n a\t1\r\n\n\x1b[31mred\n": "a 1 | [31mred",
+	} {
+		if got := OneLine(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
