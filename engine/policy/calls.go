@@ -59,8 +59,8 @@ func (h *remote) Start(ctx context.Context, c scheduler.Config, s scheduler.Snap
 	}
 	err = h.call(ctx, "Start", policyStartTimeout, func(ctx context.Context) error {
 		reply, err := h.sendStart(ctx, config, environment, pages)
-		if status.Code(err) == codes.Aborted {
-			return errorf(StartFailed, "Start", "%s", status.Convert(err).Message())
+		if code := status.Code(err); code == codes.Aborted || code == codes.Internal {
+			return errorf(StartFailed, "Start", "%s", cut(status.Convert(err).Message()))
 		}
 		if err != nil {
 			return err
@@ -162,9 +162,13 @@ func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Ex
 			return scheduler.Explanation{}, unknownJob(job)
 		}
 		if err != nil {
-			return scheduler.Explanation{}, err
+			return scheduler.Explanation{}, tooLargeToShow("Explain", err)
 		}
-		return m.Decode()
+		e, err := m.Decode()
+		if err != nil {
+			return e, err
+		}
+		return shownExplanation(e)
 	})
 }
 
@@ -173,8 +177,12 @@ func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
 	return inquire(ctx, h, "Status", askTimeout, func(ctx context.Context) (scheduler.Status, error) {
 		m, err := h.policy.Status(ctx, &rpc.StatusAsked{})
 		if err != nil {
-			return scheduler.Status{}, err
+			return scheduler.Status{}, tooLargeToShow("Status", err)
 		}
-		return m.Decode()
+		s, err := m.Decode()
+		if err != nil {
+			return s, err
+		}
+		return shownStatus(s)
 	})
 }

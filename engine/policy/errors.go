@@ -24,8 +24,8 @@ const (
 	// Breach: an answer that is too large, malformed or not of the protocol. The
 	// Host has ended.
 	Breach
-	// Faulted: the policy returned an error or panicked. It may be in any state:
-	// close the Host.
+	// Faulted: the policy returned an error. From AssignTasks it may be in any
+	// state: close the Host. From Explain or Status it is not harmed.
 	Faulted
 	// Busy: the call's turn did not come in time, or a question was not answered in
 	// the time the caller gave it. The policy is not harmed.
@@ -35,13 +35,21 @@ const (
 	Canceled
 	// Ended: the Host was closed.
 	Ended
+	// Unfit: an answer to Explain or Status is past its bounds, or can't be shown.
+	// The policy is not harmed.
+	Unfit
+	// Panicked: the policy panicked in a call. The Host has ended.
+	Panicked
+	// Heavy: the plug-in's processes used more memory than they may. The Host has
+	// ended.
+	Heavy
 )
 
 // String returns the kind in words.
 func (k Kind) String() string {
 	names := [...]string{
 		"unknown", "invalid configuration", "start failed", "deadline passed", "plug-in died",
-		"protocol breach", "policy fault", "busy", "canceled", "closed",
+		"protocol breach", "policy fault", "busy", "canceled", "closed", "unfit answer", "panic", "too much memory",
 	}
 	if int(k) < len(names) {
 		return names[k]
@@ -81,6 +89,17 @@ func errorf(kind Kind, op, format string, args ...any) *Error {
 func answerTooLarge(op string, limit int) *Error {
 	return errorf(Breach, op, "the answer is larger than %d bytes, the limit of one answer (Limits.AnswerBytes): "+
 		"the policy must decide less in a round, or the site allow more", limit)
+}
+
+// textBytesMax bounds what an error says in a policy's own words.
+const textBytesMax = 16 << 10
+
+// cut bounds a text.
+func cut(text string) string {
+	if len(text) <= textBytesMax {
+		return text
+	}
+	return text[:textBytesMax] + " ... (cut)"
 }
 
 // unknownJob keeps errors.Is(err, scheduler.ErrUnknownJob) true.

@@ -30,8 +30,9 @@ type Host interface {
 	// change afterwards.
 	AssignTasks(context.Context, *scheduler.Round) ([]byte, error)
 	// Explain says why a job waits. The error is scheduler.ErrUnknownJob (wrapped)
-	// for a job the policy does not know, and of kind Busy when a round took too
-	// long to wait for. The context ends only the caller's wait; a policy that does
+	// for a job the policy does not know, of kind Busy when a round took too long to
+	// wait for, and of kind Unfit when the answer can't be shown. Texts are safe to
+	// show. The context ends only the caller's wait; a policy that does
 	// not answer within 5 s ends its Host.
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	// Status shows pools, shares and queues; errors as Explain.
@@ -45,6 +46,12 @@ type Host interface {
 	Err() error
 	// PID is the plug-in's process id, 0 in the manager's own process.
 	PID() int
+	// Checksum is the SHA-256 of the program that runs, in hexadecimal; "" in the
+	// manager's own process. The file may be another by now.
+	Checksum() string
+	// Memory is what the plug-in's processes have in memory, in bytes, at a look a
+	// second ago at most, and what they may have; 0 in the manager's own process.
+	Memory() (used, bound int64)
 	// Close ends the policy, asking first and then killing, and waits for the end
 	// within bounds. It may be called more than once.
 	Close()

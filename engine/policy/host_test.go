@@ -48,7 +48,9 @@ func within(t *testing.T) context.Context {
 func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *watch.Output) {
 	t.Helper()
 	book := &watch.Output{}
-	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book)})
+	h, err := policy.Launch(within(t), policy.Options{
+		Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book), Memory: 256 << 20,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +336,9 @@ func TestRoundsThatGoWrong(t *testing.T) {
 		policytest.CrashAt(2):    {policy.Died, "crash on purpose", true},
 		policytest.HangAt(1):     {policy.Deadline, "no answer within 1s", true},
 		policytest.StopAt(1):     {policy.Deadline, "no answer within 1s", true},
-		policytest.PanicAt(2):    {policy.Faulted, "main.(*policy).AssignTasks", false},
+		policytest.PanicAt(2):    {policy.Panicked, "main.(*policy).AssignTasks", true},
+		policytest.CrashBeside:   {policy.Died, "panic: beside itself on purpose", true},
+		policytest.Hog:           {policy.Heavy, "more than the 256 MiB that it may have (policy.memory)", true},
 		policytest.ErrorAt(2):    {policy.Faulted, "error on purpose", false},
 		policytest.BigAnswer:     {policy.Breach, "larger than 4194304 bytes", true},
 		policytest.GarbageAnswer: {policy.Breach, "refuse", true},
@@ -358,6 +362,10 @@ func TestRoundsThatGoWrong(t *testing.T) {
 				mustEnd(t, h)
 				if policy.KindOf(h.Err()) != c.kind {
 					t.Errorf("ended because of %v", h.Err())
+				}
+				// Who asks later is told what was to blame, and is not blamed.
+				if _, later := h.Status(within(t)); fmt.Sprint(later) != fmt.Sprint(h.Err()) {
+					t.Errorf("a look after it: %v", later)
 				}
 			}
 		})

@@ -93,7 +93,7 @@ func run[T any](ctx context.Context, h *inProcess, op string, timeout time.Durat
 		var r result
 		defer func() {
 			if p := recover(); p != nil {
-				r.err = errorf(Faulted, op, "the policy panicked: %v\n%s", p, debug.Stack())
+				r.err = errorf(Panicked, op, "the policy panicked: %s\n%s", cut(fmt.Sprint(p)), cut(string(debug.Stack())))
 			}
 			done <- r
 		}()
@@ -106,7 +106,7 @@ func run[T any](ctx context.Context, h *inProcess, op string, timeout time.Durat
 	}
 	select {
 	case r := <-done:
-		if r.err != nil && KindOf(r.err) == Breach {
+		if k := KindOf(r.err); k == Breach || k == Panicked {
 			h.end(r.err)
 		}
 		return r.v, r.err
@@ -197,7 +197,7 @@ func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler
 		if err != nil {
 			return e, newError(Faulted, "Explain", err)
 		}
-		return e, nil
+		return shownExplanation(e)
 	})
 }
 
@@ -208,7 +208,7 @@ func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 		if err != nil {
 			return s, newError(Faulted, "Status", err)
 		}
-		return s, nil
+		return shownStatus(s)
 	})
 }
 
@@ -217,6 +217,12 @@ func (h *inProcess) Notes() <-chan scheduler.Note { return h.notes }
 
 // PID implements Host.
 func (h *inProcess) PID() int { return 0 }
+
+// Checksum implements Host.
+func (h *inProcess) Checksum() string { return "" }
+
+// Memory implements Host.
+func (h *inProcess) Memory() (used, bound int64) { return 0, 0 }
 
 // Close implements Host.
 func (h *inProcess) Close() {

@@ -106,10 +106,18 @@ func TestBrokenPolicyInProcess(t *testing.T) {
 		t.Errorf("a round before Start: error %v", err)
 	}
 	start(t, h)
-	if _, err := h.Status(within(t)); policy.KindOf(err) != policy.Faulted || !strings.Contains(err.Error(), "no status on purpose") {
-		t.Errorf("panic: error %v", err)
-	}
 	if _, err := h.AssignTasks(within(t), smallRound(1)); policy.KindOf(err) != policy.Breach {
 		t.Errorf("big answer: error %v", err)
+	}
+	if _, err := h.Status(within(t)); policy.KindOf(err) != policy.Breach || !strings.Contains(err.Error(), "AssignTasks of round 1") {
+		t.Errorf("a call after the breach: error %v", err)
+	}
+	p := policy.InProcess(&broken{})
+	defer mustEnd(t, p)
+	start(t, p)
+	for range 2 {
+		if _, err := p.Status(within(t)); policy.KindOf(err) != policy.Panicked || !strings.Contains(err.Error(), "no status on purpose") {
+			t.Errorf("panic: error %v", err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
@@ -40,6 +41,13 @@ type Options struct {
 	// StartTimeout bounds the time to the plug-in's handshake and first
 	// connection; 0 means 10 s.
 	StartTimeout time.Duration
+	// Memory bounds what the plug-in and the processes it starts have in memory
+	// together, in bytes; 0 means half of the machine's.
+	Memory int64
+	// Mark is a NAME=value in the environment of the plug-in and of what it starts,
+	// by which a host that comes later finds what one that was killed left behind
+	// (proctree.KillMarked); "" is none.
+	Mark proctree.Mark
 }
 
 // Connection settings: a large round is sent in one go.
@@ -64,14 +72,21 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	fail := func(err error) (Host, error) {
 		return nil, errorf(StartFailed, "launch", "%s: %w", o.Path, err)
 	}
-	if err := checkProgram(o.Path, o.Checksum); err != nil {
+	sum, err := checkProgram(o.Path, o.Checksum)
+	if err != nil {
 		return fail(err)
+	}
+	if o.Memory <= 0 {
+		if o.Memory, err = memoryDefault(); err != nil {
+			return fail(err)
+		}
 	}
 	dir, err := newSocketDir(o.Dir)
 	if err != nil {
 		return fail(err)
 	}
 	h := newRemote(o, dir)
+	h.checksum = sum
 	if err := h.connect(ctx, o.StartTimeout); err != nil {
 		h.discard()
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -81,41 +96,44 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	}
 	go h.reap()
 	go h.watch()
+	go h.weigh()
 	return h, nil
 }
 
-// checkProgram checks that there is a program and that it is the one meant.
-func checkProgram(path, checksum string) error {
+// checkProgram checks that there is a program and that it is the one meant. It
+// returns the program's checksum.
+func checkProgram(path, checksum string) (string, error) {
 	if path == "" {
-		return errors.New("no plug-in is named: set policy.path")
+		return "", errors.New("no plug-in is named: set policy.path")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the plug-in: %w: check policy.path", err)
+		return "", fmt.Errorf("cannot read the plug-in: %w: check policy.path", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
-	}
-	if checksum == "" {
-		return nil
-	}
-	want, err := hex.DecodeString(strings.TrimSpace(checksum))
-	if err != nil || len(want) != sha256.Size {
-		return fmt.Errorf("checksum %q is not a SHA-256 in hexadecimal (64 digits): take it from sha256sum", checksum)
+		return "", fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
-		return fmt.Errorf("read the plug-in: %w", err)
+		return "", fmt.Errorf("read the plug-in: %w", err)
 	}
-	if got := sum.Sum(nil); subtle.ConstantTimeCompare(got, want) != 1 {
-		return fmt.Errorf("wrong checksum: the program's is %x, the configuration says %x: if this program is meant, set policy.checksum to its own", got, want)
+	got := sum.Sum(nil)
+	if checksum == "" {
+		return hex.EncodeToString(got), nil
 	}
-	return nil
+	want, err := hex.DecodeString(strings.TrimSpace(checksum))
+	if err != nil || len(want) != sha256.Size {
+		return "", fmt.Errorf("checksum %q is not a SHA-256 in hexadecimal (64 digits): take it from sha256sum", checksum)
+	}
+	if subtle.ConstantTimeCompare(got, want) != 1 {
+		return "", fmt.Errorf("wrong checksum: the program's is %x, the configuration says %x: if this program is meant, set policy.checksum to its own", got, want)
+	}
+	return hex.EncodeToString(got), nil
 }
 
 // newRemote prepares a host; nothing runs yet.
@@ -131,7 +149,7 @@ func newRemote(o Options, dir *socketDir) *remote {
 		},
 		Plugins: plugin.PluginSet{rpc.PluginName: grpcPlugin{}},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			h.process.prepare(o.Args, spec.Env)
+			h.process.prepare(o, spec.Env)
 			return h.process, nil
 		},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},

@@ -34,6 +34,7 @@ type lineLog struct {
 	logged  int       // in the window
 	dropped int       // since it was last said
 	last    []string
+	crash   []string // from where the Go runtime began to tell of a crash; at most tailLines
 }
 
 func newLineLog(log *slog.Logger, now func() time.Time) *lineLog {
@@ -50,6 +51,9 @@ func (l *lineLog) line(level slog.Level, text string) {
 	}
 	if l.last = append(l.last, kept); len(l.last) > tailLines {
 		l.last = l.last[1:]
+	}
+	if (len(l.crash) > 0 || tellsCrash(text)) && len(l.crash) < tailLines {
+		l.crash = append(l.crash, kept)
 	}
 	now := l.now()
 	if now.Sub(l.since) >= lineWindow {
@@ -79,10 +83,19 @@ func (l *lineLog) flush() {
 	l.sayDropped()
 }
 
-// tail returns the last lines.
+// tellsCrash recognises the first line of what the Go runtime says before it ends
+// a process. The cause is there; what follows are stacks.
+func tellsCrash(text string) bool {
+	return strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "runtime: ")
+}
+
+// tail returns the last lines, or the first ones of a crash.
 func (l *lineLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.crash) > 0 {
+		return strings.Join(l.crash, "\n")
+	}
 	return strings.Join(l.last, "\n")
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
 	"github.com/hashicorp/go-plugin/runner"
 )
@@ -22,14 +24,15 @@ import (
 // ended; a child of it may hold the pipe open.
 const drainTimeout = time.Second
 
-// process is a plug-in's process, in a group of its own so that nothing it
-// started outlives it. It is what go-plugin runs; unlike go-plugin's own runner
-// it kills at once and reads the log itself.
+// process is a plug-in's process, in a group of its own and with a mark in its
+// environment, so that nothing it started outlives it. It is what go-plugin runs;
+// unlike go-plugin's own runner it kills at once and reads the log itself.
 type process struct {
 	name   string
 	cmd    *exec.Cmd
 	lines  *lineLog
 	stdout *endReader
+	mark   proctree.Mark // its own
 	logged chan struct{} // closed when the log has been read to its end
 	exited chan struct{} // closed when the process has been waited for
 
@@ -66,9 +69,16 @@ func newProcess(path string, lines *lineLog) *process {
 }
 
 // prepare takes the environment over that go-plugin made.
-func (p *process) prepare(args, env []string) {
-	p.cmd.Args = append(p.cmd.Args, args...)
-	p.cmd.Env = append(env, rpc.HostPIDKey+"="+strconv.Itoa(os.Getpid()))
+func (p *process) prepare(o Options, env []string) {
+	p.mark = proctree.Mark("HAMADRYAD_POLICY_PROCESS=" + rand.Text())
+	p.cmd.Args = append(p.cmd.Args, o.Args...)
+	p.cmd.Env = append(env, rpc.HostPIDKey+"="+strconv.Itoa(os.Getpid()), string(p.mark))
+	if o.Mark != "" {
+		p.cmd.Env = append(p.cmd.Env, string(o.Mark))
+	}
+	if os.Getenv(memoryLimitVariable) == "" {
+		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("%s=%d", memoryLimitVariable, o.Memory/10*9))
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
@@ -119,10 +129,13 @@ func (p *process) run(started chan<- error) {
 	}
 	_ = p.cmd.Wait() // the state says all that is to be known
 	p.mu.Lock()
-	// What the process started goes with it.
+	// What the process started goes with it: its group, and what left that.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	p.pid, p.state = 0, p.cmd.ProcessState
 	p.mu.Unlock()
+	if err := proctree.KillMarked(p.mark); err != nil {
+		p.lines.log.Warn("processes that the policy plug-in started stay behind", "err", err)
+	}
 	close(p.exited)
 }
 
@@ -149,6 +162,8 @@ func (p *process) Kill(context.Context) error {
 	p.mu.Lock()
 	p.doomed = true
 	if p.pid != 0 {
+		// First what is found by its parents, while they are there.
+		_ = proctree.Kill(p.pid, "")
 		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	}
 	started := p.first != 0

@@ -33,6 +33,9 @@ type remote struct {
 	once    sync.Once
 	closing atomic.Bool // Close was called: the process may end
 	watched sync.WaitGroup
+
+	checksum string       // of the program, SHA-256 in hex
+	memory   atomic.Int64 // of all its processes, at the last look
 }
 
 // connect starts the process and connects. go-plugin has no deadline of its own
@@ -64,7 +67,7 @@ func (h *remote) connect(ctx context.Context, timeout time.Duration) error {
 		return r.err
 	}
 	h.conn, h.policy = r.conn, rpc.NewPolicyClient(r.conn)
-	h.watched.Add(1)
+	h.watched.Add(2)
 	return nil
 }
 
@@ -214,7 +217,9 @@ func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, e
 	case errors.Is(err, wire.ErrBadMessage):
 		own = newError(Breach, op, err)
 	case status.Code(err) == codes.Aborted:
-		return errorf(Faulted, op, "%s", status.Convert(err).Message())
+		return errorf(Faulted, op, "%s", cut(status.Convert(err).Message()))
+	case status.Code(err) == codes.Internal:
+		own = errorf(Panicked, op, "%s", cut(status.Convert(err).Message()))
 	case h.ended(op) != nil: // the process died, or the host was closed, under the call
 		return h.ended(op)
 	case ctx.Err() != nil, status.Code(err) == codes.DeadlineExceeded:
@@ -244,6 +249,12 @@ func (h *remote) Notes() <-chan scheduler.Note { return h.notes }
 
 // PID implements Host.
 func (h *remote) PID() int { return h.process.livePID() }
+
+// Checksum implements Host.
+func (h *remote) Checksum() string { return h.checksum }
+
+// Memory implements Host.
+func (h *remote) Memory() (used, bound int64) { return h.memory.Load(), h.options.Memory }
 
 // Close implements Host.
 func (h *remote) Close() {

@@ -99,11 +99,12 @@ func (l *life) ended(op string) error {
 	return errorf(Ended, op, "the policy was closed")
 }
 
-// again is the reason of an end as the error of another call.
+// again is the reason of an end as the error of another call. It keeps the name of
+// the call that was to blame.
 func again(op string, reason error) error {
 	var e *Error
 	if errors.As(reason, &e) {
-		return newError(e.Kind, op, e.Err)
+		return e
 	}
 	return newError(Ended, op, reason)
 }

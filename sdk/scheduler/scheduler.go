@@ -134,7 +134,7 @@ type Description struct {
 	ProgressEvery time.Duration // with AbilityProgress; at least 100 ms
 }
 
-// Explanation is why a job waits.
+// Explanation is why a job waits, within the bounds of Check.
 type Explanation struct {
 	Reason WaitReason
 	Detail string     // one sentence with the numbers
@@ -142,7 +142,8 @@ type Explanation struct {
 	Facts  []Property // further numbers, in the order to show them
 }
 
-// Status is what the command line, web pages and metrics show of a policy.
+// Status is what the command line, web pages and metrics show of a policy, within
+// the bounds of Check.
 type Status struct {
 	Pools []PoolStatus // parents before children
 	Facts []Property

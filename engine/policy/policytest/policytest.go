@@ -62,6 +62,21 @@ const (
 	FailingShell Behaviour = "failing-shell"
 	// HangAtEnd does not return from Terminate.
 	HangAtEnd Behaviour = "hang-at-end"
+	// PanicInExplain and PanicInStatus panic there, ErrorInStatus returns an error.
+	PanicInExplain Behaviour = "panic-in-explain"
+	PanicInStatus  Behaviour = "panic-in-status"
+	ErrorInStatus  Behaviour = "error-in-status"
+	// NaNStatus shows a share that is no number, HugeStatus a fact of 5 MiB, and
+	// BellStatus a pool whose name steers a terminal.
+	NaNStatus  Behaviour = "nan-status"
+	HugeStatus Behaviour = "huge-status"
+	BellStatus Behaviour = "bell-status"
+	// Hog fills a gigabyte of memory in its first round and keeps it.
+	Hog Behaviour = "hog"
+	// Daemon leaves a child behind that left the process group and the session.
+	Daemon Behaviour = "daemon"
+	// CrashBeside panics in its first round on a goroutine of its own.
+	CrashBeside Behaviour = "crash-beside"
 )
 
 // CrashAt ends the process with status 7 in the n-th round it gets, from 1.

@@ -182,13 +182,17 @@ func (p *player) ask() {
 			p.report.problem(p.game.name, "Explain(%s): %v", j, err)
 		} else if x.Detail == "" && x.Reason != scheduler.WaitNone {
 			p.report.problem(p.game.name, "Explain(%s) says %s and no more", j, x.Reason)
+		} else if err := x.Check(); err != nil {
+			p.report.problem(p.game.name, "Explain(%s) can't be shown: %v", j, err)
 		}
 	}
 	if _, err := p.driver.Explain(p.ctx, 1<<40); err == nil {
 		p.report.problem(p.game.name, "Explain knows a job that never was")
 	}
-	if _, err := p.driver.Status(p.ctx); err != nil {
+	if s, err := p.driver.Status(p.ctx); err != nil {
 		p.report.problem(p.game.name, "Status: %v", err)
+	} else if err := s.Check(); err != nil {
+		p.report.problem(p.game.name, "Status can't be shown: %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ type server struct {
 	calls    chan func()
 	policy   scheduler.TaskScheduler // nil before Start succeeded
 	started  bool                    // Start was called
-	panicked bool
+	panicked error                   // the first panic, with its call and stack; nil: none
 
 	// posts hands notes from the shell to Watch.
 	posts chan post
@@ -69,7 +69,8 @@ func (s *server) policyLoop() {
 }
 
 // onPolicy runs f on the policy's goroutine and waits for it or the context. A
-// panic of f comes back as an error with its stack.
+// panic of f comes back as an error with its stack. What the policy holds after it
+// is not to be trusted, so every later call gets the same error.
 func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, error)) (T, error) {
 	type result struct {
 		v   T
@@ -81,13 +82,13 @@ func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, e
 		var r result
 		defer func() {
 			if p := recover(); p != nil {
-				s.panicked = true
-				r = result{err: status.Errorf(codes.Aborted, "the policy panicked in %s: %v\n%s", what, p, debug.Stack())}
+				s.panicked = panicIn(what, p)
+				r = result{err: s.panicked}
 			}
 			done <- r
 		}()
-		if s.panicked {
-			r.err = status.Errorf(codes.Aborted, "the policy panicked in an earlier call")
+		if s.panicked != nil {
+			r.err = s.panicked
 			return
 		}
 		r.v, r.err = f()
@@ -105,9 +106,26 @@ func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, e
 	}
 }
 
+// textBytesMax bounds what an error or a panic of the policy says. It travels in a
+// header, which the manager takes only up to a size.
+const textBytesMax = 4 << 10
+
+// cut bounds a text.
+func cut(text string) string {
+	if len(text) <= textBytesMax {
+		return text
+	}
+	return text[:textBytesMax] + " ... (cut)"
+}
+
+// panicIn makes a status of a panic. Call from the function that recovered it.
+func panicIn(what string, p any) error {
+	return status.Errorf(codes.Internal, "the policy panicked in %s: %s\n%s", what, cut(fmt.Sprint(p)), cut(string(debug.Stack())))
+}
+
 // fault makes a status of an error that the policy returned.
 func fault(what string, err error) error {
-	return status.Errorf(codes.Aborted, "%s: %v", what, err)
+	return status.Errorf(codes.Aborted, "%s: %s", what, cut(err.Error()))
 }
 
 // breach makes a status of a message that does not keep the format.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +79,13 @@ func (p *policy) Start(c scheduler.Config, s scheduler.Snapshot, env scheduler.E
 		if err := child.Start(); err != nil {
 			return scheduler.Description{}, err
 		}
+	case policytest.Daemon:
+		child := exec.Command("sleep", "1000")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			return scheduler.Description{}, err
+		}
+		slog.Info("daemon", "pid", child.Process.Pid)
 	}
 	return p.Policy.Start(c, s, env)
 }
@@ -103,10 +112,51 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			fmt.Println(strings.Repeat("out ", 64))
 			fmt.Fprintln(os.Stderr, strings.Repeat("err ", 64))
 		}
+	case policytest.Hog:
+		fill(1 << 30)
+	case policytest.CrashBeside:
+		go panic("beside itself on purpose")
+		select {}
 	case policytest.BigAnswer:
 		return scheduler.Decisions{Notes: []scheduler.Note{{Name: "big", Body: make([]byte, 5<<20)}}}, nil
 	}
 	return p.Policy.AssignTasks(r)
+}
+
+// hoard is what Hog keeps.
+var hoard []byte
+
+// fill takes memory and touches every page of it.
+func fill(n int) {
+	hoard = make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		hoard[i] = 1
+	}
+}
+
+// Explain goes wrong where that is asked for.
+func (p *policy) Explain(j scheduler.JobID) (scheduler.Explanation, error) {
+	if p.behaviour == policytest.PanicInExplain {
+		panic("no word on purpose")
+	}
+	return p.Policy.Explain(j)
+}
+
+// Status goes wrong where that is asked for.
+func (p *policy) Status() (scheduler.Status, error) {
+	switch p.behaviour {
+	case policytest.PanicInStatus:
+		panic("no status on purpose")
+	case policytest.ErrorInStatus:
+		return scheduler.Status{}, errors.New("no status on purpose")
+	case policytest.NaNStatus:
+		return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "pool-a", FairShare: math.NaN()}}}, nil
+	case policytest.HugeStatus:
+		return scheduler.Status{Facts: []scheduler.Property{{Name: "all", Value: strings.Repeat("x", 5<<20)}}}, nil
+	case policytest.BellStatus:
+		return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a\x1b[2J\x07\xff\n"}}}, nil
+	}
+	return p.Policy.Status()
 }
 
 // Terminate hangs where that is asked for.

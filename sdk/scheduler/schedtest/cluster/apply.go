@@ -74,9 +74,21 @@ func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) t
 	case c.racy:
 		c.Tally.StaleRefusals++
 	default:
-		c.fault("%s %d was refused: %s (%+v%+v)", o.Kind, o.Index, reason, o.Launch, o.Preempt)
+		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, reason, decided(o))
 	}
 	return c.tell(o)
+}
+
+// decided tells what a refused launch or preemption was; other decisions are told
+// by their number.
+func decided(o scheduler.Outcome) string {
+	switch o.Kind {
+	case scheduler.DecisionLaunch:
+		return fmt.Sprintf(" (bundle %d on launchers %d)", o.Launch.Bundle, o.Launch.Launchers)
+	case scheduler.DecisionPreempt:
+		return fmt.Sprintf(" (%s of attempts %d for %s)", o.Preempt.Mode, o.Preempt.Victims, o.Preempt.For)
+	}
+	return ""
 }
 
 func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {

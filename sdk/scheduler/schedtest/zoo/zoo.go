@@ -5,6 +5,7 @@ package zoo
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -53,6 +54,7 @@ func All() []Animal {
 			return ignores(policies.Admit(), func(d *scheduler.Decisions) { d.Admit, d.Refuse = nil, nil })
 		}, "neither admitted nor refused", false},
 		{"explains nothing", ExplainsNothing, "Explain", true},
+		{"divides by zero", DividesByZero, "FairShare is NaN", true},
 	}
 }
 
@@ -274,4 +276,14 @@ type mute struct{ scheduler.TaskScheduler }
 // Explain knows no job.
 func (mute) Explain(scheduler.JobID) (scheduler.Explanation, error) {
 	return scheduler.Explanation{}, scheduler.ErrUnknownJob
+}
+
+// DividesByZero shows a share of nothing, in a pool whose name rings the bell.
+func DividesByZero() scheduler.TaskScheduler { return dizzy{policies.Remember()} }
+
+type dizzy struct{ scheduler.TaskScheduler }
+
+// Status shows what is no number.
+func (dizzy) Status() (scheduler.Status, error) {
+	return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a\x07", FairShare: math.NaN()}}}, nil
 }

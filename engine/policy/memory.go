@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+const (
+	// memoryLimitVariable tells the plug-in's garbage collector to work harder before
+	// the bound is reached. One that the site set stands.
+	memoryLimitVariable = "GOMEMLIMIT"
+	// weighEvery is how often the plug-in's own memory is looked at, and treeEvery how
+	// often what it started is: that means to read all of /proc.
+	weighEvery = 100 * time.Millisecond
+	treeEvery  = time.Second
+)
+
+// memoryDefault is half of the machine's memory: the other half is the manager's,
+// and a plug-in that takes more would take the manager with it.
+func memoryDefault() (int64, error) {
+	machine, err := mem.VirtualMemory()
+	if err != nil {
+		return 0, fmt.Errorf("this machine's memory: %w: set policy.memory", err)
+	}
+	return int64(machine.Total / 2), nil
+}
+
+// weigh watches the memory of the plug-in and of what it started, and ends it when
+// that is too much.
+func (h *remote) weigh() {
+	defer h.watched.Done()
+	tick := time.NewTicker(weighEvery)
+	defer tick.Stop()
+	var children int64
+	var looked time.Time
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-h.process.exited:
+			return
+		case <-tick.C:
+		}
+		pid := h.process.livePID()
+		if pid == 0 {
+			return
+		}
+		if time.Since(looked) >= treeEvery {
+			children, looked = 0, time.Now()
+			for _, member := range proctree.Members(pid, "") {
+				if member != pid {
+					children += residentBytes(member)
+				}
+			}
+		}
+		own := residentBytes(pid)
+		h.memory.Store(own + children)
+		if own+children > h.options.Memory {
+			h.end(tooHeavy(own, children, h.options.Memory))
+			return
+		}
+	}
+}
+
+func tooHeavy(own, children, bound int64) *Error {
+	const mebi = 1 << 20
+	with := ""
+	if children > 0 {
+		with = fmt.Sprintf(" and %d MiB in processes that it started", children/mebi)
+	}
+	return errorf(Heavy, "process", "the plug-in has %d MiB in memory%s, more than the %d MiB that it may have (policy.memory): "+
+		"the policy must keep less, or the site allow more", own/mebi, with, bound/mebi)
+}
+
+// residentBytes is what a process has in memory, 0 when it is gone.
+func residentBytes(pid int) int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(b)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // the kernel writes numbers
+	return pages * int64(os.Getpagesize())
+}

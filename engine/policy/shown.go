@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// shownStatus is a policy's status in the form that may be shown: within its
+// bounds, and without characters that would steer a terminal.
+func shownStatus(s scheduler.Status) (scheduler.Status, error) {
+	if err := s.Check(); err != nil {
+		return scheduler.Status{}, newError(Unfit, "Status", err)
+	}
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		p.Name, p.Parent, p.Kind = scheduler.Printable(p.Name), scheduler.Printable(p.Parent), scheduler.Printable(p.Kind)
+	}
+	showFacts(s.Facts)
+	return s, nil
+}
+
+// shownExplanation is the same for an explanation.
+func shownExplanation(e scheduler.Explanation) (scheduler.Explanation, error) {
+	if err := e.Check(); err != nil {
+		return scheduler.Explanation{}, newError(Unfit, "Explain", err)
+	}
+	e.Detail = scheduler.Printable(e.Detail)
+	showFacts(e.Facts)
+	return e, nil
+}
+
+func showFacts(facts []scheduler.Property) {
+	for i, f := range facts {
+		facts[i] = scheduler.Property{Name: scheduler.Printable(f.Name), Value: scheduler.Printable(f.Value)}
+	}
+}
+
+// tooLargeToShow turns the refusal of an answer for its size into one that does no
+// harm to the policy: what is only shown must not end it.
+func tooLargeToShow(op string, err error) error {
+	if status.Code(err) != codes.ResourceExhausted {
+		return err
+	}
+	return newError(Unfit, op, fmt.Errorf("the answer is larger than %d bytes: the policy must show less", answerBytesDefault))
+}

@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a policy shows of itself. A Status or an Explanation that breaks
+// one is not shown; the error says which. It changes nothing else.
+const (
+	// PoolsMax bounds the pools of a Status, FactsMax the facts of a Status or of an
+	// Explanation.
+	PoolsMax = 10_000
+	FactsMax = 1000
+	// TextBytesMax bounds each text in them: a name, a value, the detail.
+	TextBytesMax = 4 << 10
+)
+
+// Check returns what of the status can't be shown, or nil. Numbers must be finite:
+// a share that was divided by no slots at all is the usual cause of one that is not.
+func (s Status) Check() error {
+	if len(s.Pools) > PoolsMax {
+		return fmt.Errorf("%d pools, at most %d are shown: show the largest, and count the others in a fact", len(s.Pools), PoolsMax)
+	}
+	for i := range s.Pools {
+		if err := s.Pools[i].check(); err != nil {
+			return fmt.Errorf("pool %d (%.64q): %w", i, s.Pools[i].Name, err)
+		}
+	}
+	return checkFacts(s.Facts)
+}
+
+func (p *PoolStatus) check() error {
+	for _, t := range []struct{ name, text string }{{"Name", p.Name}, {"Parent", p.Parent}, {"Kind", p.Kind}} {
+		if err := checkText(t.name, t.text); err != nil {
+			return err
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{{"Weight", p.Weight}, {"FairShare", p.FairShare}} {
+		if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
+			return fmt.Errorf("%s is %v: it must be a finite number; look for a division by zero", n.name, n.value)
+		}
+	}
+	return nil
+}
+
+// Check returns what of the explanation can't be shown, or nil.
+func (e Explanation) Check() error {
+	if err := checkText("Detail", e.Detail); err != nil {
+		return err
+	}
+	return checkFacts(e.Facts)
+}
+
+func checkFacts(facts []Property) error {
+	if len(facts) > FactsMax {
+		return fmt.Errorf("%d facts, at most %d are shown: leave out the least important", len(facts), FactsMax)
+	}
+	for i, f := range facts {
+		if err := checkText("name", f.Name); err != nil {
+			return fmt.Errorf("fact %d: %w", i, err)
+		}
+		if err := checkText("value", f.Value); err != nil {
+			return fmt.Errorf("fact %d (%.64q): %w", i, f.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkText(what, text string) error {
+	if len(text) > TextBytesMax {
+		return fmt.Errorf("%s has %d bytes, at most %d are shown: shorten it", what, len(text), TextBytesMax)
+	}
+	return nil
+}
+
+// Printable is a text as one line that is safe to show: what is no character, or
+// steers a terminal, is written as Go would escape it.
+func Printable(text string) string {
+	clean := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
+	if strings.IndexFunc(text, func(r rune) bool { return !clean(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch _, n := utf8.DecodeRuneInString(text[i:]); {
+		case clean(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		default:
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
