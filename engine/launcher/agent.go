@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -24,6 +25,7 @@ type agent struct {
 	machine *machine
 
 	dataAddress, httpAddress string
+	logReaders               atomic.Int32
 
 	ctx context.Context // of the whole launcher
 

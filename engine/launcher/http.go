@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,8 +10,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// headerMax is how long a client may take to say what it wants.
-const headerMax = 10 * time.Second
+const (
+	// headerMax is how long a client may take to say what it wants.
+	headerMax = 10 * time.Second
+	// pageMax is how long a page may take to be sent.
+	pageMax = 30 * time.Second
+	// idleClientMax is how long a connection may stay open between two requests.
+	idleClientMax = 2 * time.Minute
+	// stallMax is how long the reader of a log may take nothing before it is cut off:
+	// a person who reads in a pager is one.
+	stallMax = 10 * time.Minute
+	// logReadersMax bounds how many read logs at the same time.
+	logReadersMax = 256
+)
 
 // httpServer serves /metrics and /logs/ATTEMPT. With ?follow=1 a log is sent on
 // as it grows, until the attempt ends.
@@ -21,7 +33,7 @@ func (a *agent) httpServer() *http.Server {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n", a.cfg.Name)
 	})
-	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax}
 }
 
 func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
@@ -35,23 +47,35 @@ func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("attempt %d did not run here, or wrote nothing, or its log made room for newer ones", id), http.StatusNotFound)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	follow := r.URL.Query().Get("follow") != ""
-	for from := int64(0); ; {
-		written, done, changed, err := log.copyTo(w, from)
-		if err != nil || done || !follow {
-			return
-		}
-		from = written
-		if f, ok := w.(http.Flusher); ok {
-			f.Flush()
-		}
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return
-		}
+	defer a.logReaders.Add(-1)
+	if a.logReaders.Add(1) > logReadersMax {
+		http.Error(w, fmt.Sprintf("%d others read logs here, which is the limit: try again later", logReadersMax), http.StatusServiceUnavailable)
+		return
 	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
+	_, err = out.Write(nil) // the header goes out though there may be no line for long
+	if err == nil {
+		err = log.copyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
+	}
+}
+
+// patientWriter gives each write its own time, and sends at once.
+type patientWriter struct {
+	w     http.ResponseWriter
+	to    *http.ResponseController
+	stall time.Duration
+}
+
+func (p *patientWriter) Write(b []byte) (int, error) {
+	if err := p.to.SetWriteDeadline(time.Now().Add(p.stall)); err != nil {
+		return 0, err
+	}
+	n, err := p.w.Write(b)
+	return n, errors.Join(err, p.to.Flush())
 }
 
 // findLog returns the log of an attempt that runs here or wrote something.

@@ -20,7 +20,7 @@ type logPipe struct {
 	file *os.File
 	raw  syscall.RawConn
 
-	mu  sync.Mutex
+	mu  sync.Mutex  // never held over anything that waits
 	log *attemptLog // nil between attempts: what comes is dropped
 	buf []byte
 }
@@ -41,9 +41,13 @@ func newLogPipe() (*logPipe, *os.File, error) {
 	return &logPipe{file: r, raw: raw, buf: make([]byte, 16<<10)}, w, nil
 }
 
-// run copies until all writers are gone or the pipe is closed.
+// run copies until all writers are gone or the pipe is closed. A log that waits for
+// its disk holds up its worker's output, and nothing else.
 func (p *logPipe) run() {
 	for {
+		if log := p.to(); log != nil {
+			log.awaitRoom()
+		}
 		ended := false
 		err := p.raw.Read(func(fd uintptr) bool {
 			n, err := p.readOne(int(fd))
@@ -54,6 +58,12 @@ func (p *logPipe) run() {
 			return
 		}
 	}
+}
+
+func (p *logPipe) to() *attemptLog {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log
 }
 
 // readOne reads once and writes to the log under the same lock, so that switch
@@ -90,13 +100,11 @@ func (p *logPipe) switchTo(log *attemptLog) {
 }
 
 // last returns the end of the log so far, for error messages.
-func (p *logPipe) last(bytes int) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.log == nil {
-		return ""
+func (p *logPipe) last() string {
+	if log := p.to(); log != nil {
+		return log.last()
 	}
-	return p.log.last(bytes)
+	return ""
 }
 
 func (p *logPipe) close() { p.file.Close() }

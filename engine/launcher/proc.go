@@ -358,7 +358,7 @@ func (p *proc) obituary(broken error) *wire.Failure {
 		f.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM
 		f.Message += "; the program ended its process"
 	}
-	if last := p.pipe.last(lastWords); last != "" && f.Kind != wire.ErrorKind_ERROR_KIND_INTERNAL {
+	if last := p.pipe.last(); last != "" && f.Kind != wire.ErrorKind_ERROR_KIND_INTERNAL {
 		f.Message += "; the end of its log:\n" + last
 	}
 	return f

@@ -63,6 +63,12 @@ var definitions = []job.Definition{
 			}
 		}
 	}),
+	single("loud", func(ctx context.Context, n *job.Node) error {
+		for i := 0; ctx.Err() == nil; i++ {
+			fmt.Println("line", i, "of the loud")
+		}
+		return ctx.Err()
+	}),
 	single("garble", func(context.Context, *job.Node) error {
 		if _, err := os.NewFile(3, "launcher").Write([]byte("\x05\x00\x00\x00ABCDE and more")); err != nil {
 			return err
