@@ -1,10 +1,10 @@
 package main
 
 import (
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
 func (c *cli) launchersCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (c *cli) launchersCommand() *cobra.Command {
 						cpu, used = partText(m.Cpu), partText(m.Memory)
 					}
 					t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-						progress.Bytes(l.Memory), progress.Bytes(l.MemoryFree), cpu, used, count(l.Running), count(l.Suspended))
+						humanize.IBytes(uint64(max(l.Memory, 0))), humanize.IBytes(uint64(max(l.MemoryFree, 0))), cpu, used, count(l.Running), count(l.Suspended))
 				}
 				return t.end()
 			})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/mem"
@@ -100,7 +101,7 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 	}
 	start, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	address, err := l.start(start, o)
+	address, page, err := l.start(start, o)
 	if err == nil {
 		err = waitForPolicy(start, address)
 	}
@@ -110,8 +111,8 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 	if len(program) > 0 {
 		return l.run(address, program)
 	}
-	fmt.Fprintf(c.out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s\n\n  export %s=%s\n\nctrl-C ends it\n",
-		o.launchers, address, o.data, client.AddressVariable, address)
+	fmt.Fprintf(c.out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, metrics at http://%s/metrics\n\n  export %s=%s\n\nctrl-C ends it\n",
+		o.launchers, address, o.data, page, client.AddressVariable, address)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -146,17 +147,19 @@ func (o *localOptions) prepare() (cleanup func(), err error) {
 	return cleanup, nil
 }
 
-// start brings the processes up and returns the manager's address.
-func (l *local) start(ctx context.Context, o localOptions) (string, error) {
+// start brings the processes up and returns the manager's address, and that of its
+// metrics.
+func (l *local) start(ctx context.Context, o localOptions) (address, page string, err error) {
 	base := []string{"--log-level", o.logLevel, "--exit-with-parent", "--ready-fd", "3"}
 	if o.config != "" {
 		base = append(base, "--config", o.config)
 	}
-	address, err := l.child(ctx, "manager", func(address string) []string {
-		if address == "" {
-			address = "127.0.0.1:0" // a manager that is started again takes the address it had
+	addresses, err := l.child(ctx, "manager", func(ready string) []string {
+		address, page, again := strings.Cut(ready, " ")
+		if !again {
+			address, page = "127.0.0.1:0", "127.0.0.1:0" // a manager that is started again takes those it had
 		}
-		args := append([]string{"manager", "--listen", address, "--http", "127.0.0.1:0", "--data", filepath.Join(l.data, "manager")}, base...)
+		args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(l.data, "manager")}, base...)
 		switch {
 		case filepath.Base(o.policy) != o.policy:
 			args = append(args, "--policy-path", o.policy)
@@ -166,8 +169,9 @@ func (l *local) start(ctx context.Context, o localOptions) (string, error) {
 		return args
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	address, page, _ = strings.Cut(addresses, " ")
 	type result struct{ err error }
 	results := make(chan result, o.launchers)
 	for i := range o.launchers {
@@ -193,7 +197,7 @@ func (l *local) start(ctx context.Context, o localOptions) (string, error) {
 	for range o.launchers {
 		errs = append(errs, (<-results).err)
 	}
-	return address, errors.Join(errs...)
+	return address, page, errors.Join(errs...)
 }
 
 // waitForPolicy waits until a policy decides.

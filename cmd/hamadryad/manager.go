@@ -64,7 +64,7 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
 		BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		Core: site.core, Policy: site.policy, Fallback: fifo.New, Updates: updates, Log: log,
-		Ready: func(grpc, http string) { child.ready(grpc) },
+		Ready: func(grpc, http string) { child.ready(grpc + " " + http) },
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -53,23 +55,10 @@ func Failure(f *wire.Failure) string {
 // Counter is a counter's value, and for bytes also a size that a person can read.
 func Counter(c *wire.Counter) string {
 	text := strconv.FormatInt(c.Value, 10)
-	if strings.Contains(strings.ToLower(c.Name), "bytes") && (c.Value >= 1024 || c.Value <= -1024) {
-		text += " (" + Bytes(c.Value) + ")"
+	if strings.Contains(strings.ToLower(c.Name), "bytes") && c.Value >= 1024 {
+		text += " (" + humanize.IBytes(uint64(c.Value)) + ")"
 	}
 	return text
-}
-
-// Bytes writes a size in binary units, such as 30.2 KiB.
-func Bytes(n int64) string {
-	const units = "KMGTPE"
-	if n > -1024 && n < 1024 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	v, i := float64(n)/1024, 0
-	for (v >= 1024 || v <= -1024) && i < len(units)-1 {
-		v, i = v/1024, i+1
-	}
-	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
 // OneLine is text that breaks no table and no line: line ends become " | ", other

@@ -1,6 +1,6 @@
 // Wordcount counts the words of files.
 //
-//	hamadryad local -- wordcount --top 10 INPUT... OUTPUT
+//	hamadryad local -- wordcount --top 10 --letters INPUT... OUTPUT
 //
 // A word is a run of bytes other than the six that the C locale calls white space:
 // space, tab, newline, vertical tab, form feed, carriage return. Bytes, not
@@ -30,6 +30,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hamadryad/hamadryad/engine/app"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
@@ -39,12 +40,13 @@ import (
 
 func main() {
 	top := flag.Int("top", 0, "print the `N` most frequent words")
+	letters := flag.Bool("letters", false, "with --top, leave out what is not made of letters alone, such as { and 0")
 	app.Drive(func(ctx context.Context, c *app.Client) error {
 		result, err := c.Run(ctx, wordCount.Name, c.Args())
 		if err != nil || *top <= 0 {
 			return err
 		}
-		return printTop(ctx, os.Stdout, result.Outputs[0], *top)
+		return printTop(ctx, os.Stdout, result.Outputs[0], *top, *letters)
 	}, wordCount.Definition())
 }
 
@@ -135,8 +137,14 @@ func (r *rarest) Pop() any {
 	return last
 }
 
-// printTop prints the most frequent words of an output folder.
-func printTop(ctx context.Context, w io.Writer, folder string, top int) error {
+// onlyLetters says whether a word is made of letters alone, of any script.
+func onlyLetters(word string) bool {
+	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// printTop prints the most frequent words of an output folder; with letters, only
+// of those that are made of letters alone.
+func printTop(ctx context.Context, w io.Writer, folder string, top int, letters bool) error {
 	store, err := storage.For(folder)
 	if err != nil {
 		return err
@@ -146,8 +154,9 @@ func printTop(ctx context.Context, w io.Writer, folder string, top int) error {
 		return err
 	}
 	best := &rarest{}
+	wanted := func(word string) bool { return !letters || onlyLetters(word) }
 	for _, f := range files {
-		if err := readCounts(ctx, store, f.Path, best, top); err != nil {
+		if err := readCounts(ctx, store, f.Path, best, top, wanted); err != nil {
 			return err
 		}
 	}
@@ -158,7 +167,7 @@ func printTop(ctx context.Context, w io.Writer, folder string, top int) error {
 	return nil
 }
 
-func readCounts(ctx context.Context, store storage.Store, path string, best *rarest, top int) (err error) {
+func readCounts(ctx context.Context, store storage.Store, path string, best *rarest, top int, wanted func(word string) bool) (err error) {
 	f, err := store.Open(ctx, path, 0, -1)
 	if err != nil {
 		return err
@@ -177,6 +186,9 @@ func readCounts(ctx context.Context, store storage.Store, path string, best *rar
 		n, err := strconv.ParseUint(strings.TrimSpace(line[cut+1:]), 10, 64)
 		if cut < 0 || err != nil {
 			return fmt.Errorf("%s: %q is no word and count", path, line)
+		}
+		if !wanted(line[:cut]) {
+			continue
 		}
 		heap.Push(best, count{line[:cut], n})
 		if best.Len() > top {

@@ -56,11 +56,17 @@ func TestSameCountsAsCoreutils(t *testing.T) {
 	if !slices.Equal(lines, wanted) {
 		t.Errorf("%d words, coreutils have %d, or other counts", len(lines), len(wanted))
 	}
-	var top bytes.Buffer
-	if err := printTop(t.Context(), &top, out, 2); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Fields(top.String()); len(got) != 4 {
-		t.Errorf("top 2: %q", top.String())
+	for letters, pick := range map[bool]string{false: "", true: `| grep -aE '^[A-Za-z]+\s'`} {
+		var top bytes.Buffer
+		if err := printTop(t.Context(), &top, out, 5, letters); err != nil {
+			t.Fatal(err)
+		}
+		// By count, and then in the order of the alphabet.
+		cmd := exec.Command("sh", "-c", `cat "$1"/part-* `+pick+` | sort -t "$(printf '\t')" -k2,2nr -k1,1 | head -n 5 | awk '{printf "%10d %s\n", $2, $1}'`, "sh", out)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		want, err := cmd.Output()
+		if err != nil || top.String() != string(want) {
+			t.Errorf("letters %v: top 5\n%swant\n%s%v", letters, top.String(), want, err)
+		}
 	}
 }
