@@ -27,10 +27,14 @@ const (
 	noFolder    = "ParentNotDirectoryException"
 	noFolder2   = "PathIsNotDirectoryException"
 	badPath     = "InvalidPathException"
+	longName    = "PathComponentTooLongException"
+	fullFolder  = "MaxDirectoryItemsExceededException"
+	snapshot    = "SnapshotAccessControlException"
 	leaseLost   = "LeaseExpiredException"
 	tooSoon     = "NotReplicatedYetException"
 	noToken     = "InvalidToken"
 	beingWrote  = "AlreadyBeingCreatedException"
+	otherError  = "IOException"
 	notReserved = "could only be written to" // no exception of its own
 )
 
@@ -132,12 +136,20 @@ func (c *cluster) remedy(err error) (remedy string, kind error) {
 		return ": check that it runs and that the address is right", storage.ErrUnavailable
 	case name == notFound, errors.Is(err, fs.ErrNotExist):
 		return "", fs.ErrNotExist
+	case name == snapshot:
+		return ": what lies in a snapshot can't be changed", storage.ErrReadOnly
 	case name == denied, errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf(": %s may not: let them with hdfs dfs -chmod or -chown, or %s", who, other), fs.ErrPermission
 	case name == exists, name == beingWrote, errors.Is(err, fs.ErrExist):
 		return "", fs.ErrExist
 	case name == spaceQuota, name == nameQuota, name == typeQuota:
-		return ": remove files there, or raise the quota with hdfs dfsadmin -setSpaceQuota or -setQuota", nil // another launcher would meet it too
+		return ": remove files there, or raise the quota with hdfs dfsadmin -setSpaceQuota or -setQuota", storage.ErrQuota
+	case name == fullFolder:
+		return ": remove files there, or raise dfs.namenode.fs-limits.max-directory-items", storage.ErrQuota
+	case name == longName:
+		return ": use a shorter name, or raise dfs.namenode.fs-limits.max-component-length", storage.ErrName
+	case name == badPath, errors.Is(err, fs.ErrInvalid):
+		return ": HDFS takes no such name", fs.ErrInvalid
 	case name == noFolder, name == noFolder2:
 		return "", syscall.ENOTDIR
 	case name == leaseLost:

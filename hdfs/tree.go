@@ -89,60 +89,6 @@ func (c *cluster) delete(ctx context.Context, p place) error {
 	})
 }
 
-// Rename implements storage.Store. Whether the new name is free is looked at first,
-// in a call of its own.
-func (s *Store) Rename(ctx context.Context, from, to string) error {
-	p, err := s.find(from)
-	if err != nil {
-		return err
-	}
-	target, err := s.find(to)
-	if err != nil {
-		return err
-	}
-	if p.cluster != target.cluster && p.name.Name != target.name.Name {
-		return fmt.Errorf("rename %s to %s: both names must lie in one HDFS", from, to)
-	}
-	return p.rename(ctx, p, target, func(fs.FileInfo) error { return nil })
-}
-
-// rename renames what passes a check.
-func (c *cluster) rename(ctx context.Context, p, target place, check func(fs.FileInfo) error) error {
-	moving := uint64(0) // number of what was to be moved when the answer did not come
-	return c.call(ctx, "rename to "+target.url+":", p, func(s *session) error {
-		about, err := s.client.Stat(p.path)
-		number := fileNumber(about, err)
-		there, toErr := s.client.Stat(target.path)
-		if moving != 0 && errors.Is(err, fs.ErrNotExist) && fileNumber(there, toErr) == moving {
-			return nil // the call before did it
-		}
-		switch {
-		case err != nil:
-			return err
-		case toErr == nil:
-			return &finalError{fmt.Errorf("%s: %w", target.url, fs.ErrExist)}
-		case !errors.Is(toErr, fs.ErrNotExist):
-			return toErr
-		}
-		if err := check(about); err != nil {
-			return err
-		}
-		if err = s.client.Rename(p.path, target.path); !inStep(err) {
-			moving = number
-		}
-		return err
-	})
-}
-
-// fileNumber is HDFS's own number of a file or folder, 0 when there is none.
-func fileNumber(info fs.FileInfo, err error) uint64 {
-	if err != nil {
-		return 0
-	}
-	about, _ := info.Sys().(*lib.FileStatus)
-	return about.GetFileId()
-}
-
 // readFolder lists a folder, in order of name.
 func (c *cluster) readFolder(ctx context.Context, p place, folder string) (all []fs.FileInfo, err error) {
 	p.url = scheme + "://" + path.Join(c.name.Name, folder)

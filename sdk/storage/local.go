@@ -205,15 +205,20 @@ func renameNew(from, to string) error {
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
+	return linkNew(from, to)
+}
+
+// linkNew is renameNew where the system can't rename without replacing.
+func linkNew(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		if err := os.Link(from, to); err != nil {
+		if err := os.Link(from, to); err != nil && !sameFile(info, to) {
 			return err
 		}
-		return os.Remove(from)
+		return os.Remove(from) // a try before may have been cut off here
 	}
 	if err := os.Mkdir(to, 0o777); err != nil {
 		return err
@@ -222,6 +227,11 @@ func renameNew(from, to string) error {
 		return errors.Join(&os.LinkError{Op: "rename", Old: from, New: to, Err: err}, os.Remove(to))
 	}
 	return nil
+}
+
+func sameFile(a fs.FileInfo, path string) bool {
+	b, err := os.Lstat(path)
+	return err == nil && os.SameFile(a, b)
 }
 
 func syncFolder(path string) error {

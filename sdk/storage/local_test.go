@@ -265,6 +265,39 @@ func TestRenameNeverReplaces(t *testing.T) {
 	}
 }
 
+// TestRenameByLinks: the way of file systems that can't rename without replacing.
+func TestRenameByLinks(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a", "a")
+	write(t, dir+"/b", "b")
+	write(t, dir+"/folder/x", "x")
+	for _, test := range []struct {
+		from, to string
+		want     error
+	}{
+		{"a", "b", fs.ErrExist},
+		{"a", "folder", fs.ErrExist},
+		{"folder", "a", fs.ErrExist},
+		{"none", "c", fs.ErrNotExist},
+		{"a", "c", nil},
+		{"folder", "moved", nil},
+	} {
+		if err := linkNew(dir+"/"+test.from, dir+"/"+test.to); !errors.Is(err, test.want) || test.want == nil && err != nil {
+			t.Errorf("%s to %s: %v, want %v", test.from, test.to, err, test.want)
+		}
+	}
+	// Cut off between its two steps, it goes on where it was.
+	if err := os.Link(dir+"/b", dir+"/d"); err != nil {
+		t.Fatal(err)
+	}
+	if err := linkNew(dir+"/b", dir+"/d"); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"c", "d", "moved"}) {
+		t.Errorf("there is %v", got)
+	}
+}
+
 func TestDelete(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	write(t, dir+"/d/e/f", "x")

@@ -16,8 +16,9 @@ import (
 
 // Store reads and writes files. Paths are those of URLs of its scheme, whole
 // (with scheme and host). All methods honour the context and are safe for
-// concurrent use. Errors match fs.ErrNotExist, fs.ErrExist and fs.ErrPermission
-// where those fit.
+// concurrent use. Errors match fs.ErrNotExist, fs.ErrExist, fs.ErrPermission,
+// ErrQuota, ErrReadOnly, ErrName and ErrUnavailable where those fit; Stays tells
+// those that another try meets again. Package storagetest checks all of this.
 type Store interface {
 	// Open reads length bytes from offset; length < 0 means to the end. A file
 	// shorter than the range is io.ErrUnexpectedEOF from Read.
@@ -25,7 +26,9 @@ type Store interface {
 	// Create makes a new file. It never replaces one that exists and makes no
 	// parent folders. Nothing is visible under path before Commit.
 	Create(ctx context.Context, path string) (File, error)
-	// Rename moves a file or a folder in one step, and never over one that exists.
+	// Rename moves a file or a folder in one step. It never replaces a file or a
+	// folder, not even an empty one, and not when many rename to one name at once:
+	// one of them wins, the others get fs.ErrExist and keep what they have.
 	Rename(ctx context.Context, from, to string) error
 	// List returns the files that match a pattern (path.Match in each element) and
 	// all files below the folders that match it, in order of path. Names that start
