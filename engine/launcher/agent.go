@@ -12,7 +12,8 @@ import (
 )
 
 // agent is the launcher's state. Its methods do what the manager commands and what
-// workers report; nothing that waits happens under mu.
+// workers report; nothing that waits happens under mu, for disks and networks least
+// of all: heartbeats need it.
 type agent struct {
 	cfg     Config
 	log     *slog.Logger
@@ -26,6 +27,7 @@ type agent struct {
 
 	dataAddress, httpAddress string
 	logReaders               atomic.Int32
+	lease                    lease
 
 	ctx context.Context // of the whole launcher
 
@@ -35,8 +37,6 @@ type agent struct {
 	endLife     context.CancelFunc
 	term        uint64 // largest seen
 	manager     string // identity of the manager's data; "" before the first welcome
-	lease       time.Duration
-	leaseEnds   time.Time // zero before the first welcome
 	attempts    map[uint64]*attempt
 	procs       map[*proc]bool
 	idle        []*proc // least lately used first

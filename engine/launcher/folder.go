@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 type folder struct {
 	root string
 	lock *os.File
+	note *os.File // holds the incarnation
 }
 
 // dataVariable marks the workers of a data folder in their environment, so that a
@@ -52,6 +54,10 @@ func openFolder(root string) (*folder, error) {
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}
 	}
+	if err := d.claimNote(); err != nil {
+		d.close()
+		return nil, fmt.Errorf("claim room for the launcher's records: %w", err)
+	}
 	return d, nil
 }
 
@@ -70,24 +76,67 @@ func (d *folder) jobStore(job uint64) string {
 }
 
 // incarnation returns a number larger than any before it, also when the clock
-// went back.
+// went back. It writes over what it wrote before, in a file that is open since the
+// start: a full disk has room for that.
 func (d *folder) incarnation() (uint64, error) {
-	path := filepath.Join(d.root, "incarnation")
-	n := uint64(time.Now().UnixNano())
-	if text, err := os.ReadFile(path); err == nil {
-		if last, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && last >= n {
-			n = last + 1
+	n, slot := uint64(time.Now().UnixNano()), 0
+	var noted [2]uint64
+	for i := range noted {
+		text := make([]byte, noteSlot)
+		if k, err := d.note.ReadAt(text, int64(i*noteSlot)); err != nil && !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read the incarnation: %w", err)
+		} else if last, err := strconv.ParseUint(strings.TrimRight(string(text[:k]), " \n\x00"), 10, 64); err == nil {
+			noted[i] = last
 		}
 	}
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, []byte(strconv.FormatUint(n, 10)), 0o644); err != nil {
-		return 0, fmt.Errorf("note the incarnation: %w", err)
+	if noted[1] < noted[0] {
+		slot = 1 // the newer one stays: a write that breaks off loses nothing
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	n = max(n, noted[0]+1, noted[1]+1)
+	_, err := d.note.WriteAt(fmt.Appendf(nil, "%-*d\n", noteSlot-1, n), int64(slot*noteSlot))
+	if err == nil {
+		err = d.note.Sync()
+	}
+	if err != nil {
 		return 0, fmt.Errorf("note the incarnation: %w", err)
 	}
 	return n, nil
 }
 
+// noteSlot is the size of one of the two places for an incarnation, in bytes: a
+// disk's sector, which is written whole or not at all.
+const noteSlot = 512
+
+// claimNote opens the file of incarnations and fills it up.
+func (d *folder) claimNote() error {
+	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	d.note = f
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if missing := 2*noteSlot - info.Size(); missing > 0 {
+		if _, err := f.WriteAt([]byte(strings.Repeat(" ", int(missing))), info.Size()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f.Sync(), syncFolder(d.root))
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
 // close gives the folder free.
-func (d *folder) close() { d.lock.Close() }
+func (d *folder) close() {
+	d.note.Close() // nil, when it was not opened
+	d.lock.Close()
+}

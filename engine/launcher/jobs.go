@@ -129,17 +129,10 @@ func (a *agent) lookup(k store.Key) (store.Stored, bool) {
 // expire ends this incarnation: the manager no longer counts on anything here. It
 // waits until every worker is gone and the store is empty.
 func (a *agent) expire(reason string) error {
-	incarnation, err := a.folder.incarnation()
-	if err != nil {
-		return err
-	}
 	a.log.Warn("the launcher ends its workers, deletes what it stored, and starts afresh", "reason", reason)
 	a.mu.Lock()
 	a.endLife()
-	a.incarnation = incarnation
-	a.life, a.endLife = context.WithCancel(a.ctx)
 	a.connected, a.outbox = false, nil
-	a.manager, a.term, a.leaseEnds = "", 0, time.Time{}
 	for _, at := range a.attempts {
 		at.stopped = true
 	}
@@ -148,7 +141,7 @@ func (a *agent) expire(reason string) error {
 	clear(a.dropped)
 	a.idle = nil
 	a.mu.Unlock()
-	a.endWorkers()
+	a.endWorkers() // before any disk is asked for anything
 	entries, err := os.ReadDir(a.folder.store())
 	if err != nil {
 		return err
@@ -158,6 +151,16 @@ func (a *agent) expire(reason string) error {
 			return err
 		}
 	}
+	incarnation, err := a.folder.incarnation()
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.incarnation = incarnation
+	a.life, a.endLife = context.WithCancel(a.ctx)
+	a.manager, a.term = "", 0
+	a.lease.end()
 	return nil
 }
 
@@ -178,14 +181,14 @@ func (a *agent) endWorkers() {
 	}
 }
 
-// ping renews the workers' lease for as long as the launcher's own is good.
+// ping tells the workers until when the launcher's lease is good: theirs is the same.
 // Those that stand still are not pinged: nobody would read it.
 func (a *agent) ping() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for p := range a.procs {
 		if p.current == nil || !p.current.frozen {
-			p.send(&wire.ToWorker{Do: &wire.ToWorker_Ping{Ping: &wire.Ping{}}})
+			p.send(&wire.ToWorker{Do: &wire.ToWorker_Ping{Ping: &wire.Ping{LeaseEndsNs: a.lease.ends.Load()}}})
 		}
 	}
 }

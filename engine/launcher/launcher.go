@@ -71,7 +71,7 @@ func (a *agent) run(ctx context.Context) error {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: redialMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: redialMax},
-			MinConnectTimeout: redialMax,
+			MinConnectTimeout: connectMax,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))
 	if err != nil {
@@ -88,7 +88,8 @@ func (a *agent) run(ctx context.Context) error {
 	defer clock.Wait()
 	defer cancel(nil)
 	clock.Go(func() { a.tick(ctx) })
-	return a.keepConnected(ctx, client)
+	clock.Go(func() { a.lease.watch(ctx) })
+	return a.keepConnected(ctx, conn, client)
 }
 
 // A connection on which nothing moves is asked for a sign of life after
@@ -105,10 +106,9 @@ func (a *agent) tick(ctx context.Context) {
 	for {
 		select {
 		case now := <-t.C:
-			every := a.tickEvery()
-			t.Reset(every)
+			t.Reset(a.lease.part(leaseTicks, tickDefault))
 			a.dismissIdle(now)
-			if a.leaseOver(time.Now()) {
+			if a.lease.over() {
 				select {
 				case a.nudge <- struct{}{}:
 				default: // it is on its way
@@ -124,15 +124,6 @@ func (a *agent) tick(ctx context.Context) {
 
 // tickDefault is the period of tick before the lease is known, and the longest.
 const tickDefault = time.Second
-
-func (a *agent) tickEvery() time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.lease <= 0 {
-		return tickDefault
-	}
-	return min(a.lease/leaseTicks, tickDefault)
-}
 
 // serve opens the store's server, and the one for metrics and logs.
 func (a *agent) serve(ctx context.Context, fail context.CancelCauseFunc) (stop func(), err error) {

@@ -13,8 +13,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// neighboursAge is how old the list of neighbours may be.
-const neighboursAge = time.Second
+const (
+	// neighboursAge is how old the list of neighbours may be.
+	neighboursAge = time.Second
+	// neighboursWait is how long the disk may take to tell it: who asks holds the
+	// agent, and the network remains.
+	neighboursWait = 50 * time.Millisecond
+)
 
 // neighbours are the launchers of this machine that share its cache folder. Their
 // stores are read directly: no bytes go through a socket. Each notes its store's
@@ -23,13 +28,15 @@ type neighbours struct {
 	folder string
 	own    *wire.LocalStore
 
-	mu   sync.Mutex
-	read time.Time
-	all  []*wire.LocalStore
+	mu      sync.Mutex
+	read    time.Time
+	all     []*wire.LocalStore // ascending by address
+	reading bool
 }
 
 func newNeighbours(cache, address, store string) (*neighbours, error) {
 	n := &neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
+	n.all = []*wire.LocalStore{n.own}
 	if err := os.MkdirAll(n.folder, 0o755); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
@@ -50,26 +57,50 @@ func (n *neighbours) path() string { return filepath.Join(n.folder, url.PathEsca
 func (n *neighbours) list() []*wire.LocalStore {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if time.Since(n.read) < neighboursAge {
+	if n.reading || time.Since(n.read) < neighboursAge {
 		return n.all
 	}
-	n.read = time.Now()
-	n.all = []*wire.LocalStore{n.own}
+	n.reading = true
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		all, err := n.notes()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.reading, n.read = false, time.Now()
+		if err == nil {
+			n.all = all
+		}
+	}()
+	n.mu.Unlock()
+	late := time.NewTimer(neighboursWait)
+	select {
+	case <-done:
+	case <-late.C:
+	}
+	late.Stop()
+	n.mu.Lock()
+	return n.all
+}
+
+// notes reads what all of this machine noted.
+func (n *neighbours) notes() ([]*wire.LocalStore, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil {
-		return n.all // the network remains
+		return nil, err
 	}
+	all := []*wire.LocalStore{n.own}
 	for _, e := range entries {
 		address, err := url.PathUnescape(e.Name())
 		if err != nil || strings.HasSuffix(e.Name(), ".new") || address == n.own.Address {
 			continue
 		}
 		if folder, err := os.ReadFile(filepath.Join(n.folder, e.Name())); err == nil {
-			n.all = append(n.all, &wire.LocalStore{Address: address, Folder: string(folder)})
+			all = append(all, &wire.LocalStore{Address: address, Folder: string(folder)})
 		}
 	}
-	slices.SortFunc(n.all, func(x, y *wire.LocalStore) int { return strings.Compare(x.Address, y.Address) })
-	return n.all
+	slices.SortFunc(all, func(x, y *wire.LocalStore) int { return strings.Compare(x.Address, y.Address) })
+	return all, nil
 }
 
 // leave removes the note.

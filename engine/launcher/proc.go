@@ -145,7 +145,6 @@ func (a *agent) spawn(ctx context.Context, program, planPath string, s *wire.Sta
 	a.mu.Lock()
 	a.procNumber++
 	mark := proctree.Mark("HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(a.incarnation, 10) + "." + strconv.FormatUint(a.procNumber, 10))
-	lease := a.lease
 	a.mu.Unlock()
 	env := a.environment(s, mark)
 	cmd, err := a.spawner.run(ctx, func() *exec.Cmd {
@@ -165,11 +164,12 @@ func (a *agent) spawn(ctx context.Context, program, planPath string, s *wire.Sta
 	}
 	p := &proc{agent: a, key: keyOf(s), cmd: cmd, conn: conn, pipe: pipe, mark: mark, queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{})}
 	a.metrics.starts.Inc()
+	a.lease.covers(p)
 	a.mu.Lock()
 	a.procs[p] = true
 	p.send(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
-		LeaseNs: int64(lease), Bind: a.cfg.Bind, User: s.User, Environment: a.cfg.workerSettings(),
+		LeaseNs: a.lease.length.Load(), LeaseEndsNs: a.lease.ends.Load(), Bind: a.cfg.Bind, User: s.User, Environment: a.cfg.workerSettings(),
 	}}})
 	a.mu.Unlock()
 	go pipe.run()
@@ -289,6 +289,7 @@ func (p *proc) hear(m *wire.FromWorker) {
 // wait notices the end of the process, however it comes.
 func (p *proc) wait() {
 	_ = p.cmd.Wait() // how it ended is in ProcessState
+	p.agent.lease.gone(p)
 	close(p.gone)
 	// Its children die with it too. Should one hold the socket open, the reader must not wait for it.
 	_ = proctree.KillMarked(p.mark)

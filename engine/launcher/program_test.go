@@ -39,6 +39,7 @@ var definitions = []job.Definition{
 	}),
 	single("hang", func(context.Context, *job.Node) error {
 		fmt.Println("hanging, pid", os.Getpid())
+		fmt.Println("hangs", os.Getpid())
 		select {}
 	}),
 	single("polite", func(ctx context.Context, n *job.Node) error {

@@ -37,6 +37,7 @@ func (n *node) stalledReader(id uint64, query string) {
 // Whoever reads a log and stalls, as a pager does, holds nothing that the launcher
 // needs: attempts go on printing and end, and the lease is renewed.
 func TestStalledReaderOfALogHoldsNothing(t *testing.T) {
+	t.Parallel()
 	m := newManager(t)
 	m.lease = leaseShort
 	n := m.launch("a", func(c *configuration) { c.LogBytes, c.LogTotal = 32<<20, 64<<20 })
@@ -75,6 +76,7 @@ func (n *node) outlives(wait time.Duration, id uint64) {
 // A disk that answers nothing for a while, here a pipe in the place of a log's file,
 // holds up those that print to it and nobody else.
 func TestStalledLogDisk(t *testing.T) {
+	t.Parallel()
 	m := newManager(t)
 	m.lease = leaseShort
 	n := m.launch("a", nil)

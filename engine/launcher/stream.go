@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -18,9 +20,19 @@ import (
 
 const (
 	// redialMin and redialMax bound the wait before the next try to reach the
-	// manager; it doubles.
+	// manager; it doubles. Tries stay well below the lease: a manager that is away for
+	// most of it finds all work.
 	redialMin = 100 * time.Millisecond
-	redialMax = 5 * time.Second
+	redialMax = time.Second
+	// leaseRedials is how often the manager is tried within a lease, at least.
+	leaseRedials = 10
+	// redialJitter is by which part of itself a wait is longer or shorter: launchers
+	// that lost their manager together do not all come back at once.
+	redialJitter = 0.2
+	// connectMax is how long one connection may take to come up.
+	connectMax = 3 * time.Second
+	// complainEvery is how often the same trouble with the manager is logged.
+	complainEvery = 5 * time.Second
 	// welcomeMax is how long a manager may take to answer a join.
 	welcomeMax = 10 * time.Second
 	// refusalsMax is how often in a row the manager may refuse the launcher before it
@@ -50,9 +62,14 @@ var errExpired = errors.New("no word from the manager for the lease")
 
 // keepConnected joins the manager, again and again, until ctx ends or the
 // manager keeps refusing.
-func (a *agent) keepConnected(ctx context.Context, client rpc.LaunchersClient) error {
+func (a *agent) keepConnected(ctx context.Context, conn *grpc.ClientConn, client rpc.LaunchersClient) error {
 	wait, refusals := redialMin, 0
+	var complained time.Time
+	complaint := ""
 	for {
+		if err := a.checkLease(); err != nil {
+			return err
+		}
 		joined, err := a.session(ctx, client)
 		if ctx.Err() != nil {
 			return nil
@@ -66,23 +83,41 @@ func (a *agent) keepConnected(ctx context.Context, client rpc.LaunchersClient) e
 				return fmt.Errorf("launcher %s: %w", a.cfg.Name, err)
 			}
 		}
-		a.log.Warn("not connected to the manager", "manager", a.cfg.Manager, "error", err, "again in", wait)
-		if err := a.checkLease(); err != nil {
-			return err
+		if err.Error() != complaint || time.Since(complained) >= complainEvery {
+			complaint, complained = err.Error(), time.Now()
+			a.log.Warn("not connected to the manager", "manager", a.cfg.Manager, "error", err)
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-a.nudge: // the lease ran out: the next turn cleans up
-			t.Stop()
-			if err := a.checkLease(); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			t.Stop()
+		a.awaitManager(ctx, conn, time.Duration(float64(wait)*(1-redialJitter+2*redialJitter*rand.Float64())))
+		if ctx.Err() != nil {
 			return nil
 		}
-		wait = min(2*wait, redialMax)
+		wait = min(2*wait, a.lease.part(leaseRedials, redialMax))
+	}
+}
+
+// awaitManager waits until a connection to the manager is there that was not there
+// before, for a time at most, or until the lease is over.
+func (a *agent) awaitManager(ctx context.Context, conn *grpc.ClientConn, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	go func() {
+		select {
+		case <-a.nudge:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// What the connection waits for by itself grows beyond what is good for the lease.
+	conn.ResetConnectBackoff()
+	conn.Connect()
+	if conn.GetState() == connectivity.Ready {
+		<-ctx.Done() // it is the manager that does not want to
+		return
+	}
+	for s := conn.GetState(); s != connectivity.Ready; s = conn.GetState() {
+		if !conn.WaitForStateChange(ctx, s) {
+			return
+		}
 	}
 }
 
@@ -175,8 +210,7 @@ func (a *agent) welcomed(w *wire.Welcome) error {
 	defer a.mu.Unlock()
 	first := a.manager == ""
 	a.manager, a.term = w.Manager, w.Term
-	a.lease = time.Duration(w.LeaseNs)
-	a.leaseEnds = time.Now().Add(a.lease)
+	a.lease.grant(time.Duration(w.LeaseNs))
 	a.connected, a.outbox = true, nil
 	a.resendAll()
 	a.log.Info("joined the manager", "manager", a.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
@@ -205,12 +239,12 @@ func (a *agent) receive(ctx context.Context, stream rpc.Launchers_ConnectClient,
 		}
 		// A launcher that was frozen for longer than its lease must not act on what
 		// waited for it.
-		if a.leaseOver(time.Now()) {
+		if a.lease.over() {
 			return errExpired
 		}
 		if h := m.Heartbeat; h != nil {
 			if at, ok := beats.answered(h.Seq); ok {
-				a.renew(at)
+				a.lease.renew(at)
 			}
 		}
 		a.obeyAll(m)
@@ -226,27 +260,9 @@ func (a *agent) obeyAll(m *wire.ToLauncher) {
 	}
 }
 
-// renew counts the lease from when the heartbeat was sent that the manager
-// answered.
-func (a *agent) renew(sent time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ends := sent.Add(a.lease); ends.After(a.leaseEnds) {
-		a.leaseEnds = ends
-	}
-}
-
-// leaseOver reports whether the lease ran out. Before the first welcome there is
-// none.
-func (a *agent) leaseOver(now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.lease > 0 && !a.leaseEnds.IsZero() && now.After(a.leaseEnds)
-}
-
 // checkLease starts the launcher afresh when the lease ran out.
 func (a *agent) checkLease() error {
-	if !a.leaseOver(time.Now()) {
+	if !a.lease.over() {
 		return nil
 	}
 	if err := a.expire(errExpired.Error()); err != nil {

@@ -179,7 +179,7 @@ type ToWorker_Commit struct {
 }
 
 type ToWorker_Ping struct {
-	Ping *Ping `protobuf:"bytes,7,opt,name=ping,proto3,oneof"` // the lease is good for another while
+	Ping *Ping `protobuf:"bytes,7,opt,name=ping,proto3,oneof"` // until when the lease is good
 }
 
 type ToWorker_Exit struct {
@@ -209,10 +209,11 @@ type WorkerSetup struct {
 	PlanPath      string                 `protobuf:"bytes,3,opt,name=plan_path,json=planPath,proto3" json:"plan_path,omitempty"` // file with the plan blob
 	Fingerprint   []byte                 `protobuf:"bytes,4,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	Memory        int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"`
-	LeaseNs       int64                  `protobuf:"varint,6,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
-	Bind          string                 `protobuf:"bytes,7,opt,name=bind,proto3" json:"bind,omitempty"` // address its tcp channels listen on
+	LeaseNs       int64                  `protobuf:"varint,6,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"` // length of the launcher's lease; 0: there is none
+	Bind          string                 `protobuf:"bytes,7,opt,name=bind,proto3" json:"bind,omitempty"`                       // address its tcp channels listen on
 	User          string                 `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
-	Environment   []*Property            `protobuf:"bytes,9,rep,name=environment,proto3" json:"environment,omitempty"` // settings that channels need (codec default, limits)
+	Environment   []*Property            `protobuf:"bytes,9,rep,name=environment,proto3" json:"environment,omitempty"`                        // settings that channels need (codec default, limits)
+	LeaseEndsNs   int64                  `protobuf:"varint,10,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // as in Ping
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +309,13 @@ func (x *WorkerSetup) GetEnvironment() []*Property {
 		return x.Environment
 	}
 	return nil
+}
+
+func (x *WorkerSetup) GetLeaseEndsNs() int64 {
+	if x != nil {
+		return x.LeaseEndsNs
+	}
+	return 0
 }
 
 type RunGroup struct {
@@ -465,7 +473,7 @@ func (x *LocalStore) GetFolder() string {
 
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	LeaseEndsNs   int64                  `protobuf:"varint,2,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // of the launcher, by the machine's monotonic clock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,9 +508,9 @@ func (*Ping) Descriptor() ([]byte, []int) {
 	return file_engine_wire_worker_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Ping) GetSeq() uint64 {
+func (x *Ping) GetLeaseEndsNs() int64 {
 	if x != nil {
-		return x.Seq
+		return x.LeaseEndsNs
 	}
 	return 0
 }
@@ -655,7 +663,7 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x06commit\x18\x06 \x01(\v2\".hamadryad.engine.v1.CommitVerdictH\x00R\x06commit\x12/\n" +
 	"\x04ping\x18\a \x01(\v2\x19.hamadryad.engine.v1.PingH\x00R\x04ping\x12\x14\n" +
 	"\x04exit\x18\b \x01(\bH\x00R\x04exitB\x04\n" +
-	"\x02do\"\x95\x02\n" +
+	"\x02do\"\xb9\x02\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12\x1b\n" +
@@ -665,7 +673,9 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\blease_ns\x18\x06 \x01(\x03R\aleaseNs\x12\x12\n" +
 	"\x04bind\x18\a \x01(\tR\x04bind\x12\x12\n" +
 	"\x04user\x18\b \x01(\tR\x04user\x12?\n" +
-	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\"\x98\x02\n" +
+	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\x12\"\n" +
+	"\rlease_ends_ns\x18\n" +
+	" \x01(\x03R\vleaseEndsNs\"\x98\x02\n" +
 	"\bRunGroup\x127\n" +
 	"\x05start\x18\x01 \x01(\v2!.hamadryad.engine.v1.StartAttemptR\x05start\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x18\n" +
@@ -678,9 +688,9 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\n" +
 	"LocalStore\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06folder\x18\x02 \x01(\tR\x06folder\"\x18\n" +
-	"\x04Ping\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xa3\x01\n" +
+	"\x06folder\x18\x02 \x01(\tR\x06folder\"0\n" +
+	"\x04Ping\x12\"\n" +
+	"\rlease_ends_ns\x18\x02 \x01(\x03R\vleaseEndsNsJ\x04\b\x01\x10\x02\"\xa3\x01\n" +
 	"\n" +
 	"FromWorker\x128\n" +
 	"\x05ready\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerReadyH\x00R\x05ready\x125\n" +

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -114,7 +115,7 @@ func (w *worker) take(m *wire.ToWorker) error {
 	case *wire.ToWorker_Run:
 		return w.run(do.Run)
 	case *wire.ToWorker_Ping:
-		w.watchdog.fed()
+		w.watchdog.fed(do.Ping.LeaseEndsNs)
 	case *wire.ToWorker_Peers:
 		if g.is(do.Peers.Attempt) {
 			g.meet(do.Peers)
@@ -142,7 +143,7 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 		return errors.New("a second setup")
 	}
 	w.setup = s
-	w.watchdog = startWatchdog(s.LeaseNs)
+	w.watchdog = startWatchdog(time.Duration(s.LeaseNs), s.LeaseEndsNs)
 	w.fetcher = store.NewFetcher(store.Options{})
 	go w.tick()
 	ready := &wire.WorkerReady{}

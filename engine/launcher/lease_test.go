@@ -1,0 +1,103 @@
+package launcher_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// A manager that is away for most of the lease finds all work, whatever the launcher
+// had come to wait between its tries.
+func TestManagerAwayForMostOfTheLease(t *testing.T) {
+	t.Parallel()
+	m := newManager(t)
+	m.lease = 2 * leaseShort
+	n := m.launch("a", nil)
+	id := n.start(m.job("ticking").attempt(0, 0))
+	n.logged(id, "tick 1")
+	before := n.join.Incarnation
+	m.server.Stop()
+	back := time.Now().Add(m.lease * 7 / 10)
+	waitFor(t, "most of the lease", func() bool { return time.Now().After(back) })
+	l, err := net.Listen("tcp", m.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.serve(l)
+	n.wait("second join", func() bool { return n.joins == 2 })
+	if late := time.Since(back); late > m.lease/5 {
+		t.Errorf("it joined %v after the manager was back", late)
+	}
+	if n.join.Incarnation != before || len(n.join.Attempts) != 1 || n.join.Attempts[0].State != wire.AttemptInventory_STATE_RUNNING {
+		t.Errorf("it joined as %v, and was %d", n.join, before)
+	}
+}
+
+// A launcher that is stuck when its lease is nearly over does not prolong that of its
+// workers.
+func TestWorkersEndWithTheLaunchersLease(t *testing.T) {
+	t.Parallel()
+	m := newManager(t)
+	m.lease = leaseShort * 4 / 3
+	n, cmd := m.launchProcess(m.config("a"))
+	id := n.start(m.job("hang").attempt(0, 0))
+	pid := n.pid(id, "hangs")
+	m.deaf.Store(true)
+	deaf := time.Now()
+	stuck := deaf.Add(m.lease * 6 / 10)
+	waitFor(t, "most of the lease", func() bool { return time.Now().After(stuck) })
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitDead(t, pid)
+	if late := time.Since(deaf); late > m.lease*13/10 {
+		t.Errorf("the worker ended %v after the last word, with a lease of %v", late, m.lease)
+	}
+}
+
+// What a launcher notes at the end of its lease needs no room: here its folder is
+// gone altogether.
+func TestIncarnationNeedsNoRoom(t *testing.T) {
+	t.Parallel()
+	m := newManager(t)
+	m.lease = leaseShort
+	n := m.launch("a", nil)
+	first := n.join.Incarnation
+	note := filepath.Join(m.folders["a"], "incarnation")
+	if err := os.Remove(note); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(note, 0o755); err != nil { // nothing can be written or moved there
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(note+".new", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.deaf.Store(true)
+	n.wait("another incarnation", func() bool { return n.join.Incarnation > first })
+	m.deaf.Store(false)
+}
+
+func TestIncarnationsGrowThoughTheClockWasAhead(t *testing.T) {
+	m := newManager(t)
+	cfg := m.config("a")
+	ahead := uint64(time.Now().Add(10 * 365 * 24 * time.Hour).UnixNano())
+	if err := os.WriteFile(filepath.Join(cfg.Data, "incarnation"), fmt.Append(nil, ahead), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		n, cmd := m.launchProcess(cfg)
+		if n.join.Incarnation <= ahead {
+			t.Fatalf("incarnation %d after %d", n.join.Incarnation, ahead)
+		}
+		ahead = n.join.Incarnation
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
