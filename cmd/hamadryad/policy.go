@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
@@ -102,7 +103,9 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 			if err := d.Restart(ctx); err != nil {
 				return err
 			}
-			report := schedtest.Check(ctx, d, schedtest.Options{})
+			games := progress.NewSteps(c.errors, "games")
+			report := schedtest.Check(ctx, d, schedtest.Options{Progress: games.Step})
+			games.Close()
 			if err := report.Err(); err != nil {
 				return fmt.Errorf("%s does not pass:\n%w", args[0], err)
 			}

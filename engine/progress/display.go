@@ -33,6 +33,39 @@ type Display interface {
 	Close()
 }
 
+// Steps shows how many steps of something other than a job are done, and the one at
+// hand. Its methods are for one goroutine.
+type Steps struct {
+	bar   *bar
+	lines *lines
+}
+
+// NewSteps chooses a bar or lines, as New does.
+func NewSteps(w io.Writer, title string) *Steps {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		return &Steps{bar: newBar(f, title)}
+	}
+	return &Steps{lines: &lines{out: w, title: title}}
+}
+
+// Step says that a step begins, after so many of all.
+func (s *Steps) Step(name string, done, all int) {
+	if s.bar != nil {
+		s.bar.show(name, int64(done), int64(all))
+		return
+	}
+	s.lines.show(fmt.Sprintf("%d/%d: %s", done, all, name))
+}
+
+// Close ends the display.
+func (s *Steps) Close() {
+	if s.bar != nil {
+		s.bar.Close()
+		return
+	}
+	s.lines.drop()
+}
+
 // New chooses a bar where w is a terminal, and lines otherwise, at most one a
 // second.
 func New(w io.Writer, title string) Display {
@@ -100,10 +133,11 @@ type lines struct {
 }
 
 // Update implements Display.
-func (l *lines) Update(s *wire.JobStatus) {
+func (l *lines) Update(s *wire.JobStatus) { l.show(line(s)) }
+
+func (l *lines) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := line(s)
 	if text == l.last {
 		l.pending = ""
 		return
@@ -139,6 +173,14 @@ func (l *lines) Note(text string) {
 	fmt.Fprintf(l.out, "%s: %s\n", l.title, text)
 }
 
+// drop ends the display without the line that is pending.
+func (l *lines) drop() {
+	l.mu.Lock()
+	l.pending = ""
+	l.mu.Unlock()
+	l.Close()
+}
+
 // Close implements Display.
 func (l *lines) Close() {
 	l.mu.Lock()
@@ -151,6 +193,7 @@ func (l *lines) Close() {
 
 // bar draws a progress bar on a terminal.
 type bar struct {
+	file *os.File
 	all  *mpb.Progress
 	bar  *mpb.Bar
 	mu   sync.Mutex
@@ -158,7 +201,7 @@ type bar struct {
 }
 
 func newBar(f *os.File, title string) *bar {
-	b := &bar{all: mpb.New(mpb.WithOutput(f))}
+	b := &bar{file: f, all: mpb.New(mpb.WithOutput(f))}
 	b.bar = b.all.New(0, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
 		mpb.BarWidth(40),
 		mpb.PrependDecorators(decor.Name(title+" "), decor.Elapsed(decor.ET_STYLE_GO)),
@@ -174,19 +217,31 @@ func (b *bar) current() string {
 
 // Update implements Display.
 func (b *bar) Update(s *wire.JobStatus) {
+	b.show(line(s), int64(s.GetSummary().GetGroupsFinished()), int64(s.GetSummary().GetGroups()))
+}
+
+func (b *bar) show(text string, done, all int64) {
 	b.mu.Lock()
-	b.text = line(s)
+	b.text = text
 	b.mu.Unlock()
 	// Total is never "complete" here: Close ends the bar, whatever became of the job.
-	b.bar.SetTotal(int64(s.GetSummary().GetGroups()), false)
-	b.bar.SetCurrent(int64(s.GetSummary().GetGroupsFinished()))
+	b.bar.SetTotal(all, false)
+	b.bar.SetCurrent(done)
 }
 
 // Note implements Display.
-func (b *bar) Note(text string) { _, _ = b.all.Write([]byte(text + "\n")) }
+func (b *bar) Note(text string) {
+	b.home()
+	_, _ = b.all.Write([]byte(text + "\n"))
+}
+
+// home puts the cursor at the beginning of its line: the terminal has moved it by the
+// ^C that it shows, and the next picture would begin there.
+func (b *bar) home() { _, _ = b.file.WriteString("\r") }
 
 // Close implements Display.
 func (b *bar) Close() {
+	b.home()
 	b.bar.Abort(false) // it stays as it stands; nothing if it is complete
 	b.all.Wait()
 }

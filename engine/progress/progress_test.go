@@ -60,11 +60,19 @@ func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
 	if isTerminal(w) {
 		t.Error("a pipe counts as a terminal")
 	}
-	go io.Copy(io.Discard, r)
+	written := make(chan string)
+	go func() {
+		all, _ := io.ReadAll(r)
+		written <- string(all)
+	}()
 	b := newBar(w, "job-7 x")
 	b.Update(statusOf(wire.JobState_JOB_STATE_RUNNING))
-	b.Close() // must come back although the job is not complete
+	b.Note("killing the job") // ctrl-C: the terminal has just shown ^C at the cursor
+	b.Close()                 // must come back although the job is not complete
 	w.Close()
+	if text := <-written; !strings.HasPrefix(text, "\r") || !strings.Contains(text, "killing the job\n") {
+		t.Errorf("the note begins where the cursor stands: %q", text)
+	}
 }
 
 func TestTheLastStepIsNamed(t *testing.T) {

@@ -14,9 +14,13 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 	o = o.filled()
 	k := &kit{ctx: ctx, options: o, driver: timed{d, o.AnswerWithin}}
 	k.settings()
-	for _, g := range games(o) {
+	all := games(o)
+	for i, g := range all {
 		if ctx.Err() != nil || len(k.report.Problems) > 0 {
 			break // one broken game says enough, and the rest would say it again
+		}
+		if o.Progress != nil {
+			o.Progress(g.name, i, len(all))
 		}
 		k.game(g)
 	}

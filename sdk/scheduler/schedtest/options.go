@@ -27,6 +27,9 @@ type Options struct {
 	AnswerWithin time.Duration
 	// NoStories leaves the scripted games out.
 	NoStories bool
+	// Progress is told of each game before it is played, with how many of all are
+	// done, by the goroutine that plays; default: nobody is told. Compare tells nobody.
+	Progress func(game string, done, all int)
 }
 
 const (

@@ -56,3 +56,17 @@ func TestDelayFindsHomes(t *testing.T) {
 			waits.Tally.Local, waits.Tally.Located, takesAny.Tally.Local, takesAny.Tally.Located)
 	}
 }
+
+// TestProgressTellsEachGame: a check that takes long says where it is.
+func TestProgressTellsEachGame(t *testing.T) {
+	told := 0
+	o := schedtest.Options{Seeds: 3, NoStories: true, Progress: func(game string, done, all int) {
+		if game == "" || done != told || all != 3 {
+			t.Errorf("game %q, %d of %d done, after %d were told", game, done, all, told)
+		}
+		told++
+	}}
+	if r := schedtest.Check(t.Context(), schedtest.InProcess(Admit), o); r.Err() != nil || told != r.Games {
+		t.Errorf("%d games told, %d played: %v", told, r.Games, r.Err())
+	}
+}
