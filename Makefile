@@ -32,7 +32,7 @@ run: build ## count the words of the Go source tree on a local cluster
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
 # package that has it. The race detector needs gcc; tests on a real HDFS, and those
 # with Apache's readers of file formats, need Maven and a JDK from 11 to 21, those
-# with Kerberos its server.
+# with pyarrow Python's venv (which is no program), those with Kerberos its server.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
@@ -40,7 +40,8 @@ DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 
 deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
 	@PATH=$$PATH:/usr/sbin; \
-	missing() { for d in $(DEPS); do command -v $${d%%:*} >/dev/null || echo $$d; done; }; \
+	missing() { for d in $(DEPS); do command -v $${d%%:*} >/dev/null || echo $$d; done; \
+		python3 -c 'import venv, ensurepip' 2>/dev/null || echo venv:python3-venv; }; \
 	need=$$(missing | cut -d: -f2); \
 	[ -n "$$need" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -50,8 +51,8 @@ deps: ## programs that tests run: installs what is missing, as root with apt-get
 	fi; \
 	[ -z "$$(missing)" ] || { echo "the tests run programs that are not here; install (program:package):" $$(missing); exit 1; }
 
-jars: deps ## jars that tests run (a real HDFS, readers of file formats), into the user's cache folder
-	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache
+jars: deps ## what tests run in Java and Python (a real HDFS, readers of file formats), into the user's cache folder
+	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache mapreduce/format/testdata/others
 
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...

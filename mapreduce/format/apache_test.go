@@ -261,16 +261,25 @@ const (
 	readTimeout = 5 * time.Minute
 )
 
-// readByApache runs Rows.java once and returns what it prints.
-func readByApache(t *testing.T, files ...string) io.Reader {
-	t.Helper()
+// apacheKit is what the programs of testdata/apache run from.
+func apacheKit(t *testing.T) (*kit.Kit, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), kitTimeout)
 	defer cancel()
 	k, err := kit.Prepare(ctx, "apache", os.DirFS("testdata/apache"), os.Stderr)
 	if err != nil {
-		t.Fatalf("the readers of testdata/apache: %v; `make test` installs all that tests need", err)
+		err = fmt.Errorf("the readers of testdata/apache: %w; `make test` installs all that tests need", err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), readTimeout)
+	return k, err
+}
+
+// readByApache runs Rows.java once and returns what it prints.
+func readByApache(t *testing.T, files ...string) io.Reader {
+	t.Helper()
+	k, err := apacheKit(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	cmd := k.Command(ctx, "", append([]string{"-XX:TieredStopAtLevel=1", "Rows"}, files...)...)

@@ -83,7 +83,7 @@ func avroFile(t *testing.T, us []user) []byte {
 
 func parquetFile(t *testing.T, us []user) []byte {
 	t.Helper()
-	return userFile(t, us, format.NewParquetWriter[user])
+	return userFile(t, us, func(to io.Writer) (*format.ParquetWriter[user], error) { return format.NewParquetWriter[user](to) })
 }
 
 func TestAvro(t *testing.T) {

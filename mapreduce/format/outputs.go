@@ -3,6 +3,8 @@ package format
 import (
 	"io"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/hamadryad/hamadryad/mapreduce"
 )
 
@@ -22,10 +24,11 @@ func AvroOutput[K, V, R any](schema string, record func(key K, value V) R) mapre
 	}}
 }
 
-// ParquetOutput writes the rows that row makes of keys and values as Parquet files.
-func ParquetOutput[K, V, R any](row func(key K, value V) R) mapreduce.Output[K, V] {
+// ParquetOutput writes the rows that row makes of keys and values as Parquet files,
+// with the options of NewParquetWriter.
+func ParquetOutput[K, V, R any](row func(key K, value V) R, options ...parquet.WriterOption) mapreduce.Output[K, V] {
 	return mapreduce.Output[K, V]{Suffix: ".parquet", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
-		to, err := NewParquetWriter[R](w)
+		to, err := NewParquetWriter[R](w, options...)
 		return made[K, V, R]{to, row}, err
 	}}
 }

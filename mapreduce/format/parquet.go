@@ -14,8 +14,9 @@ import (
 // Parquet reads the rows of Parquet files into values of T, as parquet-go maps
 // them (fields by the tag `parquet`), with the number of each in its file. Only
 // the columns of T are read, and the file must have them all; a null is the zero
-// value, which a pointer with the tag optional tells apart. A row group belongs
-// to the split in which its first page begins.
+// value, which a pointer with the tag optional tells apart. Pages may be plain,
+// SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW or LZ4. A row group belongs to the split in
+// which its first page begins.
 func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) error {
 	return splits(t, func(r *reading) error {
 		err := readParquet(r, each)
@@ -51,6 +52,9 @@ func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
 		if at >= r.s.Offset && at < r.end() {
 			r.at = at
 			r.t.Read(rows)
+			if err := repair(file, i); err != nil {
+				return err
+			}
 			if err := readGroup(group, row, each); err != nil {
 				return err
 			}

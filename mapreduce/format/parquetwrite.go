@@ -27,9 +27,11 @@ const (
 	groupBytes = 32 << 20
 )
 
-// NewParquetWriter begins a Parquet file in w. Close does not close w. It is an error
-// when no Parquet column can hold what T, or one of its fields, is.
-func NewParquetWriter[T any](w io.Writer) (_ *ParquetWriter[T], err error) {
+// NewParquetWriter begins a Parquet file in w, compressed with Snappy where no tag of
+// T or option, such as parquet.Compression(&parquet.Zstd), says something else. Close
+// does not close w. It is an error when no Parquet column can hold what T, or one of
+// its fields, is.
+func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (_ *ParquetWriter[T], err error) {
 	defer func() {
 		if p := recover(); p != nil { // as the library refuses types and tags
 			err = fmt.Errorf("rows of a Parquet output can't be of type %T: %v", *new(T), p)
@@ -40,7 +42,8 @@ func NewParquetWriter[T any](w io.Writer) (_ *ParquetWriter[T], err error) {
 	}
 	// Bounds are in the footer and in its index of pages. In the head of each page
 	// they would be four more copies of a large value.
-	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false))}, nil
+	options = append([]parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false)}, options...)
+	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...)}, nil
 }
 
 // Write adds a row.

@@ -1,6 +1,6 @@
 // Fetch makes the kit of the small HDFS (package mini) in the user's cache folder, and
 // those of the folders that it is given (package kit), so that tests find them there:
-// `make test` runs it first.
+// `make test` runs it first. A folder has a pom.xml, or a requirements.txt for Python.
 package main
 
 import (
@@ -26,11 +26,22 @@ func main() {
 	_, err := mini.Prepare(ctx, os.Stderr)
 	for _, folder := range os.Args[1:] {
 		if err == nil {
-			_, err = kit.Prepare(ctx, filepath.Base(folder), os.DirFS(folder), os.Stderr)
+			err = prepare(ctx, folder)
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the tests that run Java programs can't run:", err)
+		fmt.Fprintln(os.Stderr, "the tests that run programs in Java and Python can't run:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to clean up
 	}
+}
+
+// prepare makes what a folder describes.
+func prepare(ctx context.Context, folder string) (err error) {
+	name, source := filepath.Base(folder), os.DirFS(folder)
+	if _, is := os.Stat(filepath.Join(folder, "requirements.txt")); is == nil {
+		_, err = kit.Python(ctx, name, source, os.Stderr)
+	} else {
+		_, err = kit.Prepare(ctx, name, source, os.Stderr)
+	}
+	return err
 }

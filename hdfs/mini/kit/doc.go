@@ -5,5 +5,6 @@
 //	out, err := k.Command(ctx, "", "Hello", "world").Output()
 //
 // A kit lies in the user's cache folder, under its name and a hash of its sources. A
-// JDK from 11 to 21 and Maven must be installed.
+// JDK from 11 to 21 and Maven must be installed. Python does the same for packages of
+// Python.
 package kit

@@ -1,0 +1,100 @@
+package format_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	pq "github.com/parquet-go/parquet-go/format"
+
+	"github.com/hamadryad/hamadryad/mapreduce/format"
+)
+
+// withFooter puts another footer behind a Parquet file's data.
+func withFooter(t *testing.T, data []byte, change func(*pq.FileMetaData)) []byte {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(f.Metadata())
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), f.Metadata())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(data) - 8 - int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	changed := append(bytes.Clone(data[:end]), footer...)
+	return append(binary.LittleEndian.AppendUint32(changed, uint32(len(footer))), "PAR1"...)
+}
+
+// parquetBy is a file of users by a codec.
+func parquetBy(t *testing.T, us []user, codec compress.Codec) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := format.NewParquetWriter[user](&b, parquet.Compression(codec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range us {
+		if err := w.Write(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Tools that join files without unpacking them make row groups of several codecs.
+func TestParquetGroupsOfSeveralCodecs(t *testing.T) {
+	us, want := users(3000)
+	all := parquetBy(t, us[:1000], &parquet.Uncompressed)
+	for i, codec := range []compress.Codec{&parquet.Snappy, &parquet.Lz4Raw} {
+		next := parquetBy(t, us[1000*(i+1):1000*(i+2)], codec)
+		at := int64(len(all)) // the whole next file lies there, its footer too
+		var group pq.RowGroup
+		withFooter(t, next, func(m *pq.FileMetaData) { group = m.RowGroups[0] })
+		for c := range group.Columns {
+			meta := &group.Columns[c].MetaData
+			meta.DataPageOffset += at
+			if meta.DictionaryPageOffset > 0 {
+				meta.DictionaryPageOffset += at
+			}
+			group.Columns[c].ColumnIndexOffset, group.Columns[c].OffsetIndexOffset = 0, 0
+		}
+		group.FileOffset, group.Ordinal = 0, int16(i+1)
+		footer := all // whose row groups come first
+		all = withFooter(t, append(append(bytes.Clone(all), next...), footer[len(footer)-8-int(binary.LittleEndian.Uint32(footer[len(footer)-8:])):]...), func(m *pq.FileMetaData) {
+			for g := range m.RowGroups {
+				for c := range m.RowGroups[g].Columns {
+					m.RowGroups[g].Columns[c].ColumnIndexOffset, m.RowGroups[g].Columns[c].OffsetIndexOffset = 0, 0
+				}
+			}
+			m.RowGroups = append(m.RowGroups, group)
+			m.NumRows += group.NumRows
+		})
+	}
+	everySplit(t, all, unnumbered(format.Parquet[user]), want)
+}
+
+func TestParquetCodecsThatAreNotRead(t *testing.T) {
+	us, _ := users(2000)
+	path := t.TempDir() + "/f"
+	for codec, want := range map[pq.CompressionCodec]string{pq.LZO: "compressed with LZO: only UNCOMPRESSED, SNAPPY", 99: "only UNCOMPRESSED", pq.Lz4Raw: "LZ4_RAW", pq.Lz4: "LZ4", pq.Gzip: "GZIP", pq.Brotli: "BROTLI", pq.Zstd: "ZSTD"} {
+		data := withFooter(t, parquetBy(t, us, &parquet.Snappy), func(m *pq.FileMetaData) {
+			for c := range m.RowGroups[0].Columns {
+				m.RowGroups[0].Columns[c].MetaData.Codec = codec
+			}
+		})
+		os.WriteFile(path, data, 0o666)
+		if got, err := records(path, 0, format.Parquet[user]); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read "+path+" at offset 4") || !strings.Contains(err.Error(), `column "`) {
+			t.Errorf("%s: %d rows, %v", codec, len(got), err)
+		}
+	}
+}
