@@ -70,8 +70,9 @@ func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
 	b.Note("killing the job") // ctrl-C: the terminal has just shown ^C at the cursor
 	b.Close()                 // must come back although the job is not complete
 	w.Close()
-	if text := <-written; !strings.HasPrefix(text, "\r") || !strings.Contains(text, "killing the job\n") {
-		t.Errorf("the note begins where the cursor stands: %q", text)
+	// A pipe gets no pictures, only what puts the cursor at the beginning of its line.
+	if text := <-written; text != "\r\r" {
+		t.Errorf("before the note and before the end the cursor stays where ^C left it: %q", text)
 	}
 }
 
