@@ -146,6 +146,7 @@ func (w *coder) offer(o *scheduler.Offer) {
 	num(w, &o.Held)
 	list(w, &o.Reserved, func(w *coder, r *scheduler.Reservation) {
 		num(w, &r.Job)
+		num(w, &r.Bundle)
 		str(w, &r.Kind)
 		num(w, &r.Slots)
 		num(w, &r.Memory)

@@ -11,7 +11,7 @@ import (
 
 // Version names what the core does with its inputs. A log of another version is
 // restored from its checkpoints and never decided again.
-const Version = 3
+const Version = 4
 
 // Core is the state of the manager. Not safe for concurrent use.
 type Core struct {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -115,7 +116,7 @@ func (c *Core) offerOf(l *launcher, free []scheduler.SlotCount) (scheduler.Offer
 		memory := h.memory
 		for _, s := range h.slots {
 			if s.Count > 0 {
-				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: h.claim.job, Kind: s.Kind, Slots: s.Count, Memory: memory})
+				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: h.claim.job, Bundle: h.claim.bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
 				memory = 0 // counted once, on the first kind
 			}
 		}
@@ -123,16 +124,17 @@ func (c *Core) offerOf(l *launcher, free []scheduler.SlotCount) (scheduler.Offer
 	return o, free
 }
 
-// addReservation sums reservations of one job and kind, in order of job, then kind.
+// addReservation sums reservations of one job, bundle and kind, in order of those.
 func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reservation {
 	for i := range list {
 		x := &list[i]
-		if x.Job == r.Job && x.Kind == r.Kind {
+		order := cmp.Or(cmp.Compare(x.Job, r.Job), cmp.Compare(x.Bundle, r.Bundle), cmp.Compare(x.Kind, r.Kind))
+		if order == 0 {
 			x.Slots += r.Slots
 			x.Memory += r.Memory
 			return list
 		}
-		if x.Job > r.Job || x.Job == r.Job && x.Kind > r.Kind {
+		if order > 0 {
 			return slices.Insert(list, i, r)
 		}
 	}

@@ -33,7 +33,9 @@ type life struct {
 	mirror  view.View
 	dead    bool
 	round   uint64
-	pending map[decision]bool // decisions without an outcome
+	fit     map[scheduler.BundleID]bool // launches of the last answer that fit what it had been told
+	pending map[decision]bool           // decisions without an outcome
+	refused map[scheduler.BundleID]int  // how often in a row a bundle found no capacity
 }
 
 type decision struct {
@@ -225,6 +227,7 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 	}
 	l.pending = map[decision]bool{}
 	l.round = r.Number
+	l.fit = l.fitting(&d)
 	for kind, n := range map[scheduler.DecisionKind]int{
 		scheduler.DecisionRefuse: len(d.Refuse), scheduler.DecisionAdmit: len(d.Admit), scheduler.DecisionPreempt: len(d.Preempt),
 		scheduler.DecisionResume: len(d.Resume), scheduler.DecisionLaunch: len(d.Launch),
@@ -234,6 +237,53 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 		}
 	}
 	return schedwire.EncodeDecisions(&d)
+}
+
+// fitting lists the launches of an answer that fit the offers. One with other
+// decisions in it, which come first, tells nothing.
+func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
+	fit := map[scheduler.BundleID]bool{}
+	if len(d.Preempt)+len(d.Resume) > 0 {
+		return fit
+	}
+	mark := l.mirror.Mark()
+	defer l.mirror.Undo(mark)
+	for _, x := range d.Launch {
+		b := l.mirror.Bundle(x.Bundle)
+		if b == nil || len(x.Launchers) != len(b.Groups) {
+			continue
+		}
+		all := true
+		for i, id := range x.Launchers {
+			at := l.mirror.Launcher(id)
+			all = all && at != nil && l.mirror.TakeFor(at, b, &b.Groups[i])
+		}
+		fit[x.Bundle] = all
+	}
+	return fit
+}
+
+// refusedMax bounds how often in a row a policy may find no capacity for a bundle
+// where it thought there was some: what it was told changes as it thinks, but what it
+// was told must be so.
+const refusedMax = 10
+
+// checkCapacity counts refusals that a policy should not meet again and again.
+func (s *Sim) checkCapacity(l *life, o scheduler.Outcome) {
+	b := o.Launch.Bundle
+	if o.Kind != scheduler.DecisionLaunch || !l.fit[b] {
+		return
+	}
+	if o.Accepted || o.Reason != scheduler.NoCapacity {
+		delete(l.refused, b)
+		return
+	}
+	if l.refused == nil {
+		l.refused = map[scheduler.BundleID]int{}
+	}
+	if l.refused[b]++; l.refused[b] > refusedMax {
+		s.fail("policy %s finds no capacity for bundle %d, %d times in a row: %s", l.kind.Name, b, l.refused[b], o.Detail)
+	}
 }
 
 // checkRound holds a round against the contract and the core's own state.
@@ -248,6 +298,7 @@ func (s *Sim) checkRound(l *life, r *scheduler.Round) {
 			s.fail("round %d: decision %v has an outcome it was not waited for: %+v", r.Number, key, o)
 		}
 		delete(l.pending, key)
+		s.checkCapacity(l, o)
 		if o.Accepted {
 			s.Seen["accepted "+o.Kind.String()]++
 		} else {

@@ -273,7 +273,7 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 		}
 		a.view.Undo(mark)
 		if free, _ := a.view.Room(full, 0, kind); free > 0 {
-			a.view.Take(full, 0, &scheduler.Group{Kind: kind, Slots: free})
+			a.view.Take(full, &scheduler.Group{Kind: kind, Slots: free})
 		}
 	}
 	return nil, false

@@ -179,7 +179,7 @@ func (a *assignment) launchAt(p *plan, x placement.Placement, k pooltree.Kind) b
 	mark := a.view.Mark()
 	for i, id := range x.Launchers {
 		l := a.view.Launcher(id)
-		if l == nil || !a.view.Take(l, b.Job.ID(), &b.Groups[i]) {
+		if l == nil || !a.view.TakeFor(l, b, &b.Groups[i]) {
 			a.view.Undo(mark)
 			return false
 		}

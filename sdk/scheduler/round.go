@@ -26,13 +26,15 @@ type Offer struct {
 	Memory    int64         // free and not reserved, bytes
 	Suspended int           // attempts suspended there
 	Held      int64         // memory those hold, bytes
-	Reserved  []Reservation // in order of job, then kind
+	Reserved  []Reservation // in order of job, bundle, then kind
 }
 
-// Reservation is free capacity kept for one job by a preemption made for it. A
-// launch of that job draws on it before it draws on what is free.
+// Reservation is free capacity kept for one job by a preemption made for it, or by
+// the manager for work that others of the job wait for. A launch of that job draws on
+// it before it draws on what is free; where a bundle is named, only that bundle's.
 type Reservation struct {
 	Job    JobID
+	Bundle BundleID // the one bundle that may draw on it; 0: any of the job's
 	Kind   SlotKind
 	Slots  int
 	Memory int64 // bytes; counted once, on the reservation's first kind

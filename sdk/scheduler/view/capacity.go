@@ -2,6 +2,7 @@ package view
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -146,12 +147,10 @@ func (v *View) AnyReserved() bool { return len(v.capacity.reserved) > 0 }
 func (v *View) ReservedFor(job scheduler.JobID) []*Launcher { return v.capacity.reserved[job] }
 
 // Room returns the free slots of a kind and the free memory that a job can draw
-// on at a launcher: what is reserved for it included, what is taken not.
+// on at a launcher: what is reserved for it, or for one of its bundles, included, what
+// is taken not.
 func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
-	memory = l.memory
-	if k, ok := v.capacity.numbers[kind]; ok && k < len(l.free) {
-		slots = l.free[k]
-	}
+	slots, memory = v.unreserved(l, kind)
 	for _, r := range l.reserved {
 		if r.Job == job {
 			memory += r.Memory
@@ -163,25 +162,64 @@ func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (
 	return slots, memory
 }
 
-// Take takes what a group of a job needs at a launcher, from what is reserved
-// for the job first, and returns false when there is not that much.
-func (v *View) Take(l *Launcher, job scheduler.JobID, g *scheduler.Group) bool {
-	slots, memory := v.Room(l, job, g.Kind)
+// unreserved is what nothing is reserved of and nothing was taken of.
+func (v *View) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
+	if k, ok := v.capacity.numbers[kind]; ok && k < len(l.free) {
+		slots = l.free[k]
+	}
+	return slots, l.memory
+}
+
+// roomFor is Room for one bundle: without what is reserved for others of its job.
+func (v *View) roomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
+	slots, memory = v.unreserved(l, kind)
+	for _, r := range l.reserved {
+		if drawable(&r, b.Job.ID(), b.ID) {
+			memory += r.Memory
+			if r.Kind == kind {
+				slots += r.Slots
+			}
+		}
+	}
+	return slots, memory
+}
+
+// drawable tells whether a bundle may draw on a reservation.
+func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID) bool {
+	return r.Job == job && (r.Bundle == 0 || r.Bundle == b)
+}
+
+// Take takes what a group needs at a launcher from what is free, and returns false
+// when there is not that much.
+func (v *View) Take(l *Launcher, g *scheduler.Group) bool {
+	slots, memory := v.unreserved(l, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
 		return false
 	}
-	v.take(l, job, g)
+	v.take(l, 0, 0, g)
 	return true
 }
 
-func (v *View) take(l *Launcher, job scheduler.JobID, g *scheduler.Group) {
+// TakeFor takes what a group of a bundle needs at a launcher, from what is reserved
+// for the bundle first, then for its job, and returns false when there is not that
+// much.
+func (v *View) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
+	slots, memory := v.roomFor(l, b, g.Kind)
+	if slots < g.Slots || memory < g.Memory {
+		return false
+	}
+	v.take(l, b.Job.ID(), b.ID, g)
+	return true
+}
+
+func (v *View) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
 	kind := v.note(l, g.Kind)
 	slots, memory := g.Slots, g.Memory
 	if len(l.reserved) > 0 {
 		kept := append([]scheduler.Reservation(nil), l.reserved...)
-		for i := range kept {
+		for i := range slices.Backward(kept) { // what is for any of the job's bundles comes first
 			r := &kept[i]
-			if r.Job != job {
+			if !drawable(r, job, b) {
 				continue
 			}
 			m := min(memory, r.Memory)

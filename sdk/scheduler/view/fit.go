@@ -21,7 +21,7 @@ func (v *View) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 		if l == nil {
 			return nil, false
 		}
-		v.take(l, b.Job.ID(), &b.Groups[0])
+		v.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 		return []scheduler.LauncherID{l.ID}, true
 	}
 	order := hardestFirst(b.Groups)
@@ -41,7 +41,7 @@ func (v *View) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.Launche
 	if l == nil {
 		return nil, false
 	}
-	v.take(l, b.Job.ID(), &b.Groups[0])
+	v.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 	return []scheduler.LauncherID{l.ID}, true
 }
 
@@ -56,7 +56,7 @@ func (v *View) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
 
 // FitOn is Fit for a single-group bundle on one launcher.
 func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
-	if len(b.Groups) != 1 || b.avoids(l) || !v.Take(l, b.Job.ID(), &b.Groups[0]) {
+	if len(b.Groups) != 1 || b.avoids(l) || !v.TakeFor(l, b, &b.Groups[0]) {
 		return nil, false
 	}
 	return []scheduler.LauncherID{l.ID}, true
@@ -113,7 +113,7 @@ func (v *View) fitGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Gro
 			v.Undo(mark)
 			return nil, false
 		}
-		v.take(l, b.Job.ID(), &b.Groups[i])
+		v.take(l, b.Job.ID(), b.ID, &b.Groups[i])
 		where[i] = l.ID
 	}
 	return where, true
@@ -136,7 +136,7 @@ func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality)
 		return nil
 	}
 	ok := func(l *Launcher) bool {
-		slots, memory := v.Room(l, b.Job.ID(), g.Kind)
+		slots, memory := v.roomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
 	for _, p := range g.Places {
@@ -197,7 +197,7 @@ func (v *View) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var bestSlots int
 	var bestMemory int64
 	for _, l := range v.list {
-		slots, memory := v.Room(l, b.Job.ID(), g.Kind)
+		slots, memory := v.roomFor(l, b, g.Kind)
 		if slots < g.Slots || memory < g.Memory || b.avoids(l) {
 			continue
 		}

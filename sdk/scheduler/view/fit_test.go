@@ -118,6 +118,32 @@ func TestReservationIsForItsJobOnly(t *testing.T) {
 	wantFit(t, v, v.Bundle(8))
 }
 
+// What is reserved for one bundle is no room for another of its job, and is what that
+// bundle takes first.
+func TestReservationForOneBundle(t *testing.T) {
+	v := cluster(t)
+	offers := []scheduler.Offer{{Launcher: 1, Reserved: []scheduler.Reservation{
+		{Job: 1, Kind: "default", Slots: 1, Memory: 5}, {Job: 1, Bundle: 8, Kind: "default", Slots: 1, Memory: 5},
+	}}}
+	for id := scheduler.LauncherID(2); id <= 4; id++ {
+		offers = append(offers, scheduler.Offer{Launcher: id})
+	}
+	apply(t, v, scheduler.Round{Number: 2, Offers: offers, Events: []scheduler.Event{
+		scheduler.BundleReady{Job: 1, Bundle: 8, Groups: []scheduler.Group{group(5)}},
+		scheduler.BundleReady{Job: 1, Bundle: 9, Groups: []scheduler.Group{group(5)}},
+	}})
+	if slots, memory := v.Room(v.Launcher(1), 1, "default"); slots != 2 || memory != 10 {
+		t.Errorf("the job has room for %d slots and %d bytes, want 2 and 10", slots, memory)
+	}
+	wantFit(t, v, v.Bundle(8), 1)
+	wantFit(t, v, v.Bundle(9), 1)
+	wantFit(t, v, v.Bundle(9))
+	apply(t, v, scheduler.Round{Number: 3, Offers: offers})
+	wantFit(t, v, v.Bundle(9), 1)
+	wantFit(t, v, v.Bundle(9))
+	wantFit(t, v, v.Bundle(8), 1)
+}
+
 func TestUndoRestoresAndGiveAdds(t *testing.T) {
 	v := cluster(t)
 	b := ready(t, v, 1, group(10))

@@ -199,7 +199,7 @@ func round(t *rapid.T) scheduler.Round {
 		r.Offers = append(r.Offers, scheduler.Offer{
 			Launcher: scheduler.LauncherID(l), Free: many(t, 3, slot), Memory: size(t), Suspended: number(t), Held: size(t),
 			Reserved: many(t, 2, func(t *rapid.T) scheduler.Reservation {
-				return scheduler.Reservation{Job: id[scheduler.JobID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
+				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
 			}),
 		})
 	}

@@ -97,6 +97,7 @@ func (c *Reservations) add(w *writer, list []scheduler.Reservation) {
 	for _, v := range list {
 		c.Job, c.Kind = append(c.Job, uint64(v.Job)), append(c.Kind, w.str(v.Kind))
 		c.Slots, c.Memory = append(c.Slots, int64(v.Slots)), append(c.Memory, v.Memory)
+		c.Bundle = append(c.Bundle, uint64(v.Bundle))
 	}
 }
 
@@ -105,7 +106,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	r.same("offers", n, len(m.GetMemory()), len(m.GetSuspended()), len(m.GetHeld()))
 	free := readSlots(r, "offers free", n, m.GetFree())
 	c := m.GetReserved()
-	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()))
+	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()), len(c.GetBundle()))
 	if r.err != nil || n == 0 {
 		return nil
 	}
@@ -118,7 +119,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		from, to := reserved.next()
 		for j := from; j < to; j++ {
 			out[i].Reserved = append(out[i].Reserved, scheduler.Reservation{
-				Job: scheduler.JobID(c.Job[j]), Kind: r.str(c.Kind[j]), Slots: int(c.Slots[j]), Memory: c.Memory[j],
+				Job: scheduler.JobID(c.Job[j]), Bundle: scheduler.BundleID(c.Bundle[j]), Kind: r.str(c.Kind[j]), Slots: int(c.Slots[j]), Memory: c.Memory[j],
 			})
 		}
 	}

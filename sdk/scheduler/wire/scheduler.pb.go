@@ -2924,6 +2924,7 @@ type Reservations struct {
 	Kind          []uint32               `protobuf:"varint,3,rep,packed,name=kind,proto3" json:"kind,omitempty"`
 	Slots         []int64                `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	Memory        []int64                `protobuf:"varint,5,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	Bundle        []uint64               `protobuf:"varint,6,rep,packed,name=bundle,proto3" json:"bundle,omitempty"` // 0: any of the job's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2989,6 +2990,13 @@ func (x *Reservations) GetSlots() []int64 {
 func (x *Reservations) GetMemory() []int64 {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *Reservations) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
 	}
 	return nil
 }
@@ -4688,13 +4696,14 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x06memory\x18\x03 \x03(\x03R\x06memory\x12\x1c\n" +
 	"\tsuspended\x18\x04 \x03(\x03R\tsuspended\x12\x12\n" +
 	"\x04held\x18\x05 \x03(\x03R\x04held\x12@\n" +
-	"\breserved\x18\x06 \x01(\v2$.hamadryad.scheduler.v1.ReservationsR\breserved\"v\n" +
+	"\breserved\x18\x06 \x01(\v2$.hamadryad.scheduler.v1.ReservationsR\breserved\"\x8e\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +
 	"\x04kind\x18\x03 \x03(\rR\x04kind\x12\x14\n" +
 	"\x05slots\x18\x04 \x03(\x03R\x05slots\x12\x16\n" +
-	"\x06memory\x18\x05 \x03(\x03R\x06memory\"\xdc\x01\n" +
+	"\x06memory\x18\x05 \x03(\x03R\x06memory\x12\x16\n" +
+	"\x06bundle\x18\x06 \x03(\x04R\x06bundle\"\xdc\x01\n" +
 	"\x05Round\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +

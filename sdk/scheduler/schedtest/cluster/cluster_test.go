@@ -140,7 +140,7 @@ func decide(v *view.View, rng *rand.Rand, resumes bool) scheduler.Decisions {
 		for _, a := range j.Attempts() {
 			l := v.Launcher(a.Launcher)
 			switch {
-			case a.State == view.Suspended && resumes && len(a.Bundle.Groups) == 1 && a.Leaving == 0 && !l.Draining && v.Take(l, 0, &scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots}):
+			case a.State == view.Suspended && resumes && len(a.Bundle.Groups) == 1 && a.Leaving == 0 && !l.Draining && v.Take(l, &scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots}):
 				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
 			case a.State == view.Running && unfit != nil && unfit.Job != j && a.Leaving == 0 && rng.IntN(3) == 0 && len(d.Preempt) == 0:
 				mode := scheduler.PreemptKill + scheduler.PreemptMode(rng.IntN(3))

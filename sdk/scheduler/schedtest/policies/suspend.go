@@ -41,7 +41,7 @@ func (p *base) resume(d *scheduler.Decisions) {
 		for _, a := range j.Attempts() {
 			l := p.Launcher(a.Launcher)
 			need := scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots} // its memory it still has
-			if a.State == view.Suspended && l != nil && p.Take(l, 0, &need) {
+			if a.State == view.Suspended && l != nil && p.Take(l, &need) {
 				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
 			}
 		}
