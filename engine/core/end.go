@@ -234,7 +234,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		r.bundle.job.stages[a.stage].failures++
+		r.bundle.job.stageOf(f, a).failures++
 		if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 			r.failure = f
 		}
@@ -413,4 +413,15 @@ func (c *Core) failLost(b *bundle, why string) {
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
 		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.job.describe(b, 0), b.losses, why),
 	})
+}
+
+// stageOf is the stage that a failure names, one of those in the attempt's group; the
+// group's first where it names none.
+func (j *job) stageOf(f *wire.Failure, a *attempt) *stage {
+	for _, n := range a.run.bundle.nodes(a.group) {
+		if s := &j.stages[j.plan.Node(n).Stage]; s.name == f.GetStage() {
+			return s
+		}
+	}
+	return &j.stages[a.stage]
 }

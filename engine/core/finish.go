@@ -165,6 +165,9 @@ func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 func (c *Core) remember(j *job) {
 	s := c.statusOf(j, true)
 	s.Waiting = nil
+	for _, stage := range s.Stages { // what did not finish waits for nothing any more
+		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
+	}
 	s.Summary.State = stateOf(j.outcome)
 	s.Summary.Ended = int64(c.now)
 	if n := len(s.Attempts); n > endedAttemptsKept {

@@ -32,10 +32,23 @@ func (c *Core) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bo
 	}
 	for _, e := range c.ended {
 		if e.status.Summary.Job == uint64(id) {
-			return e.status, true
+			return e.statusWith(attempts), true
 		}
 	}
 	return nil, false
+}
+
+// statusWith is the status of a job that ended, without its attempts unless they are
+// asked for.
+func (e *endedJob) statusWith(attempts bool) *wire.JobStatus {
+	if attempts {
+		return e.status
+	}
+	s := e.status
+	return &wire.JobStatus{
+		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs,
+	}
 }
 
 func (j *job) summary() *wire.JobSummary {
@@ -85,23 +98,33 @@ func (j *job) stageStatus() []*wire.StageStatus {
 	for i := range j.bundles {
 		b := &j.bundles[i]
 		for g := range b.width() {
-			stage, _, _, _ := b.demand(g)
-			s := list[stage]
-			switch {
-			case b.phase == bundleFinished:
-				s.Finished++
-			case b.phase == bundleReady:
-				s.Ready++
-			case b.phase == bundleWaiting:
-				s.Waiting++
-			case b.runs[0].attempts[g].phase == attemptSuspended:
-				s.Suspended++
-			default:
-				s.Running++
+			nodes := b.nodes(g)
+			if b.sole || b.last() || len(nodes) == 1 {
+				stage, _, _, _ := b.demand(g)
+				*b.counterOf(g, list[stage])++
+				continue
+			}
+			for _, n := range nodes {
+				*b.counterOf(g, list[j.plan.Node(n).Stage])++
 			}
 		}
 	}
 	return list
+}
+
+// counterOf is what counts the nodes of a bundle's i-th group in a stage's status.
+func (b *bundle) counterOf(i int, s *wire.StageStatus) *uint32 {
+	switch {
+	case b.phase == bundleFinished:
+		return &s.Finished
+	case b.phase == bundleReady:
+		return &s.Ready
+	case b.phase == bundleWaiting:
+		return &s.Waiting
+	case b.runs[0].attempts[i].phase == attemptSuspended:
+		return &s.Suspended
+	}
+	return &s.Running
 }
 
 // counters sums the counters of the accepted attempts, in order of name.

@@ -234,7 +234,11 @@ func (s *story) status(id scheduler.JobID) {
 	}
 	s.say("%s", strings.ToLower(strings.TrimPrefix(st.Summary.State.String(), "JOB_STATE_")))
 	for _, x := range st.Stages {
-		s.say("%s: %d waiting %d ready %d running %d suspended %d finished", x.Name, x.Waiting, x.Ready, x.Running, x.Suspended, x.Finished)
+		failures := ""
+		if x.Failures > 0 {
+			failures = fmt.Sprintf(" %d failures", x.Failures)
+		}
+		s.say("%s: %d waiting %d ready %d running %d suspended %d finished%s", x.Name, x.Waiting, x.Ready, x.Running, x.Suspended, x.Finished, failures)
 	}
 	for _, w := range st.Waiting {
 		s.say("waits: %s", w)

@@ -229,7 +229,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		report(s.finishReport(t, d, first))
 	case "fail":
 		kind := wire.ErrorKind(wire.ErrorKind_value["ERROR_KIND_"+strings.ToUpper(named["kind"])])
-		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"]}}}})
+		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"], Stage: named["stage"]}}}})
 	case "stopped":
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_STOPPED}}})
 	case "progress":
