@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"reflect"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -13,13 +13,23 @@ import (
 
 // Parquet reads the rows of Parquet files into values of T, as parquet-go maps
 // them (fields by the tag `parquet`), with the number of each in its file. Only
-// the columns of T are read, and the file must have them all; a null is the zero
-// value, which a pointer with the tag optional tells apart. Pages may be plain,
-// SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW or LZ4. A row group belongs to the split in
-// which its first page begins.
+// the columns of T are read. Pages may be plain, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW
+// or LZ4. A row group belongs to the split in which its first page begins.
+//
+// Nothing is cut or made up. The type of a field is that of the file's column, or one
+// that holds all of its values: integers grow, so do floats and the precision of
+// decimals, times go to finer units, and text and bytes are the same; anything else
+// is an error that names both types. A field that is a pointer, or has the tag
+// optional, may be missing from the file and takes nulls, as nil or as the zero value;
+// a null for any other field is an error, but a null list or map is an empty one. So
+// is a time that a time.Time can't be read from, before 1677 or after 2262.
 func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) error {
+	program, err := schemaFor[T]("an input")
+	if err != nil {
+		return err
+	}
 	return splits(t, func(r *reading) error {
-		err := readParquet(r, each)
+		err := readParquet(r, program, each)
 		if own := (callerError{}); errors.As(err, &own) {
 			return own.error
 		}
@@ -27,7 +37,7 @@ func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) erro
 	})
 }
 
-func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
+func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T) error) (err error) {
 	streams := &streams{open: r.open, size: r.s.Size}
 	defer streams.close()
 	defer recovered(&err)
@@ -36,7 +46,8 @@ func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := hasColumns(file.Schema(), parquet.SchemaOf(new(T))); err != nil {
+	fit, err := newParquetFit(file.Schema(), program, reflect.TypeFor[T]())
+	if err != nil {
 		return err
 	}
 	if err := countRows(file); err != nil {
@@ -55,7 +66,8 @@ func readParquet[T any](r *reading, each func(int64, T) error) (err error) {
 			if err := repair(file, i); err != nil {
 				return err
 			}
-			if err := readGroup(group, row, each); err != nil {
+			fit.row = row
+			if err := readGroup(fit.rows(group), row, each); err != nil {
 				return err
 			}
 		}
@@ -108,16 +120,6 @@ func groupOffset(file *parquet.File, group int) (int64, error) {
 		return 0, fmt.Errorf("row group %d begins at %d of %d bytes: the file is damaged", group, at, file.Size())
 	}
 	return at, nil
-}
-
-// hasColumns refuses to fill columns that the file lacks with zeros.
-func hasColumns(file, wanted *parquet.Schema) error {
-	for _, path := range wanted.Columns() {
-		if _, ok := file.Lookup(path...); !ok {
-			return fmt.Errorf("the file has no column %q: it has %v", strings.Join(path, "."), file.Columns())
-		}
-	}
-	return nil
 }
 
 // rowsAtOnce is how many rows are decoded together.

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It
@@ -19,6 +18,7 @@ type ParquetWriter[T any] struct {
 	one    [1]T
 	rows   int   // of the row group at hand
 	began  int64 // size of the file where it begins
+	times  bool  // does a row have times that are written as nanoseconds?
 }
 
 const (
@@ -31,23 +31,26 @@ const (
 // T or option, such as parquet.Compression(&parquet.Zstd), says something else. Close
 // does not close w. It is an error when no Parquet column can hold what T, or one of
 // its fields, is.
-func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (_ *ParquetWriter[T], err error) {
-	defer func() {
-		if p := recover(); p != nil { // as the library refuses types and tags
-			err = fmt.Errorf("rows of a Parquet output can't be of type %T: %v", *new(T), p)
-		}
-	}()
-	if field := dateField(reflect.TypeFor[T](), nil); field != "" {
-		return nil, fmt.Errorf("rows of a Parquet output can't be of type %T: its field %s is a time with the tag date, which parquet-go v0.32.0 writes wrong: use an int32 of days since 1970-01-01 with that tag", *new(T), field)
+func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (*ParquetWriter[T], error) {
+	if _, err := schemaFor[T]("an output"); err != nil {
+		return nil, err
+	}
+	if err := writable(reflect.TypeFor[T]()); err != nil {
+		return nil, fmt.Errorf("rows of a Parquet output can't be of type %s: %w", reflect.TypeFor[T](), err)
 	}
 	// Bounds are in the footer and in its index of pages. In the head of each page
 	// they would be four more copies of a large value.
 	options = append([]parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false)}, options...)
-	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...)}, nil
+	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...), times: hasTimes(reflect.TypeFor[T](), nil)}, nil
 }
 
 // Write adds a row.
 func (p *ParquetWriter[T]) Write(row T) error {
+	if p.times {
+		if err := timesFit(reflect.ValueOf(row), nil); err != nil {
+			return job.Permanent(fmt.Errorf("a row of the Parquet output: %w", err))
+		}
+	}
 	p.one[0] = row
 	if _, err := p.writer.Write(p.one[:]); err != nil {
 		return err
@@ -59,37 +62,6 @@ func (p *ParquetWriter[T]) Write(row T) error {
 	err := p.writer.Flush()
 	p.rows, p.began = 0, p.writer.Size()
 	return err
-}
-
-// dateField finds a field of type time.Time that is tagged as a date. The library
-// reads such a field well, but writes nanoseconds where days belong.
-func dateField(t reflect.Type, within []reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return dateField(t.Elem(), within)
-	case reflect.Struct:
-	default:
-		return ""
-	}
-	if slices.Contains(within, t) {
-		return ""
-	}
-	within = append(within, t)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		of := f.Type
-		if of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		if of == reflect.TypeFor[time.Time]() {
-			if slices.Contains(strings.Split(f.Tag.Get("parquet"), ","), "date") {
-				return f.Name
-			}
-		} else if found := dateField(f.Type, within); found != "" {
-			return f.Name + "." + found
-		}
-	}
-	return ""
 }
 
 // Close writes what is held, and the footer.
