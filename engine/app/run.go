@@ -178,7 +178,8 @@ func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d prog
 	if killErr := <-killed; killErr != nil && err != nil {
 		err = errors.Join(err, killErr)
 	}
-	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
+	// Parts that are ready and could not be published stay: the failure says where.
+	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED && len(status.Kept) == 0 {
 		if err := client.RemoveTemporary(lasting, outputs, id); err != nil {
 			d.Note(fmt.Sprintf("can't remove what the job left: %v", err))
 		}

@@ -83,11 +83,12 @@ func (w *coder) jobFields(j *job) {
 	num(w, &j.unfinished)
 	num(w, &j.outcome)
 	message(w, &j.failure)
-	for _, b := range []*bool{&j.intent, &j.avoiding, &j.watched} {
+	for _, b := range []*bool{&j.intent, &j.keep, &j.avoiding, &j.watched} {
 		flag(w, b)
 	}
 	num(w, &j.tries)
 	num(w, &j.waitTill)
+	str(w, &j.whyLater)
 	num(w, &j.lastLaunch)
 	nums(w, &j.ranOn)
 	list(w, &j.blamed, func(w *coder, b *blame) { num(w, &b.launcher); num(w, &b.failures) })

@@ -115,7 +115,7 @@ func (c *Core) commitRun(r *run) {
 	old := b.kept
 	b.kept = r.commits
 	if b.last() {
-		c.lastFinished(j)
+		c.lastFinished(j, b.kept[0].report)
 		return
 	}
 	j.unfinished--
@@ -241,7 +241,9 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		c.stats.Failed++
 		c.endAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
 		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.name, f.Message))
-		c.blame(r.bundle, a.launcher)
+		if !r.bundle.last() && f.Kind != wire.ErrorKind_ERROR_KIND_OUTPUT { // that is the outputs' store, not the launcher
+			c.blame(r.bundle, a.launcher)
+		}
 		c.stopRun(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
 	}
 	c.runOver(r)
@@ -372,7 +374,7 @@ func (b *bundle) hasRun(r *run) bool {
 func (c *Core) countFailure(b *bundle, r *run) bool {
 	f := r.failure
 	switch {
-	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_INVALID:
+	case f != nil && (f.Kind == wire.ErrorKind_ERROR_KIND_INVALID || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT):
 		c.endJob(b.job, scheduler.JobFailed, f)
 		return true
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:

@@ -2,7 +2,12 @@ package core
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -54,14 +59,60 @@ func (c *Core) checkQuiet(j *job) {
 	c.makeReady(j.lastBundle())
 }
 
-// lastFinished ends a job whose last group has published or cleaned.
-func (c *Core) lastFinished(j *job) {
-	if j.phase == jobPublishing {
+// lastFinished ends a job whose last group has published, kept or cleaned. What a
+// publisher was granted may have been done before it was stopped: then the job has
+// its output, whatever ended it.
+func (c *Core) lastFinished(j *job, m *wire.AttemptEnded) {
+	published := uniq(m.GetPublished(), len(j.spec.Outputs))
+	if j.phase == jobPublishing || len(published) > 0 && len(published) == len(j.spec.Outputs) {
+		if j.phase == jobCleaning {
+			c.noteJob(j, "its outputs had been published before it ended")
+		}
 		j.stages[len(j.stages)-1].done = 1
 		j.finished++
-		j.outcome = scheduler.JobSucceeded
+		j.failure = nil
+		c.jobOver(j, scheduler.JobSucceeded)
+		return
 	}
+	for _, i := range published {
+		j.failure = proto.CloneOf(j.failure)
+		j.failure.Message += fmt.Sprintf("; %s had been published before and stays", j.spec.Outputs[i])
+	}
+	c.keepParts(j, published)
 	c.jobOver(j, j.outcome)
+}
+
+// uniq returns numbers below a bound in order, each once.
+func uniq(list []uint32, bound int) []uint32 {
+	list = slices.DeleteFunc(slices.Clone(list), func(i uint32) bool { return int(i) >= bound })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// keepParts says where the parts of a job are that could not be published, and how
+// a person publishes them.
+func (c *Core) keepParts(j *job, published []uint32) {
+	if !j.keep {
+		return
+	}
+	for i, output := range j.spec.Outputs {
+		if !slices.Contains(published, uint32(i)) {
+			j.kept = append(j.kept, plan.Temporary(output, uint64(j.id)))
+		}
+	}
+	if len(j.kept) == 0 {
+		return
+	}
+	j.failure = proto.CloneOf(j.failure)
+	j.failure.Message += fmt.Sprintf("; all parts are ready and stay in %s: when that is mended, publish them with \"hamadryad publish %s\", or remove them",
+		strings.Join(j.kept, " and "), strings.Join(j.kept, " "))
+}
+
+// cantPublish ends a job whose publishing failed for good. Its parts are ready, so
+// they stay; what else it left is cleaned away.
+func (c *Core) cantPublish(j *job, f *wire.Failure, message string) {
+	j.keep = true
+	c.endJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
 }
 
 // lastRunOver decides what follows on a last group that did not come to its end.
@@ -76,6 +127,7 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 	} else if inVain {
 		b.losses++
 	}
+	kind := r.failure.GetKind()
 	switch {
 	case j.phase == jobEnding:
 		c.checkQuiet(j)
@@ -83,25 +135,29 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 		c.leaveTraces(j, fmt.Sprintf("cleaning failed %d times: %s", j.tries, r.why()))
 	case j.phase == jobCleaning:
 		c.makeReady(b)
-	case r.failure != nil && r.failure.Kind == wire.ErrorKind_ERROR_KIND_INVALID:
-		j.intent = false // there was nothing to publish over
-		c.endJob(j, scheduler.JobFailed, r.failure)
-	case !j.intent && (b.failures >= j.attemptsMax(&c.set) || b.losses > c.set.LostMax):
-		c.endJob(j, scheduler.JobFailed, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("publishing failed %d times: %s", j.tries, r.why())})
-	case inVain && j.tries >= c.set.PublishTries:
-		// Half of it may be published, so nothing is cleaned away.
-		j.failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("publishing failed %d times: %s: the output is left as it is", j.tries, r.why())}
-		c.jobOver(j, scheduler.JobFailed)
-	case r.failure != nil:
-		wait := c.set.PublishRetryAfter << min(j.tries-1, 30)
-		if wait <= 0 || wait > c.set.PublishRetryMax {
-			wait = c.set.PublishRetryMax
-		}
-		j.waitTill = c.now.Add(wait)
-		c.after(wait, timerPublish, uint64(j.id))
+	case kind == wire.ErrorKind_ERROR_KIND_INVALID && !j.intent:
+		c.endJob(j, scheduler.JobFailed, r.failure) // the parts do not fit together: nothing is worth keeping
+	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID:
+		c.cantPublish(j, r.failure, r.why())
+	case inVain && (j.tries >= c.set.PublishTries || !j.intent && (b.failures >= j.attemptsMax(&c.set) || b.losses > c.set.LostMax)):
+		c.cantPublish(j, r.failure, fmt.Sprintf("publishing failed %d times, the last time: %s", j.tries, r.why()))
+	case r.failure != nil, j.tries > 1 && inVain:
+		c.publishLater(j, r.why())
 	default:
 		c.makeReady(b)
 	}
+}
+
+// publishLater tries to publish again after a while.
+func (c *Core) publishLater(j *job, why string) {
+	wait := c.set.PublishRetryAfter << min(j.tries-1, 30)
+	if wait <= 0 || wait > c.set.PublishRetryMax {
+		wait = c.set.PublishRetryMax
+	}
+	j.waitTill = c.now.Add(wait)
+	j.whyLater = fmt.Sprintf("publishing failed %d times, the last time: %s; it is tried again within %v, up to %d times", j.tries, why, wait, c.set.PublishTries)
+	c.after(wait, timerPublish, uint64(j.id))
+	c.touch(j)
 }
 
 func (r *run) why() string {
@@ -133,6 +189,7 @@ func (c *Core) cleanTooLong(id scheduler.JobID) {
 func (c *Core) leaveTraces(j *job, why string) {
 	c.noteJob(j, why+": its temporary folders are left behind")
 	c.log(Warn, "a job's temporary folders are left behind", "job", j.id.String(), "reason", why)
+	c.keepParts(j, nil)
 	c.jobOver(j, j.outcome)
 }
 
@@ -170,6 +227,7 @@ func (c *Core) remember(j *job) {
 	}
 	s.Summary.State = stateOf(j.outcome)
 	s.Summary.Ended = int64(c.now)
+	s.Kept = j.kept
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -219,7 +220,9 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 	m.User, m.Speculative = j.spec.GetPrincipal().GetName(), a.run.speculative
 	if b.last() {
 		m.SourcesComplete = true
-		m.Finish = &wire.Finish{Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files()}
+		m.Finish = &wire.Finish{
+			Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files(), Keep: j.keep, Granted: j.intent, Mark: c.mark(j.id),
+		}
 	} else {
 		c.findMissing(a) // each time: outputs are lost while the command is
 		if b.sole {
@@ -245,10 +248,17 @@ func (j *job) refs(nodes []int32) []*wire.NodeRef {
 	return refs
 }
 
+// mark is what no other job of any cluster has: who publishes knows by it what it
+// published before. It tells nothing of the seed.
+func (c *Core) mark(id scheduler.JobID) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, c.set.TokenSeed))
+	return hex.EncodeToString(sum[:tokenBytes])
+}
+
 // files lists what the job's accepted attempts wrote into its outputs, when they
-// are to be published.
+// are to be published or kept.
 func (j *job) files() []*wire.CommittedFile {
-	if j.phase != jobPublishing {
+	if j.phase != jobPublishing && !j.keep {
 		return nil
 	}
 	var files []*wire.CommittedFile

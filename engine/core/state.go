@@ -62,9 +62,12 @@ type job struct {
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
-	intent   bool // publishing was granted: it can only be finished
+	intent   bool // publishing was granted: outputs may be there
+	keep     bool // publishing failed for good: its parts stay, for a person
 	tries    int  // of the last group
 	waitTill scheduler.Time
+	whyLater string   // why publishing waits until then
+	kept     []string // folders with parts that stay, of a job that is over
 
 	watched     bool           // the timer for readers that wait is set
 	blamed      []blame        // in order of launcher

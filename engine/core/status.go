@@ -189,6 +189,10 @@ func (c *Core) waitingOf(j *job) []string {
 	switch j.phase {
 	case jobAsked:
 		list = append(list, "waits to be admitted by the policy")
+	case jobPublishing:
+		if j.lastBundle().phase == bundleWaiting && j.whyLater != "" {
+			list = append(list, j.whyLater)
+		}
 	case jobEnding:
 		list = append(list, fmt.Sprintf("%d attempts are being stopped", len(j.attempts)))
 	}

@@ -186,9 +186,14 @@ func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
 }
 
 // finishReport ends an attempt with all that its nodes have to store.
-func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string) *wire.Report {
+func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, named map[string]string) *wire.Report {
 	a := s.attempt(t, d, name)
 	e := &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_FINISHED}
+	if named["published"] != "" {
+		for i := range strings.SplitSeq(named["published"], ",") {
+			e.Published = append(e.Published, uint32(number(i)))
+		}
+	}
 	b := a.run.bundle
 	for _, x := range b.nodes(a.group) {
 		n := b.job.plan.Node(x)

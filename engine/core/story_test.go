@@ -147,8 +147,13 @@ func (s *story) startLine(m *wire.StartAttempt) string {
 	}
 	if f := m.Finish; f != nil {
 		verb := "clean"
-		if f.Publish {
+		switch {
+		case f.Publish:
 			verb = "publish"
+		case f.Keep:
+			verb = "keep"
+		case f.Granted:
+			verb = "withdraw"
 		}
 		text += fmt.Sprintf(" %s %v %d files", verb, f.Outputs, len(f.Files))
 	}
@@ -226,7 +231,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "started":
 		report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id, Address: named["at"]}}})
 	case "finish":
-		report(s.finishReport(t, d, first))
+		report(s.finishReport(t, d, first, named))
 	case "fail":
 		kind := wire.ErrorKind(wire.ErrorKind_value["ERROR_KIND_"+strings.ToUpper(named["kind"])])
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"], Stage: named["stage"]}}}})

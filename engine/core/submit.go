@@ -319,9 +319,6 @@ func (c *Core) killJob(m *wire.KillJob) {
 		return
 	case j.phase == jobAsked:
 		c.turnAway(j, fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason()))
-	case j.intent && !j.ends():
-		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s is publishing its outputs and can only finish now", id)))
-		return
 	case !j.ends():
 		reason := "killed by " + m.GetPrincipal().GetName()
 		if m.GetReason() != "" {

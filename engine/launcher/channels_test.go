@@ -321,7 +321,7 @@ func TestPublishNeverReplacesAFolder(t *testing.T) {
 	s.Finish = &wire.Finish{Publish: true, Outputs: []string{out}}
 	n.start(s)
 	n.grant(s.Attempt, true)
-	if e := n.ended(s.Attempt); e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
+	if e := n.ended(s.Attempt); e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_OUTPUT {
 		t.Errorf("%v", e)
 	}
 	clean := b.attempt()

@@ -101,9 +101,13 @@ func (s *Sim) randomJobThatRuns() *fakeJob {
 
 func (s *Sim) kill() {
 	if j := s.randomJobThatRuns(); j != nil && j.accepted && s.chance(500) {
-		j.killed = true
-		s.push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
+		s.killJob(j)
 	}
+}
+
+func (s *Sim) killJob(j *fakeJob) {
+	j.killed = true
+	s.push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
 }
 
 func (s *Sim) update() {

@@ -67,6 +67,9 @@ func (s *Sim) randomJob(name string) *fakeJob {
 		}
 		if s.chance(500) {
 			j.spec.Outputs = []string{"/out/" + name}
+			if s.chance(300) {
+				j.spec.Outputs = append(j.spec.Outputs, "/out/too/"+name)
+			}
 			j.occupied = s.chance(80)
 		}
 		for _, b := range plan.Bundles { // less often than a bundle may fail
@@ -361,7 +364,7 @@ func (s *Sim) checkEnd(j *fakeJob, status *wire.JobStatus) {
 	case j.state == wire.JobState_JOB_STATE_KILLED && !j.killed:
 		s.fail("%s was killed and nobody asked", j.name)
 	}
-	if err := s.storage.check(j); err != nil {
+	if err := s.storage.check(j, status); err != nil {
 		s.fail("%s (%v): %v", j.name, j.state, err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 const jobSucceeded = wire.JobState_JOB_STATE_SUCCEEDED
 
+const jobKilled = wire.JobState_JOB_STATE_KILLED
+
 // policyDriver is the shell's part of the policy: it starts generations, asks
 // them with the time they take, and starts them again when they fail.
 type policyDriver struct {

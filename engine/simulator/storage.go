@@ -3,6 +3,9 @@ package simulator
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // storage is where jobs publish: folders that are there or not, and the
@@ -30,27 +33,41 @@ func (s *storage) removeTemporary(out string, j *fakeJob) {
 	}
 }
 
-// finish publishes or cleans; it may be done again. It says why it can't.
-func (s *storage) finish(t *task) string {
-	j := t.f.s.byJob[t.m.Job]
-	for _, out := range t.m.Finish.Outputs {
-		if !t.m.Finish.Publish {
-			s.removeTemporary(out, j)
-			continue
-		}
+// finish publishes one output, or keeps or cleans all; it may be done again. It says
+// why it can't, which outputs it found published, and whether some are still to come.
+func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
+	j, f := t.f.s.byJob[t.m.Job], t.m.Finish
+	for i, out := range f.Outputs {
 		owner, there := s.published[out]
-		if there && owner != j {
-			return "the output is there"
-		}
-		if !there {
+		mine := there && owner == j
+		switch {
+		case f.Publish && mine:
+		case f.Publish && there:
+			return "the output is there", nil, false
+		case f.Publish:
 			if why := complete(t, j); why != "" {
 				t.f.s.fail("%s publishes %s", j.name, why)
 			}
 			s.published[out] = j
+			return "", nil, true
+		case f.Granted && mine:
+			found = append(found, uint32(i))
+		case mine:
+			t.f.s.fail("%s has published %s and is cleaned without a look", j.name, out)
 		}
-		s.removeTemporary(out, j)
 	}
-	return ""
+	for _, out := range f.Outputs {
+		if f.Publish || !f.Keep || s.published[out] == j {
+			s.removeTemporary(out, j)
+		}
+	}
+	if f.Keep {
+		t.f.s.Seen["parts kept"]++
+		if why := complete(t, j); why != "" {
+			t.f.s.fail("%s keeps %s", j.name, why)
+		}
+	}
+	return "", found, false
 }
 
 // complete checks that each node's file is published, once, by an attempt that
@@ -78,17 +95,26 @@ func complete(t *task, j *fakeJob) string {
 }
 
 // check looks at what a job that ended leaves behind.
-func (s *storage) check(j *fakeJob) error {
+func (s *storage) check(j *fakeJob, status *wire.JobStatus) error {
+	published := 0
 	for _, out := range j.spec.Outputs {
-		_, temporary := s.temporary[out]
-		owner, there := s.published[out]
-		published := there && owner == j
-		switch {
-		case temporary:
-			return fmt.Errorf("its temporary folder beside %s is left", out)
-		case published != (j.state == jobSucceeded):
-			return fmt.Errorf("its output %s is there: %t", out, published)
+		if owner, there := s.published[out]; there && owner == j {
+			published++
 		}
+		_, temporary := s.temporary[out]
+		if kept := slices.Contains(status.Kept, plan.Temporary(out, j.id)); temporary != kept {
+			return fmt.Errorf("its temporary folder beside %s is there: %t, and is to be kept: %t", out, temporary, kept)
+		}
+	}
+	all, want := len(j.spec.Outputs), 0
+	if j.state == jobSucceeded {
+		want = all
+	}
+	if j.state == jobKilled && published > 0 && published < all { // it was killed between two of them
+		want = published
+	}
+	if published != want {
+		return fmt.Errorf("%d of its %d outputs are there", published, all)
 	}
 	return nil
 }

@@ -284,15 +284,20 @@ func (t *task) finish() {
 		return
 	}
 	if t.m.Finish != nil {
-		if why := s.storage.finish(t); why != "" {
-			t.fail(wire.ErrorKind_ERROR_KIND_INVALID, why)
+		why, found, more := s.storage.finish(t)
+		if why != "" {
+			t.fail(wire.ErrorKind_ERROR_KIND_OUTPUT, why)
+			return
+		}
+		if more {
+			t.later(s.upTo(2*time.Second), t.finish)
 			return
 		}
 		if s.err == nil && !s.calm && s.chance(200) {
 			t.f.crash() // after the rename, before it is told
 			return
 		}
-		t.end(&wire.AttemptEnded{End: wire.End_END_FINISHED})
+		t.end(&wire.AttemptEnded{End: wire.End_END_FINISHED, Published: found})
 		return
 	}
 	t.end(t.product(j))
@@ -304,6 +309,10 @@ func (t *task) verdict(granted bool) {
 	case !t.asked || t.granted:
 	case granted:
 		t.granted = true
+		if f := t.m.Finish; f != nil && f.Publish && t.f.s.err == nil && !t.f.s.calm && t.f.s.chance(150) {
+			t.f.s.Seen["killed while publishing"]++
+			t.later(t.f.s.upTo(4*time.Second), func() { t.f.s.killJob(t.f.s.byJob[t.m.Job]) })
+		}
 		t.later(t.f.s.upTo(200*time.Millisecond), t.finish)
 	default:
 		t.f.s.Seen["refused commits"]++

@@ -796,6 +796,7 @@ type JobStatus struct {
 	Notes         []string               `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`                                              // what happened to it: losses, retries, preemptions (bounded)
 	Outputs       []string               `protobuf:"bytes,9,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	Attempts      []*AttemptStatus       `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"` // only when asked for
+	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`         // folders with parts that could not be published, for a person to publish
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +897,13 @@ func (x *JobStatus) GetOutputs() []string {
 func (x *JobStatus) GetAttempts() []*AttemptStatus {
 	if x != nil {
 		return x.Attempts
+	}
+	return nil
+}
+
+func (x *JobStatus) GetKept() []string {
+	if x != nil {
+		return x.Kept
 	}
 	return nil
 }
@@ -1667,7 +1675,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06groups\x18\t \x01(\rR\x06groups\x12'\n" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
-	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xb7\x03\n" +
+	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xcb\x03\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -1679,7 +1687,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x05notes\x18\b \x03(\tR\x05notes\x12\x18\n" +
 	"\aoutputs\x18\t \x03(\tR\aoutputs\x12>\n" +
 	"\battempts\x18\n" +
-	" \x03(\v2\".hamadryad.engine.v1.AttemptStatusR\battempts\"\xd7\x01\n" +
+	" \x03(\v2\".hamadryad.engine.v1.AttemptStatusR\battempts\x12\x12\n" +
+	"\x04kept\x18\x10 \x03(\tR\x04kept\"\xd7\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +

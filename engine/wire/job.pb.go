@@ -197,6 +197,7 @@ const (
 	ErrorKind_ERROR_KIND_RESOURCE    ErrorKind = 4 // disk, memory, files: the launcher could not
 	ErrorKind_ERROR_KIND_INVALID     ErrorKind = 5 // the job itself is wrong: retrying can't help
 	ErrorKind_ERROR_KIND_INTERNAL    ErrorKind = 6
+	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses until a person changes something: retrying can't help, no launcher is to blame
 )
 
 // Enum value maps for ErrorKind.
@@ -209,6 +210,7 @@ var (
 		4: "ERROR_KIND_RESOURCE",
 		5: "ERROR_KIND_INVALID",
 		6: "ERROR_KIND_INTERNAL",
+		7: "ERROR_KIND_OUTPUT",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED": 0,
@@ -218,6 +220,7 @@ var (
 		"ERROR_KIND_RESOURCE":    4,
 		"ERROR_KIND_INVALID":     5,
 		"ERROR_KIND_INTERNAL":    6,
+		"ERROR_KIND_OUTPUT":      7,
 	}
 )
 
@@ -1120,7 +1123,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"CODEC_NONE\x10\x01\x12\r\n" +
 	"\tCODEC_LZ4\x10\x02\x12\x0e\n" +
 	"\n" +
-	"CODEC_ZSTD\x10\x03*\xb4\x01\n" +
+	"CODEC_ZSTD\x10\x03*\xcb\x01\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ERROR_KIND_PROGRAM\x10\x01\x12\x13\n" +
@@ -1128,7 +1131,8 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x10ERROR_KIND_INPUT\x10\x03\x12\x17\n" +
 	"\x13ERROR_KIND_RESOURCE\x10\x04\x12\x16\n" +
 	"\x12ERROR_KIND_INVALID\x10\x05\x12\x17\n" +
-	"\x13ERROR_KIND_INTERNAL\x10\x06B,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x13ERROR_KIND_INTERNAL\x10\x06\x12\x15\n" +
+	"\x11ERROR_KIND_OUTPUT\x10\aB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_job_proto_rawDescOnce sync.Once

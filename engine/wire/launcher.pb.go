@@ -1366,7 +1366,10 @@ type Finish struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Publish       bool                   `protobuf:"varint,1,opt,name=publish,proto3" json:"publish,omitempty"` // else: remove everything
 	Outputs       []string               `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
-	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`      // to publish or keep them
+	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`       // publishing failed for good: the parts stay, and a list of them is left beside them
+	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"` // a publisher had its grant: some outputs may be there already
+	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`        // what no other job of any cluster has, for the file that says who published an output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1422,6 +1425,27 @@ func (x *Finish) GetFiles() []*CommittedFile {
 	return nil
 }
 
+func (x *Finish) GetKeep() bool {
+	if x != nil {
+		return x.Keep
+	}
+	return false
+}
+
+func (x *Finish) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
+}
+
+func (x *Finish) GetMark() string {
+	if x != nil {
+		return x.Mark
+	}
+	return ""
+}
+
 // CommittedFile is a part that an accepted attempt wrote.
 type CommittedFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1429,6 +1453,8 @@ type CommittedFile struct {
 	Temporary     string                 `protobuf:"bytes,2,opt,name=temporary,proto3" json:"temporary,omitempty"` // name in the job's temporary folder
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`           // name below the output folder
 	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Stage         uint32                 `protobuf:"varint,5,opt,name=stage,proto3" json:"stage,omitempty"` // of the node that wrote it
+	Index         uint32                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"` // of that node in its stage
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1487,6 +1513,20 @@ func (x *CommittedFile) GetName() string {
 func (x *CommittedFile) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *CommittedFile) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *CommittedFile) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
 	}
 	return 0
 }
@@ -2299,7 +2339,8 @@ type AttemptEnded struct {
 	Work          *Work                  `protobuf:"bytes,4,opt,name=work,proto3" json:"work,omitempty"`
 	Stored        []*StoredOutput        `protobuf:"bytes,5,rep,name=stored,proto3" json:"stored,omitempty"`
 	Files         []*CommittedFile       `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
-	Counters      []*Counter             `protobuf:"bytes,7,rep,name=counters,proto3" json:"counters,omitempty"` // in order of name
+	Counters      []*Counter             `protobuf:"bytes,7,rep,name=counters,proto3" json:"counters,omitempty"`            // in order of name
+	Published     []uint32               `protobuf:"varint,16,rep,packed,name=published,proto3" json:"published,omitempty"` // outputs that are published, told by the job's last group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2379,6 +2420,13 @@ func (x *AttemptEnded) GetFiles() []*CommittedFile {
 func (x *AttemptEnded) GetCounters() []*Counter {
 	if x != nil {
 		return x.Counters
+	}
+	return nil
+}
+
+func (x *AttemptEnded) GetPublished() []uint32 {
+	if x != nil {
+		return x.Published
 	}
 	return nil
 }
@@ -2807,16 +2855,21 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x12\x1a\n" +
 	"\blauncher\x18\a \x01(\x04R\blauncher\x12\x12\n" +
-	"\x04rack\x18\b \x01(\tR\x04rack\"v\n" +
+	"\x04rack\x18\b \x01(\tR\x04rack\"\xb8\x01\n" +
 	"\x06Finish\x12\x18\n" +
 	"\apublish\x18\x01 \x01(\bR\apublish\x12\x18\n" +
 	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x128\n" +
-	"\x05files\x18\x03 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\"o\n" +
+	"\x05files\x18\x03 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\x12\x12\n" +
+	"\x04keep\x18\x04 \x01(\bR\x04keep\x12\x18\n" +
+	"\agranted\x18\x05 \x01(\bR\agranted\x12\x12\n" +
+	"\x04mark\x18\x06 \x01(\tR\x04mark\"\x9b\x01\n" +
 	"\rCommittedFile\x12\x16\n" +
 	"\x06output\x18\x01 \x01(\rR\x06output\x12\x1c\n" +
 	"\ttemporary\x18\x02 \x01(\tR\ttemporary\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"R\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05stage\x18\x05 \x01(\rR\x05stage\x12\x14\n" +
+	"\x05index\x18\x06 \x01(\rR\x05index\"R\n" +
 	"\x05Peers\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12/\n" +
 	"\x05peers\x18\x02 \x03(\v2\x19.hamadryad.engine.v1.PeerR\x05peers\"n\n" +
@@ -2873,7 +2926,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\awritten\x18\x04 \x01(\x03R\awritten\x12\x1f\n" +
 	"\vpeak_memory\x18\x05 \x01(\x03R\n" +
 	"peakMemory\x12#\n" +
-	"\rchannel_bytes\x18\x06 \x03(\x03R\fchannelBytes\"\xea\x02\n" +
+	"\rchannel_bytes\x18\x06 \x03(\x03R\fchannelBytes\"\x88\x03\n" +
 	"\fAttemptEnded\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12*\n" +
 	"\x03end\x18\x02 \x01(\x0e2\x18.hamadryad.engine.v1.EndR\x03end\x126\n" +
@@ -2881,7 +2934,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04work\x18\x04 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\x129\n" +
 	"\x06stored\x18\x05 \x03(\v2!.hamadryad.engine.v1.StoredOutputR\x06stored\x128\n" +
 	"\x05files\x18\x06 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\x128\n" +
-	"\bcounters\x18\a \x03(\v2\x1c.hamadryad.engine.v1.CounterR\bcounters\"\x81\x01\n" +
+	"\bcounters\x18\a \x03(\v2\x1c.hamadryad.engine.v1.CounterR\bcounters\x12\x1c\n" +
+	"\tpublished\x18\x10 \x03(\rR\tpublished\"\x81\x01\n" +
 	"\fStoredOutput\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\rR\n" +

@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,12 +235,12 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	if err != nil {
 		return nil, err
 	}
-	if err := makeFolder(g.ctx, store, keptFolder(c.Store, g.job)); err != nil {
-		return nil, explainDisk(err, c.Store)
+	if err := store.Mkdir(g.ctx, keptFolder(c.Store, g.job)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, explainStore(err, c.Store)
 	}
 	f, err := store.Create(g.ctx, path)
 	if err != nil {
-		return nil, explainDisk(err, path)
+		return nil, explainStore(err, path)
 	}
 	return file.New(f, path, partitions, o)
 }

@@ -35,6 +35,20 @@ type resourceError struct{ error }
 
 func (e *resourceError) Unwrap() error { return e.error }
 
+// outputError: the store of the outputs refuses, and will until a person changes
+// something.
+type outputError struct{ error }
+
+func (e *outputError) Unwrap() error { return e.error }
+
+// asOutput marks an error of the store of the outputs for what it is.
+func asOutput(err error) error {
+	if storage.Stays(err) && kindOf(err) != wire.ErrorKind_ERROR_KIND_INVALID {
+		return &outputError{err}
+	}
+	return err
+}
+
 // inputError: stored input is missing, changed or unreadable.
 type inputError struct{ error }
 
@@ -94,12 +108,15 @@ func kindOf(err error) wire.ErrorKind {
 		input    *inputError
 		lost     *lostError
 		panicked *panicError
+		output   *outputError
 	)
 	switch {
 	case errors.As(err, &panicked):
 		return wire.ErrorKind_ERROR_KIND_PROGRAM
 	case errors.As(err, &invalid), errors.Is(err, job.ErrPermanent):
 		return wire.ErrorKind_ERROR_KIND_INVALID
+	case errors.As(err, &output):
+		return wire.ErrorKind_ERROR_KIND_OUTPUT
 	case errors.As(err, &lost), errors.Is(err, channel.ErrPeerLost), errors.Is(err, errNoGrant), errors.Is(err, storage.ErrUnavailable):
 		return wire.ErrorKind_ERROR_KIND_LOST
 	case errors.As(err, &resource), isResource(err):
@@ -135,6 +152,23 @@ func explainDisk(err error, path string) error {
 		return &resourceError{fmt.Errorf("%s: %w; free space there or give the launcher another data folder", path, err)}
 	}
 	return err
+}
+
+// explainOutput is explainDisk for files of an output. A folder that is gone is lost
+// with its attempt: it may be that the job has ended.
+func explainOutput(err error, path string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lostError{error: fmt.Errorf("%s: %w; the job's temporary folder is gone: has the job ended, or was it removed by hand?", path, err)}
+	}
+	return explainStore(err, path)
+}
+
+// explainStore is explainDisk for what lies on the job's storage.
+func explainStore(err error, path string) error {
+	if storage.Stays(err) {
+		return &outputError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return explainDisk(err, path)
 }
 
 // userStack is the stack of a panic without the frames of the engine and of the

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -23,6 +25,10 @@ import (
 // nameMax is the longest name, in bytes, of a file below an output folder: so
 // that its temporary name fits what file systems take.
 const nameMax = 1000
+
+// elementMax is the longest part of a name between slashes, in bytes: what local
+// file systems and HDFS take. A longer one would fail when all work is done.
+const elementMax = 255
 
 // escapedMax is the longest escaped name that is used as it is; beyond it the
 // temporary name is the file's number.
@@ -52,17 +58,16 @@ func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteC
 	if err != nil {
 		return nil, &invalidError{err}
 	}
-	o := &outputFile{group: g, node: n, about: &wire.CommittedFile{Output: uint32(f.Index()), Name: name}}
+	o := &outputFile{group: g, node: n, about: &wire.CommittedFile{
+		Output: uint32(f.Index()), Name: name, Stage: uint32(n.stage), Index: uint32(n.index),
+	}}
 	if err := g.files.add(o, n); err != nil {
 		return nil, err
 	}
 	o.path = storage.Join(plan.Temporary(output, g.start.Job), o.about.Temporary)
 	if o.file, err = store.Create(ctx, o.path); err != nil {
 		g.files.remove(o)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &lostError{error: fmt.Errorf("create %s: %w; the job's temporary folder is gone: has the job ended, or was it removed by hand?", o.path, err)}
-		}
-		return nil, explainDisk(fmt.Errorf("create %s: %w", o.path, err), o.path)
+		return nil, explainOutput(fmt.Errorf("create: %w", err), o.path)
 	}
 	return o, nil
 }
@@ -74,7 +79,9 @@ func checkName(name string) error {
 		return fmt.Errorf("create: a name has 1 to %d bytes, none of them zero; this one has %d", nameMax, len(name))
 	case path.Clean(name) != name || path.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "../"):
 		return fmt.Errorf("create %q: use a plain relative path below the output folder", name)
-	case name == successName || strings.HasPrefix(name, successName+"/"):
+	case slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return len(element) > elementMax }):
+		return fmt.Errorf("create %q: what stands between slashes has at most %d bytes, which is what file systems take", name, elementMax)
+	case name == publish.SuccessName || strings.HasPrefix(name, publish.SuccessName+"/"):
 		return fmt.Errorf("create %q: the engine writes that file itself", name)
 	}
 	return nil
@@ -101,7 +108,7 @@ func (fs *files) add(o *outputFile, n *node) error {
 func temporaryName(attempt uint64, about *wire.CommittedFile, number int) string {
 	escaped := url.PathEscape(about.Name)
 	if len(escaped) > escapedMax {
-		escaped = hex.EncodeToString(binaryNumber(number))
+		escaped = "," + hex.EncodeToString(binaryNumber(number)) // no escaped name has a comma
 	}
 	return "a" + strconv.FormatUint(attempt, 10) + "." + strconv.Itoa(int(about.Output)) + "." + escaped
 }
@@ -174,7 +181,7 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	o.about.Bytes += int64(n)
 	o.group.files.bytes.Add(int64(n))
 	if err != nil {
-		err = explainDisk(fmt.Errorf("write %s: %w", o.path, err), o.path)
+		err = explainOutput(fmt.Errorf("write: %w", err), o.path)
 	}
 	return n, err
 }
@@ -190,7 +197,7 @@ func (o *outputFile) Close() error {
 		return o.err
 	}
 	if o.err = o.file.Commit(); o.err != nil {
-		o.err = explainDisk(fmt.Errorf("complete %s: %w", o.path, o.err), o.path)
+		o.err = explainOutput(fmt.Errorf("complete: %w", o.err), o.path)
 		return o.err
 	}
 	o.err = fs.ErrClosed

@@ -50,6 +50,8 @@ type group struct {
 	deadline time.Time // of a soft stop
 	failure  *wire.Failure
 	stored   []*wire.StoredOutput
+
+	published []uint32 // outputs that a last group found published
 }
 
 func newGroup(w *worker, r *wire.RunGroup) *group {
@@ -278,7 +280,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	e := &wire.AttemptEnded{Attempt: g.start.Attempt, Work: g.work(), End: wire.End_END_FINISHED}
 	switch {
 	case g.failure == nil:
-		e.Stored, e.Files, e.Counters = g.stored, g.files.committed, g.counters()
+		e.Stored, e.Files, e.Counters, e.Published = g.stored, g.files.committed, g.counters(), g.published
 	case g.stopped():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure
 	default:

@@ -1,0 +1,14 @@
+// Package publish makes the parts that a job's nodes wrote an output folder. Parts
+// lie in a temporary folder beside it (plan.Temporary) under names of their
+// attempts; those that count are moved into one folder, which then gets the output's
+// name by one rename: an output is there whole, or it is not there.
+//
+//	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.tmp", Mark: "job-1 wc 5f…", Parts: parts}
+//	err := o.Publish(ctx)
+//
+// Each step can be done again, by anybody, and finds either state: who publishes may
+// die anywhere. Nothing is ever replaced. The file _SUCCESS says whose output a
+// folder is, so that a publisher knows its own job's work. What could not be
+// published can be kept with a list (Keep), from which a person publishes it
+// (Resume), and what is no longer wanted can be taken away for good (Withdraw).
+package publish

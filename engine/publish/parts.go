@@ -1,0 +1,100 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// renamesAtOnce bounds the renames that go on at the same time.
+const renamesAtOnce = 16
+
+// CheckNames refuses parts of which one would take another's place: two of one name,
+// or one whose name is a folder of another's. It names both nodes.
+func CheckNames(parts []Part) error {
+	owners := make(map[string]int, len(parts))
+	for i, p := range parts {
+		if first, taken := owners[p.Name]; taken {
+			return fmt.Errorf("%s and %s both made an output file %q: names must be unique over all nodes, so put the node's index in", parts[first].Node, p.Node, p.Name)
+		}
+		owners[p.Name] = i
+	}
+	for _, p := range parts {
+		for at := range len(p.Name) {
+			if p.Name[at] != '/' {
+				continue
+			}
+			if file, taken := owners[p.Name[:at]]; taken {
+				return fmt.Errorf("%s made an output file %q and %s one in a folder of that name, %q: give one of them another name", parts[file].Node, p.Name[:at], p.Node, p.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// moveAll renames the parts into the folder that becomes the output.
+func (o *Output) moveAll(ctx context.Context) error {
+	if err := o.makeParents(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan Part)
+	var movers sync.WaitGroup
+	for range min(renamesAtOnce, len(o.Parts)) {
+		movers.Go(func() {
+			for p := range next {
+				if err := o.move(ctx, p); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, p := range o.Parts {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- p
+	}
+	close(next)
+	movers.Wait()
+	return context.Cause(ctx)
+}
+
+// move renames one part. A part that is in its place was moved before.
+func (o *Output) move(ctx context.Context, p Part) error {
+	from, to := storage.Join(o.Temporary, p.Temporary), storage.Join(o.ready(), p.Name)
+	err := o.store.Rename(ctx, from, to)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, statErr := o.store.Stat(ctx, to); statErr == nil {
+		return nil
+	}
+	return fmt.Errorf("part %s is gone: %w; was the job's temporary folder changed by hand?", from, err)
+}
+
+// makeParents makes the folders that names with a slash need, parents first.
+func (o *Output) makeParents(ctx context.Context) error {
+	made := map[string]bool{}
+	for _, p := range o.Parts {
+		if !strings.Contains(p.Name, "/") {
+			continue
+		}
+		for i := range len(p.Name) {
+			if p.Name[i] != '/' || made[p.Name[:i]] {
+				continue
+			}
+			made[p.Name[:i]] = true
+			if err := o.makeFolder(ctx, storage.Join(o.ready(), p.Name[:i])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

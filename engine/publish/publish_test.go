@@ -1,0 +1,270 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// parts of a job of three nodes; what is left of an attempt that does not count lies
+// beside them.
+var parts = []Part{{"a1.0.x", "x", "node 1"}, {"a2.0.deep%2Fy", "deep/y", "node 2"}, {"a3.0.deep%2Fer%2Fz", "deep/er/z", "node 3"}}
+
+const whole = "_SUCCESS=job-1 mark deep/er/z=node 3 deep/y=node 2 x=node 1"
+
+// job makes a job's temporary folder with its parts.
+func job(t *testing.T) *Output {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	o := &Output{Folder: out, Temporary: out + ".job-1.tmp", Mark: "job-1 mark", By: "a9", Parts: parts}
+	if err := os.Mkdir(o.Temporary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range append(slices.Clone(parts), Part{"a7.0.x", "", "a late node"}) {
+		if err := os.WriteFile(filepath.Join(o.Temporary, p.Temporary), []byte(p.Node), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+// again is the same output for another publisher.
+func (o *Output) again(by string) *Output {
+	return &Output{Folder: o.Folder, Temporary: o.Temporary, Mark: o.Mark, By: by, Parts: o.Parts}
+}
+
+// tree shows a folder's files and what they hold.
+func tree(t *testing.T, folder string) string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, fmt.Sprintf("%s=%s", strings.TrimPrefix(path, folder+"/"), text))
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "nothing"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
+
+// dying is a store that does what it is asked to and fails from some change on: before
+// it is made, or after. So a publisher ends that dies there.
+type dying struct {
+	storage.Store
+	left  atomic.Int64
+	after bool
+}
+
+var errDied = errors.New("died")
+
+func (d *dying) step(do func() error) error {
+	switch left := d.left.Add(-1); {
+	case left > 0:
+		return do()
+	case left == 0 && d.after:
+		return errors.Join(do(), errDied)
+	}
+	return errDied
+}
+
+func (d *dying) Rename(ctx context.Context, from, to string) error {
+	return d.step(func() error { return d.Store.Rename(ctx, from, to) })
+}
+
+func (d *dying) Mkdir(ctx context.Context, path string) error {
+	return d.step(func() error { return d.Store.Mkdir(ctx, path) })
+}
+
+func (d *dying) Create(ctx context.Context, path string) (f storage.File, err error) {
+	err = d.step(func() (err error) {
+		f, err = d.Store.Create(ctx, path)
+		return err
+	})
+	return f, err
+}
+
+// steps is more than a publisher changes.
+const steps = 16
+
+// TestPublisherDiesAnywhere: whoever publishes again ends right, wherever the one
+// before died; and until the last step there is no output.
+func TestPublisherDiesAnywhere(t *testing.T) {
+	for at := range steps {
+		for _, after := range []bool{false, true} {
+			o := job(t)
+			d := &dying{Store: storage.Local{NoSync: true}, after: after}
+			d.left.Store(int64(at + 1))
+			o.store = d
+			err := o.Publish(t.Context())
+			if got := tree(t, o.Folder); got != whole && (err == nil || got != "nothing") {
+				t.Fatalf("died at %d (after it: %t, %v): the output is %s", at, after, err, got)
+			}
+			if err := o.again("a10").Publish(t.Context()); err != nil {
+				t.Fatalf("again after %d (after it: %t): %v", at, after, err)
+			}
+			if got := tree(t, o.Folder); got != whole {
+				t.Errorf("again after %d (after it: %t): %s", at, after, got)
+			}
+		}
+	}
+}
+
+// TestKilledAnywhere: a job that is killed while it publishes has its whole output,
+// and then the killer is told, or nothing.
+func TestKilledAnywhere(t *testing.T) {
+	for at := range steps {
+		o := job(t)
+		d := &dying{Store: storage.Local{NoSync: true}, after: true}
+		d.left.Store(int64(at + 1))
+		o.store = d
+		_ = o.Publish(t.Context())
+		published, err := o.again("a10").Withdraw(t.Context())
+		if err != nil {
+			t.Fatalf("killed at %d: %v", at, err)
+		}
+		want := "nothing"
+		if published {
+			want = whole
+		}
+		if got := tree(t, o.Folder); got != want {
+			t.Errorf("killed at %d, published %t: %s", at, published, got)
+		}
+		if left, err := os.ReadDir(filepath.Dir(o.Folder)); err != nil || len(left) != map[bool]int{true: 1}[published] {
+			t.Errorf("killed at %d: there is %v, %v", at, left, err)
+		}
+		if err := o.again("a9").Publish(t.Context()); published != (err == nil) {
+			t.Errorf("the publisher woke up after it was killed at %d, published %t: %v", at, published, err)
+		}
+	}
+}
+
+func TestTwoPublishersAtOnce(t *testing.T) {
+	o := job(t)
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() {
+			if err := o.again(fmt.Sprint("a", i)).Publish(t.Context()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("publisher %d: %v", i, err)
+			}
+		})
+	}
+	both.Wait()
+	if err := o.again("a10").Publish(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := tree(t, o.Folder); got != whole {
+		t.Error(got)
+	}
+}
+
+// TestTaken: an output that is there and is another's stays as it is, even when it
+// was made by a job of the same number and name. The parts stay too, and a person
+// publishes them under another name.
+func TestTaken(t *testing.T) {
+	for _, mark := range []string{"", "job-1 other", "job-1 mark and more"} {
+		o := job(t)
+		if err := os.Mkdir(o.Folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		before := ""
+		if mark != "" {
+			before = "_SUCCESS=" + mark
+			if err := os.WriteFile(filepath.Join(o.Folder, SuccessName), []byte(mark), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.Publish(t.Context()); !errors.Is(err, fs.ErrExist) || !storage.Stays(err) {
+			t.Errorf("%q: %v", mark, err)
+		}
+		if published, err := o.again("a10").Keep(t.Context()); published || err != nil {
+			t.Errorf("%q: kept: %t, %v", mark, published, err)
+		}
+		if _, err := Resume(t.Context(), o.Temporary, "me", "", nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%q: resumed: %v", mark, err)
+		}
+		if out, err := Resume(t.Context(), o.Temporary, "me", o.Folder+"2", nil); err != nil || out != o.Folder+"2" {
+			t.Errorf("%q: resumed elsewhere: %s, %v", mark, out, err)
+		}
+		if got := tree(t, o.Folder+"2"); got != whole {
+			t.Errorf("%q: %s", mark, got)
+		}
+		if got := tree(t, o.Folder) + tree(t, o.Temporary); got != before+"nothing" {
+			t.Errorf("%q: left: %s", mark, got)
+		}
+	}
+}
+
+// TestKeptAnywhere: what a publisher that failed for good leaves is published from its
+// list, which may come out of a log.
+func TestKeptAnywhere(t *testing.T) {
+	for at := range steps {
+		o := job(t)
+		d := &dying{Store: storage.Local{NoSync: true}}
+		d.left.Store(int64(at + 1))
+		o.store = d
+		_ = o.Publish(t.Context())
+		published, err := o.again("a10").Keep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !published {
+			var log strings.Builder
+			log.WriteString("worker: this is it:\n")
+			if err := o.List(&log); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Resume(t.Context(), o.Temporary, "me", "", strings.NewReader(log.String()[:log.Len()-9])); err == nil {
+				t.Error("half a list is no error")
+			}
+			if _, err := Resume(t.Context(), o.Temporary, "me", "", strings.NewReader(log.String())); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := tree(t, o.Folder) + " " + tree(t, o.Temporary); got != whole+" nothing" {
+			t.Errorf("kept at %d, published %t: %s", at, published, got)
+		}
+	}
+}
+
+// TestPartGone: a part that somebody removed is told, and nothing is published.
+func TestPartGone(t *testing.T) {
+	o := job(t)
+	if err := os.Remove(filepath.Join(o.Temporary, parts[1].Temporary)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Publish(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), parts[1].Temporary) {
+		t.Error(err)
+	}
+	if got := tree(t, o.Folder); got != "nothing" {
+		t.Error(got)
+	}
+}
+
+func TestCheckNames(t *testing.T) {
+	if err := CheckNames(parts); err != nil {
+		t.Error(err)
+	}
+	for _, more := range []Part{{"a4.0.x", "x", "node 4"}, {"a4.0.x", "x/y", "node 4"}, {"a4.0.deep", "deep", "node 4"}} {
+		err := CheckNames(append(slices.Clone(parts), more))
+		if err == nil || !strings.Contains(err.Error(), "node 4") || !strings.Contains(err.Error(), "node 1") && !strings.Contains(err.Error(), "node 2") {
+			t.Errorf("%s: %v", more.Name, err)
+		}
+	}
+}
