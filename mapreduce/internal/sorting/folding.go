@@ -18,11 +18,11 @@ const foldShare = 8
 
 // foldedMerge merges cursors; with a fold, what is equal in several is folded.
 func (s *Sorter) foldedMerge(cursors []cursor) (*Merge, error) {
-	m, err := newMerge(s.o.Compare, cursors)
+	m, err := newMerge(s.o.order(), cursors)
 	if err != nil || s.o.Fold == nil || len(cursors) < 2 {
 		return m, err
 	}
-	return newMerge(s.o.Compare, []cursor{&folding{merged: m, fold: s.o.Fold, most: int(s.o.Memory / foldShare)}})
+	return newMerge(s.o.order(), []cursor{&folding{merged: m, fold: s.o.Fold, most: int(s.o.Memory / foldShare)}})
 }
 
 func (f *folding) next() (bool, error) {

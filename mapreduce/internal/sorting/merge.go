@@ -15,19 +15,20 @@ type cursor interface {
 
 // Merge yields the pairs of several cursors in order of key.
 type Merge struct {
-	heap    []head // the smallest key first
-	compare Compare
+	heap []head // the smallest key first
+	order
 	check   orderCheck
 	started bool
 }
 
 type head struct {
-	prefix uint64
+	prefix  uint64
+	decoded any // of the key, where the order asks for that
 	cursor
 }
 
-func newMerge(compare Compare, cursors []cursor) (*Merge, error) {
-	m := &Merge{compare: compare, check: orderCheck{compare: compare}}
+func newMerge(o order, cursors []cursor) (*Merge, error) {
+	m := &Merge{order: o, check: orderCheck{order: o}}
 	for i, c := range cursors {
 		ok, err := c.next()
 		if err != nil {
@@ -40,7 +41,7 @@ func newMerge(compare Compare, cursors []cursor) (*Merge, error) {
 			_ = c.close()
 			continue
 		}
-		m.heap = append(m.heap, head{prefix(c.key()), c})
+		m.heap = append(m.heap, head{prefix(c.key()), m.hold(c.key()).decoded, c})
 	}
 	for i := len(m.heap)/2 - 1; i >= 0; i-- {
 		m.down(i)
@@ -49,8 +50,8 @@ func newMerge(compare Compare, cursors []cursor) (*Merge, error) {
 }
 
 func (m *Merge) less(a, b *head) bool {
-	if m.compare != nil {
-		return m.compare.total(a.key(), b.key()) < 0
+	if m.own() {
+		return m.total(held{a.key(), a.decoded}, held{b.key(), b.decoded}) < 0
 	}
 	if a.prefix != b.prefix {
 		return a.prefix < b.prefix
@@ -109,6 +110,9 @@ func (m *Merge) next() (bool, error) {
 	}
 	if ok {
 		top.prefix = prefix(top.key())
+		if m.decoded != nil {
+			top.decoded = m.decoded.Decode(top.key())
+		}
 	} else {
 		err = top.close()
 		last := len(m.heap) - 1

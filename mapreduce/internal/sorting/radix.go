@@ -7,14 +7,44 @@ import (
 	"slices"
 )
 
-// sortRefs sorts refs by their keys, which key gives. Prefixes say nothing of an
-// order of its own.
-func sortRefs(refs []ref, compare Compare, key func(ref) []byte) {
-	if compare != nil {
-		slices.SortFunc(refs, func(a, b ref) int { return compare.total(key(a), key(b)) })
-		return
+// sortRefs sorts refs by their keys, which key gives, and returns the parts, one
+// behind the other, of which each is sorted. Prefixes say nothing of an order of its
+// own.
+func sortRefs(refs []ref, o order, key func(ref) []byte) [][]ref {
+	switch {
+	case o.decoded != nil:
+		return sortDecoded(refs, o, key)
+	case o.compare != nil:
+		slices.SortFunc(refs, func(a, b ref) int { return o.compare.total(key(a), key(b)) })
+	default:
+		prefixSort{key}.sort(refs, 0)
 	}
-	prefixSort{key}.sort(refs, 0)
+	return [][]ref{refs}
+}
+
+// sortDecoded sorts as many refs at once as there may be decoded keys.
+func sortDecoded(refs []ref, o order, key func(ref) []byte) (parts [][]ref) {
+	type decodedRef struct {
+		ref
+		held
+	}
+	most := cmp.Or(o.decoded.most, decodedMax)
+	some := make([]decodedRef, 0, min(most, len(refs)))
+	for start := 0; start < len(refs); {
+		some = some[:0]
+		for size := 0; start+len(some) < len(refs) && len(some) < most && size < decodedBytesMax; {
+			r := refs[start+len(some)]
+			some = append(some, decodedRef{r, o.hold(key(r))})
+			size += len(some[len(some)-1].key)
+		}
+		slices.SortFunc(some, func(a, b decodedRef) int { return o.total(a.held, b.held) })
+		part := refs[start : start+len(some)]
+		for i := range some {
+			part[i] = some[i].ref
+		}
+		parts, start = append(parts, part), start+len(some)
+	}
+	return parts
 }
 
 // prefixSort sorts by the keys' first bytes: into 256 parts by the first eight bits

@@ -19,7 +19,11 @@ type Options struct {
 	// and not as byte strings follow in the order of those. A Compare that is no
 	// order is an error of Add, Merge or Merge.Next, once its result shows it.
 	Compare Compare
+	// Decoded is Compare for keys that have to be decoded for it; it goes before Compare.
+	Decoded *Decoded
 }
+
+func (o *Options) order() order { return order{o.Compare, o.Decoded} }
 
 // MemoryMin is the least budget: enough for two runs to be merged.
 const MemoryMin = 1 << 20
@@ -105,27 +109,38 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 	return nil
 }
 
-// memory returns a cursor over what is in memory, sorted, or nil.
-func (s *Sorter) memory() (cursor, error) {
+// memory returns cursors over what is in memory, sorted; none when nothing is.
+func (s *Sorter) memory() (cursors []cursor, err error) {
 	if s.table != nil {
 		if err := s.table.settle(); err != nil || s.table.Len() == 0 {
 			return nil, err
 		}
-		return &tableCursor{refs: s.table.sorted(s.o.Compare), table: s.table}, nil
+		for _, refs := range s.table.sorted(s.o.order()) {
+			cursors = append(cursors, &tableCursor{refs: refs, table: s.table})
+		}
+		return cursors, nil
 	}
 	if len(s.records.refs) == 0 {
 		return nil, nil
 	}
 	r := &s.records
-	sortRefs(r.refs, s.o.Compare, r.key)
-	return &recordCursor{refs: r.refs, records: r}, nil
+	for _, refs := range sortRefs(r.refs, s.o.order(), r.key) {
+		cursors = append(cursors, &recordCursor{refs: refs, records: r})
+	}
+	return cursors, nil
 }
 
 // spill writes what is in memory to a run.
 func (s *Sorter) spill() error {
-	c, err := s.memory()
-	if c == nil || err != nil {
+	cursors, err := s.memory()
+	if len(cursors) == 0 || err != nil {
 		return err
+	}
+	c := cursors[0]
+	if len(cursors) > 1 {
+		if c, err = newMerge(s.o.order(), cursors); err != nil {
+			return err
+		}
 	}
 	if err := s.write(c); err != nil {
 		return err
@@ -163,7 +178,7 @@ func (s *Sorter) write(c cursor) error {
 		return err
 	}
 	s.runs = append(s.runs, path)
-	check := orderCheck{compare: s.o.Compare}
+	check := orderCheck{order: s.o.order()}
 	for {
 		ok, err := c.next()
 		if err != nil {
@@ -209,17 +224,14 @@ func (s *Sorter) Merge() (*Merge, error) {
 
 // mergeWith merges cursors and what is in memory.
 func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
-	c, err := s.memory()
+	memory, err := s.memory()
 	if err != nil {
 		for _, c := range cursors {
 			err = errors.Join(err, c.close())
 		}
 		return nil, err
 	}
-	if c != nil {
-		cursors = append(cursors, c)
-	}
-	return s.foldedMerge(cursors)
+	return s.foldedMerge(append(cursors, memory...))
 }
 
 // fanInMax bounds the files that are open at once.

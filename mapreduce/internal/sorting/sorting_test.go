@@ -280,7 +280,7 @@ func TestDamagedRunIsAnError(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m, err := newMerge(nil, cursors)
+		m, err := newMerge(order{}, cursors)
 		for ok := true; err == nil && ok; {
 			ok, err = m.Next()
 		}
@@ -373,12 +373,16 @@ func TestOwnOrder(t *testing.T) {
 		if rapid.Bool().Draw(t, "by length only") {
 			s.o.Compare = func(a, b []byte) int { return len(b) - len(a) }
 		}
+		order := s.o.Compare
+		if rapid.Bool().Draw(t, "decoded") {
+			s.o.Compare, s.o.Decoded = nil, decodedBy(order)
+			s.o.Decoded.most = rapid.IntRange(1, 300).Draw(t, "most")
+		}
 		for part := range slices.Chunk(pairs, 50) {
 			if err := s.Add(batchOf(part)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		order := s.o.Compare
 		got := drain(t, s)
 		if len(got) != len(pairs) {
 			t.Fatalf("%d pairs, want %d", len(got), len(pairs))
@@ -387,6 +391,43 @@ func TestOwnOrder(t *testing.T) {
 			t.Fatal("not in order, or equal keys apart")
 		}
 	})
+}
+
+// decodedBy is an order that sees copies of keys.
+func decodedBy(compare Compare) *Decoded {
+	return &Decoded{
+		Decode:  func(key []byte) any { return bytes.Clone(key) },
+		Compare: func(a, b any) int { return compare(a.([]byte), b.([]byte)) },
+	}
+}
+
+// Keys that have to be decoded are decoded a few times each, however many
+// comparisons there are.
+func TestKeysAreDecodedAFewTimes(t *testing.T) {
+	for name, memory := range map[string]int64{"in memory": 1 << 30, "in runs": 100_000} {
+		decoded, compared := 0, 0
+		order := decodedBy(func(a, b []byte) int { compared++; return bytes.Compare(b, a) })
+		decode := order.Decode
+		order.Decode = func(key []byte) any { decoded++; return decode(key) }
+		s := small(t.TempDir(), nil, memory)
+		s.o.Decoded = order
+		const keys = 50_000
+		for i := range keys / 50 {
+			var part []pair
+			for j := range 50 {
+				part = append(part, pair{fmt.Sprint((i*50 + j) * 7919 % keys), "v"})
+			}
+			if err := s.Add(batchOf(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := drain(t, s); len(got) != keys || got[0].key != "9999" {
+			t.Errorf("%s: %d keys, first %q", name, len(got), got[0].key)
+		}
+		if decoded > 10*keys || compared < 12*keys {
+			t.Errorf("%s: %d keys were decoded %d times for %d comparisons", name, keys, decoded, compared)
+		}
+	}
 }
 
 func TestCompareThatIsNoOrder(t *testing.T) {
@@ -400,14 +441,16 @@ func TestCompareThatIsNoOrder(t *testing.T) {
 		"in a circle":   stone,
 	} {
 		for _, memory := range []int64{1 << 30, 2000} {
-			s := small(t.TempDir(), nil, memory)
-			s.o.Compare = compare
-			err := sortAll(s)
-			if err == nil || !strings.Contains(err.Error(), "is no order") {
-				t.Errorf("%s, memory %d: %v", name, memory, err)
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
+			for _, o := range []Options{{Compare: compare}, {Decoded: decodedBy(compare)}} {
+				s := small(t.TempDir(), nil, memory)
+				s.o.Compare, s.o.Decoded = o.Compare, o.Decoded
+				err := sortAll(s)
+				if err == nil || !strings.Contains(err.Error(), "is no order") {
+					t.Errorf("%s, memory %d: %v", name, memory, err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}

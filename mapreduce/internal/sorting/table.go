@@ -357,7 +357,7 @@ func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 }
 
 // sorted returns refs to the slots in order of key. Pairs that wait are not in it.
-func (t *Table) sorted(compare Compare) []ref {
+func (t *Table) sorted(o order) [][]ref {
 	refs := hugeSlice[ref](t.keys)[:0]
 	for i := range t.slots {
 		if s := &t.slots[i]; s.key != 0 {
@@ -365,8 +365,7 @@ func (t *Table) sorted(compare Compare) []ref {
 			refs = append(refs, ref{prefix: prefix, more: more, chunk: uint32(i)})
 		}
 	}
-	sortRefs(refs, compare, func(f ref) []byte { return t.key(&t.slots[f.chunk]) })
-	return refs
+	return sortRefs(refs, o, func(f ref) []byte { return t.key(&t.slots[f.chunk]) })
 }
 
 // Reset empties the table and keeps its memory.
