@@ -60,6 +60,22 @@ type inputCounts struct{ records, bytes int64 }
 // the record at hand, for the file of skipped records. Call it once a file.
 func (t *Task) Locate(position func() (path string, offset int64)) { t.where = position }
 
+// Path is the file of the record that Map was called for, whatever the job's input
+// is; "" where there is none: before the first record, in a reduce task, and with a
+// Format that neither reads by Lines or Blocks nor calls Locate.
+func (t *Task) Path() string {
+	path, _ := t.position()
+	return path
+}
+
+// Offset is where in the file of Path that record begins, in bytes: for Blocks the
+// block, for Avro and Parquet the block or row group of the record, for a compressed
+// file that of the plain text. It is -1 where there is none.
+func (t *Task) Offset() int64 {
+	_, offset := t.position()
+	return offset
+}
+
 // Context ends when the task is killed.
 func (t *Task) Context() context.Context { return t.ctx }
 
@@ -94,6 +110,7 @@ func (t *Task) BlocksOf(splits job.Task) iter.Seq2[[]byte, error] {
 				return
 			}
 			t.in.bytes += int64(len(block))
+			t.at = r.Offset()
 			if !yield(block, err) || err != nil {
 				return
 			}
