@@ -3,6 +3,7 @@ package mapreduce
 import (
 	"errors"
 
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -41,6 +42,8 @@ type Bytes struct {
 
 	shared map[string][]job.Split // of Settings.Shared, when the graph is made
 	typed  bool                   // made from a Job
+	// decoded is what the Compare of a Job does to keys that are already decoded.
+	decoded *sorting.Decoded
 }
 
 // Settings are what all forms of a job can set. Zero values are the defaults.

@@ -1,9 +1,13 @@
 package mapreduce_test
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"iter"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +59,60 @@ func TestSecondarySort(t *testing.T) {
 				t.Errorf("%d reducers: %v, want %v", reducers, got, want)
 			}
 		}
+	}
+}
+
+// With a Compare keys have to be decoded, which the log says once for each task; by
+// their own order they are not.
+func TestTheLogSaysThatKeysAreDecoded(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/in", []byte("a1\nb3\na7\nc2\nb9\na4\nb3\na8"), 0o666)
+	const note = "leave Compare out"
+	for want, change := range map[int]func(*mapreduce.Job[int64, string, visit, int, string, string]){
+		2: func(*mapreduce.Job[int64, string, visit, int, string, string]) {},
+		0: func(j *mapreduce.Job[int64, string, visit, int, string, string]) { j.Compare = nil },
+	} {
+		var log bytes.Buffer
+		j := visits(2)
+		change(&j)
+		options := jobtest.Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Parallel: 1}
+		if _, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", fmt.Sprint(dir, "/out", want)}, options); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), note); got != want {
+			t.Errorf("%d notes, want %d: %s", got, want, log.String())
+		}
+	}
+}
+
+// latest is a key of visits whose own order is that of their Compare.
+type latest struct {
+	who  string
+	When int16 `mapreduce:"desc"`
+}
+
+// A secondary sort needs no Compare where the key's fields say it all.
+func TestSecondarySortByTheKeysOwnOrder(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/in", []byte("a1\nb3\na7\nc2\nb9\na4\nb3\na8"), 0o666)
+	j := mapreduce.Job[int64, string, latest, int16, string, string]{
+		Settings: mapreduce.Settings{Reducers: 3},
+		Map: func(_ *mapreduce.Task, _ int64, line string, emit func(latest, int16)) error {
+			emit(latest{line[:1], int16(line[1] - '0')}, int16(line[1]-'0'))
+			return nil
+		},
+		Reduce: func(_ *mapreduce.Task, key latest, values iter.Seq[int16], emit func(string, string)) error {
+			emit(key.who, fmt.Sprint(slices.Collect(values)))
+			return nil
+		},
+		Group:     func(a, b latest) int { return strings.Compare(a.who, b.who) },
+		Partition: func(key latest, n int) int { return int(key.who[0]) % n },
+	}
+	if _, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(parts(t, dir+"/out")); got != "map[a:[8 7 4 1] b:[9 3 3] c:[2]]" {
+		t.Error(got)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 
+	"github.com/hamadryad/hamadryad/mapreduce/internal/codec"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -21,22 +24,26 @@ type Job[K1, V1, K2, V2, K3, V3 any] struct {
 	// associative and commutative, and is called any number of times.
 	Combine func(a, b V2) V2
 	// Reduce is called for each key, in order, with its values; what it leaves
-	// unread is skipped. They can be ranged over once.
+	// unread is skipped. They are streamed, and can be ranged over once, before it
+	// returns: a second range panics, also after a first that was left early. Keep what
+	// is needed twice (slices.Collect), or read in pieces by iter.Pull.
 	Reduce func(t *Task, key K2, values iter.Seq[V2], emit func(K3, V3)) error
 
 	// Input reads the records of a map task; the zero value is Text, for K1 int64
 	// (offset in the file) and V1 string or []byte (the line).
 	Input Format[K1, V1]
-	// KeyCodec and ValueCodec carry what map emits; CodecOf's when zero. A key's
-	// codec must be ordered.
+	// KeyCodec and ValueCodec carry what Map emits. When zero they are made for the
+	// types, as the package comment tells: KeyCodec is CodecOf's, and ValueCodec a
+	// shorter one that keeps no order. A key's codec must be ordered.
 	KeyCodec   Codec[K2]
 	ValueCodec Codec[V2]
 	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
 	Partition func(key K2, n int) int
 	// Compare and Group are as those of Bytes; the key that Reduce gets is the
-	// first of its group. Both keys are decoded for each comparison: where that is
-	// too slow, use Bytes, or a KeyCodec whose bytes are in the order. With a Compare
-	// the KeyCodec need not be ordered.
+	// first of its group. Leave Compare out where the key's own order will do, as it
+	// does for structs whose fields stand in the order of the sort, with the tag
+	// `mapreduce:"desc"` where that is from high to low: a Compare needs
+	// the keys decoded, so sorting takes longer, and the task's log says so. With a Compare the KeyCodec need not be ordered.
 	Compare, Group func(a, b K2) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[K3, V3]
@@ -130,6 +137,12 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 		b.Partition = func(key []byte, n int) int { return j.Partition(j.key(key), n) }
 	}
 	b.Compare, b.Group = j.comparing(j.Compare), j.comparing(j.Group)
+	if j.Compare != nil {
+		b.decoded = &sorting.Decoded{
+			Decode:  func(key []byte) any { k := j.key(key); return &k },
+			Compare: func(a, b any) int { return j.Compare(*a.(*K2), *b.(*K2)) },
+		}
+	}
 	return b, nil
 }
 
@@ -163,18 +176,29 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 			return errors.New("the job names no Input, and its key and value are not those of text (int64 and string or []byte): set Input")
 		}
 	}
-	if j.KeyCodec.Append == nil {
-		j.KeyCodec = CodecOf[K2]()
-	}
-	if j.ValueCodec.Append == nil {
-		j.ValueCodec = CodecOf[V2]()
-	}
 	if j.Reducers == MapOnly {
 		return j.sameTypes()
 	}
+	return j.codecs()
+}
+
+// codecs sets those that are zero, and refuses what would lose data on the way.
+func (j *Job[K1, V1, K2, V2, K3, V3]) codecs() error {
+	if j.KeyCodec.Append == nil && j.KeyCodec.Decode == nil {
+		j.KeyCodec = CodecOf[K2]()
+	}
+	if j.ValueCodec.Append == nil && j.ValueCodec.Decode == nil {
+		j.ValueCodec = codecOf[V2](codec.Value)
+	}
+	key := reflect.TypeFor[K2]()
+	if err := j.KeyCodec.Err(); err != nil {
+		return fmt.Errorf("keys of type %s can't go from Map to Reduce (KeyCodec): %w", key, err)
+	}
+	if err := j.ValueCodec.Err(); err != nil {
+		return fmt.Errorf("values of type %s can't go from Map to Reduce (ValueCodec): %w", reflect.TypeFor[V2](), err)
+	}
 	if !j.KeyCodec.Ordered && j.Compare == nil {
-		var key K2
-		return fmt.Errorf("keys of type %T have no bytes that keep their order: use a string, a byte slice or a number, or set KeyCodec or Compare", key)
+		return fmt.Errorf("keys of type %s have no bytes that keep their order: use a type without maps, and without fields that encode themselves, or set KeyCodec or Compare", key)
 	}
 	return nil
 }
@@ -232,27 +256,12 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) reduceBytes() func(*Task, []byte, *Values,
 		if err != nil {
 			return err
 		}
-		var broken error
-		all := func(yield func(V2) bool) {
-			for {
-				b, ok := values.Next()
-				if !ok {
-					return
-				}
-				v, err := j.ValueCodec.Decode(b)
-				if err != nil {
-					broken = err
-					return
-				}
-				if !yield(v) {
-					return
-				}
-			}
-		}
+		pass := onePass[V2]{values: values, decode: j.ValueCodec.Decode}
 		if out.typed == nil {
 			out.typed = typedEmit[K3, V3](out) // once for the task, not for each key
 		}
-		err = j.Reduce(t, k, all, out.typed.(func(K3, V3)))
-		return errors.Join(err, broken)
+		err = j.Reduce(t, k, pass.all, out.typed.(func(K3, V3)))
+		pass.over = true
+		return errors.Join(err, pass.err)
 	}
 }

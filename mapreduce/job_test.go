@@ -201,11 +201,11 @@ func TestErrorsSayWhere(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	type point struct{ X, Y int }
-	_, err := jobtest.Run(t.Context(), mapreduce.TextJob[point, int]{
-		Name:   "points",
-		Map:    func(*mapreduce.Task, int64, string, func(point, int)) error { return nil },
-		Reduce: func(*mapreduce.Task, point, iter.Seq[int], func(point, int)) error { return nil },
+	type bag struct{ Words map[string]int }
+	_, err := jobtest.Run(t.Context(), mapreduce.TextJob[*bag, int]{
+		Name:   "bags",
+		Map:    func(*mapreduce.Task, int64, string, func(*bag, int)) error { return nil },
+		Reduce: func(*mapreduce.Task, *bag, iter.Seq[int], func(*bag, int)) error { return nil },
 	}.Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{})
 	if err == nil || !strings.Contains(err.Error(), "set KeyCodec") {
 		t.Errorf("key without order: %v", err)

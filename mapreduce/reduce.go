@@ -95,7 +95,10 @@ func PartName(reducer int) string { return fmt.Sprintf("part-r-%05d", reducer) }
 // reduceProgram is a reduce task.
 func (j Bytes) reduceProgram(out job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) (err error) {
-		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: j.sortMemory(n), Fold: j.Combine, Compare: j.Compare})
+		if j.decoded != nil {
+			n.Log().Info(decodesKeys)
+		}
+		s := sorting.NewSorter(sorting.Options{Folder: n.Info().Scratch, Memory: j.sortMemory(n), Fold: j.Combine, Compare: j.Compare, Decoded: j.decoded})
 		defer func() { err = errors.Join(err, s.Close()) }()
 		if err := gather(ctx, n, s); err != nil {
 			return err
@@ -122,6 +125,10 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 		return j.reduceAll(t, m, w)
 	}
 }
+
+// decodesKeys is in the log of a task that sorts by the Compare of a Job.
+const decodesKeys = "The job's Compare needs the keys decoded, so sorting takes several times as long as by their bytes. " +
+	"Where the order is that of the key's fields, from low to high or with the tag `mapreduce:\"desc\"` from high to low, leave Compare out"
 
 // sortMemory is what pairs may take in a reduce task: two thirds where they are
 // only sorted, since what holds them does not grow by copying.

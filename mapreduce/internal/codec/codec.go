@@ -1,0 +1,168 @@
+// Package codec turns values of any plain Go type into bytes and back, with nothing
+// lost: fields in lower case travel too, a nil slice stays nil, a string need not be
+// UTF-8. A type of which something would be lost is refused, with the field's name.
+//
+// A Plan is compiled once for a type, and is safe for concurrent use. There are two
+// forms. In that of keys the bytes are in the order of the values, so that sorting
+// needs no decoding: numbers big-endian with the sign turned, strings with an end of
+// their own, structs field by field. In that of values lists have their lengths before
+// them and floats keep all their bits.
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// Form says what the bytes are for.
+type Form int
+
+// The forms.
+const (
+	Value Form = iota // exact and short
+	Key               // equal values have equal bytes, in the order of the values
+)
+
+// Plan is how values of a type are written and read.
+type Plan struct {
+	// Ordered says that the bytes are in the order of the values. It is never so for Value.
+	Ordered bool
+	whole   coder
+}
+
+// Of compiles the plan of a type; an error when some of its values would not come
+// back equal.
+func Of(t reflect.Type, form Form) (*Plan, error) {
+	c := compiler{form: form, ordered: form == Key}
+	whole, err := c.of(t)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Ordered: c.ordered, whole: whole}, nil
+}
+
+// Append appends the bytes of the value at p, which is of the plan's type. It panics
+// when the value's own MarshalBinary fails.
+func (c *Plan) Append(dst []byte, p unsafe.Pointer) []byte { return c.whole.put(dst, p) }
+
+// Decode reads the value that src holds, and nothing else, into p, which points at a
+// zero value of the plan's type. The value shares no memory with src.
+func (c *Plan) Decode(src []byte, p unsafe.Pointer) error {
+	rest, err := c.whole.get(src, p)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes are left behind the value", len(rest))
+	}
+	return err
+}
+
+// coder writes and reads one type.
+type coder struct {
+	put   func(dst []byte, p unsafe.Pointer) []byte
+	get   func(src []byte, p unsafe.Pointer) (rest []byte, err error)
+	least int // bytes of the shortest value
+}
+
+var errShort = errors.New("the value is cut off")
+
+// partsMax bounds the fields, items and so on of a type, all levels counted.
+const partsMax = 1 << 16
+
+// compiler makes coders. The bytes of what is sorted the other way round are turned:
+// each is xored with mask.
+type compiler struct {
+	form    Form
+	mask    byte
+	ordered bool           // nothing without an order was met
+	path    []string       // of fields to where it is
+	around  []reflect.Type // the structs, lists and pointers that it is in
+	parts   int            // how many were met
+	hidden  bool           // in an unexported field, up to the next struct
+	inKey   bool           // in a map's key
+}
+
+// of compiles a type. One that can't be taken apart, and says itself how it goes to
+// bytes, goes in that way.
+func (c *compiler) of(t reflect.Type) (coder, error) {
+	before := *c
+	made, err := c.plain(t)
+	if err != nil && isOpaque(t) && !c.inKey {
+		*c = before
+		c.ordered = false
+		return opaque(t), nil
+	}
+	return made, err
+}
+
+func (c *compiler) plain(t reflect.Type) (coder, error) {
+	if c.parts++; c.parts > partsMax {
+		return coder{}, c.refuse(t, fmt.Sprintf("is one of more than %d parts", partsMax), "use a type with less in it, or set a codec of your own")
+	}
+	for _, outer := range c.around {
+		if outer == t {
+			return coder{}, c.refuse(t, "contains itself, so that a value could run in a circle", "emit it flat, or set a codec of your own, or mapreduce.Gob where no value does")
+		}
+	}
+	if t.ConvertibleTo(timeType) && t.Kind() == reflect.Struct {
+		if c.inKey {
+			return coder{}, c.refuse(t, "is a time in a map's key, which is found by the address of its zone", "use its UnixNano")
+		}
+		return c.time(), nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return boolean(c.mask), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return number(int(t.Size()), c.mask, 1<<63), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return number(int(t.Size()), c.mask, 0), nil
+	case reflect.Float32, reflect.Float64:
+		return c.float(int(t.Size())), nil
+	case reflect.Complex64, reflect.Complex128:
+		part := c.float(int(t.Size()) / 2)
+		return fields([]field{{0, part}, {t.Size() / 2, part}}), nil
+	case reflect.String:
+		return c.text(), nil
+	}
+	c.around = append(c.around, t)
+	defer func() { c.around = c.around[:len(c.around)-1] }()
+	switch t.Kind() {
+	case reflect.Struct:
+		return c.structure(t)
+	case reflect.Array:
+		return c.array(t)
+	case reflect.Slice:
+		return c.slice(t)
+	case reflect.Map:
+		return c.table(t)
+	case reflect.Pointer:
+		return c.pointer(t)
+	case reflect.Interface:
+		return coder{}, c.refuse(t, "is an interface, and its bytes would not tell which type is inside",
+			"use one type, or set the codec mapreduce.Gob, which keeps the types that gob.Register was told of")
+	}
+	return coder{}, c.refuse(t, "means nothing in another process", "leave it out of what Map emits, or set a codec of your own")
+}
+
+// refuse names the place of what can't travel, and the remedy.
+func (c *compiler) refuse(t reflect.Type, why, remedy string) error {
+	if len(c.path) == 0 {
+		return fmt.Errorf("%s %s: %s", t, why, remedy)
+	}
+	where := ""
+	for i, name := range c.path {
+		if i > 0 && name[0] != '[' {
+			where += "."
+		}
+		where += name
+	}
+	return fmt.Errorf("field %s (%s) %s: %s", where, t, why, remedy)
+}
+
+// within compiles a part, which the path names.
+func (c *compiler) within(name string, t reflect.Type) (coder, error) {
+	c.path = append(c.path, name)
+	defer func() { c.path = c.path[:len(c.path)-1] }()
+	return c.of(t)
+}
