@@ -47,7 +47,7 @@ func (e *endedJob) statusWith(attempts bool) *wire.JobStatus {
 	s := e.status
 	return &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
 	}
 }
 
