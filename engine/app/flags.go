@@ -27,6 +27,7 @@ type options struct {
 	quiet         bool
 	channels      string
 	properties    properties
+	memory        memoryFlag
 }
 
 func addFlags(fs *flag.FlagSet) *options {
@@ -39,6 +40,7 @@ func addFlags(fs *flag.FlagSet) *options {
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
 	fs.StringVar(&o.channels, "channels", os.Getenv(channelsVariable), "`FOLDER` (URL) that keeps what stages store for one another, such as hdfs:///tmp/channels; the launchers' disks when not given; from "+channelsVariable)
+	fs.Var(&o.memory, "memory", "`[STAGE=]SIZE` that each task may use, such as 1GiB or map=2GiB, whatever the program says; one that holds more is ended. May be repeated")
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")
 	return o
 }

@@ -127,17 +127,21 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
 	plan.KeepChannels(graph, channels)
+	properties, err := c.options.properties.merge(g.Properties())
+	if err != nil {
+		return client.Submission{}, err
+	}
+	memory, err := c.options.stageMemory(properties, graph)
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
 	files, err := commandFiles(g)
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
-	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels})
+	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory})
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
-	}
-	properties, err := c.options.properties.merge(g.Properties())
-	if err != nil {
-		return client.Submission{}, err
 	}
 	program, err := os.Executable()
 	if err != nil {

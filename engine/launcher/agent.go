@@ -24,6 +24,7 @@ type agent struct {
 	metrics *metrics
 	near    *neighbours
 	machine *machine
+	kills   *kills
 
 	dataAddress, httpAddress string
 	logReaders               atomic.Int32
@@ -64,6 +65,8 @@ type attempt struct {
 	frozen     bool // what the manager wants
 	suspended  bool // what is
 	clock      runClock
+	peak       int64              // bytes that its processes were seen to hold
+	excess     *wire.Failure      // why it is being killed: it holds too much
 	ended      *wire.AttemptEnded // nil while it runs; kept until forgotten
 	endedAt    time.Time          // when the report was last sent
 }
@@ -112,6 +115,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder) *agent {
 		logs:     newLogs(f.logs(), cfg.LogBytes, cfg.LogTotal),
 		spawner:  newSpawner(ctx),
 		machine:  newMachine(ctx),
+		kills:    newKills(),
 		wake:     make(chan struct{}, 1),
 		nudge:    make(chan struct{}),
 		attempts: map[uint64]*attempt{}, procs: map[*proc]bool{},

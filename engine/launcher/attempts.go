@@ -145,6 +145,9 @@ func (a *agent) endedByWorker(p *proc, at *attempt, e *wire.AttemptEnded) {
 	if e.Failure != nil && at.start.Finish == nil && e.Failure.Kind == wire.ErrorKind_ERROR_KIND_UNSPECIFIED {
 		e.Failure.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM
 	}
+	if at.excess != nil && e.End != wire.End_END_FINISHED {
+		e.Failure = at.excess
+	}
 	a.release(p, at)
 	a.finish(at, e)
 	if at.stopped || p.leaving {
@@ -172,6 +175,9 @@ func (a *agent) end(at *attempt, end wire.End, f *wire.Failure) {
 func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.clock.stand()
 	a.setRunning(at, e.Work)
+	if e.Work != nil {
+		e.Work.PeakMemory = max(e.Work.PeakMemory, at.peak)
+	}
 	at.ended, at.suspended, at.frozen, at.asksCommit = e, false, false, false
 	at.lost, at.lostKeys, at.early = nil, nil, nil
 	at.log.end()

@@ -89,6 +89,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer cancel(nil)
 	clock.Go(func() { a.tick(ctx) })
 	clock.Go(func() { a.lease.watch(ctx) })
+	clock.Go(func() { a.watchMemory(ctx) })
 	return a.keepConnected(ctx, conn, client)
 }
 

@@ -334,7 +334,7 @@ func (p *proc) buried(broken error) {
 	delete(a.procs, p)
 	a.unrest(p)
 	if at != nil && p.current == at {
-		end, f := wire.End_END_FAILED, p.obituary(broken)
+		end, f := wire.End_END_FAILED, p.obituary(at, broken)
 		if at.stopped {
 			end = wire.End_END_STOPPED
 		}
@@ -345,15 +345,20 @@ func (p *proc) buried(broken error) {
 }
 
 // obituary says how a worker ended that should not have.
-func (p *proc) obituary(broken error) *wire.Failure {
+func (p *proc) obituary(at *attempt, broken error) *wire.Failure {
+	if at.excess != nil {
+		return at.excess
+	}
 	state := p.cmd.ProcessState
 	f := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the worker ended: " + state.String()}
 	status, _ := state.Sys().(syscall.WaitStatus)
 	switch {
 	case errors.Is(broken, link.ErrGarbled):
 		f.Kind, f.Message = wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the worker's message made no sense (%v), so it was killed; does the program write to file descriptor %d?", broken, link.WorkerFD)
+	case status.Signaled() && status.Signal() == syscall.SIGKILL && p.agent.kills.lately():
+		f = starved(at, state)
 	case status.Signaled() && status.Signal() == syscall.SIGKILL:
-		f.Message += "; something killed it (the system does when memory runs out)"
+		f.Message += "; something killed it"
 	case status.Exited() && (status.ExitStatus() == worker.ExitOrphan || status.ExitStatus() == worker.ExitProtocol):
 	default:
 		f.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM

@@ -64,6 +64,26 @@ var definitions = []job.Definition{
 			}
 		}
 	}),
+	single("eat", func(ctx context.Context, n *job.Node) error {
+		size, err := strconv.Atoi(n.Task()[0].Path)
+		if err != nil {
+			return err
+		}
+		if n.Info().Index > 0 {
+			size = 1
+		}
+		var held [][]byte
+		for range size {
+			piece := make([]byte, 1<<20)
+			for i := range piece {
+				piece[i] = byte(i)
+			}
+			held = append(held, piece)
+		}
+		time.Sleep(time.Second) // so that several looks see it
+		n.Count("held", int64(len(held)))
+		return nil
+	}),
 	single("loud", func(ctx context.Context, n *job.Node) error {
 		for i := 0; ctx.Err() == nil; i++ {
 			fmt.Println("line", i, "of the loud")

@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -69,6 +71,27 @@ func KeepChannels(g *wire.Graph, folder string) {
 			c.Store = folder
 		}
 	}
+}
+
+// GiveMemory gives the nodes of stages memory, whatever the program asked for. It
+// fails when there is no stage of a name.
+func GiveMemory(g *wire.Graph, memory Memory) error {
+	names := map[string]bool{"": true}
+	for _, s := range g.Stages {
+		names[s.Name] = true
+		if bytes, named := memory[s.Name]; named {
+			s.Memory = bytes
+		} else if bytes, all := memory[""]; all {
+			s.Memory = bytes
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(memory)) {
+		if !names[name] {
+			delete(names, "")
+			return fmt.Errorf("memory for stage %q, which the job does not have: its stages are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
 }
 
 func wireStage(s job.StageSpec) (*wire.Stage, error) {

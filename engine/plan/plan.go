@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -32,7 +34,14 @@ type Plan struct {
 	// Channels is the folder (URL) that keeps the files of those file channels that
 	// name none themselves; "": the launchers that made them.
 	Channels string
+	// Memory is what who submitted gave the nodes of stages instead of what the program
+	// asks for.
+	Memory Memory
 }
+
+// Memory is bytes of one node by name of stage; that of "" holds for all that are
+// not named.
+type Memory map[string]int64
 
 // LocalFile is a file of a command. It travels to the command's folder, under the
 // last element of its path.
@@ -130,6 +139,9 @@ func (t *table) add(name string) uint32 {
 func toBlob(p *Plan) *Blob {
 	var hosts, racks, folders table
 	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders, Channels: p.Channels}
+	for _, stage := range slices.Sorted(maps.Keys(p.Memory)) {
+		b.Memory = append(b.Memory, &StageMemory{Stage: stage, Bytes: p.Memory[stage]})
+	}
 	for _, tasks := range p.Inputs {
 		input := &Input{Tasks: make([]*Task, len(tasks))}
 		for i, task := range tasks {
@@ -158,6 +170,12 @@ func toBlob(p *Plan) *Blob {
 
 func fromBlob(b *Blob) (*Plan, error) {
 	p := &Plan{Name: b.Name, Args: b.Args, Folders: b.Folders, Channels: b.Channels, Inputs: make([][]job.Task, len(b.Inputs))}
+	for _, m := range b.Memory {
+		if p.Memory == nil {
+			p.Memory = Memory{}
+		}
+		p.Memory[m.Stage] = m.Bytes
+	}
 	for i, input := range b.Inputs {
 		tasks := make([]job.Task, len(input.Tasks))
 		for j, t := range input.Tasks {

@@ -35,6 +35,7 @@ type Blob struct {
 	FolderNames   []string               `protobuf:"bytes,7,rep,name=folder_names,json=folderNames,proto3" json:"folder_names,omitempty"` // splits refer to their file's folder by position
 	Files         []*File                `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty"`                                // of the job's commands
 	Channels      string                 `protobuf:"bytes,9,opt,name=channels,proto3" json:"channels,omitempty"`                          // folder for the file channels that name none; "" for the launchers' stores
+	Memory        []*StageMemory         `protobuf:"bytes,10,rep,name=memory,proto3" json:"memory,omitempty"`                             // what who submitted gave stages instead of what they ask for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -132,6 +133,65 @@ func (x *Blob) GetChannels() string {
 	return ""
 }
 
+func (x *Blob) GetMemory() []*StageMemory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+type StageMemory struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`  // "" is all that are not named
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // of one node
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageMemory) Reset() {
+	*x = StageMemory{}
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageMemory) ProtoMessage() {}
+
+func (x *StageMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageMemory.ProtoReflect.Descriptor instead.
+func (*StageMemory) Descriptor() ([]byte, []int) {
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *StageMemory) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *StageMemory) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // File is a local file that travels with the job.
 type File struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -144,7 +204,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -156,7 +216,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -169,7 +229,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *File) GetPath() string {
@@ -202,7 +262,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -214,7 +274,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -227,7 +287,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Input) GetTasks() []*Task {
@@ -246,7 +306,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -258,7 +318,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -271,7 +331,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Task) GetSplits() []*Split {
@@ -296,7 +356,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -308,7 +368,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -321,7 +381,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Split) GetFolder() uint32 {
@@ -384,7 +444,7 @@ type SplitPlace struct {
 
 func (x *SplitPlace) Reset() {
 	*x = SplitPlace{}
-	mi := &file_engine_plan_plan_proto_msgTypes[5]
+	mi := &file_engine_plan_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +456,7 @@ func (x *SplitPlace) String() string {
 func (*SplitPlace) ProtoMessage() {}
 
 func (x *SplitPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[5]
+	mi := &file_engine_plan_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +469,7 @@ func (x *SplitPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitPlace.ProtoReflect.Descriptor instead.
 func (*SplitPlace) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{5}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SplitPlace) GetHost() uint32 {
@@ -437,7 +497,7 @@ var File_engine_plan_plan_proto protoreflect.FileDescriptor
 
 const file_engine_plan_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\x94\x02\n" +
+	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xcc\x02\n" +
 	"\x04Blob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x120\n" +
@@ -447,7 +507,12 @@ const file_engine_plan_plan_proto_rawDesc = "" +
 	"\x05racks\x18\x06 \x03(\tR\x05racks\x12!\n" +
 	"\ffolder_names\x18\a \x03(\tR\vfolderNames\x12-\n" +
 	"\x05files\x18\b \x03(\v2\x17.hamadryad.plan.v1.FileR\x05files\x12\x1a\n" +
-	"\bchannels\x18\t \x01(\tR\bchannels\"N\n" +
+	"\bchannels\x18\t \x01(\tR\bchannels\x126\n" +
+	"\x06memory\x18\n" +
+	" \x03(\v2\x1e.hamadryad.plan.v1.StageMemoryR\x06memory\"9\n" +
+	"\vStageMemory\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"N\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1e\n" +
 	"\n" +
@@ -484,26 +549,28 @@ func file_engine_plan_plan_proto_rawDescGZIP() []byte {
 	return file_engine_plan_plan_proto_rawDescData
 }
 
-var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_engine_plan_plan_proto_goTypes = []any{
-	(*Blob)(nil),       // 0: hamadryad.plan.v1.Blob
-	(*File)(nil),       // 1: hamadryad.plan.v1.File
-	(*Input)(nil),      // 2: hamadryad.plan.v1.Input
-	(*Task)(nil),       // 3: hamadryad.plan.v1.Task
-	(*Split)(nil),      // 4: hamadryad.plan.v1.Split
-	(*SplitPlace)(nil), // 5: hamadryad.plan.v1.SplitPlace
+	(*Blob)(nil),        // 0: hamadryad.plan.v1.Blob
+	(*StageMemory)(nil), // 1: hamadryad.plan.v1.StageMemory
+	(*File)(nil),        // 2: hamadryad.plan.v1.File
+	(*Input)(nil),       // 3: hamadryad.plan.v1.Input
+	(*Task)(nil),        // 4: hamadryad.plan.v1.Task
+	(*Split)(nil),       // 5: hamadryad.plan.v1.Split
+	(*SplitPlace)(nil),  // 6: hamadryad.plan.v1.SplitPlace
 }
 var file_engine_plan_plan_proto_depIdxs = []int32{
-	2, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
-	1, // 1: hamadryad.plan.v1.Blob.files:type_name -> hamadryad.plan.v1.File
-	3, // 2: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
-	4, // 3: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
-	5, // 4: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
+	2, // 1: hamadryad.plan.v1.Blob.files:type_name -> hamadryad.plan.v1.File
+	1, // 2: hamadryad.plan.v1.Blob.memory:type_name -> hamadryad.plan.v1.StageMemory
+	4, // 3: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
+	5, // 4: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
+	6, // 5: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_engine_plan_plan_proto_init() }
@@ -517,7 +584,7 @@ func file_engine_plan_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_plan_plan_proto_rawDesc), len(file_engine_plan_plan_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -107,10 +107,14 @@ var memoryBefore int64
 // setMemory tells the garbage collector how much the group may use. One group
 // runs at a time, so there is no race.
 func setMemory(bytes int64) {
-	if bytes > 0 && bytes != memoryBefore {
-		debug.SetMemoryLimit(bytes)
-		memoryBefore = bytes
+	if bytes <= 0 || bytes == memoryBefore {
+		return
 	}
+	debug.SetMemoryLimit(bytes)
+	if bytes < memoryBefore {
+		debug.FreeOSMemory() // what the group before had more for counts for this one
+	}
+	memoryBefore = bytes
 }
 
 // prepare checks the group against the graph, makes its nodes and their inputs,

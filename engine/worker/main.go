@@ -178,6 +178,9 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 		return fmt.Errorf("job %s: %w", p.Name, err)
 	}
 	plan.KeepChannels(w.graph, p.Channels)
+	if err := plan.GiveMemory(w.graph, p.Memory); err != nil {
+		return fmt.Errorf("job %s: %w", p.Name, err)
+	}
 	if !slices.Equal(plan.Fingerprint(w.graph), s.Fingerprint) {
 		return fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
 	}
@@ -191,8 +194,10 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 		w.connections = append(w.connections, indexed{c, i})
 	}
 	w.outputs, w.files = g.Outputs(), p.Files
-	for _, stage := range g.Stages() {
-		w.specs = append(w.specs, stage.Spec())
+	for i, stage := range g.Stages() {
+		spec := stage.Spec()
+		spec.Memory = w.graph.Stages[i].Memory
+		w.specs = append(w.specs, spec)
 	}
 	return nil
 }

@@ -73,11 +73,11 @@ func TestRefused(t *testing.T) {
 
 // TestSettingsWithoutMeaning: they are told in one line, and reach the commands.
 func TestSettingsWithoutMeaning(t *testing.T) {
-	j, err := parse("-D", "mapreduce.map.memory.mb=2048", "-Dmy.own=1", "-jobconf", "mapred.job.name=x", "-numMapTasks", "7")
+	j, err := parse("-D", "mapreduce.map.java.opts=2048", "-Dmy.own=1", "-jobconf", "mapred.job.name=x", "-numMapTasks", "7")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"these settings have no effect here but in the commands' environment: mapreduce.map.memory.mb my.own mapreduce.job.maps"}
+	want := []string{"these settings have no effect here but in the commands' environment: mapreduce.map.java.opts my.own mapreduce.job.maps"}
 	if !slices.Equal(j.Notes(), want) {
 		t.Errorf("%q", j.Notes())
 	}

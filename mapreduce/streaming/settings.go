@@ -62,6 +62,8 @@ var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.map.speculative":    (*settings).speculation,
 	"mapreduce.reduce.speculative": (*settings).speculation,
 	"mapreduce.task.timeout":       (*settings).timeout,
+	"mapreduce.map.memory.mb":      func(s *settings, v string) error { return s.memory("mapreduce.map.memory.mb", v) },
+	"mapreduce.reduce.memory.mb":   func(s *settings, v string) error { return s.memory("mapreduce.reduce.memory.mb", v) },
 
 	"mapreduce.input.fileinputformat.split.maxsize":                func(s *settings, v string) error { return number(v, 1, math.MaxInt64, &s.splitMax) },
 	"mapreduce.input.fileinputformat.split.minsize":                func(s *settings, v string) error { return number(v, 0, math.MaxInt64, &s.splitMin) },
@@ -97,6 +99,16 @@ var meanings = map[string]func(s *settings, value string) error{
 	"stream.map.output":             func(_ *settings, v string) error { return onlyText(v) },
 	"stream.reduce.input":           func(_ *settings, v string) error { return onlyText(v) },
 	"stream.reduce.output":          func(_ *settings, v string) error { return onlyText(v) },
+}
+
+// memory leaves a memory of tasks, in MiB, to the engine, which knows Hadoop's name.
+func (s *settings) memory(name, value string) error {
+	var mib int64
+	if err := number(value, 1, 1<<30, &mib); err != nil {
+		return err
+	}
+	s.flags = append(s.flags, "--property", name+"="+value)
+	return nil
 }
 
 // keyFieldsMax bounds the number of fields of a key.

@@ -43,8 +43,13 @@ func CheckRecord(size, memory int64) error {
 	case size > RecordBytesMax:
 		return Permanent(fmt.Errorf("a record of %d bytes is larger than the limit of %d: split it", size, RecordBytesMax))
 	}
-	return Permanent(fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more, or split the record", size, limit, memory, recordShare*size))
+	// What is put round a record on its way must fit too.
+	enough := recordShare * (size + recordFrame)
+	return Permanent(fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more (--memory %dMiB), or split the record", size, limit, memory, enough, (enough+1<<20-1)>>20))
 }
+
+// recordFrame is room for what a node puts round a record, such as a key, in bytes.
+const recordFrame = 4 << 10
 
 // recordShare is the part of a node's memory, one in so many, that a record may be.
 const recordShare = 4

@@ -264,8 +264,8 @@ func (r *Reader) fill() error {
 	r.size -= r.start
 	r.start = 0
 	if r.size >= blockBytes { // a line that is longer than a block
-		if err := job.CheckRecord(int64(r.size), r.n.Info().Memory); err != nil {
-			return fmt.Errorf("a line is too long: is this a text file? %w", err)
+		if job.CheckRecord(int64(r.size), r.n.Info().Memory) != nil {
+			return r.tooLong()
 		}
 	}
 	if len(r.buf)-r.size < blockBytes/2 {
@@ -280,4 +280,25 @@ func (r *Reader) fill() error {
 		return nil
 	}
 	return err
+}
+
+// tooLong reads on to the end of the line at hand, without keeping it, so that the
+// remedy names a size that is enough.
+func (r *Reader) tooLong() error {
+	size := int64(r.size)
+	for size <= job.RecordBytesMax {
+		n, err := r.f.Read(r.buf)
+		if i := bytes.IndexByte(r.buf[:n], '\n'); i >= 0 {
+			size += int64(i) + 1
+			break
+		}
+		size += int64(n)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("a line is too long: is this a text file? %w", job.CheckRecord(size, r.n.Info().Memory))
 }

@@ -3,6 +3,7 @@ package text_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -95,7 +96,7 @@ func TestLinesLargerThanTheBuffer(t *testing.T) {
 // A line that is too large for the task's memory ends the task before it takes more
 // than that; the error names file, offset, limit and remedy.
 func TestLineTooLargeForTheTask(t *testing.T) {
-	for size, ok := range map[int]bool{1 << 20: true, 3 << 20: false} {
+	for size, ok := range map[int]bool{1 << 20: true, 3 << 20: false, 40 << 20: false} {
 		s := &source{data: "first\n" + strings.Repeat("y", size) + "\nlast\n", step: 1 << 20, memory: 8 << 20}
 		s.task = job.Task{{Path: "/f", Length: int64(len(s.data)), Size: int64(len(s.data))}}
 		lines := 0
@@ -117,6 +118,16 @@ func TestLineTooLargeForTheTask(t *testing.T) {
 		for _, want := range []string{"/f at offset 6:", "larger than 2097152", "Memory of"} {
 			if !strings.Contains(failed.Error(), want) {
 				t.Errorf("%v does not say %q", failed, want)
+			}
+		}
+		// The remedy is one: with so much it goes through.
+		_, remedy, _ := strings.Cut(failed.Error(), "Memory of ")
+		if _, err := fmt.Sscan(remedy, &s.memory); err != nil {
+			t.Fatalf("%v in %v", err, failed)
+		}
+		for _, err := range text.Lines(t.Context(), job.NewNode(s)) {
+			if err != nil {
+				t.Errorf("with a memory of %d: %v", s.memory, err)
 			}
 		}
 	}

@@ -127,8 +127,9 @@ func signal(pids []int, s unix.Signal) error {
 // Members lists root, all that descends from it or is in its session, and all
 // that carries the mark; root first, then in order of process id. Never the calling process,
 // nor what has ended and only waits for its parent. Root 0 is no root.
-func Members(root int, mark Mark) []int {
-	all := list()
+func Members(root int, mark Mark) []int { return members(list(), root, mark) }
+
+func members(all []process, root int, mark Mark) []int {
 	in := map[int]bool{}
 	self := os.Getpid()
 	for _, p := range all {

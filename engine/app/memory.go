@@ -1,0 +1,79 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// memoryFlag collects [STAGE=]SIZE flags.
+type memoryFlag plan.Memory
+
+// String implements flag.Value.
+func (f *memoryFlag) String() string {
+	var all []string
+	for _, stage := range slices.Sorted(maps.Keys(*f)) {
+		text := humanize.IBytes(uint64((*f)[stage]))
+		if stage != "" {
+			text = stage + "=" + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ",")
+}
+
+// Set implements flag.Value.
+func (f *memoryFlag) Set(s string) error {
+	stage, size := "", s
+	if i := strings.LastIndexByte(s, '='); i >= 0 {
+		stage, size = s[:i], s[i+1:]
+	}
+	bytes, err := humanize.ParseBytes(size)
+	if err != nil || bytes == 0 || bytes > memoryMax {
+		return fmt.Errorf("%q is no size of memory: write it like 1GiB, or map=1GiB", size)
+	}
+	if _, twice := (*f)[stage]; twice {
+		return fmt.Errorf("it is given twice for the same tasks")
+	}
+	if *f == nil {
+		*f = memoryFlag{}
+	}
+	(*f)[stage] = int64(bytes)
+	return nil
+}
+
+// memoryMax bounds a task's memory, in bytes; the manager's own bound may be less.
+const memoryMax = 1 << 50
+
+// memoryProperties are Hadoop's names for the memory of tasks, in MiB, and the stages
+// that they are for.
+var memoryProperties = map[string]string{"mapreduce.map.memory.mb": "map", "mapreduce.reduce.memory.mb": "reduce"}
+
+// stageMemory is what flags and properties give the stages of a graph, which it is
+// given too. A flag wins over a property.
+func (o *options) stageMemory(properties []*wire.Property, g *wire.Graph) (plan.Memory, error) {
+	memory := plan.Memory{}
+	for _, p := range properties {
+		stage, ok := memoryProperties[p.Name]
+		if !ok || !slices.ContainsFunc(g.Stages, func(s *wire.Stage) bool { return s.Name == stage }) {
+			continue
+		}
+		mib, err := strconv.ParseInt(p.Value, 10, 64)
+		if err != nil || mib < 1 || mib > memoryMax>>20 {
+			return nil, fmt.Errorf("property %s is %q: write a number of MiB, 1 or more", p.Name, p.Value)
+		}
+		memory[stage] = mib << 20
+	}
+	if _, all := o.memory[""]; all {
+		clear(memory)
+	}
+	maps.Copy(memory, plan.Memory(o.memory))
+	return memory, plan.GiveMemory(g, memory)
+}
