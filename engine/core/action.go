@@ -24,6 +24,7 @@ type Welcome struct {
 	Incarnation uint64
 	Launcher    scheduler.LauncherID // 0 when refused
 	Refused     string               // why it may not join; "" when it may
+	Afresh      bool                 // refused: it may as a new incarnation
 }
 
 // CutLauncher ends a launcher's stream: the core counts it as lost. It has to

@@ -84,6 +84,7 @@ func (w *coder) core(c *Core) {
 	flag(w, &c.topology)
 	w.names(c)
 	w.loads(c)
+	w.identities(c)
 }
 
 // names came later, and older checkpoints end before them.
@@ -93,6 +94,16 @@ func (w *coder) names(c *Core) {
 	}
 	for _, id := range c.launchers.ids {
 		list(w, &c.launchers.get(id).names, str)
+	}
+}
+
+// identities came later still.
+func (w *coder) identities(c *Core) {
+	if w.reading && len(w.buf) == 0 {
+		return
+	}
+	for _, id := range c.launchers.ids {
+		str(w, &c.launchers.get(id).identity)
 	}
 }
 

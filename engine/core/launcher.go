@@ -28,6 +28,7 @@ type launcher struct {
 	resendAt    scheduler.Time  // when its timer is due; 0: not set
 	told        scheduler.Offer // the last offer the policy was told
 
+	identity    string   // of the data folder that the name is bound to while it is up; "": any
 	names       []string // further names of the host
 	dataAddress string
 	httpAddress string
@@ -53,12 +54,12 @@ type output struct {
 // join takes a launcher in, anew or again.
 func (c *Core) join(m *wire.Join) {
 	l := c.byName[m.GetName()]
-	if why := c.joinRefused(l, m); why != "" {
-		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Refused: why})
+	if why, afresh := c.joinRefused(l, m); why != "" {
+		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Refused: why, Afresh: afresh})
 		return
 	}
 	if l != nil && l.up && l.incarnation == m.Incarnation {
-		l.dataAddress, l.httpAddress = m.DataAddress, m.HttpAddress
+		l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
 		c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Launcher: l.id})
 		c.inventory(l, m.Attempts, m.Stored)
 		return
@@ -82,29 +83,36 @@ func (c *Core) join(m *wire.Join) {
 	c.inventory(l, m.Attempts, m.Stored)
 }
 
-func (c *Core) joinRefused(l *launcher, m *wire.Join) string {
+// joinRefused says why a launcher may not join, and whether it may as a new
+// incarnation. A name belongs to the data folder of the launcher that is up under it.
+// When that is lost another may take it; incarnations are compared within one
+// folder only, so none is used up for good.
+func (c *Core) joinRefused(l *launcher, m *wire.Join) (why string, afresh bool) {
+	own := l != nil && (l.identity == "" || l.identity == m.GetIdentity())
 	switch {
 	case m.GetName() == "" || len(m.GetName()) > c.set.Graph.NameBytes:
-		return fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.set.Graph.NameBytes)
+		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.set.Graph.NameBytes)
 	case m.GetMemory() < 0:
-		return "its memory is negative: give it in bytes, 0 or more"
+		why = "its memory is negative: give it in bytes, 0 or more"
 	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > slotsMax }):
-		return fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", slotsMax)
-	case l != nil && m.GetIncarnation() < l.incarnation:
-		return "a newer life of this launcher joined already: stop one of the two, or give them different names"
+		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", slotsMax)
+	case l != nil && l.up && !own:
+		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.host)
 	case l != nil && !l.up && m.GetIncarnation() == l.incarnation:
-		return "this launcher was given up: it must drop all it has and join as a new incarnation"
+		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
+	case own && m.GetIncarnation() < l.incarnation:
+		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
 	case (l == nil || !l.up) && c.up >= c.set.LaunchersMax:
-		return fmt.Sprintf("%d launchers are up, which is the limit", c.up)
+		why = fmt.Sprintf("%d launchers are up, which is the limit", c.up)
 	}
-	return ""
+	return why, afresh
 }
 
 // slotsMax bounds the slots of one kind of a launcher.
 const slotsMax = 1 << 20
 
 func (c *Core) comeUp(l *launcher, m *wire.Join) {
-	l.up, l.incarnation, l.joined = true, m.Incarnation, c.now
+	l.up, l.identity, l.incarnation, l.joined = true, m.Identity, m.Incarnation, c.now
 	l.host, l.rack, l.dataAddress, l.httpAddress, l.canSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
 	l.names, c.aliases = slices.Clone(m.Names), nil
 	l.slots, l.memory = nil, m.Memory

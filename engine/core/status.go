@@ -266,6 +266,7 @@ func wireSlots(counts slotCounts) []*wire.Slots {
 type LauncherInfo struct {
 	Launcher    scheduler.LauncherID
 	Name        string
+	Identity    string
 	Incarnation uint64
 	Up          bool
 	DataAddress string
@@ -278,5 +279,5 @@ func (c *Core) Launcher(name string) (LauncherInfo, bool) {
 	if l == nil {
 		return LauncherInfo{}, false
 	}
-	return LauncherInfo{l.id, l.name, l.incarnation, l.up, l.dataAddress, l.httpAddress}, true
+	return LauncherInfo{l.id, l.name, l.identity, l.incarnation, l.up, l.dataAddress, l.httpAddress}, true
 }

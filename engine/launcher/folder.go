@@ -1,9 +1,12 @@
 package launcher
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +23,8 @@ type folder struct {
 	root string
 	lock *os.File
 	note *os.File // holds the incarnation
+
+	identity string // the same in all lives; nobody else has it
 }
 
 // dataVariable marks the workers of a data folder in their environment, so that a
@@ -54,7 +59,11 @@ func openFolder(root string) (*folder, error) {
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}
 	}
-	if err := d.claimNote(); err != nil {
+	err = d.claimNote()
+	if err == nil {
+		err = d.claimIdentity()
+	}
+	if err != nil {
 		d.close()
 		return nil, fmt.Errorf("claim room for the launcher's records: %w", err)
 	}
@@ -79,21 +88,16 @@ func (d *folder) jobStore(job uint64) string {
 // went back. It writes over what it wrote before, in a file that is open since the
 // start: a full disk has room for that.
 func (d *folder) incarnation() (uint64, error) {
-	n, slot := uint64(time.Now().UnixNano()), 0
-	var noted [2]uint64
-	for i := range noted {
-		text := make([]byte, noteSlot)
-		if k, err := d.note.ReadAt(text, int64(i*noteSlot)); err != nil && !errors.Is(err, io.EOF) {
-			return 0, fmt.Errorf("read the incarnation: %w", err)
-		} else if last, err := strconv.ParseUint(strings.TrimRight(string(text[:k]), " \n\x00"), 10, 64); err == nil {
-			noted[i] = last
-		}
+	noted, err := d.noted()
+	if err != nil {
+		return 0, err
 	}
+	slot := 0
 	if noted[1] < noted[0] {
 		slot = 1 // the newer one stays: a write that breaks off loses nothing
 	}
-	n = max(n, noted[0]+1, noted[1]+1)
-	_, err := d.note.WriteAt(fmt.Appendf(nil, "%-*d\n", noteSlot-1, n), int64(slot*noteSlot))
+	n := max(uint64(time.Now().UnixNano()), noted[0]+1, noted[1]+1)
+	_, err = d.note.WriteAt(fmt.Appendf(nil, "%-*d\n", noteSlot-1, n), int64(slot*noteSlot))
 	if err == nil {
 		err = d.note.Sync()
 	}
@@ -101,6 +105,50 @@ func (d *folder) incarnation() (uint64, error) {
 		return 0, fmt.Errorf("note the incarnation: %w", err)
 	}
 	return n, nil
+}
+
+// noted are the two incarnations noted last, 0 for none.
+func (d *folder) noted() (noted [2]uint64, err error) {
+	for i := range noted {
+		text := make([]byte, noteSlot)
+		n, err := d.note.ReadAt(text, int64(i*noteSlot))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return noted, fmt.Errorf("read the incarnation: %w", err)
+		}
+		if last, err := strconv.ParseUint(strings.TrimRight(string(text[:n]), " \n\x00"), 10, 64); err == nil {
+			noted[i] = last
+		}
+	}
+	return noted, nil
+}
+
+// claimIdentity reads the folder's identity, and makes one for a new folder, and for
+// one whose incarnations have come so far that they can't grow much longer: to the
+// manager that is another launcher.
+func (d *folder) claimIdentity() error {
+	path := filepath.Join(d.root, "identity")
+	noted, err := d.noted()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.identity = strings.TrimSpace(string(text))
+	spent := max(noted[0], noted[1]) > math.MaxInt64
+	if d.identity != "" && !spent {
+		return nil
+	}
+	d.identity = rand.Text()
+	err = os.WriteFile(path+".new", []byte(d.identity+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err == nil && spent {
+		_, err = d.note.WriteAt([]byte(strings.Repeat(" ", 2*noteSlot)), 0)
+	}
+	return errors.Join(err, syncFolder(d.root))
 }
 
 // noteSlot is the size of one of the two places for an incarnation, in bytes: a

@@ -2,6 +2,7 @@ package launcher_test
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -88,16 +89,38 @@ func TestIncarnationsGrowThoughTheClockWasAhead(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
 	ahead := uint64(time.Now().Add(10 * 365 * 24 * time.Hour).UnixNano())
-	if err := os.WriteFile(filepath.Join(cfg.Data, "incarnation"), fmt.Append(nil, ahead), 0o644); err != nil {
+	note := filepath.Join(cfg.Data, "incarnation")
+	if err := os.WriteFile(note, fmt.Append(nil, ahead), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 4 {
+	identity := ""
+	for range 3 {
 		n, cmd := m.launchProcess(cfg)
-		if n.join.Incarnation <= ahead {
-			t.Fatalf("incarnation %d after %d", n.join.Incarnation, ahead)
+		if n.join.Incarnation <= ahead || identity != "" && n.join.Identity != identity {
+			t.Fatalf("incarnation %d of %q after %d of %q", n.join.Incarnation, n.join.Identity, ahead, identity)
 		}
-		ahead = n.join.Incarnation
+		ahead, identity = n.join.Incarnation, n.join.Identity
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
+	// One that can't grow any more is another launcher's.
+	if err := os.WriteFile(note, fmt.Append(nil, uint64(math.MaxUint64)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := m.launchProcess(cfg)
+	if n.join.Incarnation >= math.MaxInt64 || n.join.Identity == identity || n.join.Identity == "" {
+		t.Errorf("incarnation %d of %q", n.join.Incarnation, n.join.Identity)
+	}
+}
+
+// Whom the manager gave up starts afresh at once, and does not wait for its lease.
+func TestGivenUpStartsAfresh(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", nil)
+	first := n.join.Incarnation
+	_, pids := startFamily(n, m.job("family"))
+	m.afresh.Store(true)
+	n.cut()
+	n.wait("another incarnation", func() bool { return n.join.Incarnation > first && len(n.join.Attempts) == 0 })
+	waitDead(t, pids...)
 }

@@ -45,6 +45,7 @@ type manager struct {
 	term    atomic.Uint64
 	lease   time.Duration
 	deaf    atomic.Bool // heartbeats are not answered
+	afresh  atomic.Bool // the next join is refused: as a new incarnation it may
 	fetches atomic.Int32
 	ids     atomic.Uint64
 
@@ -128,6 +129,9 @@ func (m *manager) Connect(stream rpc.Launchers_ConnectServer) error {
 	}
 	if first.Join == nil {
 		return errors.New("no join")
+	}
+	if m.afresh.Swap(false) {
+		return stream.Send(&wire.ToLauncher{Welcome: &wire.Welcome{Refused: "given up", Afresh: true}})
 	}
 	ctx, cut := context.WithCancel(stream.Context())
 	n := m.node(first.Join.Name)

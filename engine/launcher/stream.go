@@ -53,9 +53,12 @@ const (
 )
 
 // refusedError is the manager's refusal to let the launcher in.
-type refusedError string
+type refusedError struct {
+	why      string
+	patience time.Duration // for how long it is worth to try again
+}
 
-func (e refusedError) Error() string { return "the manager refuses this launcher: " + string(e) }
+func (e refusedError) Error() string { return "the manager refuses this launcher: " + e.why }
 
 // errExpired: the lease ran out while the stream was there.
 var errExpired = errors.New("no word from the manager for the lease")
@@ -64,7 +67,7 @@ var errExpired = errors.New("no word from the manager for the lease")
 // manager keeps refusing.
 func (a *agent) keepConnected(ctx context.Context, conn *grpc.ClientConn, client rpc.LaunchersClient) error {
 	wait, refusals := redialMin, 0
-	var complained time.Time
+	var refusedSince, complained time.Time
 	complaint := ""
 	for {
 		if err := a.checkLease(); err != nil {
@@ -79,7 +82,10 @@ func (a *agent) keepConnected(ctx context.Context, conn *grpc.ClientConn, client
 		}
 		var refused refusedError
 		if errors.As(err, &refused) {
-			if refusals++; refusals == refusalsMax {
+			if refusals++; refusals == 1 {
+				refusedSince = time.Now()
+			}
+			if refusals >= refusalsMax && time.Since(refusedSince) >= refused.patience {
 				return fmt.Errorf("launcher %s: %w", a.cfg.Name, err)
 			}
 		}
@@ -183,15 +189,21 @@ func (a *agent) join() *wire.Join {
 	defer a.mu.Unlock()
 	attempts, stored := a.inventory()
 	return &wire.Join{
-		Name: a.cfg.Name, Incarnation: a.incarnation, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
+		Name: a.cfg.Name, Identity: a.folder.identity, Incarnation: a.incarnation, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
 		DataAddress: a.dataAddress, HttpAddress: a.httpAddress, Attempts: attempts, Stored: stored, CanSuspend: true,
 	}
 }
 
 // welcomed takes in the manager's answer to a join.
 func (a *agent) welcomed(w *wire.Welcome) error {
-	if w.Refused != "" {
-		return refusedError(w.Refused)
+	switch {
+	case w.Afresh:
+		if err := a.expire(w.Refused); err != nil {
+			return err
+		}
+		return errors.New("joining again as a new incarnation")
+	case w.Refused != "":
+		return refusedError{w.Refused, time.Duration(w.PatienceNs)}
 	}
 	a.mu.Lock()
 	other := a.manager != "" && w.Manager != a.manager

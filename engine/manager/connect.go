@@ -92,13 +92,20 @@ func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLaun
 }
 
 func refuse(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], why error) error {
-	_ = stream.Send(&wire.ToLauncher{Welcome: &wire.Welcome{Refused: why.Error()}})
+	w := &wire.Welcome{Refused: why.Error()}
+	var r *refusal
+	if errors.As(why, &r) {
+		w.Afresh, w.PatienceNs = r.afresh, int64(r.patience)
+	}
+	_ = stream.Send(&wire.ToLauncher{Welcome: w})
 	return status.Error(codes.FailedPrecondition, why.Error())
 }
 
 // checkJoin refuses what could not be told apart or counted later.
 func checkJoin(j *wire.Join) error {
 	switch {
+	case len(j.Identity) > nameBytesMax:
+		return fmt.Errorf("a launcher's identity has at most %d bytes", nameBytesMax)
 	case j.Name == "" || len(j.Name) > nameBytesMax || len(j.Host) > nameBytesMax || len(j.Rack) > nameBytesMax:
 		return fmt.Errorf("a launcher needs a name, and name, host and rack have at most %d bytes each", nameBytesMax)
 	case len(j.Names) > namesMax || slices.ContainsFunc(j.Names, func(n string) bool { return n == "" || len(n) > nameBytesMax }):

@@ -41,20 +41,33 @@ func (v *liveness) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, loss := range v.look(ctx) {
-			if v.put(ctx, loss) != nil {
+		for _, l := range v.look(ctx) {
+			if v.tell(ctx, l) != nil {
 				return
 			}
 		}
 	}
 }
 
+// loss is a launcher's, which the core has to be told of.
+type loss struct {
+	of    *launcherRecord
+	entry entry
+}
+
+// tell hands a loss to the core. Until then the launcher can't join as what it was.
+func (v *liveness) tell(ctx context.Context, l loss) error {
+	err := v.put(ctx, l.entry)
+	v.launchers.told(l.of)
+	return err
+}
+
 // look goes through all records once.
-func (v *liveness) look(ctx context.Context) []entry {
+func (v *liveness) look(ctx context.Context) []loss {
 	l := v.launchers
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var losses []entry
+	var losses []loss
 	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
 		r := l.byName[name]
 		if r.lost || r.id == 0 {
@@ -76,16 +89,14 @@ func (v *liveness) look(ctx context.Context) []entry {
 }
 
 // lose is called with the table locked.
-func (v *liveness) lose(r *launcherRecord, reason string) entry {
-	r.lost = true
+func (v *liveness) lose(r *launcherRecord, reason string) loss {
+	r.lost, r.telling = true, true
 	if r.session != nil {
 		r.session.cancel(errors.New(reason))
-	} else {
-		v.launchers.forget(r)
 	}
-	return entry{inputs: []*wire.Input{{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
+	return loss{r, entry{inputs: []*wire.Input{{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
 		Launcher: uint64(r.id), Incarnation: r.incarnation, Reason: reason,
-	}}}}}
+	}}}}}}
 }
 
 // redial tries whether the launcher's process is still there.
@@ -98,9 +109,9 @@ func (v *liveness) redial(ctx context.Context, r *launcherRecord, incarnation ui
 		l.mu.Unlock()
 		return
 	}
-	loss := v.lose(r, "its process has ended: nobody listens at "+address)
+	lost := v.lose(r, "its process has ended: nobody listens at "+address)
 	l.mu.Unlock()
-	_ = v.put(ctx, loss) // fails only when the manager ends
+	_ = v.tell(ctx, lost) // fails only when the manager ends
 }
 
 func dialTCP(ctx context.Context, address string) error {

@@ -61,7 +61,7 @@ func TestLoadsAreToldWhenTheyMatter(t *testing.T) {
 // TestOnlyWhoAsksHearsOfLoads: for other policies heartbeats make no inputs, and the
 // next policy that does want to know hears at the first heartbeat.
 func TestOnlyWhoAsksHearsOfLoads(t *testing.T) {
-	l := newLaunchers(time.Second)
+	l := newLaunchers(time.Second, time.Minute)
 	s := newStation("a", 5)
 	running := &hosted{}
 	server := &launcherServer{m: &manager{launchers: l, supervisor: &supervisor{}, stats: newMetrics()}}
@@ -103,7 +103,7 @@ func TestOnlyWhoAsksHearsOfLoads(t *testing.T) {
 // TestLaunchersShowTheirLoad: whoever asks for the launchers sees the loads of the
 // newest heartbeats, whatever policy runs, and none of a stream that ended.
 func TestLaunchersShowTheirLoad(t *testing.T) {
-	l := newLaunchers(time.Second)
+	l := newLaunchers(time.Second, time.Minute)
 	s, other := newStation("a", 5), newStation("b", 1)
 	joined(t, l, s)
 	if err := l.claim(other.session); err != nil {

@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	m := &manager{
 		cfg: cfg, log: cfg.Log, stats: newMetrics(), http: newHTTPClient(), stopping: make(chan struct{}),
-		launchers: newLaunchers(cfg.Heartbeat),
+		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter),
 		watchers:  &watchers{byJob: map[scheduler.JobID]map[chan struct{}]bool{}},
 	}
 	held := &hold{}

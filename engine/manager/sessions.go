@@ -131,28 +131,46 @@ func (s *session) next() *wire.ToLauncher {
 type launcherRecord struct {
 	name        string
 	id          scheduler.LauncherID // 0 until the core has let it in
+	identity    string               // whose the name is until it is lost; "": anybody's
 	incarnation uint64
 	http        string
 	heard       time.Time // last sign of life when there is no session
 	session     *session  // nil: its stream ended
 	dialing     bool      // its http address is being tried
-	lost        bool      // the core was told
+	lost        bool      // it can't go on as this incarnation
+	telling     bool      // the core is being told: until it was, the record stays
 }
+
+// foreign reports whether a join comes from another data folder.
+func (r *launcherRecord) foreign(j *wire.Join) bool {
+	return r.identity != "" && r.identity != j.Identity
+}
+
+// refusal is why a launcher may not join now.
+type refusal struct {
+	why      string
+	afresh   bool          // it may as a new incarnation
+	patience time.Duration // for how long it is worth to try again
+}
+
+func (r *refusal) Error() string { return r.why }
 
 // launchers is the table of records.
 type launchers struct {
 	heartbeat time.Duration
+	lostAfter time.Duration
 
 	mu     sync.Mutex
 	byName map[string]*launcherRecord
 	byID   map[scheduler.LauncherID]*launcherRecord
 }
 
-func newLaunchers(heartbeat time.Duration) *launchers {
-	return &launchers{heartbeat: heartbeat, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}}
+func newLaunchers(heartbeat, lostAfter time.Duration) *launchers {
+	return &launchers{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}}
 }
 
-// claim gives a name to a session, unless somebody else who lives has it.
+// claim gives a name to a session, unless it is somebody else's who was not lost. The
+// core decides the same; what is told to a session from here on must not wait for it.
 func (l *launchers) claim(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,19 +179,39 @@ func (l *launchers) claim(s *session) error {
 		r = &launcherRecord{name: s.join.Name}
 		l.byName[r.name] = r
 	}
-	if s.join.Incarnation < r.incarnation {
-		return fmt.Errorf("a newer start of launcher %q was here: this one must end", r.name)
+	if err := l.taken(r, s.join); err != nil {
+		return err
 	}
 	if old := r.session; old != nil {
-		if old.join.Incarnation != s.join.Incarnation && time.Since(old.lastHeard()) < aliveBeats*l.heartbeat {
-			return fmt.Errorf("a launcher named %q on %s is connected: give this one another name (launcher.name)", r.name, old.join.Host)
-		}
 		old.cancel(errors.New("the launcher connected again"))
 	}
-	if s.join.Incarnation != r.incarnation {
+	if r.foreign(s.join) && r.id != 0 { // commands for the one before are not for this one
+		delete(l.byID, r.id)
+		r.id = 0
+	}
+	if s.join.Incarnation != r.incarnation || r.foreign(s.join) {
 		r.lost = false
 	}
-	r.session, r.incarnation, r.http = s, s.join.Incarnation, s.join.HttpAddress
+	r.session, r.identity, r.incarnation, r.http = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress
+	return nil
+}
+
+// taken says why a join may not have a name.
+func (l *launchers) taken(r *launcherRecord, j *wire.Join) error {
+	old := r.session
+	switch {
+	case r.lost && j.Incarnation == r.incarnation:
+		// Its loss may still be on its way to the core, and must not come after its join.
+		return &refusal{why: fmt.Sprintf("launcher %q was given up: it has to join as a new incarnation", r.name), afresh: true}
+	case !r.lost && r.foreign(j), old != nil && old.join.Incarnation != j.Incarnation && time.Since(old.lastHeard()) < aliveBeats*l.heartbeat:
+		host := "another machine"
+		if old != nil {
+			host = old.join.Host
+		}
+		return &refusal{why: fmt.Sprintf("a launcher named %q on %s is connected, or was not lost yet: give this one another name (launcher.name)", r.name, host), patience: 2 * l.lostAfter}
+	case !r.foreign(j) && j.Incarnation < r.incarnation:
+		return &refusal{why: fmt.Sprintf("a newer start of launcher %q was here: this one must end", r.name)}
+	}
 	return nil
 }
 
@@ -185,7 +223,7 @@ func (l *launchers) welcomed(w core.Welcome, terms *wire.Welcome) {
 	if r == nil || r.session == nil || r.incarnation != w.Incarnation {
 		return // it went away meanwhile
 	}
-	terms.Launcher, terms.Refused = uint64(w.Launcher), w.Refused
+	terms.Launcher, terms.Refused, terms.Afresh = uint64(w.Launcher), w.Refused, w.Afresh
 	s := r.session
 	s.mu.Lock()
 	s.welcome = terms
@@ -236,14 +274,28 @@ func (l *launchers) released(s *session) bool {
 	}
 	r.session, r.heard = nil, s.lastHeard()
 	if r.lost || r.id == 0 {
-		l.forget(r)
+		if !r.telling {
+			l.forget(r)
+		}
 		return false
 	}
 	return true
 }
 
+// told says that the core knows of a loss, or will before anything that comes now.
+func (l *launchers) told(r *launcherRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.telling = false
+	if r.lost && r.session == nil {
+		l.forget(r)
+	}
+}
+
 func (l *launchers) forget(r *launcherRecord) {
-	delete(l.byName, r.name)
+	if l.byName[r.name] == r {
+		delete(l.byName, r.name)
+	}
 	if r.id != 0 && l.byID[r.id] == r {
 		delete(l.byID, r.id)
 	}
@@ -259,7 +311,7 @@ func (l *launchers) expect(c *core.Core) {
 		if !ok || !i.Up {
 			continue
 		}
-		r := &launcherRecord{name: i.Name, id: i.Launcher, incarnation: i.Incarnation, http: i.HTTPAddress, heard: time.Now()}
+		r := &launcherRecord{name: i.Name, id: i.Launcher, identity: i.Identity, incarnation: i.Incarnation, http: i.HTTPAddress, heard: time.Now()}
 		l.byName[r.name], l.byID[r.id] = r, r
 	}
 }

@@ -34,7 +34,7 @@ func joined(t *testing.T, l *launchers, s station) {
 
 func TestANameHasOneLauncher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLaunchers(time.Second)
+		l := newLaunchers(time.Second, time.Minute)
 		first := newStation("a", 5)
 		joined(t, l, first)
 		if err := l.claim(newStation("a", 6).session); err == nil {
@@ -59,7 +59,7 @@ func TestANameHasOneLauncher(t *testing.T) {
 }
 
 func TestCommandsGoOutInOrderAfterTheWelcome(t *testing.T) {
-	l := newLaunchers(time.Second)
+	l := newLaunchers(time.Second, time.Minute)
 	s := newStation("a", 1)
 	joined(t, l, s)
 	for i := range 3 {
@@ -76,7 +76,7 @@ func TestCommandsGoOutInOrderAfterTheWelcome(t *testing.T) {
 }
 
 func TestASlowLauncherIsCutOff(t *testing.T) {
-	l := newLaunchers(time.Second)
+	l := newLaunchers(time.Second, time.Minute)
 	s := newStation("a", 1)
 	joined(t, l, s)
 	for range commandsMax + 1 {
@@ -110,7 +110,7 @@ func judge(t *testing.T, l *launchers, dial error) (string, time.Duration) {
 
 func TestARefusedRedialIsLossAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLaunchers(time.Second)
+		l := newLaunchers(time.Second, time.Minute)
 		s := newStation("a", 1)
 		joined(t, l, s)
 		if !l.released(s.session) {
@@ -124,7 +124,7 @@ func TestARefusedRedialIsLossAtOnce(t *testing.T) {
 
 func TestAnUnreachableLauncherIsOnlySuspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLaunchers(time.Second)
+		l := newLaunchers(time.Second, time.Minute)
 		s := newStation("a", 1)
 		joined(t, l, s)
 		l.released(s.session)
@@ -136,7 +136,7 @@ func TestAnUnreachableLauncherIsOnlySuspected(t *testing.T) {
 
 func TestSilenceIsLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLaunchers(time.Second)
+		l := newLaunchers(time.Second, time.Minute)
 		s := newStation("a", 1)
 		joined(t, l, s)
 		if _, took := judge(t, l, nil); took < 20*time.Second || took > 21*time.Second {
@@ -146,4 +146,78 @@ func TestSilenceIsLoss(t *testing.T) {
 			t.Fatal("its stream stands")
 		}
 	})
+}
+
+func newStationOf(identity, name string, incarnation uint64) station {
+	s := newStation(name, incarnation)
+	s.join.Identity = identity
+	return s
+}
+
+// A name is its launcher's until that is lost, also while it redials; and no
+// incarnation that somebody else had stands in the way afterwards.
+func TestANameIsItsLaunchersUntilItIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaunchers(time.Second, 20*time.Second)
+		first := newStationOf("one", "a", 1)
+		joined(t, l, first)
+		for _, incarnation := range []uint64{1, 2, 1<<64 - 1} {
+			if err := l.claim(newStationOf("two", "a", incarnation).session); err == nil {
+				t.Fatalf("another took the name as incarnation %d", incarnation)
+			}
+		}
+		l.released(first.session)
+		var refused *refusal
+		if err := l.claim(newStationOf("two", "a", 2).session); !errors.As(err, &refused) || refused.afresh || refused.patience <= 20*time.Second {
+			t.Fatalf("another took the name of one that redials: %v", err)
+		}
+		judge(t, l, errors.New("no route"))
+		second := newStationOf("two", "a", 1<<64-1)
+		if err := l.claim(second.session); err != nil {
+			t.Fatalf("the name of a lost one is not given: %v", err)
+		}
+		l.send(7, &wire.Command{})
+		if m := second.next(); m != nil {
+			t.Fatalf("a command for the one before goes to the next: %v", m)
+		}
+		l.released(second.session) // the core had not let it in
+		joined(t, l, newStationOf("one", "a", 2))
+	})
+}
+
+// The loss of an incarnation is on its way to the core: its join must not overtake
+// it, because the core would then lose what has just come back.
+func TestALossAndAJoinDoNotOvertakeEachOther(t *testing.T) {
+	for _, connected := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLaunchers(time.Second, 20*time.Second)
+			s := newStationOf("one", "a", 1)
+			joined(t, l, s)
+			if !connected {
+				l.released(s.session)
+			}
+			held, free := make(chan entry), make(chan struct{})
+			v := &liveness{
+				launchers: l, lostAfter: 20 * time.Second,
+				put:  func(_ context.Context, e entry) error { held <- e; <-free; return nil },
+				dial: func(context.Context, string) error { return errors.New("no route") },
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go v.run(ctx)
+			<-held
+			l.released(s.session)
+			var refused *refusal
+			if err := l.claim(newStationOf("one", "a", 1).session); !errors.As(err, &refused) || !refused.afresh {
+				t.Fatalf("it joins as what it was: %v", err)
+			}
+			joined(t, l, newStationOf("one", "a", 2))
+			close(free)
+			synctest.Wait()
+			l.send(7, &wire.Command{})
+			if r := l.byName["a"]; r == nil || r.lost || r.telling || r.id != 7 {
+				t.Fatalf("the new start is %+v", r)
+			}
+		})
+	}
 }

@@ -263,7 +263,8 @@ type Join struct {
 	Attempts      []*AttemptInventory    `protobuf:"bytes,9,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,10,rep,name=stored,proto3" json:"stored,omitempty"`
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
-	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"` // further names and addresses of the host, as places of input spell it
+	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`       // further names and addresses of the host, as places of input spell it
+	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"` // secret of the data folder, the same in all incarnations: whose the name is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,6 +381,13 @@ func (x *Join) GetNames() []string {
 		return x.Names
 	}
 	return nil
+}
+
+func (x *Join) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
 }
 
 type Slots struct {
@@ -546,8 +554,10 @@ type Welcome struct {
 	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // of the manager; larger after each restart
 	LeaseNs       int64                  `protobuf:"varint,3,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
 	HeartbeatNs   int64                  `protobuf:"varint,4,opt,name=heartbeat_ns,json=heartbeatNs,proto3" json:"heartbeat_ns,omitempty"`
-	Refused       string                 `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"` // why the launcher may not join; "" when it may
-	Manager       string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"` // identity of the manager's data; another one means: drop what you hold
+	Refused       string                 `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`                          // why the launcher may not join; "" when it may
+	Manager       string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"`                          // identity of the manager's data; another one means: drop what you hold
+	Afresh        bool                   `protobuf:"varint,7,opt,name=afresh,proto3" json:"afresh,omitempty"`                           // with refused: drop what you hold and join as a new incarnation
+	PatienceNs    int64                  `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"` // with refused: for how long it is worth to try again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +632,20 @@ func (x *Welcome) GetManager() string {
 		return x.Manager
 	}
 	return ""
+}
+
+func (x *Welcome) GetAfresh() bool {
+	if x != nil {
+		return x.Afresh
+	}
+	return false
+}
+
+func (x *Welcome) GetPatienceNs() int64 {
+	if x != nil {
+		return x.PatienceNs
+	}
+	return 0
 }
 
 type Heartbeat struct {
@@ -2757,7 +2781,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
 	"\bcommands\x18\x02 \x03(\v2\x1c.hamadryad.engine.v1.CommandR\bcommands\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xa3\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xbf\x03\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -2772,7 +2796,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	" \x03(\v2\x1b.hamadryad.engine.v1.StoredR\x06stored\x12\x1f\n" +
 	"\vcan_suspend\x18\v \x01(\bR\n" +
 	"canSuspend\x12\x14\n" +
-	"\x05names\x18\f \x03(\tR\x05names\"1\n" +
+	"\x05names\x18\f \x03(\tR\x05names\x12\x1a\n" +
+	"\bidentity\x18\r \x01(\tR\bidentity\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +
@@ -2786,14 +2811,17 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vSTATE_ENDED\x10\x03\"4\n" +
 	"\x06Stored\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\x04R\aattempt\"\xab\x01\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\"\xe4\x01\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x19\n" +
 	"\blease_ns\x18\x03 \x01(\x03R\aleaseNs\x12!\n" +
 	"\fheartbeat_ns\x18\x04 \x01(\x03R\vheartbeatNs\x12\x18\n" +
 	"\arefused\x18\x05 \x01(\tR\arefused\x12\x18\n" +
-	"\amanager\x18\x06 \x01(\tR\amanager\"_\n" +
+	"\amanager\x18\x06 \x01(\tR\amanager\x12\x16\n" +
+	"\x06afresh\x18\a \x01(\bR\x06afresh\x12\x1f\n" +
+	"\vpatience_ns\x18\b \x01(\x03R\n" +
+	"patienceNs\"_\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x124\n" +
 	"\x04load\x18\x04 \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04loadJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"T\n" +
