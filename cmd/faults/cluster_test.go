@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
@@ -153,16 +152,14 @@ func (c *cluster) write(name, text string) string {
 // start runs a program of the project and keeps what it prints.
 func (c *cluster) start(name string, args ...string) *process {
 	c.t.Helper()
-	p := &process{name: name, log: &watch.Output{}, done: make(chan struct{})}
-	p.cmd = exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.Dir = c.dir
-	p.cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
-	p.cmd.WaitDelay = time.Second
-	if err := p.cmd.Start(); err != nil {
+	cmd := exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
+	started, err := proc.Start(name, cmd)
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	p := &process{name: name, cmd: cmd, log: started.Log, done: started.Done}
 	c.started = append(c.started, p)
 	return p
 }
@@ -306,17 +303,6 @@ func (c *cluster) stop() {
 	}
 }
 
-// describe tells what processes are.
-func describe(pids []int) string {
-	var s strings.Builder
-	for _, pid := range pids {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		fmt.Fprintf(&s, "%d: %q\n%s\n", pid, line, stat)
-	}
-	return s.String()
-}
-
 func (c *cluster) killAll() {
 	for _, p := range c.started {
 		_ = p.cmd.Process.Signal(syscall.SIGCONT)
@@ -326,36 +312,15 @@ func (c *cluster) killAll() {
 
 // strays are processes that carry this cluster's folder in their command line or
 // environment.
-func (c *cluster) strays() []int {
-	return processes(func(pid int) bool {
-		for _, file := range []string{"cmdline", "environ"} {
-			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-			if err == nil && bytes.Contains(b, []byte(c.dir)) && pid != os.Getpid() {
-				return true
-			}
-		}
-		return false
-	})
-}
+func (c *cluster) strays() []int { return proc.Mentioning(c.dir) }
 
-// processes lists the processes that match, in order.
-func processes(match func(pid int) bool) []int {
-	entries, _ := os.ReadDir("/proc")
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && match(pid) && !dead(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	sort.Ints(pids)
-	return pids
-}
-
-// dead tells whether a process is gone, or waits only for its parent to notice.
-func dead(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || bytes.Contains(b, []byte(") Z "))
-}
+// What the tests of histories use too.
+var (
+	processes = proc.List
+	dead      = proc.Dead
+	parent    = proc.Parent
+	describe  = proc.Describe
+)
 
 // plugin is the process id of the manager's policy.
 func (c *cluster) plugin() int {
@@ -369,16 +334,6 @@ func (c *cluster) plugin() int {
 		return len(found) == 1
 	})
 	return found[0]
-}
-
-func parent(pid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	ppid, _ := strconv.Atoi(fields[1])
-	return ppid
 }
 
 // files lists the regular files below a folder of the cluster whose path matches.

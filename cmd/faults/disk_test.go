@@ -1,13 +1,12 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
 )
 
 // programTooLarge is the size of a disk on which a program does not fit.
@@ -17,14 +16,11 @@ const programTooLarge = "1m"
 // right to mount, as root has it.
 func (c *cluster) smallDisk(name, size string) {
 	c.t.Helper()
-	path := c.path(name)
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	release, err := proc.SmallDisk(c.path(name), size)
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
-		c.t.Fatalf("mount a small disk: %v: run the tests as root", err)
-	}
-	c.t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	c.t.Cleanup(release)
 }
 
 // A launcher whose disk is full runs nothing; its work goes to another.
@@ -50,19 +46,9 @@ func TestAllDisksFull(t *testing.T) {
 // fill takes all that is left of the disk under a folder.
 func (c *cluster) fill(folder string) (ballast string) {
 	c.t.Helper()
-	ballast = c.path(folder, "ballast")
-	f, err := os.Create(ballast)
+	ballast, err := proc.FillDisk(c.path(folder))
 	if err != nil {
 		c.t.Fatal(err)
-	}
-	defer f.Close()
-	for _, block := range [][]byte{make([]byte, 64<<10), make([]byte, 1)} {
-		for err = nil; err == nil; {
-			_, err = f.Write(block)
-		}
-		if !errors.Is(err, unix.ENOSPC) {
-			c.t.Fatal(err)
-		}
 	}
 	return ballast
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -266,15 +267,7 @@ func (c *cluster) launcherOf(worker int) int {
 // family is a launcher's process and all below it.
 func (c *cluster) family(i int) []int {
 	root := c.launchers[i].cmd.Process.Pid
-	below := processes(func(pid int) bool {
-		for p := parent(pid); p > 1; p = parent(p) {
-			if p == root {
-				return true
-			}
-		}
-		return false
-	})
-	return append([]int{root}, below...)
+	return append([]int{root}, proc.Below(root)...)
 }
 
 // A thousand maps by two hundred reduces: two hundred thousand parts cross

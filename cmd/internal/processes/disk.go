@@ -1,0 +1,42 @@
+package processes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// SmallDisk puts a folder, which it makes, on a disk of a size such as 64m. It needs
+// the right to mount, as root has it. Release takes the disk away, with all on it.
+func SmallDisk(folder, size string) (release func(), err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
+		return nil, fmt.Errorf("mount a small disk: %w: run the tests as root", err)
+	}
+	return func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }, nil
+}
+
+// FillDisk takes all that is left of the disk under a folder. The disk has room
+// again when the file that it returns is removed.
+func FillDisk(folder string) (ballast string, err error) {
+	ballast = filepath.Join(folder, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for _, block := range [][]byte{make([]byte, 64<<10), make([]byte, 1)} {
+		for err = nil; err == nil; {
+			_, err = f.Write(block)
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			return ballast, err
+		}
+	}
+	return ballast, nil
+}
