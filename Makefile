@@ -30,11 +30,13 @@ run: build ## count the words of the Go source tree on a local cluster
 		'  the page of metrics that it names'
 
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
-# package that has it. The race detector needs gcc; tests on a real HDFS, and those
-# with Apache's readers of file formats, need Maven and a JDK from 11 to 21, those
-# with pyarrow Python's venv (which is no program), those with Kerberos its server.
+# package that has it. Those of iproute2 cut links between network namespaces. The
+# race detector needs gcc; tests on a real HDFS, and those with Apache's readers of
+# file formats, need Maven and a JDK from 11 to 21, those with pyarrow Python's venv
+# (which is no program), those with Kerberos its server.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
+	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
 	krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user
 
