@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,8 @@ type local struct {
 	broken chan error // capacity 1: a part that can't be kept up
 	spawn  chan func()
 	ending chan struct{}
+
+	up atomic.Bool // all ran once
 
 	mu       sync.Mutex
 	commands map[string]*exec.Cmd
@@ -152,6 +155,10 @@ func (l *local) keep(name string, args func() []string, ended <-chan error) {
 		case <-l.ending:
 			return
 		default:
+		}
+		if !l.up.Load() { // its cause does not pass: the configuration, mostly
+			l.fail(name, fmt.Errorf("the %s ended before the cluster was up: %w", name, err))
+			return
 		}
 		now := time.Now()
 		for len(starts) > 0 && now.Sub(starts[0]) > restartsWindow {

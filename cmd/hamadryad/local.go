@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // readyTimeout bounds the start of a local cluster.
@@ -103,11 +105,12 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 	defer cancel()
 	address, page, err := l.start(start, o)
 	if err == nil {
-		err = waitForPolicy(start, address)
+		err = l.policyRuns(start, c.errors, address)
 	}
 	if err != nil {
 		return l.explain(err)
 	}
+	l.up.Store(true)
 	if len(program) > 0 {
 		return l.run(address, program)
 	}
@@ -160,10 +163,11 @@ func (l *local) start(ctx context.Context, o localOptions) (address, page string
 			address, page = "127.0.0.1:0", "127.0.0.1:0" // a manager that is started again takes those it had
 		}
 		args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(l.data, "manager")}, base...)
-		switch {
+		switch { // without the flag the configuration's policy decides
+		case o.policy == "":
 		case filepath.Base(o.policy) != o.policy:
 			args = append(args, "--policy-path", o.policy)
-		case o.policy != "":
+		default:
 			args = append(args, "--policy", o.policy)
 		}
 		return args
@@ -200,25 +204,50 @@ func (l *local) start(ctx context.Context, o localOptions) (address, page string
 	return address, page, errors.Join(errs...)
 }
 
-// waitForPolicy waits until a policy decides.
-func waitForPolicy(ctx context.Context, address string) error {
+// policyRuns waits until a policy decides. One that gives way to the built-in FIFO
+// at once is told of.
+func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) error {
 	cl, err := client.Dial(address, client.Options{})
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case err := <-l.broken:
+			cancel(err)
+		case <-done:
+		}
+	}()
 	for {
 		r, err := cl.Policy(ctx)
-		if err != nil {
+		switch {
+		case context.Cause(ctx) != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+			return context.Cause(ctx)
+		case err != nil:
 			return err
-		}
-		if r.State == "running" || r.State == "fallback" {
+		case r.State == "running":
+			return nil
+		case r.State == "fallback":
+			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the built-in FIFO decides: %s\n", r.Policy, problemText(r))
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, r.Problem)
+			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, problemText(r))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// problemText is the newest problem that a manager tells of its policy.
+func problemText(r *wire.PolicyReply) string {
+	if len(r.Problems) == 0 {
+		return "it gives no reason"
+	}
+	return r.Problems[0].Text
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,7 +150,7 @@ func TestPartsAreKilledInMidJob(t *testing.T) {
 	}
 }
 
-// progress is the last count of finished tasks that the program printed.
+// progressOf is the last count of finished tasks that the program printed.
 func progressOf(r *localRun) int {
 	out := r.out.String()
 	const before = "steady: steady "
@@ -218,8 +219,85 @@ func TestPolicyIsSwitchedInTheFile(t *testing.T) {
 	configure("  name: fifo\n  settings:\n    collectAfter: soon\n")
 	logged("the policy rejects its new settings: the old ones stand")
 	configure("  name: [\n")
-	logged("the changed configuration has mistakes: nothing is changed")
+	logged("the configuration has mistakes: what was accepted before stays in force")
 	configure("  name: other\n")
 	logged("msg=\"the policy runs\" policy=other")
 	r.finish(tasks)
+}
+
+// A manager that is killed while its file is wrong comes back with what was accepted
+// last, and the work that runs goes on; it takes the file when that is right.
+func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
+	for name, wrong := range map[string]string{
+		"no YAML":                   "policy:\n  name: [\n",
+		"unknown key":               "policy:\n  name: fifo\nmanager:\n  lisen: 1\n",
+		"no such policy":            "policy:\n  name: fare\n",
+		"settings that it rejects":  "policy:\n  name: fifo\n  settings:\n    nonsense: 1\n",
+		"a file that is not there":  "",
+		"a policy's file that went": "policy:\n  name: fifo\n  files: [nothing]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "site.yaml")
+			write := func(text string) {
+				t.Helper()
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const right = "policy:\n  name: fifo\n  settings:\n    collect-after: 17s\n"
+			write(right)
+			const tasks = 60
+			r := startLocal(t, tasks, "--launchers", "1", "--slots", "2", "--config", file)
+			eventually(t, "the job is under way", func() bool { return progressOf(r) > 0 })
+			kept := filepath.Join(r.dir, "c", "manager", "configuration.accepted")
+			eventually(t, "the configuration is kept", func() bool { _, err := os.Stat(kept); return err == nil })
+			before := r.processes("hamadryad manager")
+			if wrong == "" {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				write(wrong)
+			}
+			for _, pid := range before {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			eventually(t, "the manager goes on and says what is wrong", func() bool {
+				said := strings.Contains(r.managerLog(), "what was accepted before stays in force") || strings.Contains(r.managerLog(), "those that were accepted last stay in force")
+				now := r.processes("hamadryad manager")
+				return said && strings.Count(r.managerLog(), "the manager serves") == 2 && len(now) == 1 && now[0] != before[0]
+			})
+			look := r.command("policy")
+			if !strings.Contains(look(), "problem (") {
+				eventually(t, "status says what is wrong", func() bool { return strings.Contains(look(), "problem (") })
+			}
+			eventually(t, "the old settings are in force", func() bool {
+				text := look()
+				return strings.Contains(text, "running") && strings.Contains(text, "collect-after: 17s")
+			})
+			write(strings.Replace(right, "17s", "19s", 1))
+			eventually(t, "the file is taken", func() bool {
+				text := look()
+				return strings.Contains(text, "collect-after: 19s") && !strings.Contains(text, "problem (")
+			})
+			r.finish(tasks)
+			if log, err := os.ReadFile(filepath.Join(r.dir, "c", "launcher-1.log")); err != nil || strings.Contains(string(log), "lease") {
+				t.Errorf("the launcher gave up its work: %v\n%s", err, log)
+			}
+		})
+	}
+}
+
+// command runs a command of the command line against the cluster, again and again.
+func (r *localRun) command(args ...string) func() string {
+	r.t.Helper()
+	address := regexp.MustCompile(`msg="the manager serves" address=(\S+)`).FindStringSubmatch(r.managerLog())
+	if address == nil {
+		r.t.Fatal("the manager's address is not in its log")
+	}
+	return func() string {
+		out, _ := exec.Command(filepath.Join(binaries, "hamadryad"), append([]string{"--manager", address[1]}, args...)...).CombinedOutput()
+		return string(out)
+	}
 }

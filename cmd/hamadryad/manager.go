@@ -26,7 +26,13 @@ the launchers. It keeps its state in the data folder and goes on from there afte
 a restart. It listens on loopback unless told otherwise.
 
 The configuration file is watched: a changed policy, or changed settings of it or
-of the section core, take effect at once; a file with mistakes changes nothing.`,
+of the section core, take effect at once; a file with mistakes changes nothing. A
+manager that is started again while the file has mistakes goes on with what was
+accepted last, and takes the file when it is right; the first start of a data folder
+refuses such a file. "hamadryad config show" tells what is in force.
+
+Its HTTP address has /metrics, and for what watches processes /livez (or /healthz)
+and /readyz.`,
 		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runManager(cmd.Context(), f.sources(cmd), child)
@@ -34,7 +40,7 @@ of the section core, take effect at once; a file with mistakes changes nothing.`
 	}
 	f.configFlag(cmd)
 	f.flag(cmd, "listen", "manager.listen", "address to listen on")
-	f.flag(cmd, "http", "manager.http", "address of /metrics")
+	f.flag(cmd, "http", "manager.http", "address of /metrics and /healthz")
 	f.flag(cmd, "data", "manager.data", "folder for its data")
 	f.flag(cmd, "policy", "policy.name", "scheduling policy")
 	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
@@ -45,7 +51,7 @@ of the section core, take effect at once; a file with mistakes changes nothing.`
 }
 
 func runManager(ctx context.Context, s config.Sources, child *childFlags) error {
-	site, err := loadSite(s)
+	site, last, problem, err := startSite(s)
 	if err != nil {
 		return err
 	}
@@ -63,7 +69,8 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
 		BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
-		Core: site.core, Policy: site.policy, Fallback: fifo.New, Updates: updates, Log: log,
+		Core: site.core, Policy: site.policy, Last: last, Fallback: fifo.New, Updates: updates, Log: log,
+		File: s.File, Problem: problem, Shown: site.shown,
 		Ready: func(grpc, http string) { child.ready(grpc + " " + http) },
 	})
 }
@@ -71,21 +78,23 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 // watchConfig hands changes of the configuration on. One with mistakes changes
 // nothing and says why.
 func watchConfig(ctx context.Context, s config.Sources, now *site, updates chan<- manager.Update, log *slog.Logger) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	var watched atomic.Pointer[[]string]
 	watched.Store(&now.Watched)
-	config.Watch(ctx, func() []string { return *watched.Load() }, hangups, func() {
+	config.Watch(ctx, func() []string { return *watched.Load() }, signals, func() {
 		changed, err := loadSite(s)
+		u := manager.Update{}
 		if err != nil {
-			log.Error("the changed configuration has mistakes: nothing is changed", "error", err)
-			return
+			u.Problem = err.Error()
+		} else {
+			watched.Store(&changed.Watched)
+			log.Info("the configuration changed", "file", s.File)
+			u = manager.Update{Core: changed.core, Policy: changed.policy, Shown: changed.shown}
 		}
-		watched.Store(&changed.Watched)
-		log.Info("the configuration changed", "file", s.File)
 		select {
-		case updates <- manager.Update{Core: changed.core, Policy: changed.policy}:
+		case updates <- u:
 		case <-ctx.Done():
 		}
 	}, log)

@@ -2,21 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
-	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
@@ -25,7 +20,10 @@ import (
 func (c *cli) policyCommand() *cobra.Command {
 	cmd := c.formatFlag(&cobra.Command{
 		Use: "policy", Short: "Show the policy and its pools", Args: cobra.NoArgs,
-		Example: "  hamadryad policy\n  hamadryad policy check ./hamadryad-policy-mine",
+		Long: `Shows the policy that decides: its program with checksum, process and memory, the
+settings in force, how long its rounds take, what is wrong with it, and the pools
+and numbers that it shows of itself.`,
+		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withClient(func(cl *client.Client) error {
 				r, err := cl.Policy(cmd.Context())
@@ -36,56 +34,29 @@ func (c *cli) policyCommand() *cobra.Command {
 			})
 		},
 	})
-	cmd.AddCommand(c.policyCheckCommand())
+	cmd.AddCommand(c.policyCheckCommand(), c.policyReloadCommand())
 	return cmd
 }
 
-// policyView is what -o json shows.
-type policyView struct {
-	Name       string            `json:"name"`
-	Version    string            `json:"version"`
-	State      string            `json:"state"`
-	Generation uint64            `json:"generation"`
-	Restarts   uint32            `json:"restarts"`
-	Rounds     uint64            `json:"rounds"`
-	Refusals   uint64            `json:"refusals"`
-	Problem    string            `json:"problem"`
-	Status     *scheduler.Status `json:"status"`
-}
-
-func (c *cli) printPolicy(r *wire.PolicyReply) error {
-	v := policyView{Name: r.Name, Version: r.Version, State: r.State, Generation: r.Generation, Restarts: r.Restarts, Rounds: r.Rounds, Refusals: r.Refusals, Problem: r.Problem}
-	if len(r.Status) > 0 {
-		m := &policywire.Status{}
-		if err := proto.Unmarshal(r.Status, m); err != nil {
-			return fmt.Errorf("the policy's status can't be read: %w", err)
-		}
-		s, err := m.Decode()
-		if err != nil {
-			return fmt.Errorf("the policy's status can't be read: %w", err)
-		}
-		v.Status = &s
+func (c *cli) policyReloadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "reload", Short: "Start the policy's program anew, as after a rebuild", Args: cobra.NoArgs,
+		Long: `Starts the program of the policy anew beside the one that runs. The new one takes
+over between two rounds; work that runs goes on. When it can't, the old one goes on
+and the reason is told. A policy that was given up for the built-in FIFO is tried
+again.`,
+		Example: "  go build -o /opt/hamadryad/hamadryad-policy-mine . && hamadryad policy reload",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withClient(func(cl *client.Client) error {
+				r, err := cl.ReloadPolicy(cmd.Context())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.out, "%s %s took over, generation %s, SHA-256 %s\n", r.Name, r.Version, generationText(r.Generation), r.Checksum)
+				return nil
+			})
+		},
 	}
-	if c.format == "json" {
-		return c.printJSON(v)
-	}
-	fmt.Fprintf(c.out, "%s %s: %s, generation %d, %d restarts, %d rounds, %d decisions refused\n",
-		v.Name, v.Version, v.State, v.Generation, v.Restarts, v.Rounds, v.Refusals)
-	if v.Problem != "" {
-		fmt.Fprintf(c.out, "last problem: %s\n", v.Problem)
-	}
-	if v.Status == nil {
-		return nil
-	}
-	for _, f := range v.Status.Facts {
-		fmt.Fprintf(c.out, "%s: %s\n", f.Name, f.Value)
-	}
-	t := newTable(c.out, "POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
-	for _, p := range v.Status.Pools {
-		t.row(p.Name, orDash(p.Parent), orDash(p.Kind), fmt.Sprintf("%g", p.Weight), count(p.MinShare), count(p.MaxShare),
-			fmt.Sprintf("%.1f", p.FairShare), count(p.Demand), count(p.Running), count(p.Jobs))
-	}
-	return t.end()
 }
 
 func (c *cli) policyCheckCommand() *cobra.Command {
@@ -169,57 +140,4 @@ func (d *pluginDriver) close() {
 	if d.host != nil {
 		d.host.Close()
 	}
-}
-
-func (c *cli) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Work with configurations"}
-	f := &configured{}
-	check := &cobra.Command{
-		Use: "check [FILE]", Short: "Check a configuration, the policy's settings included", Args: cobra.MaximumNArgs(1),
-		Long:    "Reads the configuration as the manager would, and lets the policy check its own settings. Mistakes are named with file and line.",
-		Example: "  hamadryad config check /etc/hamadryad.yaml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				f.file = args[0]
-			}
-			if f.file == "" {
-				return errNoConfig
-			}
-			s := config.Sources{File: f.file, Environ: os.Environ(), CoreKeys: coreKeys()}
-			site, err := loadSite(s)
-			if err != nil {
-				return err
-			}
-			if err := checkPolicy(cmd.Context(), site); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.out, "%s is right; policy %s\n", f.file, site.policy.Name)
-			return nil
-		},
-	}
-	f.configFlag(check)
-	cmd.AddCommand(check)
-	return cmd
-}
-
-// checkPolicy lets the plug-in check its settings.
-func checkPolicy(ctx context.Context, s *site) error {
-	host, err := policy.Launch(ctx, policy.Options{
-		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout, Dir: manager.SocketFolder(""),
-		Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		return err
-	}
-	defer host.Close()
-	return problems(host.Check(ctx, s.policy.Config))
-}
-
-// problems leaves out the frames round a policy's own words.
-func problems(err error) error {
-	var p scheduler.Problems
-	if errors.As(err, &p) {
-		return p
-	}
-	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // managedCore are settings of the core that have another place in the
@@ -64,6 +65,7 @@ type site struct {
 	*config.Config
 	core   core.Settings
 	policy manager.Policy
+	shown  manager.Shown
 }
 
 // loadSite makes one. Everything is checked that can be without starting anything.
@@ -81,10 +83,23 @@ func loadSite(s config.Sources) (*site, error) {
 	if err := out.core.Check(); err != nil {
 		return nil, fmt.Errorf("%s: section core: %w", orDefaults(c.File), err)
 	}
-	if out.policy, err = policyOf(c); err != nil {
+	if out.policy, err = policyOf(c); err != nil && s.Texts == nil {
+		return nil, err
+	}
+	out.shown = shownOf(c, out.core)
+	out.policy.Shown = out.shown
+	if out.policy.Source, err = sourceOf(c); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+func shownOf(c *config.Config, settings core.Settings) manager.Shown {
+	var list manager.Shown
+	for _, s := range c.Settings(settings, coreKeys()) {
+		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From})
+	}
+	return list
 }
 
 func orDefaults(file string) string {
@@ -100,16 +115,17 @@ func policyOf(c *config.Config) (manager.Policy, error) {
 	path, err := findPolicy(p)
 	return manager.Policy{
 		Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
-		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, Store: p.Store, Trace: p.Trace,
+		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, err
 }
 
 // findPolicy returns the path of a plug-in: the one that is named, or the program
-// for the policy's name in policy.folder, or beside this program.
+// for the policy's name in policy.folder, or beside this program. When nothing is
+// there it returns the path with the error.
 func findPolicy(p config.Policy) (string, error) {
 	if p.Path != "" {
 		if _, err := os.Stat(p.Path); err != nil {
-			return "", fmt.Errorf("policy.path: %w", err)
+			return p.Path, fmt.Errorf("policy.path: %w", err)
 		}
 		return p.Path, nil
 	}
@@ -125,7 +141,7 @@ func findPolicy(p config.Policy) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return "", fmt.Errorf("there is no policy %q: %s is not there; %s", p.Name, path, policiesIn(folder))
+	return path, fmt.Errorf("there is no policy %q: %s is not there; %s", p.Name, path, policiesIn(folder))
 }
 
 // policiesIn says which policies a folder has.

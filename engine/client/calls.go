@@ -63,6 +63,17 @@ func (c *Client) Policy(ctx context.Context) (*wire.PolicyReply, error) {
 	return unary(ctx, c, c.manager.Policy, &wire.Empty{})
 }
 
+// ReloadPolicy has the manager start the policy's program anew, and returns when
+// it has taken over.
+func (c *Client) ReloadPolicy(ctx context.Context) (*wire.PolicyReply, error) {
+	return unary(ctx, c, c.manager.ReloadPolicy, &wire.ReloadRequest{Principal: c.principal})
+}
+
+// Settings returns the configuration in force.
+func (c *Client) Settings(ctx context.Context) (*wire.SettingsReply, error) {
+	return unary(ctx, c, c.manager.Settings, &wire.Empty{})
+}
+
 // Logs passes on the logs of a job's attempts, or of one attempt when it is not
 // 0; with follow until the job ends. It is not tried again once a part has come.
 func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, take func(*wire.LogChunk) error) error {

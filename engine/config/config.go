@@ -22,7 +22,12 @@ type Config struct {
 	// Watched are all files that it was made from, File included.
 	Watched []string `koanf:"-"`
 
+	// Texts are the contents of the files that it was made from, by name as it stands
+	// in Watched.
+	Texts map[string][]byte `koanf:"-"`
+
 	places places
+	values map[string]any // by key, as they were given
 }
 
 // Manager are the manager's settings.
@@ -83,8 +88,10 @@ type Policy struct {
 	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`
 	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
 	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`
-	Store          string        `koanf:"store"` // folder granted to the plug-in; "": none
-	Trace          string        `koanf:"trace"` // trace file granted to it; "": none
+	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"` // a round that takes longer is told of in log, status and metrics
+	Memory         Size          `koanf:"memory"`                       // that the plug-in and what it starts may have; 0: half of the machine's
+	Store          string        `koanf:"store"`                        // folder granted to the plug-in; "": none
+	Trace          string        `koanf:"trace"`                        // trace file granted to it; "": none
 
 	// Config is what the policy gets: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
@@ -137,6 +144,8 @@ func defaults() map[string]any {
 		"policy.roundDeadline":      "10s",
 		"policy.failuresMax":        5,
 		"policy.failuresWindow":     "1m",
+		"policy.slowRound":          "1s",
+		"policy.memory":             0,
 		"policy.store":              "",
 		"policy.trace":              "",
 		"log.level":                 "info",

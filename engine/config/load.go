@@ -29,6 +29,21 @@ type Sources struct {
 	Flags   map[string]string // by key, such as manager.listen; only those that were given
 	// CoreKeys are the names that may stand in the section core.
 	CoreKeys []string
+	// Texts stand in for files by name, as Config.Texts gave them; nil: the files are
+	// read.
+	Texts map[string][]byte
+}
+
+// read returns the content of a file.
+func (s Sources) read(file string) ([]byte, error) {
+	if s.Texts == nil {
+		return readBounded(file)
+	}
+	text, ok := s.Texts[file]
+	if !ok {
+		return nil, fmt.Errorf("there is no text of %s", file)
+	}
+	return text, nil
 }
 
 // otherVariables begin with HAMADRYAD_ and are no settings.
@@ -45,13 +60,17 @@ func Load(s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
-	c := &Config{File: s.File, places: p}
+	c := &Config{File: s.File, places: p, Texts: map[string][]byte{}}
 	if s.File != "" {
-		settings, err := loadFile(k, s.File, known, p)
+		text, err := s.read(s.File)
 		if err != nil {
 			return nil, err
 		}
-		c.Policy.Config = settings
+		settings, err := loadFile(k, s.File, text, known, p)
+		if err != nil {
+			return nil, err
+		}
+		c.Policy.Config, c.Texts[s.File] = settings, text
 		c.Watched = append(c.Watched, s.File)
 	}
 	if err := s.loadEnvironment(k, known, p); err != nil {
@@ -63,7 +82,11 @@ func Load(s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
-	return c, c.finish(k)
+	c.values = map[string]any{}
+	for _, key := range known {
+		c.values[key] = k.Get(key)
+	}
+	return c, c.finish(k, s)
 }
 
 func (s Sources) known() []string {
@@ -86,12 +109,8 @@ func (p provider) Read() (map[string]any, error) {
 	return nil, errors.New("config: bytes are read with a parser")
 }
 
-func loadFile(k *koanf.Koanf, file string, known []string, p places) (scheduler.Config, error) {
+func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places) (scheduler.Config, error) {
 	var settings scheduler.Config
-	text, err := readBounded(file)
-	if err != nil {
-		return settings, err
-	}
 	doc, err := parseDocument(file, text)
 	if err != nil {
 		return settings, err
@@ -159,7 +178,7 @@ func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error
 }
 
 // finish decodes, validates and reads the files that the policy's settings name.
-func (c *Config) finish(k *koanf.Koanf) error {
+func (c *Config) finish(k *koanf.Koanf, s Sources) error {
 	settings := c.Policy.Config
 	if wrong := c.decode(k); len(wrong) > 0 {
 		return wrong
@@ -176,10 +195,11 @@ func (c *Config) finish(k *koanf.Koanf) error {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(c.File), path)
 		}
-		data, err := readBounded(path)
+		data, err := s.read(path)
 		if err != nil {
 			return fmt.Errorf("%s: policy.files: %w", c.places.of("policy.files"), err)
 		}
+		c.Texts[path] = data
 		c.Policy.Config.Files = append(c.Policy.Config.Files, scheduler.ConfigFile{Name: name, Data: data})
 		c.Watched = append(c.Watched, path)
 	}

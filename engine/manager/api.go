@@ -234,8 +234,20 @@ func (s *managerServer) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.
 // Policy describes the policy.
 func (s *managerServer) Policy(ctx context.Context, _ *wire.Empty) (*wire.PolicyReply, error) {
 	r := s.m.supervisor.reply(ctx)
-	r.Rounds, r.Refusals = s.m.stats.totals()
+	r.Rounds = s.m.stats.roundCount.Load()
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	// Without the core's answer the rest is worth telling.
+	_ = s.m.driver.glance(ctx, func(c *core.Core) { r.Refusals = refusals(c.Stats()) - refusals(s.m.before) })
 	return r, nil
+}
+
+// ReloadPolicy starts the policy's program anew and answers when it decides.
+func (s *managerServer) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest) (*wire.PolicyReply, error) {
+	if err := s.m.supervisor.reload(ctx); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return s.Policy(ctx, nil)
 }
 
 // policyPrefix begins what a policy says of a job, as opposed to the core.
@@ -245,6 +257,9 @@ const policyPrefix = "policy: "
 func (m *manager) explained(ctx context.Context, s *wire.JobStatus) {
 	if ended(s) || !waits(s) {
 		return
+	}
+	if p, slow := m.problems.of(problemSlow); slow {
+		defer func() { s.Waiting = append(s.Waiting, policyPrefix+p.text) }()
 	}
 	e, ok := m.supervisor.explain(ctx, scheduler.JobID(s.Summary.Job))
 	if !ok || (e.Reason == scheduler.WaitNone && e.Detail == "") {

@@ -14,7 +14,7 @@ import (
 // defaults of the comments.
 type Config struct {
 	Listen string // gRPC address, 127.0.0.1:0 when empty
-	HTTP   string // address of /metrics, 127.0.0.1:0 when empty
+	HTTP   string // address of /metrics and /healthz, 127.0.0.1:0 when empty
 	Data   string // folder; made when missing
 
 	NoSync       bool  // do not wait for the disk (eventlog.Options.NoSync)
@@ -32,6 +32,16 @@ type Config struct {
 	// Fallback makes the policy that takes over in this process when the plug-in
 	// keeps failing. It must not be nil.
 	Fallback func() scheduler.TaskScheduler
+	// Last is the policy that was accepted last, by the data folder's Accepted. It is
+	// started when Policy rejects its settings at the manager's start; nil: then the
+	// manager does not start.
+	Last *Policy
+	// File is the configuration's, for messages; "" when there is none. Problem says
+	// that it can't be taken as it is now, and why; what runs is what was accepted last.
+	File    string
+	Problem error
+	// Shown is what the settings command tells of the configuration.
+	Shown Shown
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
 	// Ready is called once, when the manager answers at these addresses; nil: not.
@@ -48,15 +58,25 @@ type Policy struct {
 	StartTimeout   time.Duration    // 30 s
 	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5
 	FailuresWindow time.Duration    // 1 minute
+	Memory         int64            // bytes that its processes may have; 0: half of the machine's
+	SlowRound      time.Duration    // a round that takes longer is told of; 1 s
 	Store          string           // granted folder, or ""
 	Trace          string           // granted trace file, or ""
+	// Source is the configuration that names it, in the form of who starts the
+	// manager. It is kept in the data folder when the policy runs with it; nil: not.
+	Source []byte
+	// Shown are its settings as they are shown.
+	Shown Shown
 }
 
 // Update is a changed configuration. What is not in it takes effect at the next
 // start.
 type Update struct {
-	Core   core.Settings
-	Policy Policy
+	// Problem says why the file as it is now changes nothing; then the rest is empty.
+	Problem string
+	Core    core.Settings
+	Policy  Policy
+	Shown   Shown
 }
 
 func (c *Config) fill() error {
@@ -88,4 +108,5 @@ func (p *Policy) fill() {
 	p.StartTimeout = cmp.Or(p.StartTimeout, 30*time.Second)
 	p.FailuresMax = cmp.Or(p.FailuresMax, 5)
 	p.FailuresWindow = cmp.Or(p.FailuresWindow, time.Minute)
+	p.SlowRound = cmp.Or(p.SlowRound, time.Second)
 }

@@ -105,6 +105,28 @@ func (d *driver) read(ctx context.Context, look func(*core.Core)) error {
 	}
 }
 
+// glance runs look on the core between steps. What it sees need not be durable yet:
+// it is for numbers that are shown, and answers also while the log's disk is full.
+func (d *driver) glance(ctx context.Context, look func(*core.Core)) error {
+	done := make(chan struct{})
+	err := d.put(ctx, entry{look: func(c *core.Core) func() {
+		look(c)
+		close(done)
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-d.ended:
+		return errStopping
+	}
+}
+
 // run drives the core until ctx ends or the log fails.
 func (d *driver) run(ctx context.Context) error {
 	defer close(d.ended)

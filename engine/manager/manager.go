@@ -21,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -51,6 +52,9 @@ type manager struct {
 	watchers   *watchers
 	supervisor *supervisor
 	stats      *metrics
+	problems   *problems
+	shown      *shown
+	before     core.Stats // what was counted before this life
 	http       *http.Client
 	stalled    atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
@@ -71,15 +75,21 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	m := &manager{
 		cfg: cfg, log: cfg.Log, stats: newMetrics(), http: newHTTPClient(), stopping: make(chan struct{}),
-		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter),
-		watchers:  &watchers{byJob: map[scheduler.JobID]map[chan struct{}]bool{}},
+		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems{}, shown: &shown{start: cfg.Shown, last: cfg.Shown},
+		watchers: &watchers{byJob: map[scheduler.JobID]map[chan struct{}]bool{}},
 	}
 	held := &hold{}
 	log, l, err := open(m.logOptions(held, cancel), cfg.Core)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	m.life = l
+	m.life, m.before = l, l.core.Stats()
+	if err := proctree.KillMarked(pluginMark(cfg.Data)); err != nil {
+		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
+	}
+	if cfg.Problem != nil {
+		m.wrongConfig(cfg.Problem.Error())
+	}
 	m.callers = &callers{last: l.term << 32, waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
 		core: l.core, log: log, held: held, clock: newClock(l.last), inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
@@ -132,7 +142,8 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	m.supervisor = &supervisor{
 		ctx: ctx, put: m.driver.put, fallback: m.cfg.Fallback, sockets: SocketFolder(m.cfg.Data), term: m.life.term,
-		log: m.log, stats: m.stats, fatal: cancel, live: map[uint64]*hosted{}, asked: map[uint64]Policy{}, state: stateStarting,
+		log: m.log, stats: m.stats, problems: m.problems, keeper: &keeper{folder: m.cfg.Data}, last: m.cfg.Last,
+		mark: pluginMark(m.cfg.Data), fatal: cancel, live: map[uint64]*hosted{}, asked: map[uint64]Policy{}, state: stateStarting,
 	}
 	m.launchers.expect(m.life.core)
 	server, site := m.grpcServer(), m.webServer()
@@ -216,6 +227,7 @@ func (m *manager) webServer() *http.Server {
 	m.stats.registry.MustRegister(world{m})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.registry, promhttp.HandlerOpts{}))
+	m.healthPages(mux)
 	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 }
 
@@ -225,6 +237,12 @@ func (m *manager) takeUpdates(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case u := <-m.cfg.Updates:
+			if u.Problem != "" {
+				m.wrongConfig(u.Problem)
+				continue
+			}
+			m.problems.clear(problemConfig)
+			m.shown.loaded(u.Shown)
 			settings := u.Core
 			settings.Heartbeat, settings.TokenSeed = m.cfg.Heartbeat, m.life.identity
 			in := &wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: settings.JSON()}}}
@@ -234,6 +252,12 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			m.supervisor.update(u.Policy)
 		}
 	}
+}
+
+// wrongConfig tells that the configuration's file can't be taken as it is.
+func (m *manager) wrongConfig(problem string) {
+	m.problems.set(problemConfig, problem, 0)
+	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 
 // atOnce does what need not wait for the disk: talk with the policy.

@@ -516,7 +516,7 @@ func TestAFailingPolicyIsReplaced(t *testing.T) {
 				t.Fatal(s)
 			}
 			p, err := b.api.Policy(b.ctx(), &wire.Empty{})
-			if err != nil || p.Restarts == 0 || p.Problem == "" {
+			if err != nil || p.Restarts == 0 || len(p.Problems) == 0 {
 				t.Fatalf("%v %v", p, err)
 			}
 		})
@@ -540,7 +540,13 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
-		return err == nil && strings.Contains(p.Problem, "broken could not take over") && p.State == stateRunning && p.Generation == first.Generation
+		return err == nil && strings.Contains(problemOf(p, problemChange), "broken could not take over") && p.State == stateRunning && p.Generation == first.Generation
+	})
+	// With the file as it was, nothing is wrong any more.
+	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}
+	eventually(t, "the problem is gone", func() bool {
+		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+		return err == nil && len(p.Problems) == 0
 	})
 	other := b.cfg.Policy
 	other.Name, other.Path = "other", filepath.Join(t.TempDir(), "other")

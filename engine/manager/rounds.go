@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -32,30 +33,79 @@ func (s *supervisor) ask(a core.AskPolicy) {
 			s.log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
 		}
 	}
-	s.stats.events(a.Round)
 	s.refused.round(s.log, a.Round)
 }
 
 // carry takes rounds to a host and its answers back.
 func (s *supervisor) carry(h *hosted) {
+	late := time.AfterFunc(time.Hour, func() { s.late(h) })
+	late.Stop()
+	defer late.Stop()
 	for {
 		select {
 		case <-h.end:
 			return
 		case r := <-h.rounds:
-			start := time.Now()
+			slow := s.slowRound(h)
+			h.pace.begin(r.Number)
+			late.Reset(slow)
 			answer, err := h.host.AssignTasks(s.ctx, r)
+			late.Stop()
 			if err != nil {
 				s.failed(h, err)
 				return
 			}
-			s.stats.round(time.Since(start))
+			took := h.pace.end()
+			s.stats.round(took)
+			if took > slow {
+				s.tellSlow(slow, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), r.Number))
+			}
 			s.input(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 				Generation: h.generation, Round: r.Number, Decisions: answer,
 			}}})
 		}
 	}
 }
+
+// late tells of a round that has not been answered for a while.
+func (s *supervisor) late(h *hosted) {
+	number, still := h.pace.late()
+	if !still {
+		return
+	}
+	s.stats.slowRounds.Inc()
+	slow := s.slowRound(h)
+	text := fmt.Sprintf("the policy is slow: it has not answered round %d for %v", number, slow)
+	s.tellSlow(slow, text)
+	s.mu.Lock()
+	again := time.Since(s.slowSaid) >= slowLogEvery
+	if again {
+		s.slowSaid = time.Now()
+	}
+	s.mu.Unlock()
+	if again {
+		s.log.Warn(text+", and nothing is launched meanwhile", "policy", h.name(), "generation", h.generation)
+	}
+}
+
+// tellSlow has status say that the policy is slow.
+func (s *supervisor) tellSlow(slow time.Duration, text string) {
+	s.problems.set(problemSlow, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, slow), slowForgotten)
+}
+
+// slowRound is from when on a round of a generation counts as slow.
+func (s *supervisor) slowRound(h *hosted) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.spec.SlowRound
+}
+
+const (
+	// slowLogEvery is the least time between two lines about slow rounds.
+	slowLogEvery = 10 * time.Second
+	// slowForgotten is for how long status tells of a slow round.
+	slowForgotten = time.Minute
+)
 
 // watch notices that a host ended by itself.
 func (s *supervisor) watch(h *hosted) {
@@ -94,6 +144,8 @@ func (s *supervisor) update(spec Policy) {
 	same := sameProgram(s.spec, spec)
 	switch {
 	case same && sameConfig(s.spec.Config, spec.Config) && s.state != stateFailed && s.state != stateFallback:
+		s.problems.clear(problemSettings, problemChange)
+		s.takeOver(spec)
 		return
 	case same && s.state == stateRunning && s.incoming == nil:
 		s.askSettings(spec)
@@ -106,13 +158,56 @@ func (s *supervisor) update(spec Policy) {
 		}
 	}
 	s.failures, s.pause = nil, 0
+	s.problems.clear(problemSettings)
 	s.log.Info("the policy is changed", "policy", spec.Name, "path", spec.Path)
-	s.launch(spec, false)
+	if h := s.launch(spec, false); h != nil {
+		h.mends = true
+	}
+}
+
+// takeOver takes over what of a policy's configuration the policy itself is not
+// asked about; with mu held.
+func (s *supervisor) takeOver(spec Policy) {
+	s.spec = spec
+	if s.current != nil && s.incoming == nil {
+		s.current.spec = spec
+		if s.state == stateRunning {
+			s.accept(spec)
+		}
+	}
+}
+
+// reload starts the policy's program anew, beside the one that runs, and returns
+// when it has taken over. The error says why it did not.
+func (s *supervisor) reload(ctx context.Context) error {
+	s.mu.Lock()
+	if s.incoming != nil {
+		s.mu.Unlock()
+		return errors.New("a policy is being started already: try again when \"hamadryad policy\" says that it runs")
+	}
+	s.failures, s.pause = nil, 0
+	s.log.Info("the policy is loaded again", "policy", s.spec.Name, "path", s.spec.Path)
+	h := s.launch(s.spec, false)
+	if h != nil {
+		h.mends = true
+	}
+	s.mu.Unlock()
+	if h == nil {
+		return errStopping
+	}
+	select {
+	case err := <-h.outcome:
+		return problemsOf(err)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.ctx.Done():
+		return errStopping
+	}
 }
 
 func sameProgram(a, b Policy) bool {
 	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
-	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Store == b.Store && a.Trace == b.Trace
+	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && a.Store == b.Store && a.Trace == b.Trace
 }
 
 // sameConfig compares what a policy would see, without the place of the text.
@@ -126,7 +221,7 @@ func sameConfig(a, b scheduler.Config) bool {
 func (s *supervisor) askSettings(spec Policy) {
 	config, err := settingsBytes(spec.Config)
 	if err != nil {
-		s.problem = err.Error()
+		s.problems.set(problemSettings, err.Error(), 0)
 		s.log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
 		return
 	}
@@ -148,14 +243,12 @@ func (s *supervisor) settled(v core.SettingsVerdict) {
 	}
 	delete(s.asked, v.Version)
 	if len(v.Problems) > 0 {
-		s.problem = "the new settings were rejected, the old ones stand: " + v.Problems.Error()
+		s.problems.set(problemSettings, "the policy rejects the new settings, the old ones stand:\n"+v.Problems.Error(), 0)
 		s.log.Error("the policy rejects its new settings: the old ones stand", "problems", v.Problems.Error())
 		return
 	}
-	s.spec = spec
-	if s.current != nil {
-		s.current.spec = spec
-	}
+	s.problems.clear(problemSettings, problemChange)
+	s.takeOver(spec)
 	if h := s.live[v.Generation]; h != nil && v.Abilities != 0 {
 		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery
 	}
@@ -172,6 +265,32 @@ func (s *supervisor) running() policy.Host {
 	return s.current.host
 }
 
+// stateNow is how the policy is.
+func (s *supervisor) stateNow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// shownNow are the settings of the policy that is to run, as they are shown.
+func (s *supervisor) shownNow() Shown {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spec.Shown
+}
+
+// looked notes whether a policy could be looked at. That it was busy, or asked about
+// a job that it does not know yet, is nothing wrong.
+func (s *supervisor) looked(err error) {
+	switch policy.KindOf(err) {
+	case policy.Unfit, policy.Faulted:
+		s.problems.set(problemView, err.Error(), viewForgotten)
+	}
+}
+
+// viewForgotten is for how long status tells that the policy could not be looked at.
+const viewForgotten = time.Minute
+
 // explain asks the policy why a job waits; "" when it can't say.
 func (s *supervisor) explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
 	host := s.running()
@@ -181,6 +300,7 @@ func (s *supervisor) explain(ctx context.Context, job scheduler.JobID) (schedule
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	e, err := host.Explain(ctx, job)
+	s.looked(err)
 	return e, err == nil
 }
 
@@ -188,22 +308,44 @@ func (s *supervisor) explain(ctx context.Context, job scheduler.JobID) (schedule
 func (s *supervisor) reply(ctx context.Context) *wire.PolicyReply {
 	host := s.running()
 	s.mu.Lock()
-	r := &wire.PolicyReply{State: s.state, Problem: s.problem, Restarts: s.restarts, Name: s.spec.Name}
+	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name}
 	if h := s.current; h != nil {
-		r.Name, r.Version, r.Generation = h.name(), h.described.Version, h.generation
+		s.describe(h, r)
 	}
 	s.mu.Unlock()
 	if host == nil {
+		r.Problems = s.problems.standing()
 		return r
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	if status, err := host.Status(ctx); err == nil {
-		if m, err := policywire.NewStatus(status); err == nil {
-			r.Status, _ = proto.Marshal(m)
+	r.Checksum = host.Checksum()
+	status, err := host.Status(ctx)
+	if err == nil {
+		var m *policywire.Status
+		if m, err = policywire.NewStatus(status); err == nil {
+			r.Status, err = proto.Marshal(m)
 		}
 	}
+	s.looked(err)
+	r.Problems = s.problems.standing()
 	return r
+}
+
+// describe tells of a generation that runs; with mu held.
+func (s *supervisor) describe(h *hosted, r *wire.PolicyReply) {
+	r.Name, r.Version, r.Generation, r.Started = h.name(), h.described.Version, h.generation, s.since.UnixNano()
+	r.RoundTimes = h.pace.times(h.spec.SlowRound)
+	r.Pid = int64(h.host.PID())
+	r.Memory, r.MemoryMax = h.host.Memory()
+	if h.inProcess {
+		return // the settings are another policy's
+	}
+	c := h.spec.Config
+	r.Path, r.Settings = h.spec.Path, &wire.PolicySettings{File: c.File, Line: int64(c.Line), Text: c.Text}
+	for _, f := range c.Files {
+		r.Settings.Files = append(r.Settings.Files, f.Name)
+	}
 }
 
 // close ends all generations and waits for them.

@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
@@ -48,6 +49,10 @@ type supervisor struct {
 	term     uint64
 	log      *slog.Logger
 	stats    *metrics
+	problems *problems
+	keeper   *keeper
+	last     *Policy       // accepted before this life; nil: none, or it was taken
+	mark     proctree.Mark // of its plug-ins
 	fatal    func(error)
 	refused  refusalLog
 
@@ -60,11 +65,12 @@ type supervisor struct {
 	failures []time.Time        // within the window
 	pause    time.Duration      // before the next start
 	state    string
-	problem  string // the last one
+	since    time.Time // when current took over
 	restarts uint32
 	version  uint64            // of settings
 	asked    map[uint64]Policy // settings versions that the policy has not answered
 	everRan  bool
+	slowSaid time.Time // when the log said last that the policy is slow
 	closed   bool
 	wait     sync.WaitGroup
 }
@@ -77,9 +83,20 @@ type hosted struct {
 	host       policy.Host // nil until it is launched
 	described  scheduler.Description
 	announced  bool // the core knows the generation
+	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
 	end        chan struct{}         // closed when ended
+	pace       pace
+	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
+}
+
+// took tells who waits for it what became of it; only the first word counts.
+func (h *hosted) took(err error) {
+	select {
+	case h.outcome <- err:
+	default:
+	}
 }
 
 // begin starts the policy that the configuration names.
@@ -91,14 +108,14 @@ func (s *supervisor) begin(spec Policy) {
 
 // launch starts a generation; with mu held. Numbers grow over restarts of the
 // manager too.
-func (s *supervisor) launch(spec Policy, inProcess bool) {
+func (s *supervisor) launch(spec Policy, inProcess bool) *hosted {
 	if s.closed {
-		return
+		return nil
 	}
 	s.starts++
 	h := &hosted{
 		generation: s.term<<32 | uint64(s.starts), spec: spec, inProcess: inProcess,
-		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}),
+		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {
@@ -112,6 +129,7 @@ func (s *supervisor) launch(spec Policy, inProcess bool) {
 		}
 		s.launched(h, host)
 	})
+	return h
 }
 
 // open starts the process and lets it check its settings.
@@ -121,7 +139,7 @@ func (s *supervisor) open(h *hosted) (policy.Host, error) {
 	}
 	host, err := policy.Launch(s.ctx, policy.Options{
 		Path: h.spec.Path, Checksum: h.spec.Checksum, Dir: s.sockets,
-		Log: s.log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout,
+		Log: s.log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout, Memory: h.spec.Memory, Mark: s.mark,
 	})
 	if err != nil {
 		return nil, err
@@ -190,15 +208,22 @@ func (s *supervisor) started(h *hosted, d scheduler.Description) {
 		return
 	}
 	h.described = d
-	s.current, s.incoming = h, nil
+	s.current, s.incoming, s.since = h, nil, time.Now()
 	s.everRan = true
 	s.state = stateRunning
+	s.problems.clear(problemChange, problemSlow, problemView)
 	if h.inProcess {
 		s.state = stateFallback
 	} else {
 		s.pause = 0
+		if h.mends {
+			s.problems.clear(problemPolicy)
+		}
+		s.problems.settle(problemPolicy, h.spec.FailuresWindow)
+		s.accept(h.spec)
 	}
 	s.mu.Unlock()
+	h.took(nil)
 	s.log.Info("the policy runs", "policy", h.name(), "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
 		Generation: h.generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
@@ -229,6 +254,7 @@ func (s *supervisor) end(h *hosted) {
 		return
 	}
 	h.ended = true
+	h.took(errors.New("something newer took its place"))
 	close(h.end)
 	delete(s.live, h.generation)
 	if h.host != nil {
@@ -244,6 +270,7 @@ func (s *supervisor) failed(h *hosted, err error) {
 	if h.ended {
 		return
 	}
+	h.took(err)
 	s.end(h)
 	if s.closed {
 		return
@@ -255,7 +282,7 @@ func (s *supervisor) failed(h *hosted, err error) {
 	switch {
 	case h == s.incoming && s.current != nil:
 		s.incoming, s.spec = nil, s.current.spec
-		s.problem = fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name(), s.current.name(), err)
+		s.problems.set(problemChange, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name(), s.current.name(), problemsOf(err)), 0)
 		log.Error("the new policy could not take over: the old one goes on")
 		return
 	case h != s.incoming && h != s.current:
@@ -263,8 +290,12 @@ func (s *supervisor) failed(h *hosted, err error) {
 		return
 	}
 	s.incoming, s.current = nil, nil
-	s.problem = err.Error()
 	if policy.KindOf(err) == policy.Invalid {
+		if s.last != nil && !s.everRan {
+			s.rejected(h, err)
+			return
+		}
+		s.problems.set(problemPolicy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name(), problemsOf(err)), 0)
 		s.state = stateFailed
 		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
 		if !s.everRan {
@@ -272,8 +303,36 @@ func (s *supervisor) failed(h *hosted, err error) {
 		}
 		return
 	}
+	s.problems.set(problemPolicy, err.Error(), 0)
 	var stall *stallError
 	s.again(h, errors.As(err, &stall), log)
+}
+
+// rejected starts what was accepted before in the place of a policy that rejects its
+// settings at the manager's start: work that runs is not to wait, and be lost, for a
+// slip in a file; with mu held.
+func (s *supervisor) rejected(h *hosted, err error) {
+	last := *s.last
+	s.last = nil
+	s.problems.set(problemSettings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name(), problemsOf(err)), 0)
+	s.log.Error("the policy rejects its settings: those that were accepted last stay in force, the file's are taken when they are right",
+		"policy", h.name(), "last", last.Name, "error", problemsOf(err))
+	last.fill()
+	s.launch(last, false)
+}
+
+// accept has the configuration of what runs kept, for a manager that starts while
+// the file is wrong; with mu held.
+func (s *supervisor) accept(spec Policy) {
+	if spec.Source == nil {
+		return
+	}
+	s.keeper.want(spec.Source)
+	s.wait.Go(func() {
+		if err := s.keeper.flush(); err != nil {
+			s.log.Warn("a manager that starts while the configuration is wrong will not find this one", "error", err)
+		}
+	})
 }
 
 // problemsOf leaves out the frames round a policy's own words.
@@ -299,7 +358,7 @@ func (s *supervisor) again(h *hosted, stalled bool, log *slog.Logger) {
 	}
 	s.failures = append(recent, now)
 	if (stalled || len(s.failures) >= h.spec.FailuresMax) && !h.inProcess {
-		log.Error("the policy failed too often, or stalled: the built-in FIFO takes over until the configuration changes", "failures", len(s.failures))
+		log.Error("the policy failed too often, or stalled: the built-in FIFO takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", len(s.failures))
 		s.launch(h.spec, true)
 		return
 	}
@@ -346,6 +405,15 @@ func SocketFolder(data string) string {
 		}
 	}
 	return filepath.Join("/tmp", shared)
+}
+
+// pluginMark is in the environment of all plug-ins of a manager with a data folder,
+// and of what they start.
+func pluginMark(data string) proctree.Mark {
+	if own, err := filepath.Abs(data); err == nil {
+		data = own
+	}
+	return proctree.Mark("HAMADRYAD_POLICY_OF=" + data)
 }
 
 // settingsBytes encodes settings for the log.

@@ -47,7 +47,8 @@ type Host interface {
 	// PID is the plug-in's process id, 0 in the manager's own process.
 	PID() int
 	// Checksum is the SHA-256 of the program that runs, in hexadecimal; "" in the
-	// manager's own process. The file may be another by now.
+	// manager's own process. The file may be another by now. The first call reads the
+	// whole program.
 	Checksum() string
 	// Memory is what the plug-in's processes have in memory, in bytes, at a look a
 	// second ago at most, and what they may have; 0 in the manager's own process.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,21 +73,21 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	fail := func(err error) (Host, error) {
 		return nil, errorf(StartFailed, "launch", "%s: %w", o.Path, err)
 	}
-	sum, err := checkProgram(o.Path, o.Checksum)
-	if err != nil {
+	if err := checkProgram(o.Path, o.Checksum); err != nil {
 		return fail(err)
 	}
 	if o.Memory <= 0 {
-		if o.Memory, err = memoryDefault(); err != nil {
+		bound, err := memoryDefault()
+		if err != nil {
 			return fail(err)
 		}
+		o.Memory = bound
 	}
 	dir, err := newSocketDir(o.Dir)
 	if err != nil {
 		return fail(err)
 	}
 	h := newRemote(o, dir)
-	h.checksum = sum
 	if err := h.connect(ctx, o.StartTimeout); err != nil {
 		h.discard()
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -100,40 +101,61 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	return h, nil
 }
 
-// checkProgram checks that there is a program and that it is the one meant. It
-// returns the program's checksum.
-func checkProgram(path, checksum string) (string, error) {
+// checkProgram checks that there is a program and that it is the one meant.
+func checkProgram(path, checksum string) error {
 	if path == "" {
-		return "", errors.New("no plug-in is named: set policy.path")
+		return errors.New("no plug-in is named: set policy.path")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the plug-in: %w: check policy.path", err)
+		return fmt.Errorf("cannot read the plug-in: %w: check policy.path", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
+		return fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", fmt.Errorf("read the plug-in: %w", err)
-	}
-	got := sum.Sum(nil)
 	if checksum == "" {
-		return hex.EncodeToString(got), nil
+		return nil
 	}
 	want, err := hex.DecodeString(strings.TrimSpace(checksum))
 	if err != nil || len(want) != sha256.Size {
-		return "", fmt.Errorf("checksum %q is not a SHA-256 in hexadecimal (64 digits): take it from sha256sum", checksum)
+		return fmt.Errorf("checksum %q is not a SHA-256 in hexadecimal (64 digits): take it from sha256sum", checksum)
+	}
+	got, err := sumOf(f)
+	if err != nil {
+		return err
 	}
 	if subtle.ConstantTimeCompare(got, want) != 1 {
-		return "", fmt.Errorf("wrong checksum: the program's is %x, the configuration says %x: if this program is meant, set policy.checksum to its own", got, want)
+		return fmt.Errorf("wrong checksum: the program's is %x, the configuration says %x: if this program is meant, set policy.checksum to its own", got, want)
 	}
-	return hex.EncodeToString(got), nil
+	return nil
+}
+
+func sumOf(f *os.File) ([]byte, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return nil, fmt.Errorf("read the plug-in: %w", err)
+	}
+	return sum.Sum(nil), nil
+}
+
+// checksumOf is the SHA-256 of the program that a process runs, "" when that can't
+// be read. The file that it was started from may be another by now.
+func checksumOf(pid int) string {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum, err := sumOf(f)
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum)
 }
 
 // newRemote prepares a host; nothing runs yet.

@@ -39,15 +39,8 @@ func (h *remote) weigh() {
 	tick := time.NewTicker(weighEvery)
 	defer tick.Stop()
 	var children int64
-	var looked time.Time
+	looked := time.Now()
 	for {
-		select {
-		case <-h.stop:
-			return
-		case <-h.process.exited:
-			return
-		case <-tick.C:
-		}
 		pid := h.process.livePID()
 		if pid == 0 {
 			return
@@ -65,6 +58,13 @@ func (h *remote) weigh() {
 		if own+children > h.options.Memory {
 			h.end(tooHeavy(own, children, h.options.Memory))
 			return
+		}
+		select {
+		case <-h.stop:
+			return
+		case <-h.process.exited:
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -34,7 +34,8 @@ type remote struct {
 	closing atomic.Bool // Close was called: the process may end
 	watched sync.WaitGroup
 
-	checksum string       // of the program, SHA-256 in hex
+	summing  sync.Mutex
+	checksum string       // of the program, once it was asked for
 	memory   atomic.Int64 // of all its processes, at the last look
 }
 
@@ -251,7 +252,14 @@ func (h *remote) Notes() <-chan scheduler.Note { return h.notes }
 func (h *remote) PID() int { return h.process.livePID() }
 
 // Checksum implements Host.
-func (h *remote) Checksum() string { return h.checksum }
+func (h *remote) Checksum() string {
+	h.summing.Lock()
+	defer h.summing.Unlock()
+	if pid := h.process.livePID(); h.checksum == "" && pid != 0 {
+		h.checksum = checksumOf(pid)
+	}
+	return h.checksum
+}
 
 // Memory implements Host.
 func (h *remote) Memory() (used, bound int64) { return h.memory.Load(), h.options.Memory }

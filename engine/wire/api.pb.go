@@ -1522,11 +1522,20 @@ type PolicyReply struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	Restarts      uint32                 `protobuf:"varint,4,opt,name=restarts,proto3" json:"restarts,omitempty"`
-	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`     // running, starting, fallback, failed
-	Problem       string                 `protobuf:"bytes,6,opt,name=problem,proto3" json:"problem,omitempty"` // last one
-	Status        []byte                 `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`   // hamadryad.scheduler.v1.Status
+	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`   // running, starting, fallback, failed
+	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"` // name that the configuration gives; name is that of what runs
+	Status        []byte                 `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"` // hamadryad.scheduler.v1.Status
 	Rounds        uint64                 `protobuf:"varint,8,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	Refusals      uint64                 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	Problems      []*PolicyProblem       `protobuf:"bytes,10,rep,name=problems,proto3" json:"problems,omitempty"` // those that stand, the newest first
+	Path          string                 `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"`         // of the program; "" when the built-in FIFO decides
+	Checksum      string                 `protobuf:"bytes,12,opt,name=checksum,proto3" json:"checksum,omitempty"` // of the program that runs: SHA-256, hex
+	Pid           int64                  `protobuf:"varint,13,opt,name=pid,proto3" json:"pid,omitempty"`
+	Started       int64                  `protobuf:"varint,14,opt,name=started,proto3" json:"started,omitempty"`                        // when this generation took over
+	Memory        int64                  `protobuf:"varint,15,opt,name=memory,proto3" json:"memory,omitempty"`                          // bytes that its processes have in memory
+	MemoryMax     int64                  `protobuf:"varint,16,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`   // and may have
+	Settings      *PolicySettings        `protobuf:"bytes,17,opt,name=settings,proto3" json:"settings,omitempty"`                       // those in force
+	RoundTimes    *RoundTimes            `protobuf:"bytes,18,opt,name=round_times,json=roundTimes,proto3" json:"round_times,omitempty"` // of this generation
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1596,9 +1605,9 @@ func (x *PolicyReply) GetState() string {
 	return ""
 }
 
-func (x *PolicyReply) GetProblem() string {
+func (x *PolicyReply) GetPolicy() string {
 	if x != nil {
-		return x.Problem
+		return x.Policy
 	}
 	return ""
 }
@@ -1622,6 +1631,474 @@ func (x *PolicyReply) GetRefusals() uint64 {
 		return x.Refusals
 	}
 	return 0
+}
+
+func (x *PolicyReply) GetProblems() []*PolicyProblem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *PolicyReply) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PolicyReply) GetChecksum() string {
+	if x != nil {
+		return x.Checksum
+	}
+	return ""
+}
+
+func (x *PolicyReply) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *PolicyReply) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *PolicyReply) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *PolicyReply) GetMemoryMax() int64 {
+	if x != nil {
+		return x.MemoryMax
+	}
+	return 0
+}
+
+func (x *PolicyReply) GetSettings() *PolicySettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *PolicyReply) GetRoundTimes() *RoundTimes {
+	if x != nil {
+		return x.RoundTimes
+	}
+	return nil
+}
+
+// PolicyProblem is something that is wrong with the policy, its settings or the
+// configuration. It goes when it was mended.
+type PolicyProblem struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds or status
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyProblem) Reset() {
+	*x = PolicyProblem{}
+	mi := &file_engine_wire_api_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyProblem) ProtoMessage() {}
+
+func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
+func (*PolicyProblem) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *PolicyProblem) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *PolicyProblem) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *PolicyProblem) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+// PolicySettings are what a policy was given.
+type PolicySettings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"` // from which they came; "": defaults
+	Line          int64                  `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"`
+	Text          []byte                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`   // YAML
+	Files         []string               `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"` // that were handed over with them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicySettings) Reset() {
+	*x = PolicySettings{}
+	mi := &file_engine_wire_api_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicySettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicySettings) ProtoMessage() {}
+
+func (x *PolicySettings) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
+func (*PolicySettings) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *PolicySettings) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *PolicySettings) GetLine() int64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *PolicySettings) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *PolicySettings) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// RoundTimes are in nanoseconds.
+type RoundTimes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Last          int64                  `protobuf:"varint,1,opt,name=last,proto3" json:"last,omitempty"`
+	Mean          int64                  `protobuf:"varint,2,opt,name=mean,proto3" json:"mean,omitempty"`
+	Longest       int64                  `protobuf:"varint,3,opt,name=longest,proto3" json:"longest,omitempty"`
+	UnderWay      int64                  `protobuf:"varint,4,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"` // how long the round under way has lasted; 0: none is
+	Slow          int64                  `protobuf:"varint,5,opt,name=slow,proto3" json:"slow,omitempty"`                         // from when on a round counts as slow
+	SlowRounds    uint64                 `protobuf:"varint,6,opt,name=slow_rounds,json=slowRounds,proto3" json:"slow_rounds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoundTimes) Reset() {
+	*x = RoundTimes{}
+	mi := &file_engine_wire_api_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoundTimes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoundTimes) ProtoMessage() {}
+
+func (x *RoundTimes) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
+func (*RoundTimes) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *RoundTimes) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *RoundTimes) GetMean() int64 {
+	if x != nil {
+		return x.Mean
+	}
+	return 0
+}
+
+func (x *RoundTimes) GetLongest() int64 {
+	if x != nil {
+		return x.Longest
+	}
+	return 0
+}
+
+func (x *RoundTimes) GetUnderWay() int64 {
+	if x != nil {
+		return x.UnderWay
+	}
+	return 0
+}
+
+func (x *RoundTimes) GetSlow() int64 {
+	if x != nil {
+		return x.Slow
+	}
+	return 0
+}
+
+func (x *RoundTimes) GetSlowRounds() uint64 {
+	if x != nil {
+		return x.SlowRounds
+	}
+	return 0
+}
+
+type ReloadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Principal     *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReloadRequest) Reset() {
+	*x = ReloadRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReloadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReloadRequest) ProtoMessage() {}
+
+func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
+func (*ReloadRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ReloadRequest) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+// SettingsReply is the configuration in force.
+type SettingsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Settings      []*Setting             `protobuf:"bytes,1,rep,name=settings,proto3" json:"settings,omitempty"` // in order of key
+	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`         // of the configuration; "": none
+	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`   // why the file as it is now is not in force; "": it is
+	ProblemAt     int64                  `protobuf:"varint,4,opt,name=problem_at,json=problemAt,proto3" json:"problem_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsReply) Reset() {
+	*x = SettingsReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsReply) ProtoMessage() {}
+
+func (x *SettingsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
+func (*SettingsReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SettingsReply) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *SettingsReply) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *SettingsReply) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *SettingsReply) GetProblemAt() int64 {
+	if x != nil {
+		return x.ProblemAt
+	}
+	return 0
+}
+
+type Setting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"` // FILE:LINE, a variable, flag or default
+	Next          string                 `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // from the next start on, when that is another value
+	NextFrom      string                 `protobuf:"bytes,5,opt,name=next_from,json=nextFrom,proto3" json:"next_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_engine_wire_api_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Setting) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Setting) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Setting) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Setting) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *Setting) GetNextFrom() string {
+	if x != nil {
+		return x.NextFrom
+	}
+	return ""
 }
 
 var File_engine_wire_api_proto protoreflect.FileDescriptor
@@ -1738,7 +2215,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\"8\n" +
 	"\bLogChunk\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xf3\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xc7\x04\n" +
 	"\vPolicyReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1e\n" +
@@ -1746,11 +2223,55 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x1a\n" +
 	"\brestarts\x18\x04 \x01(\rR\brestarts\x12\x14\n" +
-	"\x05state\x18\x05 \x01(\tR\x05state\x12\x18\n" +
-	"\aproblem\x18\x06 \x01(\tR\aproblem\x12\x16\n" +
+	"\x05state\x18\x05 \x01(\tR\x05state\x12\x16\n" +
+	"\x06policy\x18\x06 \x01(\tR\x06policy\x12\x16\n" +
 	"\x06status\x18\a \x01(\fR\x06status\x12\x16\n" +
 	"\x06rounds\x18\b \x01(\x04R\x06rounds\x12\x1a\n" +
-	"\brefusals\x18\t \x01(\x04R\brefusals*\xaf\x01\n" +
+	"\brefusals\x18\t \x01(\x04R\brefusals\x12>\n" +
+	"\bproblems\x18\n" +
+	" \x03(\v2\".hamadryad.engine.v1.PolicyProblemR\bproblems\x12\x12\n" +
+	"\x04path\x18\v \x01(\tR\x04path\x12\x1a\n" +
+	"\bchecksum\x18\f \x01(\tR\bchecksum\x12\x10\n" +
+	"\x03pid\x18\r \x01(\x03R\x03pid\x12\x18\n" +
+	"\astarted\x18\x0e \x01(\x03R\astarted\x12\x16\n" +
+	"\x06memory\x18\x0f \x01(\x03R\x06memory\x12\x1d\n" +
+	"\n" +
+	"memory_max\x18\x10 \x01(\x03R\tmemoryMax\x12?\n" +
+	"\bsettings\x18\x11 \x01(\v2#.hamadryad.engine.v1.PolicySettingsR\bsettings\x12@\n" +
+	"\vround_times\x18\x12 \x01(\v2\x1f.hamadryad.engine.v1.RoundTimesR\n" +
+	"roundTimes\"G\n" +
+	"\rPolicyProblem\x12\x12\n" +
+	"\x04what\x18\x01 \x01(\tR\x04what\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\"b\n" +
+	"\x0ePolicySettings\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x02 \x01(\x03R\x04line\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\x12\x14\n" +
+	"\x05files\x18\x04 \x03(\tR\x05files\"\xa0\x01\n" +
+	"\n" +
+	"RoundTimes\x12\x12\n" +
+	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x12\n" +
+	"\x04mean\x18\x02 \x01(\x03R\x04mean\x12\x18\n" +
+	"\alongest\x18\x03 \x01(\x03R\alongest\x12\x1b\n" +
+	"\tunder_way\x18\x04 \x01(\x03R\bunderWay\x12\x12\n" +
+	"\x04slow\x18\x05 \x01(\x03R\x04slow\x12\x1f\n" +
+	"\vslow_rounds\x18\x06 \x01(\x04R\n" +
+	"slowRounds\"M\n" +
+	"\rReloadRequest\x12<\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\x96\x01\n" +
+	"\rSettingsReply\x128\n" +
+	"\bsettings\x18\x01 \x03(\v2\x1c.hamadryad.engine.v1.SettingR\bsettings\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\x12\x1d\n" +
+	"\n" +
+	"problem_at\x18\x04 \x01(\x03R\tproblemAt\"v\n" +
+	"\aSetting\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x12\n" +
+	"\x04next\x18\x04 \x01(\tR\x04next\x12\x1b\n" +
+	"\tnext_from\x18\x05 \x01(\tR\bnextFrom*\xaf\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -1773,7 +2294,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),          // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil), // 1: hamadryad.engine.v1.PrepareRequest
@@ -1799,35 +2320,46 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*LogsRequest)(nil),    // 21: hamadryad.engine.v1.LogsRequest
 	(*LogChunk)(nil),       // 22: hamadryad.engine.v1.LogChunk
 	(*PolicyReply)(nil),    // 23: hamadryad.engine.v1.PolicyReply
-	(*Principal)(nil),      // 24: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),        // 25: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),        // 26: hamadryad.engine.v1.Failure
-	(*Counter)(nil),        // 27: hamadryad.engine.v1.Counter
-	(*Slots)(nil),          // 28: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),    // 29: hamadryad.engine.v1.MachineLoad
+	(*PolicyProblem)(nil),  // 24: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil), // 25: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),     // 26: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),  // 27: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),  // 28: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),        // 29: hamadryad.engine.v1.Setting
+	(*Principal)(nil),      // 30: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),        // 31: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),        // 32: hamadryad.engine.v1.Failure
+	(*Counter)(nil),        // 33: hamadryad.engine.v1.Counter
+	(*Slots)(nil),          // 34: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),    // 35: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	24, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	25, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	24, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	24, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	31, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	30, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	26, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	27, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	32, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	33, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	28, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	28, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	29, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	24, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	34, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	34, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	35, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	30, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	24, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	25, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	26, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	30, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	29, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -1844,7 +2376,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -71,6 +71,8 @@ const (
 	NaNStatus  Behaviour = "nan-status"
 	HugeStatus Behaviour = "huge-status"
 	BellStatus Behaviour = "bell-status"
+	// Slow takes 300 ms for each round.
+	Slow Behaviour = "slow"
 	// Hog fills a gigabyte of memory in its first round and keeps it.
 	Hog Behaviour = "hog"
 	// Daemon leaves a child behind that left the process group and the session.

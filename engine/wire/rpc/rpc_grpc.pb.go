@@ -23,19 +23,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Manager_Prepare_FullMethodName   = "/hamadryad.engine.v1.Manager/Prepare"
-	Manager_Submit_FullMethodName    = "/hamadryad.engine.v1.Manager/Submit"
-	Manager_HasBlob_FullMethodName   = "/hamadryad.engine.v1.Manager/HasBlob"
-	Manager_PutBlob_FullMethodName   = "/hamadryad.engine.v1.Manager/PutBlob"
-	Manager_Watch_FullMethodName     = "/hamadryad.engine.v1.Manager/Watch"
-	Manager_Jobs_FullMethodName      = "/hamadryad.engine.v1.Manager/Jobs"
-	Manager_Status_FullMethodName    = "/hamadryad.engine.v1.Manager/Status"
-	Manager_Kill_FullMethodName      = "/hamadryad.engine.v1.Manager/Kill"
-	Manager_Update_FullMethodName    = "/hamadryad.engine.v1.Manager/Update"
-	Manager_Launchers_FullMethodName = "/hamadryad.engine.v1.Manager/Launchers"
-	Manager_Drain_FullMethodName     = "/hamadryad.engine.v1.Manager/Drain"
-	Manager_Logs_FullMethodName      = "/hamadryad.engine.v1.Manager/Logs"
-	Manager_Policy_FullMethodName    = "/hamadryad.engine.v1.Manager/Policy"
+	Manager_Prepare_FullMethodName      = "/hamadryad.engine.v1.Manager/Prepare"
+	Manager_Submit_FullMethodName       = "/hamadryad.engine.v1.Manager/Submit"
+	Manager_HasBlob_FullMethodName      = "/hamadryad.engine.v1.Manager/HasBlob"
+	Manager_PutBlob_FullMethodName      = "/hamadryad.engine.v1.Manager/PutBlob"
+	Manager_Watch_FullMethodName        = "/hamadryad.engine.v1.Manager/Watch"
+	Manager_Jobs_FullMethodName         = "/hamadryad.engine.v1.Manager/Jobs"
+	Manager_Status_FullMethodName       = "/hamadryad.engine.v1.Manager/Status"
+	Manager_Kill_FullMethodName         = "/hamadryad.engine.v1.Manager/Kill"
+	Manager_Update_FullMethodName       = "/hamadryad.engine.v1.Manager/Update"
+	Manager_Launchers_FullMethodName    = "/hamadryad.engine.v1.Manager/Launchers"
+	Manager_Drain_FullMethodName        = "/hamadryad.engine.v1.Manager/Drain"
+	Manager_Logs_FullMethodName         = "/hamadryad.engine.v1.Manager/Logs"
+	Manager_Policy_FullMethodName       = "/hamadryad.engine.v1.Manager/Policy"
+	Manager_ReloadPolicy_FullMethodName = "/hamadryad.engine.v1.Manager/ReloadPolicy"
+	Manager_Settings_FullMethodName     = "/hamadryad.engine.v1.Manager/Settings"
 )
 
 // ManagerClient is the client API for Manager service.
@@ -59,6 +61,10 @@ type ManagerClient interface {
 	Drain(ctx context.Context, in *wire.DrainRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 	Logs(ctx context.Context, in *wire.LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.LogChunk], error)
 	Policy(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PolicyReply, error)
+	// ReloadPolicy starts the policy's program anew beside the one that runs, and
+	// answers when it has taken over; the error says why it could not.
+	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
+	Settings(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.SettingsReply, error)
 }
 
 type managerClient struct {
@@ -220,6 +226,26 @@ func (c *managerClient) Policy(ctx context.Context, in *wire.Empty, opts ...grpc
 	return out, nil
 }
 
+func (c *managerClient) ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.PolicyReply)
+	err := c.cc.Invoke(ctx, Manager_ReloadPolicy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) Settings(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.SettingsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.SettingsReply)
+	err := c.cc.Invoke(ctx, Manager_Settings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ManagerServer is the server API for Manager service.
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
@@ -241,6 +267,10 @@ type ManagerServer interface {
 	Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error)
 	Logs(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
 	Policy(context.Context, *wire.Empty) (*wire.PolicyReply, error)
+	// ReloadPolicy starts the policy's program anew beside the one that runs, and
+	// answers when it has taken over; the error says why it could not.
+	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
+	Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error)
 	mustEmbedUnimplementedManagerServer()
 }
 
@@ -289,6 +319,12 @@ func (UnimplementedManagerServer) Logs(*wire.LogsRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedManagerServer) Policy(context.Context, *wire.Empty) (*wire.PolicyReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Policy not implemented")
+}
+func (UnimplementedManagerServer) ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReloadPolicy not implemented")
+}
+func (UnimplementedManagerServer) Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Settings not implemented")
 }
 func (UnimplementedManagerServer) mustEmbedUnimplementedManagerServer() {}
 func (UnimplementedManagerServer) testEmbeddedByValue()                 {}
@@ -520,6 +556,42 @@ func _Manager_Policy_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_ReloadPolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.ReloadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).ReloadPolicy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_ReloadPolicy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).ReloadPolicy(ctx, req.(*wire.ReloadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_Settings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.Empty)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Settings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Settings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Settings(ctx, req.(*wire.Empty))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Manager_ServiceDesc is the grpc.ServiceDesc for Manager service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -566,6 +638,14 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Policy",
 			Handler:    _Manager_Policy_Handler,
+		},
+		{
+			MethodName: "ReloadPolicy",
+			Handler:    _Manager_ReloadPolicy_Handler,
+		},
+		{
+			MethodName: "Settings",
+			Handler:    _Manager_Settings_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -112,6 +113,8 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			fmt.Println(strings.Repeat("out ", 64))
 			fmt.Fprintln(os.Stderr, strings.Repeat("err ", 64))
 		}
+	case policytest.Slow:
+		time.Sleep(300 * time.Millisecond)
 	case policytest.Hog:
 		fill(1 << 30)
 	case policytest.CrashBeside:

@@ -37,7 +37,8 @@ const (
 //
 // Policy is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. A call that the policy itself fails ends with status ABORTED.
+// Terminate. A call that the policy itself fails ends with status ABORTED, one in
+// which it panicked, and every one after that, with INTERNAL.
 type PolicyClient interface {
 	// Check validates a configuration without starting.
 	Check(ctx context.Context, in *wire.Config, opts ...grpc.CallOption) (*wire.ProblemList, error)
@@ -150,7 +151,8 @@ type Policy_WatchClient = grpc.ServerStreamingClient[wire.Note]
 //
 // Policy is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. A call that the policy itself fails ends with status ABORTED.
+// Terminate. A call that the policy itself fails ends with status ABORTED, one in
+// which it panicked, and every one after that, with INTERNAL.
 type PolicyServer interface {
 	// Check validates a configuration without starting.
 	Check(context.Context, *wire.Config) (*wire.ProblemList, error)

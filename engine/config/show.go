@@ -1,0 +1,163 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Setting is one key of a configuration with its value, as text, and where it was
+// set: FILE:LINE, the name of a variable, "flag" or "default".
+type Setting struct{ Key, Value, From string }
+
+// Settings lists every key of the configuration, in order. core is the struct that
+// DecodeCore filled, and coreKeys the keys of it to list.
+func (c *Config) Settings(core any, coreKeys []string) []Setting {
+	var list []Setting
+	for key := range defaults() {
+		value := textOf(c.values[key])
+		if key == "launcher.slots" { // its kinds are keys of their own
+			value = c.slotsText()
+		}
+		list = append(list, Setting{key, value, c.From(key)})
+	}
+	v := reflect.ValueOf(core)
+	for i := range v.NumField() {
+		if name := jsonName(v.Type().Field(i)); slices.Contains(coreKeys, name) {
+			list = append(list, Setting{"core." + name, textOf(v.Field(i).Interface()), c.From("core." + name)})
+		}
+	}
+	if text := c.Policy.Config.Text; len(text) > 0 {
+		list = append(list, Setting{"policy.settings", strings.TrimRight(string(text), "\n"), c.From("policy.settings")})
+	}
+	slices.SortFunc(list, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
+	return list
+}
+
+// From says where a key was set.
+func (c *Config) From(key string) string {
+	if place, ok := c.places[key]; ok {
+		return place
+	}
+	return "default"
+}
+
+func (c *Config) slotsText() string {
+	var parts []string
+	for kind, n := range c.Launcher.Slots {
+		parts = append(parts, fmt.Sprintf("%s=%d", kind, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// textOf writes a value as it would stand in a file, on one line.
+func textOf(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case []string:
+		return strings.Join(v, ",")
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = textOf(v[i])
+		}
+		return strings.Join(parts, ",")
+	case time.Duration:
+		return v.String()
+	}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Struct {
+		var parts []string
+		for i := range v.NumField() {
+			name := cmp.Or(jsonName(v.Type().Field(i)), v.Type().Field(i).Name)
+			parts = append(parts, name+": "+textOf(v.Field(i).Interface()))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return fmt.Sprint(value)
+}
+
+// DataFolder finds manager.data in sources that may be wrong otherwise: what a
+// manager kept there is needed above all when the rest can't be read.
+func DataFolder(s Sources) string {
+	const key, variable = "manager.data", "HAMADRYAD_MANAGER_DATA="
+	if v := s.Flags[key]; v != "" {
+		return v
+	}
+	for _, e := range slices.Backward(s.Environ) {
+		if v, ok := strings.CutPrefix(e, variable); ok {
+			return v
+		}
+	}
+	if s.File != "" {
+		if text, err := readBounded(s.File); err == nil {
+			if v := dataIn(text); v != "" {
+				return v
+			}
+		}
+	}
+	return defaults()[key].(string)
+}
+
+// dataTries bounds how many lines are left out of a file, from its mistake on, to find
+// a beginning of it that can be read.
+const dataTries = 100
+
+// mistakeAt finds the line that an error of the YAML reader names.
+var mistakeAt = regexp.MustCompile(`^yaml: line (\d+):`)
+
+// dataIn reads manager.data from a file: from as many of its first lines as make up
+// a document, when it is none as a whole.
+func dataIn(text []byte) string {
+	for range dataTries {
+		var file struct {
+			Manager struct {
+				Data string `yaml:"data"`
+			} `yaml:"manager"`
+		}
+		// A wrong type elsewhere leaves what was right.
+		if err := yaml.Unmarshal(text, &file); file.Manager.Data != "" {
+			return file.Manager.Data
+		} else if err == nil {
+			return ""
+		} else {
+			text = shorter(text, err)
+		}
+	}
+	return ""
+}
+
+// shorter leaves out what follows a mistake, or the last line. The line that the
+// reader names can be the one before the mistake.
+func shorter(text []byte, mistake error) []byte {
+	if m := mistakeAt.FindStringSubmatch(mistake.Error()); m != nil {
+		line, _ := strconv.Atoi(m[1]) // digits
+		if head := firstLines(text, line+1); len(head) < len(text) {
+			return head
+		}
+	}
+	text = bytes.TrimRight(text, "\n")
+	return text[:bytes.LastIndexByte(text, '\n')+1]
+}
+
+// firstLines returns at most so many lines of a text.
+func firstLines(text []byte, n int) []byte {
+	end := 0
+	for range n {
+		i := bytes.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return text
+		}
+		end += i + 1
+	}
+	return text[:end]
+}

@@ -1,0 +1,379 @@
+package manager
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// problemOf is the text of a problem that stands.
+func problemOf(r *wire.PolicyReply, what string) string {
+	for _, p := range r.GetProblems() {
+		if p.What == what && p.At > 0 {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+// page reads one of the manager's pages.
+func (b *testbed) page(path string) (int, string) {
+	b.t.Helper()
+	answer, err := http.Get("http://" + b.http + path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// says reports whether the metrics have a line.
+func (b *testbed) says(line string) bool {
+	_, text := b.page("/metrics")
+	return strings.Contains(text, line+"\n")
+}
+
+// policyWhen waits for a state of the policy.
+func (b *testbed) policyWhen(what string, holds func(*wire.PolicyReply) bool) *wire.PolicyReply {
+	b.t.Helper()
+	var r *wire.PolicyReply
+	eventually(b.t, what, func() bool {
+		var err error
+		r, err = b.api.Policy(b.ctx(), &wire.Empty{})
+		return err == nil && holds(r)
+	})
+	return r
+}
+
+func isRunning(r *wire.PolicyReply) bool { return r.State == stateRunning }
+
+// linkedPolicy has the policy run by the name of a link, that it may be replaced. The
+// name is what a bad plug-in does wrong.
+func (b *testbed) linkedPolicy(name policytest.Behaviour) (replace func(with string)) {
+	link := filepath.Join(b.t.TempDir(), string(name))
+	replace = func(with string) {
+		b.t.Helper()
+		_ = os.Remove(link) // there is none the first time
+		if err := os.Symlink(with, link); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	replace(b.cfg.Policy.Path)
+	b.cfg.Policy.Path = link
+	return replace
+}
+
+// What happens while no policy runs is counted like everything else, and the pages of
+// health tell a manager that lives from one that decides.
+func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
+	b := newTestbed(t)
+	replace := b.linkedPolicy("policy")
+	b.cfg.Policy.FailuresMax = 1000
+	b.start()
+	running := b.policyWhen("it runs", isRunning)
+	if code, text := b.page("/readyz"); code != http.StatusOK || text != "ok\n" {
+		t.Errorf("ready: %d %q", code, text)
+	}
+	l := b.launcher("a", 1, true)
+	b.submit(2)
+	held := []uint64{l.next(), l.next()}
+	replace(filepath.Join(t.TempDir(), "nothing"))
+	if err := syscall.Kill(int(running.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	b.policyWhen("it is gone for good", func(r *wire.PolicyReply) bool {
+		return r.State == stateStarting && strings.Contains(problemOf(r, problemPolicy), "no such file")
+	})
+	for _, a := range held {
+		if err := l.finish(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "both are counted", func() bool { return b.says(`hamadryad_attempts_total{outcome="finished"} 2`) })
+	l.http.Close()
+	l.cancel()
+	eventually(t, "the loss is counted", func() bool { return b.says("hamadryad_launchers_lost_total 1") })
+	for _, line := range []string{
+		`hamadryad_policy_state{state="starting"} 1`, `hamadryad_policy_state{state="running"} 0`, "hamadryad_bundles_rerun_total 0",
+		"hamadryad_bundles_preempted_total 0", "hamadryad_commits_late_total 0", "hamadryad_config_wrong 0", `hamadryad_decisions_accepted_total{kind="launch"} 2`,
+	} {
+		if !b.says(line) {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+	for path, want := range map[string]string{"/livez": "200 ok\n", "/healthz": "200 ok\n", "/readyz": "503 no policy decides: starting\n"} {
+		if code, text := b.page(path); fmt.Sprintf("%d %s", code, text) != want {
+			t.Errorf("%s: %d %q", path, code, text)
+		}
+	}
+}
+
+// A policy that panics when it is looked at is replaced, and the call is named that
+// did it.
+func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
+	for b, want := range map[policytest.Behaviour]string{
+		policytest.PanicInStatus:  "policy Status: panic: the policy panicked in Status: no status on purpose",
+		policytest.PanicInExplain: "policy Explain: panic: the policy panicked in Explain: no word on purpose",
+	} {
+		t.Run(string(b), func(t *testing.T) {
+			bed := newTestbedWith(t, policytest.Plugin(t, b))
+			bed.cfg.Policy.FailuresMax = 1
+			bed.start()
+			job := bed.submit(1) // nobody runs it, so that its status asks why
+			r := bed.policyWhen("FIFO took over", func(r *wire.PolicyReply) bool {
+				_, err := bed.api.Status(bed.ctx(), &wire.StatusRequest{Job: job})
+				return err == nil && r.State == stateFallback
+			})
+			if text := problemOf(r, problemPolicy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
+				t.Errorf("%q", text)
+			}
+			if log := bed.log.String(); strings.Contains(log, "AssignTasks") || !strings.Contains(log, "on purpose") {
+				t.Errorf("the log blames another call:\n%s", log)
+			}
+		})
+	}
+}
+
+// A status that can't be shown costs the policy nothing, and its author is told why.
+func TestUnfitStatusIsTold(t *testing.T) {
+	b := newTestbedWith(t, policytest.Plugin(t, policytest.NaNStatus))
+	b.start()
+	r := b.policyWhen("it runs", isRunning)
+	r, err := b.api.Policy(b.ctx(), &wire.Empty{})
+	if err != nil || r.State != stateRunning || r.Restarts != 0 || len(r.Status) != 0 {
+		t.Fatalf("%v, error %v", r, err)
+	}
+	if text := problemOf(r, problemView); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
+		t.Errorf("%q", text)
+	}
+}
+
+// A slow policy is told of in status, log and metrics, also at the job that waits.
+func TestSlowPolicyIsTold(t *testing.T) {
+	b := newTestbedWith(t, policytest.Plugin(t, policytest.Slow))
+	b.cfg.Policy.SlowRound = 20 * time.Millisecond
+	b.start()
+	b.launcher("a", 1, false)
+	job := b.submit(6)
+	r := b.policyWhen("it is slow", func(r *wire.PolicyReply) bool { return r.RoundTimes.GetSlowRounds() > 0 })
+	if text := problemOf(r, problemSlow); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
+		t.Errorf("%q", text)
+	}
+	told := false
+	eventually(t, "the job says so, or ends", func() bool {
+		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
+		told = told || strings.Contains(strings.Join(s.GetWaiting(), "\n"), "policy: the policy is slow")
+		return err == nil && (told || ended(s))
+	})
+	if !told {
+		t.Error("the job did not say that the policy is slow")
+	}
+	if !succeeded(b.follow(job)) {
+		t.Error("the job did not succeed")
+	}
+	r = b.policyWhen("rounds were answered", func(r *wire.PolicyReply) bool { return r.RoundTimes.GetLast() > 0 })
+	if x := r.RoundTimes; x.Longest < int64(300*time.Millisecond) || x.Mean == 0 {
+		t.Errorf("%v", x)
+	}
+	if _, text := b.page("/metrics"); strings.Contains(text, "hamadryad_rounds_slow_total 0\n") || !strings.Contains(b.log.String(), "the policy is slow") {
+		t.Error("metrics or log do not tell of slow rounds")
+	}
+}
+
+// A program that was built again takes over when it is asked for, with what runs going
+// on; one that does not start leaves the old one where it is.
+func TestReload(t *testing.T) {
+	b := newTestbed(t)
+	fifo := b.cfg.Policy.Path
+	replace := b.linkedPolicy(policytest.FailStart)
+	b.start()
+	first := b.policyWhen("it runs", isRunning)
+	l := b.launcher("a", 1, true)
+	job := b.submit(2)
+	held := []uint64{l.next(), l.next()}
+	replace(policytest.Plugin(t, policytest.FailStart))
+	_, err := b.api.ReloadPolicy(b.ctx(), &wire.ReloadRequest{})
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no start on purpose") {
+		t.Fatal(err)
+	}
+	r := b.policyWhen("the old one goes on", isRunning)
+	if r.Checksum != first.Checksum || r.Generation != first.Generation || !strings.Contains(problemOf(r, problemChange), "could not take over") {
+		t.Errorf("%v", r)
+	}
+	program, err := os.ReadFile(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rebuilt := filepath.Join(t.TempDir(), "rebuilt")
+	if err := os.WriteFile(rebuilt, append(program, 0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	replace(rebuilt)
+	r, err = b.api.ReloadPolicy(b.ctx(), &wire.ReloadRequest{})
+	if err != nil || r.Checksum == first.Checksum || r.Generation == first.Generation || len(r.Problems) != 0 || r.Path != b.cfg.Policy.Path {
+		t.Fatalf("%v, error %v", r, err)
+	}
+	for _, a := range held {
+		if err := l.finish(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !succeeded(b.follow(job)) {
+		t.Error("the job did not succeed")
+	}
+}
+
+// A manager that starts while the policy rejects its settings goes on with those that
+// were accepted last, says so, and takes the file's when they are right. Without such,
+// it does not start (TestAnInvalidPolicyEndsTheStart).
+func TestRejectedSettingsAtARestart(t *testing.T) {
+	b := newTestbedWith(t, policytest.Plugin(t, policytest.Good))
+	updates := make(chan Update)
+	b.cfg.Updates = updates
+	b.cfg.Policy.Source = []byte("the first")
+	b.start()
+	b.policyWhen("it runs", isRunning)
+	eventually(t, "its configuration is kept", func() bool {
+		kept, err := Accepted(b.cfg.Data)
+		return err == nil && string(kept) == "the first"
+	})
+	b.stop()
+	good := b.cfg.Policy
+	b.cfg.Last = &good
+	b.cfg.Policy.Source = []byte("the second")
+	b.cfg.Policy.Config = scheduler.Config{File: "site.yaml", Text: []byte("invalid")}
+	b.start()
+	r := b.policyWhen("the last one runs", isRunning)
+	if text := problemOf(r, problemSettings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
+		t.Errorf("%q", text)
+	}
+	if kept, err := Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
+		t.Errorf("kept is %q, error %v", kept, err)
+	}
+	better := good
+	better.Source = []byte("the third")
+	updates <- Update{Core: b.cfg.Core, Policy: better}
+	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
+	eventually(t, "the new one is kept", func() bool {
+		kept, err := Accepted(b.cfg.Data)
+		return err == nil && string(kept) == "the third"
+	})
+}
+
+// A file that can't be taken is told of until it can.
+func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
+	b := newTestbed(t)
+	updates := make(chan Update)
+	b.cfg.Updates, b.cfg.File, b.cfg.Problem = updates, "site.yaml", fmt.Errorf("site.yaml:2: there is no manager.lisen")
+	b.cfg.Shown = Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
+	b.start()
+	r := b.policyWhen("it runs", isRunning)
+	if problemOf(r, problemConfig) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
+		t.Errorf("%v", r.Problems)
+	}
+	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: Shown{
+		{Key: "core.lostMax", Value: "7", From: "site.yaml:9"}, {Key: "manager.lease", Value: "20s", From: "site.yaml:2"},
+	}}
+	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
+	s, err := b.api.Settings(b.ctx(), &wire.Empty{})
+	if err != nil || s.Problem != "" || !b.says("hamadryad_config_wrong 0") {
+		t.Fatalf("%v, error %v", s, err)
+	}
+	got := fmt.Sprint(s.Settings[0].Value, s.Settings[0].From, s.Settings[1].Value, s.Settings[1].From, s.Settings[1].Next, s.Settings[1].NextFrom)
+	if want := "7site.yaml:910sdefault20ssite.yaml:2"; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// What a policy of a manager that was killed left behind ends when the next begins.
+func TestOrphansOfAPolicyEnd(t *testing.T) {
+	b := newTestbed(t)
+	orphan := sleeper(t, string(pluginMark(b.cfg.Data)))
+	b.start()
+	select {
+	case <-orphan:
+	case <-time.After(waitMax):
+		t.Error("the process lives")
+	}
+}
+
+// sleeper runs a process that would last, with a variable in its environment; the channel
+// is closed at its end.
+func sleeper(t *testing.T, variable string) <-chan struct{} {
+	t.Helper()
+	p, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, &os.ProcAttr{Env: []string{variable}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _, _ = p.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = p.Kill(); <-ended })
+	return ended
+}
+
+// Of a sort of problem the newest stands, with its time, until it is cleared or has
+// not come again for a while.
+func TestProblems(t *testing.T) {
+	var p problems
+	p.set("a", "first", 0)
+	p.set("b", "second", time.Nanosecond)
+	p.set("a", strings.Repeat("x", problemBytesMax+1), 0)
+	eventually(t, "the second went by itself", func() bool { return len(p.standing()) == 1 })
+	if one := p.standing()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > waitMax {
+		t.Errorf("%.100v", one)
+	}
+	p.settle("a", time.Hour)
+	if _, stands := p.of("a"); !stands {
+		t.Error("it went too early")
+	}
+	p.settle("a", time.Nanosecond)
+	eventually(t, "it went", func() bool { _, stands := p.of("a"); return !stands })
+	p.set("c", "third", 0)
+	p.clear("b", "c")
+	if left := p.standing(); len(left) != 0 {
+		t.Errorf("%v", left)
+	}
+}
+
+// A configuration is kept whole or not at all.
+func TestKeeper(t *testing.T) {
+	dir := t.TempDir()
+	k := &keeper{folder: dir}
+	if err := k.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := Accepted(dir); kept != nil || err != nil {
+		t.Errorf("%q, error %v", kept, err)
+	}
+	k.want([]byte("one"))
+	k.want([]byte("two"))
+	if err := k.flush(); err != nil {
+		t.Fatal(err)
+	}
+	k.folder = filepath.Join(dir, "gone")
+	k.want([]byte("three"))
+	if err := k.flush(); err == nil {
+		t.Error("there is no folder, and no error")
+	}
+	files, _ := os.ReadDir(dir)
+	if kept, err := Accepted(dir); string(kept) != "two" || err != nil || len(files) != 1 {
+		t.Errorf("%q, error %v, files %v", kept, err, files)
+	}
+}

@@ -1,0 +1,74 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Shown is a configuration as it is shown: each setting with its value and where it
+// was set.
+type Shown []*wire.Setting
+
+// shown keeps what "config show" tells. Safe for concurrent use.
+type shown struct {
+	mu    sync.Mutex
+	start Shown // of the start: what can't change while the manager runs
+	last  Shown // of the last configuration that had no mistakes
+}
+
+// loaded notes a configuration without mistakes.
+func (s *shown) loaded(c Shown) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = c
+}
+
+// live tells the settings that take effect while the manager runs. Those of the
+// policy are in force when the policy has taken them.
+func live(key string) bool { return strings.HasPrefix(key, "core.") }
+
+func ofPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
+
+// inForce lists the settings in force, given those of the policy that runs.
+func (s *shown) inForce(policy Shown) []*wire.Setting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := map[string]*wire.Setting{}
+	for _, x := range s.last {
+		last[x.Key] = x
+	}
+	var list []*wire.Setting
+	for _, x := range s.start {
+		newest := cmp.Or(last[x.Key], x)
+		switch {
+		case ofPolicy(x.Key):
+		case live(x.Key):
+			list = append(list, newest)
+		case newest.Value != x.Value:
+			list = append(list, &wire.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: newest.Value, NextFrom: newest.From})
+		default:
+			list = append(list, x)
+		}
+	}
+	for _, x := range policy {
+		if ofPolicy(x.Key) {
+			list = append(list, x)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *wire.Setting) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}
+
+// Settings tells the configuration in force.
+func (s *managerServer) Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error) {
+	r := &wire.SettingsReply{File: s.m.cfg.File, Settings: s.m.shown.inForce(s.m.supervisor.shownNow())}
+	if p, ok := s.m.problems.of(problemConfig); ok {
+		r.Problem, r.ProblemAt = p.text, p.at.UnixNano()
+	}
+	return r, nil
+}
