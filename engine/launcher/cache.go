@@ -127,6 +127,13 @@ func (c *cache) holds(hash, path string) bool {
 	return true
 }
 
+// doubt has a blob's content read again before its next use.
+func (c *cache) doubt(hash string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.verified, hash)
+}
+
 func inodeOf(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ino

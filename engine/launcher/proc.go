@@ -115,6 +115,10 @@ func (a *agent) startWorker(ctx context.Context, s *wire.StartAttempt) (*proc, e
 		if errors.Is(err, os.ErrNotExist) && try < 3 {
 			continue
 		}
+		if errors.Is(err, syscall.ENOEXEC) && try == 1 {
+			a.cache.doubt(s.Program) // its content may have changed under us
+			continue
+		}
 		if err != nil {
 			return nil, a.explain(fmt.Errorf("start a worker of job %s: %w", s.JobName, err))
 		}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -33,7 +35,23 @@ type blobs struct {
 type blob struct {
 	bytes int64
 	used  time.Time
-	open  int // readers
+	open  int    // readers
+	sound fileID // of the file whose content was found to be right; zero: of none in this life
+}
+
+// fileID tells whether a file is still the one that was read.
+type fileID struct {
+	inode   uint64
+	size    int64
+	changed time.Time
+}
+
+func idOf(info fs.FileInfo) fileID {
+	id := fileID{size: info.Size(), changed: info.ModTime()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		id.inode = st.Ino
+	}
+	return id
 }
 
 // uploadsMax is how many blobs are written at the same time.
@@ -41,13 +59,17 @@ const uploadsMax = 32
 
 var (
 	errBlobMissing = errors.New("the manager does not have it")
+	errBlobDamaged = errors.New("the manager's copy of it is damaged, and was dropped")
 	errBlobsBusy   = errors.New("too many programs are being sent at once: try again")
 )
 
-// openBlobs reads the folder, without the contents: what has its name was
-// verified when it came.
+// openBlobs reads the folder, without the contents: they are verified when they are
+// asked for.
 func openBlobs(folder string, max int64) (*blobs, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("programs: %w", err)
+	}
+	if err := syncFolder(filepath.Dir(folder)); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
 	entries, err := os.ReadDir(folder)
@@ -72,14 +94,66 @@ func isHash(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// has reports whether a blob is there with the right content. The content is read
+// once for each file that appears under the name; what is damaged is dropped, so that
+// it is sent again.
 func (b *blobs) has(hash string) bool {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	k, ok := b.kept[hash]
+	var sound fileID
 	if ok {
-		k.used = time.Now()
+		k.used, sound = time.Now(), k.sound
 	}
-	return ok
+	b.mu.Unlock()
+	if !ok {
+		return false
+	}
+	info, err := os.Stat(b.path(hash))
+	if err == nil && idOf(info) == sound {
+		return true
+	}
+	if err == nil {
+		err = verify(b.path(hash), hash)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept[hash] != k {
+		return b.kept[hash] != nil // sent again meanwhile
+	}
+	if err != nil {
+		b.drop(hash, k)
+		return false
+	}
+	k.sound = idOf(info)
+	return true
+}
+
+func (b *blobs) path(hash string) string { return filepath.Join(b.folder, hash) }
+
+// verify reads a file and compares its hash.
+func verify(path, hash string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return err
+	}
+	if hex.EncodeToString(digest.Sum(nil)) != hash {
+		return errBlobDamaged
+	}
+	return nil
+}
+
+// drop forgets a blob that is missing or damaged. The caller holds mu.
+func (b *blobs) drop(hash string, k *blob) {
+	if b.kept[hash] == k {
+		delete(b.kept, hash)
+		b.total -= k.bytes
+		_ = os.Remove(b.path(hash)) // the next one of that name replaces it
+	}
 }
 
 // reader opens a blob. It is not removed before it is closed.
@@ -90,20 +164,45 @@ func (b *blobs) reader(hash string) (io.ReadCloser, error) {
 	if !ok {
 		return nil, errBlobMissing
 	}
-	f, err := os.Open(filepath.Join(b.folder, hash))
+	f, err := os.Open(b.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.drop(hash, k)
+		return nil, errBlobMissing
+	}
 	if err != nil {
 		return nil, err
 	}
 	k.open++
 	k.used = time.Now()
-	return &blobReader{File: f, b: b, k: k}, nil
+	return &blobReader{file: f, b: b, k: k, hash: hash, digest: sha256.New()}, nil
 }
 
+// blobReader gives a blob's content, and an error in place of the end when it is not
+// what it should be.
 type blobReader struct {
-	*os.File
-	b    *blobs
-	k    *blob
-	once sync.Once
+	file   *os.File
+	b      *blobs
+	k      *blob
+	hash   string
+	digest hash.Hash
+	once   sync.Once
+}
+
+func (r *blobReader) Read(p []byte) (int, error) {
+	n, err := r.file.Read(p)
+	r.digest.Write(p[:n])
+	switch {
+	case err == nil, err == io.EOF && hex.EncodeToString(r.digest.Sum(nil)) == r.hash:
+		return n, err
+	case err == io.EOF:
+		err = errBlobDamaged
+	default:
+		err = fmt.Errorf("%w: %w", errBlobDamaged, err)
+	}
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.drop(r.hash, r.k)
+	return n, err
 }
 
 func (r *blobReader) Close() error {
@@ -112,7 +211,7 @@ func (r *blobReader) Close() error {
 		r.k.open--
 		r.b.mu.Unlock()
 	})
-	return r.File.Close()
+	return r.file.Close()
 }
 
 // upload is a blob that is being written. Finish or abort ends it.
@@ -158,8 +257,15 @@ func (u *upload) finish() error {
 		return fmt.Errorf("what arrived has the SHA-256 %s and not %s: it was damaged on the way, or changed while it was sent; send it again", got, u.hash)
 	}
 	err := u.file.Sync()
+	var info fs.FileInfo
 	if err == nil {
-		err = os.Rename(u.file.Name(), filepath.Join(u.b.folder, u.hash))
+		info, err = u.file.Stat()
+	}
+	if err == nil {
+		err = os.Rename(u.file.Name(), u.b.path(u.hash))
+	}
+	if err == nil {
+		err = syncFolder(u.b.folder) // before any job that needs it is taken
 	}
 	if err != nil {
 		u.abort()
@@ -170,13 +276,20 @@ func (u *upload) finish() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.writing--
-	if k, twice := b.kept[u.hash]; twice { // the same content, sent twice at once
+	if k := b.kept[u.hash]; k != nil { // the same content, sent twice at once
 		b.total -= k.bytes
-		k.bytes, k.used = u.bytes, time.Now()
-		return nil
 	}
-	b.kept[u.hash] = &blob{bytes: u.bytes, used: time.Now()}
+	b.kept[u.hash] = &blob{bytes: u.bytes, used: time.Now(), sound: idOf(info)}
 	return nil
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
 }
 
 func (u *upload) abort() {

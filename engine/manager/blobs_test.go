@@ -109,3 +109,73 @@ func TestBlobsMakeRoomWithoutWhatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A blob that is damaged or gone is asked for again, in this life and the next, and
+// then is there.
+func TestDamagedBlobsHeal(t *testing.T) {
+	const data = "a program"
+	hash := hashOf(data)
+	flipped := func(path string) error { return os.WriteFile(path, []byte("a progrbm"), 0o600) }
+	for name, harm := range map[string]func(path string) error{"flipped": flipped, "gone": os.Remove, "cut": func(p string) error { return os.Truncate(p, 3) }} {
+		for _, restarted := range []bool{true, false} {
+			b := newBlobs(t, 100)
+			if err := put(b, hash, data); err != nil {
+				t.Fatal(err)
+			}
+			if !b.has(hash) {
+				t.Fatal("it was just sent")
+			}
+			if err := harm(b.path(hash)); err != nil {
+				t.Fatal(err)
+			}
+			if restarted {
+				again, err := openBlobs(b.folder, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = again
+			}
+			if b.has(hash) || b.total != 0 {
+				t.Errorf("%s, restarted %t: it counts as there, %d bytes", name, restarted, b.total)
+			}
+			if err := put(b, hash, data); err != nil || !b.has(hash) || b.total != int64(len(data)) {
+				t.Errorf("%s, restarted %t: sent again it is not there: %v", name, restarted, err)
+			}
+		}
+	}
+}
+
+// Content that rots without a trace is noticed while it is read.
+func TestDamagedBlobIsNotSentAsWhole(t *testing.T) {
+	const data = "a program"
+	hash := hashOf(data)
+	b := newBlobs(t, 100)
+	if err := put(b, hash, data); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r, err := b.reader(hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(b.path(hash), []byte("a progrbm"), 0o600); err != nil { // the same file
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(r); !errors.Is(err, errBlobDamaged) {
+			t.Fatalf("it was read: %v", err)
+		}
+		r.Close()
+		if b.has(hash) || b.total != 0 {
+			t.Fatal("it is still there")
+		}
+		if err := put(b, hash, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(b.path(hash)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.reader(hash); !errors.Is(err, errBlobMissing) || b.total != 0 {
+		t.Fatalf("what is gone: %v", err)
+	}
+}

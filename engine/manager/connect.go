@@ -246,6 +246,8 @@ func (s *launcherServer) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamin
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
+		case errors.Is(err, errBlobDamaged):
+			return status.Errorf(codes.NotFound, "program or plan with SHA-256 %.64q: %v: submit the job again", q.Hash, err)
 		case err != nil:
 			return status.Error(codes.Internal, err.Error())
 		}
