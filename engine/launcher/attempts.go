@@ -298,7 +298,14 @@ func (a *agent) cleanUp(at *attempt, finished bool) {
 	if finished {
 		return
 	}
-	if err := os.RemoveAll(worker.AttemptFolder(a.folder.store(), at.start.Job, at.start.Attempt)); err != nil {
-		a.log.Warn("can't remove what a failed attempt stored", "attempt", at.start.Attempt, "error", err)
+	a.removeStored(at.start.Job, at.start.Attempt)
+}
+
+// removeStored deletes what an attempt stored, and its job's folder with the last of
+// that. Called without mu.
+func (a *agent) removeStored(job, attempt uint64) {
+	if err := os.RemoveAll(worker.AttemptFolder(a.folder.store(), job, attempt)); err != nil {
+		a.log.Warn("can't remove what an attempt stored", "attempt", attempt, "error", err)
 	}
+	_ = os.Remove(a.folder.jobStore(job)) // fails while there is more in it
 }

@@ -254,6 +254,18 @@ func TestDroppedOutputAndJobAreDeleted(t *testing.T) {
 	}
 	n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
 	waitGone(t, filepath.Join(store, fmt.Sprintf("job-%d", b.id)))
+
+	// A job's folder goes with the last output in it: nobody drops a job of which a
+	// launcher has nothing.
+	b = m.job("relay", "file", "2", "1", "1000")
+	first, second = b.attempt(0, 0), b.attempt(0, 1)
+	n.finished(n.start(first))
+	n.do(&wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: b.id, Attempt: first.Attempt}}})
+	waitGone(t, filepath.Join(store, fmt.Sprintf("job-%d", b.id)))
+	n.finished(n.start(second))
+	if _, err := os.Stat(worker.AttemptFolder(store, b.id, second.Attempt)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestPublish(t *testing.T) {

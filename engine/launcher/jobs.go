@@ -112,7 +112,7 @@ func (a *agent) dropOutput(s *wire.Stored) {
 		return
 	}
 	delete(a.stored, s.Attempt)
-	go a.removeAfter(nil, worker.AttemptFolder(a.folder.store(), s.Job, s.Attempt))
+	go a.removeStored(s.Job, s.Attempt)
 }
 
 // lookup finds a stored file for the data server.

@@ -214,6 +214,20 @@ func (g *group) outputBudget(n *node) int64 {
 	return min(max(n.memory/8, job.BatchBytes), channel.OutputBudget)
 }
 
+// makeStoreTries bounds how often makeStore begins again.
+const makeStoreTries = 10
+
+// makeStore makes an attempt's folder. The job's, when it is empty, may be removed
+// under it by the launcher.
+func makeStore(path string) (err error) {
+	for range makeStoreTries {
+		if err = os.MkdirAll(path, 0o755); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
 // createStored starts a stored channel file, in the launcher's store or on the
 // job's storage.
 func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, error) {
@@ -222,7 +236,7 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	if c.Store == "" {
 		path := filepath.Join(g.run.Store, name)
 		g.touched.Store(true)
-		if err := os.MkdirAll(g.run.Store, 0o755); err != nil {
+		if err := makeStore(g.run.Store); err != nil {
 			return nil, explainDisk(err, g.run.Store)
 		}
 		w, err := file.Create(path, partitions, o)
