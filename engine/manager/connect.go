@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -129,8 +130,10 @@ func checkJoin(j *wire.Join) error {
 	return nil
 }
 
-// receive passes reports on until the stream ends.
+// receive passes reports on until the stream ends. Heartbeats don't wait for the
+// core, which may wait for the disk.
 func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session) error {
+	in := newIntake(ctx, s.m.driver)
 	for {
 		m, err := stream.Recv()
 		if err != nil {
@@ -141,8 +144,57 @@ func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingS
 		if len(inputs) == 0 {
 			continue
 		}
-		if err := s.m.driver.put(ctx, entry{inputs: inputs}); err != nil {
+		if err := in.add(entry{inputs: inputs}); err != nil {
 			return err
+		}
+	}
+}
+
+// intakeMax is how many messages with reports of one launcher may wait for the core
+// before its stream is read no further.
+const intakeMax = 1024
+
+// intake brings what one stream reports to the core, in order.
+type intake struct {
+	ctx     context.Context
+	driver  *driver
+	queue   chan entry
+	waiting atomic.Int64 // in queue and in hand
+}
+
+// newIntake begins one, which ends with ctx.
+func newIntake(ctx context.Context, d *driver) *intake {
+	in := &intake{ctx: ctx, driver: d, queue: make(chan entry, intakeMax)}
+	go in.run()
+	return in
+}
+
+// add takes an entry; it waits when too many wait. For one goroutine.
+func (in *intake) add(e entry) error {
+	if in.waiting.Load() == 0 && in.driver.offer(e) {
+		return nil // the usual way: nobody waits for anything
+	}
+	in.waiting.Add(1)
+	select {
+	case in.queue <- e:
+		return nil
+	case <-in.ctx.Done():
+		return context.Cause(in.ctx)
+	case <-in.driver.ended:
+		return errStopping
+	}
+}
+
+func (in *intake) run() {
+	for {
+		select {
+		case e := <-in.queue:
+			if in.driver.put(in.ctx, e) != nil {
+				return // and so does who adds
+			}
+			in.waiting.Add(-1)
+		case <-in.ctx.Done():
+			return
 		}
 	}
 }

@@ -84,6 +84,16 @@ func (d *driver) put(ctx context.Context, e entry) error {
 	}
 }
 
+// offer hands inputs to the core if there is room.
+func (d *driver) offer(e entry) bool {
+	select {
+	case d.inbox <- e:
+		return true
+	default:
+		return false
+	}
+}
+
 // read runs look on the core between steps and returns when what it saw is
 // durable.
 func (d *driver) read(ctx context.Context, look func(*core.Core)) error {

@@ -35,6 +35,8 @@ const (
 	streamsMax = 1000
 	// handshakeTimeout ends connections that say nothing or garbage.
 	handshakeTimeout = 10 * time.Second
+	// pageTimeout is how long a page may take to be sent.
+	pageTimeout = 30 * time.Second
 	// stopTimeout bounds the wait for streams to end at shutdown, and for the
 	// event log to take what is left.
 	stopTimeout = 5 * time.Second
@@ -228,7 +230,7 @@ func (m *manager) webServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.registry, promhttp.HandlerOpts{}))
 	m.healthPages(mux)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {
