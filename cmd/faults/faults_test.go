@@ -170,6 +170,24 @@ func TestManagerKilledAndBack(t *testing.T) {
 	}
 }
 
+// A manager that is away for most of the lease finds all work, though launchers have
+// tried it for long.
+func TestManagerAwayForMostOfTheLease(t *testing.T) {
+	const lease, away = 12 * time.Second, 7 * time.Second
+	c := startCluster(t, options{launchers: 2, slots: 2, lease: lease})
+	j := c.submit("file", 0, 6, 3, "maphalf")
+	j.reached("maphalf", 4)
+	c.manager.kill(t)
+	back := time.Now().Add(away)
+	eventually(t, "the manager's time away", func() bool { return time.Now().After(back) })
+	c.startManager()
+	j.open("maphalf")
+	j.succeeds()
+	if n := j.attempts("map"); n != 6 {
+		t.Errorf("%d attempts for 6 maps: the running ones were lost", n)
+	}
+}
+
 // The manager dies and stays away: within the lease launchers end their workers
 // and keep nothing.
 func TestManagerGoneForGood(t *testing.T) {
