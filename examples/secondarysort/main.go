@@ -8,14 +8,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
@@ -41,62 +41,44 @@ var hottest = job.Definition{
 		if err != nil || days < 1 {
 			return fmt.Errorf("%q days: give 1 or more", args[0])
 		}
-		j := mapreduce.Bytes{Map: mapDay, Reduce: reduceDays(days), Partition: byStation, Group: compareStations}
-		return j.Add(g, args[len(args)-1], mapreduce.Source{Patterns: args[1 : len(args)-1]})
+		return topDays(days).Add(g, args[len(args)-1], mapreduce.Source{Patterns: args[1 : len(args)-1]})
 	},
 }
 
-// A key is station, zero byte, and the temperature as eight bytes of which a
-// hotter day's are less. As byte strings keys are in order of station, then of
-// heat, so that no Compare is needed. Group and partition look at the station.
-
-func appendKey(dst, station []byte, temperature float64) []byte {
-	bits := math.Float64bits(temperature)
-	if bits>>63 == 0 {
-		bits = ^bits & (1<<63 - 1) // the hotter, the less; below all negative ones
-	}
-	return binary.BigEndian.AppendUint64(append(append(dst, station...), 0), bits)
+// reading is a key: sorted by station, and then the hottest first. So no Compare is
+// needed.
+type reading struct {
+	Station string
+	Degrees float64 `mapreduce:"desc"`
 }
 
-func stationOf(key []byte) []byte { return key[:len(key)-9] }
-
-func compareStations(a, b []byte) int { return bytes.Compare(stationOf(a), stationOf(b)) }
-
-func byStation(key []byte, n int) int { return job.Partition(stationOf(key), n) }
-
-func mapDay(t *mapreduce.Task, emit *mapreduce.Emitter) error {
-	var key []byte
-	for line, err := range t.Lines() {
-		if err != nil {
-			return err
-		}
-		station, rest, _ := bytes.Cut(line.Text, []byte(","))
-		_, degrees, ok := bytes.Cut(rest, []byte(","))
-		temperature, err := strconv.ParseFloat(string(degrees), 64)
-		if err != nil || !ok || math.IsNaN(temperature) || bytes.IndexByte(station, 0) >= 0 {
-			return fmt.Errorf("%q is no station, day and temperature", line.Text)
-		}
-		key = appendKey(key[:0], station, temperature)
-		emit.Pair(key, rest)
+// topDays is the job: what Partition and Group look at, the station, is what Reduce
+// is called for, and the rest of the key is the order of its values.
+func topDays(days int) mapreduce.Job[int64, string, reading, string, string, string] {
+	return mapreduce.Job[int64, string, reading, string, string, string]{
+		Map:       mapDay,
+		Partition: func(key reading, n int) int { return job.Partition([]byte(key.Station), n) },
+		Group:     func(a, b reading) int { return strings.Compare(a.Station, b.Station) },
+		Reduce: func(_ *mapreduce.Task, key reading, values iter.Seq[string], emit func(string, string)) error {
+			var list []string
+			for day := range values {
+				if list = append(list, day); len(list) == days {
+					break // the rest of the values is skipped
+				}
+			}
+			emit(key.Station, strings.Join(list, ","))
+			return nil
+		},
 	}
+}
+
+func mapDay(_ *mapreduce.Task, _ int64, line string, emit func(reading, string)) error {
+	station, rest, _ := strings.Cut(line, ",")
+	day, degrees, ok := strings.Cut(rest, ",")
+	temperature, err := strconv.ParseFloat(degrees, 64)
+	if err != nil || !ok || math.IsNaN(temperature) {
+		return fmt.Errorf("%q is no station, day and temperature", line)
+	}
+	emit(reading{station, temperature}, day+" "+degrees)
 	return nil
-}
-
-func reduceDays(days int) func(*mapreduce.Task, []byte, *mapreduce.Values, *mapreduce.Writer) error {
-	return func(_ *mapreduce.Task, key []byte, values *mapreduce.Values, out *mapreduce.Writer) error {
-		station := bytes.Clone(stationOf(key))
-		var list []byte
-		for range days { // the rest of the values is skipped
-			v, ok := values.Next()
-			if !ok {
-				break
-			}
-			if len(list) > 0 {
-				list = append(list, ',')
-			}
-			list = append(list, bytes.ReplaceAll(v, []byte(","), []byte(" "))...)
-		}
-		out.Pair(station, list)
-		return nil
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
@@ -33,8 +34,9 @@ func TestHottestDays(t *testing.T) {
 // Keys are in order of heat as byte strings, the hottest first.
 func TestKeysKeepTheOrder(t *testing.T) {
 	var last []byte
+	codec := mapreduce.CodecOf[reading]()
 	for _, degrees := range []float64{1e9, 40, 2.5, 1e-9, 0, -1e-9, -2.5, -40, -1e9} {
-		key := appendKey(nil, []byte("x"), degrees)
+		key := codec.Append(nil, reading{"x", degrees})
 		if last != nil && bytes.Compare(last, key) >= 0 {
 			t.Errorf("the key of %v is not behind that of a hotter day", degrees)
 		}
