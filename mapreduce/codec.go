@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"sync"
 	"unsafe"
 
@@ -126,25 +125,4 @@ func refused[T any](err error) Codec[T] {
 		Decode: func([]byte) (v T, _ error) { return v, err },
 		err:    err,
 	}
-}
-
-// appendText is how values look in text output.
-func appendText[T any]() func(dst []byte, v T) []byte {
-	var zero T
-	var f any
-	switch any(zero).(type) {
-	case string:
-		f = func(b []byte, v string) []byte { return append(b, v...) }
-	case []byte:
-		f = func(b, v []byte) []byte { return append(b, v...) }
-	case int64:
-		f = func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }
-	case int:
-		f = func(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }
-	case float64:
-		f = func(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
-	default:
-		return func(b []byte, v T) []byte { return fmt.Append(b, v) }
-	}
-	return f.(func([]byte, T) []byte)
 }

@@ -67,7 +67,8 @@
 // Compare needs the keys decoded, so sorting takes longer.
 //
 // JSON and Gob are codecs for some of what is refused, and Codec tells how to write
-// one. What a job writes as text looks as fmt prints it (%v).
+// one. What a job writes as text looks as fmt prints it (%v); a type of which that would
+// show an address is refused.
 //
 // # Limits
 //

@@ -1,6 +1,7 @@
 package mapreduce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -176,10 +177,14 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 			return errors.New("the job names no Input, and its key and value are not those of text (int64 and string or []byte): set Input")
 		}
 	}
+	travels := j.codecs
 	if j.Reducers == MapOnly {
-		return j.sameTypes()
+		travels = j.sameTypes
 	}
-	return j.codecs()
+	if err := travels(); err != nil || j.Output.Open != nil {
+		return err
+	}
+	return cmp.Or(textable[K3](), textable[V3]())
 }
 
 // codecs sets those that are zero, and refuses what would lose data on the way.

@@ -1,6 +1,7 @@
 package mapreduce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,9 @@ func NamedOf[K, V any](t *Task, name string) func(K, V) {
 	if _, ok := w.format.(typedWriter[K, V]); w.format != nil && !ok {
 		w.fail(fmt.Errorf("named output %q: the job's Output is not of the types of func(%T, %T)", name, *new(K), *new(V)))
 		return func(K, V) {}
+	}
+	if w.format == nil {
+		w.fail(cmp.Or(textable[K](), textable[V]()))
 	}
 	emit := typedEmit[K, V](w)
 	w.typed = emit

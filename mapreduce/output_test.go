@@ -3,9 +3,12 @@ package mapreduce_test
 import (
 	"fmt"
 	"io"
+	"iter"
+	"math/big"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
@@ -51,5 +54,56 @@ func TestOutputFormat(t *testing.T) {
 	_, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out2"}, jobtest.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no bad here") {
 		t.Errorf("a format's error: %v", err)
+	}
+}
+
+type (
+	lined struct{ Kids []lined }
+	born  struct{ at time.Time } // fmt calls no methods in a field in lower case
+	aged  struct{ At time.Time }
+	links struct {
+		N    int
+		Next *int
+	}
+)
+
+func textOf[V any](t *testing.T) error {
+	return submitted(t, func(j *mapreduce.TextJob[string, V]) { j.Reducers, j.Reduce = mapreduce.MapOnly, nil })
+}
+
+// An address in an output says nothing and is another one each time, so a type that
+// would be written as one is refused.
+func TestNoAddressesInText(t *testing.T) {
+	for want, err := range map[string]error{
+		"links would show an address, that of Next (*int)":  textOf[links](t),
+		"*mapreduce_test.links would show an address":       textOf[*links](t),
+		"func() int would show an address, that of (func()": textOf[func() int](t),
+		"that of [] (*mapreduce_test.aged)":                 textOf[[]*aged](t),
+		"that of at loc (*time.Location)":                   textOf[born](t),
+		"that of [key] (*int)":                              textOf[map[*int]string](t),
+		"that of C [] (chan int)":                           textOf[struct{ C []chan int }](t),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "String method") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for i, err := range []error{textOf[aged](t), textOf[*aged](t), textOf[lined](t), textOf[any](t), textOf[*big.Int](t), textOf[[]time.Duration](t), textOf[map[string][]int](t)} {
+		if err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+func TestNoAddressesInNamedText(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/in", []byte("a\n"), 0o666)
+	j := wordCount(false, mapreduce.Settings{})
+	j.Reduce = func(task *mapreduce.Task, _ string, _ iter.Seq[int64], _ func(string, int64)) error {
+		mapreduce.NamedOf[string, links](task, "links")("a", links{})
+		return nil
+	}
+	_, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "that of Next (*int)") {
+		t.Errorf("%v", err)
 	}
 }
