@@ -1,20 +1,16 @@
 package hdfs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/storage"
+	"github.com/hamadryad/hamadryad/sdk/storage/glob"
 )
-
-// special are the characters that make a pattern.
-const special = `*?[\`
 
 // entry is a file or folder that was found.
 type entry struct {
@@ -32,8 +28,11 @@ func (s *Store) List(ctx context.Context, pattern string) ([]storage.Info, error
 	info, err := p.stat(ctx, p)
 	switch {
 	case err == nil:
+		if err := storage.NotAmbiguous(ctx, p, p.path); err != nil {
+			return nil, err
+		}
 		roots = []entry{{p.path, info}}
-	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(p.path, special):
+	case glob.Special(p.path) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid)):
 		if roots, err = p.match(ctx); err != nil {
 			return nil, err
 		}
@@ -48,8 +47,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]storage.Info, error
 			return nil, err
 		}
 	}
-	slices.SortFunc(found, func(a, b storage.Info) int { return cmp.Compare(a.Path, b.Path) })
-	return found, nil
+	return storage.SortInfos(found), nil
 }
 
 // given is the path as the URL has it.
@@ -61,43 +59,37 @@ func (p place) given() string {
 	return ""
 }
 
-// match returns what a pattern matches, element by element.
+// match returns what a pattern matches.
 func (p place) match(ctx context.Context) ([]entry, error) {
-	if _, err := path.Match(p.path, ""); err != nil {
+	found, err := glob.Match(ctx, p, p.given()) // as it is written: .. behind a pattern is refused
+	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", p.url, err)
 	}
-	at := []entry{{path: "/"}}
-	for element := range strings.SplitSeq(strings.TrimPrefix(p.path, "/"), "/") {
-		var next []entry
-		for _, folder := range at {
-			if folder.info != nil && !folder.info.IsDir() {
-				continue
-			}
-			found, err := p.matchIn(ctx, folder.path, element)
-			if err != nil {
-				return nil, err
-			}
-			next = append(next, found...)
-		}
-		at = next
-	}
-	if len(at) == 0 {
+	if len(found) == 0 {
 		return nil, fmt.Errorf("list %s: nothing matches: %w", p.url, fs.ErrNotExist)
 	}
-	return at, nil
+	all := make([]entry, len(found))
+	for i, e := range found {
+		all[i] = entry{e.Path, e.Info.(fs.FileInfo)}
+	}
+	return all, nil
 }
 
-// matchIn returns the entries of a folder that one element of a pattern matches.
-func (p place) matchIn(ctx context.Context, folder, element string) ([]entry, error) {
-	if !strings.ContainsAny(element, special) {
-		one := p
-		one.path = path.Join(folder, element)
-		info, err := p.stat(ctx, one)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return []entry{{one.path, info}}, err
+// Look implements glob.Tree.
+func (p place) Look(ctx context.Context, path string) (*glob.Entry, error) {
+	p.path = path
+	info, err := p.stat(ctx, p)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	return &glob.Entry{Path: path, Folder: info.IsDir(), File: !info.IsDir(), Info: info}, nil
+}
+
+// Read implements glob.Tree.
+func (p place) Read(ctx context.Context, folder string) ([]glob.Entry, error) {
 	all, err := p.readFolder(ctx, p, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -105,24 +97,12 @@ func (p place) matchIn(ctx context.Context, folder, element string) ([]entry, er
 	if err != nil {
 		return nil, err
 	}
-	var found []entry
+	var entries []glob.Entry
 	for _, info := range all {
-		name := info.Name()
-		if hidden(name) && element[0] != name[0] {
-			continue
-		}
-		ok, err := path.Match(element, name)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", p.url, err)
-		}
-		if ok {
-			found = append(found, entry{path.Join(folder, name), info})
-		}
+		entries = append(entries, glob.Entry{Path: path.Join(folder, info.Name()), Folder: info.IsDir(), File: !info.IsDir(), Info: info})
 	}
-	return found, nil
+	return entries, nil
 }
-
-func hidden(name string) bool { return name[0] == '.' || name[0] == '_' }
 
 // below hands over a file itself, or all visible files below a folder.
 func (p place) below(ctx context.Context, root entry, found func(entry)) error {
@@ -137,7 +117,7 @@ func (p place) below(ctx context.Context, root entry, found func(entry)) error {
 		return err
 	}
 	for _, info := range all {
-		if hidden(info.Name()) {
+		if glob.Hidden(info.Name()) {
 			continue
 		}
 		if err := p.below(ctx, entry{path.Join(root.path, info.Name()), info}, found); err != nil {

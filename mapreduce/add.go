@@ -11,8 +11,11 @@ import (
 
 // Source is an input of a job with a mapper of its own.
 type Source struct {
-	// Patterns are files, folders and patterns of stored files.
+	// Patterns are files, folders and patterns of stored files: job.Files tells what
+	// they may hold, such as logs/**/{web,mail}-*.gz.
 	Patterns []string
+	// Suffixes end the names of the files that are read, such as .csv; nil is all.
+	Suffixes []string
 	// Map reads this source; the job's own when nil.
 	Map func(t *Task, emit *Emitter) error
 	// WholeSuffixes end the names of files that are never split.
@@ -36,7 +39,7 @@ func (j Bytes) Add(g *job.Graph, out string, sources ...Source) error {
 	var tasks []job.Task
 	maps := make([]mapFunc, 0, len(sources)) // by task
 	for i, s := range sources {
-		files, err := g.Files(job.Files{Patterns: s.Patterns, SplitBytes: j.SplitBytes, WholeSuffixes: s.WholeSuffixes})
+		files, err := g.Files(job.Files{Patterns: s.Patterns, Suffixes: s.Suffixes, SplitBytes: j.SplitBytes, WholeSuffixes: s.WholeSuffixes})
 		if err != nil {
 			return fmt.Errorf("source %d: %w", i+1, err)
 		}

@@ -23,7 +23,9 @@
 //
 //	func main() { app.Main(wordCount.Definition()) }
 //
-// The job's arguments are INPUT... OUTPUT. Bytes is the fast form: keys and values
+// The job's arguments are INPUT... OUTPUT, the inputs files, folders or patterns such
+// as logs/**/{web,mail}-*.gz (job.Files tells what they may hold); Source can choose
+// files by suffix. Bytes is the fast form: keys and values
 // are byte strings, and nothing is decoded or allocated for a record.
 //
 // How it runs: a map task folds equal keys in a table where there is a combiner,

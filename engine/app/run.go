@@ -111,7 +111,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if i < 0 {
 		return client.Submission{}, fmt.Errorf("this program has no job %q", name)
 	}
-	g, err := job.Build(c.defs[i], args, split.Planner(ctx))
+	g, err := job.Build(c.defs[i], args, split.Planner(ctx, c.tell))
 	if err != nil {
 		return client.Submission{}, err
 	}
@@ -152,6 +152,13 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 		Graph: graph, Fingerprint: plan.Fingerprint(graph), Outputs: g.Outputs(),
 		NoSpeculation: c.options.noSpeculation, AttemptsMax: uint32(c.options.attempts),
 	}}, nil
+}
+
+// tell prints a line for people, unless nothing is to be shown.
+func (c *Client) tell(text string) {
+	if !c.options.quiet {
+		fmt.Fprintln(c.show, text)
+	}
 }
 
 // display shows the job's progress, unless nothing is to be shown.

@@ -34,7 +34,13 @@ func (t Task) Bytes() int64 {
 // Files asks for stored files as tasks of about SplitBytes each. Large files are
 // split, small ones that lie in the same place are packed together.
 type Files struct {
-	Patterns   []string // files, folders or patterns; URLs or local paths
+	// Patterns are files, folders (all files below) or patterns; URLs or local paths.
+	// A pattern has * ? [ab] [^a] {a,b} in its names, ** alone between slashes for any
+	// number of folders, and \ before a character that means itself. Names that begin
+	// with . or _ are left out unless the pattern spells that character. A pattern that
+	// is not understood, or matches nothing, is an error (package sdk/storage/glob).
+	Patterns   []string
+	Suffixes   []string // ends of the names that are read, such as .csv; nil: all. The submitter says how many are passed over
 	SplitBytes int64    // 0: SplitBytesDefault
 	Whole      bool     // never split a file (its format can't be entered in the middle)
 	// WholeSuffixes are ends of names of files that are never split, beside those

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
+
+	"github.com/hamadryad/hamadryad/sdk/storage/glob"
 )
 
 // Stat implements Store. It follows symbolic links.
@@ -90,10 +89,8 @@ func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 	if name == "" {
 		return nil, &fs.PathError{Op: "list", Path: pattern, Err: errors.New("the pattern is empty")}
 	}
-	var roots []string
-	if _, err := os.Stat(name); err == nil {
-		roots = []string{filepath.Clean(name)}
-	} else if roots, err = matches(ctx, name, err); err != nil {
+	roots, err := localRoots(ctx, name)
+	if err != nil {
 		return nil, err
 	}
 	prefix := pattern[:len(pattern)-len(name)] // file:// or nothing
@@ -108,55 +105,54 @@ func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 			found = append(found, f)
 		}
 	}
-	slices.SortFunc(found, func(a, b Info) int { return cmp.Compare(a.Path, b.Path) })
-	return found, nil
+	return SortInfos(found), nil
 }
 
-// matches returns the paths that a pattern matches; missing is the error when it
-// has no special characters, or matches nothing.
-func matches(ctx context.Context, pattern string, missing error) ([]string, error) {
-	if !strings.ContainsAny(pattern, `*?[\`) {
+// localRoots returns the paths that a pattern matches, or the one that it is.
+func localRoots(ctx context.Context, pattern string) ([]string, error) {
+	_, missing := os.Stat(pattern)
+	if missing == nil {
+		if err := NotAmbiguous(ctx, localFiles{}, pattern); err != nil {
+			return nil, err
+		}
+		return []string{filepath.Clean(pattern)}, nil
+	}
+	if !glob.Special(pattern) {
 		return nil, missing
 	}
-	if _, err := path.Match(pattern, ""); err != nil {
+	found, err := glob.Match(ctx, localFiles{}, pattern)
+	if err != nil {
 		return nil, &fs.PathError{Op: "list", Path: pattern, Err: err}
 	}
-	at := []string{""}
-	if strings.HasPrefix(pattern, "/") {
-		at = []string{"/"}
-	}
-	for element := range strings.SplitSeq(pattern, "/") {
-		if element == "" {
-			continue
-		}
-		var next []string
-		for _, folder := range at {
-			names, err := matchNames(ctx, folder, element)
-			if err != nil {
-				return nil, err
-			}
-			next = append(next, names...)
-		}
-		at = next
-	}
-	if len(at) == 0 {
+	if len(found) == 0 {
 		return nil, &fs.PathError{Op: "list", Path: pattern, Err: fs.ErrNotExist}
 	}
-	return at, nil
+	roots := make([]string, len(found))
+	for i, e := range found {
+		roots[i] = e.Path
+	}
+	return roots, nil
 }
 
-// matchNames returns the entries of a folder that one element of a pattern matches.
-func matchNames(ctx context.Context, folder, element string) ([]string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// localFiles is this machine's tree of files. That something is there is all that it
+// tells; any other trouble is met when it is read.
+type localFiles struct{}
+
+// Look implements glob.Tree.
+func (localFiles) Look(_ context.Context, path string) (*glob.Entry, error) {
+	info, err := os.Stat(cmp.Or(path, "."))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
+		return nil, nil
 	}
-	if !strings.ContainsAny(element, `*?[\`) {
-		p := filepath.Join(folder, element)
-		if _, err := os.Stat(p); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			return nil, nil
-		}
-		return []string{p}, nil // any other error is reported when it is read
+	e := &glob.Entry{Path: cmp.Or(path, "."), Info: true}
+	if err == nil {
+		e.Folder, e.File = info.IsDir(), info.Mode().IsRegular()
 	}
+	return e, nil
+}
+
+// Read implements glob.Tree.
+func (localFiles) Read(_ context.Context, folder string) ([]glob.Entry, error) {
 	entries, err := os.ReadDir(cmp.Or(folder, "."))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
@@ -164,24 +160,12 @@ func matchNames(ctx context.Context, folder, element string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, e := range entries {
-		name := e.Name()
-		if hidden(name) && element[0] != name[0] {
-			continue
-		}
-		ok, err := path.Match(element, name)
-		if err != nil {
-			return nil, &fs.PathError{Op: "list", Path: element, Err: err}
-		}
-		if ok {
-			found = append(found, filepath.Join(folder, name))
-		}
+	all := make([]glob.Entry, len(entries))
+	for i, e := range entries {
+		all[i] = glob.Entry{Path: filepath.Join(folder, e.Name()), Folder: e.IsDir(), File: e.Type().IsRegular(), Info: true}
 	}
-	return found, nil
+	return all, nil
 }
-
-func hidden(name string) bool { return name[0] == '.' || name[0] == '_' }
 
 // below returns a file itself, or all visible files below a folder.
 func below(ctx context.Context, root string) ([]Info, error) {
@@ -204,7 +188,7 @@ func below(ctx context.Context, root string) ([]Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if hidden(e.Name()) {
+		if glob.Hidden(e.Name()) {
 			continue
 		}
 		files, err := belowEntry(ctx, filepath.Join(root, e.Name()), e)

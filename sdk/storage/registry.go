@@ -64,7 +64,7 @@ func Join(folder, name string) string {
 // split cuts the scheme off a URL. A path has the scheme "".
 func split(url string) (scheme, rest string) {
 	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok || strings.ContainsAny(scheme, "/.*?[") {
+	if !ok || strings.ContainsAny(scheme, "/.*?[{") {
 		return "", url
 	}
 	return scheme, rest

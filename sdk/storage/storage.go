@@ -30,10 +30,12 @@ type Store interface {
 	// folder, not even an empty one, and not when many rename to one name at once:
 	// one of them wins, the others get fs.ErrExist and keep what they have.
 	Rename(ctx context.Context, from, to string) error
-	// List returns the files that match a pattern (path.Match in each element) and
-	// all files below the folders that match it, in order of path. Names that start
-	// with . or _ are left out unless the pattern spells that first character. A
-	// path that exists as it is written is no pattern. No match is fs.ErrNotExist.
+	// List returns the files that match a pattern (package glob: * ? [ab] {a,b} **
+	// and \x for the character itself) and all files below the folders that match it,
+	// in order of path, each once. Names that start with . or _ are left out unless
+	// the pattern spells that first character. A path that exists as it is written is
+	// that path; it is an error when it matches others too, as a pattern. So is a
+	// pattern that is not understood. No match is fs.ErrNotExist.
 	List(ctx context.Context, pattern string) ([]Info, error)
 	// Stat describes one file or folder.
 	Stat(ctx context.Context, path string) (Info, error)

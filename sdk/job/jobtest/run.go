@@ -95,7 +95,7 @@ func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Resu
 
 // build builds the graph as the submitter does, and again as a worker does.
 func build(ctx context.Context, d job.Definition, args []string) (*job.Graph, error) {
-	first, err := job.Build(d, args, split.Planner(ctx))
+	first, err := job.Build(d, args, split.Planner(ctx, nil))
 	if err != nil {
 		return nil, err
 	}

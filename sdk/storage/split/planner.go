@@ -3,6 +3,7 @@ package split
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +14,14 @@ import (
 )
 
 // Planner returns a job.Planner that lists real files through their stores. The
-// context bounds all it does. For one goroutine.
-func Planner(ctx context.Context) job.Planner { return planner{ctx} }
+// context bounds all it does. tell gets a line for people where files were passed
+// over; it may be nil. For one goroutine.
+func Planner(ctx context.Context, tell func(string)) job.Planner { return planner{ctx, tell} }
 
-type planner struct{ ctx context.Context }
+type planner struct {
+	ctx  context.Context
+	tell func(string)
+}
 
 // Folder implements job.Planner.
 func (planner) Folder(url string) (string, error) { return storage.Absolute(url) }
@@ -29,36 +34,87 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	if len(in.Patterns) == 0 {
 		return nil, fmt.Errorf("no input is named: give a file, a folder or a pattern")
 	}
+	if slices.Contains(in.Suffixes, "") {
+		return nil, fmt.Errorf("an empty suffix is given, which every name ends in: leave it out")
+	}
 	if in.WholeSuffixes == nil {
 		in.WholeSuffixes = text.Compressed
 	}
 	var files []File
 	seen := map[string]bool{}
+	others := 0
 	for _, pattern := range in.Patterns {
-		store, err := storage.For(pattern)
-		if err != nil {
-			return nil, err
-		}
-		absolute, err := storage.Absolute(pattern)
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", pattern, err)
-		}
-		infos, err := store.List(p.ctx, absolute)
+		store, infos, err := list(p.ctx, pattern)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", pattern, err)
 		}
 		first := len(files)
 		for _, info := range infos {
-			if !seen[info.Path] {
-				seen[info.Path] = true
+			switch {
+			case seen[info.Path]:
+				continue
+			case len(in.Suffixes) > 0 && !endsIn(info.Path, in.Suffixes):
+				others++
+			default:
 				files = append(files, File{Info: info, Whole: in.Whole || endsIn(info.Path, in.WholeSuffixes)})
 			}
+			seen[info.Path] = true
 		}
 		if err := locate(p.ctx, store, files[first:]); err != nil {
 			return nil, fmt.Errorf("input %q: %w", pattern, err)
 		}
 	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("input %q: none of %d files ends in %s: %w", in.Patterns, others, strings.Join(in.Suffixes, " or "), fs.ErrNotExist)
+	}
+	p.passed(files, others, in)
 	return Tasks(files, in.SplitBytes, in.Whole), nil
+}
+
+// list lists what a pattern matches, with paths that mean the same everywhere. A
+// relative pattern is made so only behind its listing: the folder that it begins in
+// may hold characters that a pattern would give a meaning to.
+func list(ctx context.Context, pattern string) (storage.Store, []storage.Info, error) {
+	store, err := storage.For(pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	if pattern == "" {
+		return nil, nil, fmt.Errorf("the pattern is empty")
+	}
+	infos, err := store.List(ctx, pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range infos {
+		if infos[i].Path, err = storage.Absolute(infos[i].Path); err != nil {
+			return nil, nil, err
+		}
+	}
+	return store, infos, nil
+}
+
+// passed tells of files that no task reads.
+func (p planner) passed(files []File, others int, in job.Files) {
+	if p.tell == nil {
+		return
+	}
+	empty := 0
+	for _, f := range files {
+		if f.Size == 0 && !in.Whole {
+			empty++
+		}
+	}
+	var parts []string
+	if empty > 0 {
+		parts = append(parts, fmt.Sprintf("%d empty", empty))
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("%d that do not end in %s", others, strings.Join(in.Suffixes, " or ")))
+	}
+	if len(parts) > 0 {
+		p.tell(fmt.Sprintf("input: %d of %d files are passed over: %s", empty+others, len(files)+others, strings.Join(parts, ", ")))
+	}
 }
 
 func endsIn(path string, suffixes []string) bool {

@@ -106,7 +106,7 @@ func TestPlannerReadsRealFiles(t *testing.T) {
 		os.MkdirAll(filepath.Dir(dir+"/"+name), 0o777)
 		os.WriteFile(dir+"/"+name, []byte(name), 0o666)
 	}
-	p := Planner(context.Background())
+	p := Planner(context.Background(), nil)
 	tasks, err := p.Plan(job.Files{Patterns: []string{dir, dir + "/a/*"}})
 	if err != nil {
 		t.Fatal(err)
@@ -126,5 +126,46 @@ func TestPlannerReadsRealFiles(t *testing.T) {
 	}
 	if _, err := p.Plan(job.Files{}); err == nil {
 		t.Error("no input is no error")
+	}
+}
+
+// TestPlannerTellsWhatIsPassedOver: files that no task reads are counted, and the
+// folder that a relative pattern begins in is no pattern.
+func TestPlannerTellsWhatIsPassedOver(t *testing.T) {
+	dir := t.TempDir() + "/[odd]*{a,b}"
+	for name, text := range map[string]string{"in/a.txt": "a", "in/deep/b.txt": "b", "in/empty.txt": "", "in/c.log": "c", "in/empty.log": ""} {
+		os.MkdirAll(filepath.Dir(dir+"/"+name), 0o777)
+		os.WriteFile(dir+"/"+name, []byte(text), 0o666)
+	}
+	t.Chdir(dir)
+	for _, test := range []struct {
+		files      job.Files
+		read, says string
+	}{
+		{job.Files{Patterns: []string{"in"}}, "a.txt c.log deep/b.txt", "input: 2 of 5 files are passed over: 2 empty"},
+		{job.Files{Patterns: []string{"in"}, Whole: true}, "a.txt c.log deep/b.txt empty.log empty.txt", ""},
+		{job.Files{Patterns: []string{"in/**/*.txt"}}, "a.txt deep/b.txt", "input: 1 of 3 files are passed over: 1 empty"},
+		{
+			job.Files{Patterns: []string{"in", "in/*"}, Suffixes: []string{".log", ".gz"}},
+			"c.log",
+			"input: 4 of 5 files are passed over: 1 empty, 3 that do not end in .log or .gz",
+		},
+	} {
+		said := ""
+		tasks, err := Planner(t.Context(), func(text string) { said += text }).Plan(test.files)
+		var read []string
+		for _, task := range tasks {
+			for _, s := range task {
+				read = append(read, strings.TrimPrefix(s.Path, dir+"/in/"))
+			}
+		}
+		if got := strings.Join(read, " "); err != nil || got != test.read || said != test.says {
+			t.Errorf("%v: %q, %v, said %q; want %q, said %q", test.files, got, err, said, test.read, test.says)
+		}
+	}
+	for _, wrong := range []job.Files{{Patterns: []string{"in"}, Suffixes: []string{".none"}}, {Patterns: []string{"in"}, Suffixes: []string{""}}} {
+		if _, err := Planner(t.Context(), nil).Plan(wrong); err == nil {
+			t.Errorf("%v is no error", wrong)
+		}
 	}
 }

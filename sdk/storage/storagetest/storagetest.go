@@ -29,6 +29,8 @@ func Run(t *testing.T, s storage.Store, folder string) {
 		{"renameAtOnce", (*kit).renameAtOnce},
 		{"createAtOnce", (*kit).createAtOnce},
 		{"errorsThatStay", (*kit).errorsThatStay},
+		{"patterns", (*kit).patterns},
+		{"patternsNotUnderstood", (*kit).patternsNotUnderstood},
 	} {
 		t.Run(check.name, func(t *testing.T) {
 			k := &kit{T: t, store: s, folder: storage.Join(folder, check.name)}

@@ -1,0 +1,27 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/storage/glob"
+)
+
+// NotAmbiguous is for stores' List: it refuses a path that is there as it is written
+// and is a pattern too that matches something else. Which of both was meant nobody
+// knows, and to read one of them would leave out the other without a word.
+func NotAmbiguous(ctx context.Context, t glob.Tree, pattern string) error {
+	other, err := glob.Ambiguous(ctx, t, pattern)
+	if err == nil && other != "" {
+		err = fmt.Errorf("list %s: there is a file or folder of just that name, and as a pattern it matches others too, such as %s: write a \\ before each special character to mean the name, or [ ] around the first to mean the pattern", pattern, other)
+	}
+	return err
+}
+
+// SortInfos is for stores' List: it puts files in order of path, each once.
+func SortInfos(found []Info) []Info {
+	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(found, func(a, b Info) bool { return a.Path == b.Path })
+}
