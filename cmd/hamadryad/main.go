@@ -14,5 +14,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:])
 	stop()
+	standardError.flush(lastLinesMax)
 	os.Exit(code)
 }

@@ -157,15 +157,15 @@ func policiesIn(folder string) string {
 	return "that folder has " + strings.Join(names, ", ")
 }
 
-// logger writes as the section log says, to stderr.
+// logger writes as the section log says, to stderr, and never waits for it.
 func logger(l config.Log) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level)) // the name was validated
 	o := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, o))
+		return slog.New(slog.NewJSONHandler(standardError, o))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, o))
+	return slog.New(slog.NewTextHandler(standardError, o))
 }
 
 var errNoConfig = errors.New("no configuration file is named: give --config FILE or set HAMADRYAD_CONFIG")

@@ -7,7 +7,10 @@
 // Run returns when ctx ends. Everything is fenced: commands carry the manager's
 // term and this launcher's incarnation, and a launcher that has not heard from
 // its manager for the lease ends its workers, deletes what it stored, and joins
-// again as a new incarnation.
+// again as a new incarnation. What holds a lock never waits for a disk or a network.
+//
+// An attempt whose processes hold more memory than it may, and some slack, is ended
+// (memory.go).
 //
 // Workers die with the launcher (parent-death signal, closed socket, lease), and
 // what is left of an earlier life in the data folder is removed at the start.
