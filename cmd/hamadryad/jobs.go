@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 func (c *cli) submitCommand() *cobra.Command {
@@ -31,6 +32,9 @@ the job: it submits itself, follows the job and prints its results.`,
 				return fmt.Errorf("%w: name an executable file, such as ./%s", err, args[0])
 			}
 			env := append(os.Environ(), client.AddressVariable+"="+c.manager)
+			if c.user != "" {
+				env = append(env, storage.UserVariable+"="+c.user)
+			}
 			return syscall.Exec(path, args, env)
 		},
 	}
@@ -134,7 +138,7 @@ func (c *cli) killCommand() *cobra.Command {
 func (c *cli) moveCommand() *cobra.Command {
 	pool := ""
 	cmd := &cobra.Command{
-		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(false, liveState)),
+		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: oneJobToMove, ValidArgsFunction: firstOnly(c.jobNames(false, liveState)),
 		Example: "  hamadryad move job-12 --pool research",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.update(cmd, args[0], &pool, nil)
@@ -144,6 +148,17 @@ func (c *cli) moveCommand() *cobra.Command {
 	_ = cmd.MarkFlagRequired("pool")
 	_ = cmd.RegisterFlagCompletionFunc("pool", c.completePools)
 	return cmd
+}
+
+// oneJobToMove says what to write to those who put the pool behind the job.
+func oneJobToMove(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 2:
+		return fmt.Errorf("the pool is a flag: hamadryad move %s --pool %s", args[0], args[1])
+	}
+	return fmt.Errorf("name one job and its pool: hamadryad move JOB --pool POOL")
 }
 
 func (c *cli) priorityCommand() *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // Exit codes: those of engine/app, so that scripts need to know one set.
@@ -28,6 +29,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // cli is what the commands share.
 type cli struct {
 	manager string
+	user    string
 	format  string
 	out     io.Writer
 	errors  io.Writer
@@ -84,6 +86,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	}
 	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
 		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
+	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.logCommand(), c.configCommand(), c.versionCommand())
@@ -115,7 +118,9 @@ func version() string {
 }
 
 // dial connects to the manager.
-func (c *cli) dial() (*client.Client, error) { return client.Dial(c.manager, client.Options{}) }
+func (c *cli) dial() (*client.Client, error) {
+	return client.Dial(c.manager, client.Options{User: c.user})
+}
 
 // withClient runs do with a connection.
 func (c *cli) withClient(do func(*client.Client) error) error {

@@ -36,6 +36,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // Exit codes of a program that a person runs.
@@ -110,6 +111,12 @@ func (p *program) run(ctx context.Context, args []string) int {
 			return ExitDone
 		}
 		return ExitRefused // the flag package has said why
+	}
+	if o.user != "" { // all that asks who submits asks there
+		if err := os.Setenv(storage.UserVariable, o.user); err != nil {
+			fmt.Fprintf(p.errors, "%s: --user %q: %v\n", base(args[0]), o.user, err)
+			return ExitRefused
+		}
 	}
 	err := p.work(ctx, o, p.flags.Args())
 	if err != nil {

@@ -24,16 +24,33 @@ const (
 	logReadersMax = 256
 )
 
-// httpServer serves /metrics and /logs/ATTEMPT. With ?follow=1 a log is sent on
+// httpServer serves /metrics, /logs/ATTEMPT, and for what watches processes /livez (or
+// /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
 // as it grows, until the attempt ends.
 func (a *agent) httpServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /logs/{attempt}", a.serveLog)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n", a.cfg.Name)
+		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n", a.cfg.Name)
 	})
+	lives := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+	mux.HandleFunc("GET /livez", lives)
+	mux.HandleFunc("GET /healthz", lives)
+	mux.HandleFunc("GET /readyz", a.serveReady)
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax}
+}
+
+// serveReady answers 200 while a manager is heard.
+func (a *agent) serveReady(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	connected := a.connected
+	a.mu.Unlock()
+	if !connected {
+		http.Error(w, "not connected to the manager "+a.cfg.Manager, http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {

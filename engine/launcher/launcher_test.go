@@ -195,6 +195,15 @@ func TestStaleCommandsAreIgnored(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
+	for _, page := range []string{"/livez", "/healthz", "/readyz"} {
+		answer, err := http.Get("http://" + n.join.HttpAddress + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", page, answer.Status)
+		}
+	}
 	n.finished(n.start(m.job("noop").attempt(0, 0)))
 	n.ended(n.start(m.job("error").attempt(0, 0)))
 	answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")

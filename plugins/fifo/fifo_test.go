@@ -238,3 +238,24 @@ func BenchmarkRound(b *testing.B) {
 		}
 	})
 }
+
+// With slots free and no memory beside them, the word is about memory.
+func TestLackOfMemoryIsNamed(t *testing.T) {
+	s := start(t, "")
+	s.launchers(2, 3)
+	b := s.ready(1, 10, 1).(scheduler.BundleReady)
+	b.Groups[0].Memory = 300 << 20
+	s.events(s.submit(1, 0), b)
+	x, err := s.policy.Explain(1)
+	if err != nil || !strings.Contains(x.Detail, "memory is what lacks: no launcher with a free default slot has more than 0 MiB free") {
+		t.Errorf("%q, error %v", x.Detail, err)
+	}
+	b = s.ready(1, 11, 1).(scheduler.BundleReady)
+	b.Groups[0].Slots = 4
+	s = start(t, "")
+	s.launchers(2, 3)
+	s.events(s.submit(1, 0), b)
+	if x, err := s.policy.Explain(1); err != nil || strings.Contains(x.Detail, "lacks") {
+		t.Errorf("%q, error %v", x.Detail, err)
+	}
+}

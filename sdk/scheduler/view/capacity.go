@@ -127,6 +127,21 @@ func (v *View) fresh() *capacity {
 	return c
 }
 
+// MemoryBeside is the most memory that a launcher has free which also has a free slot
+// of a kind for a job, and whether there is such a launcher: what lacks when a bundle
+// finds no place although slots are free. Only then it walks all launchers.
+func (v *View) MemoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
+	if v.FreeSlots(kind) == 0 {
+		return 0, false
+	}
+	for _, l := range v.list {
+		if slots, memory := v.Room(l, job, kind); slots > 0 && !l.Draining {
+			most, slot = max(most, memory), true
+		}
+	}
+	return most, slot
+}
+
 // FreeSlots returns how many slots of a kind are free and not reserved on all
 // launchers that are not aside, less what is taken tentatively.
 func (v *View) FreeSlots(kind scheduler.SlotKind) int {
