@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 
 	"github.com/hamba/avro/v2"
 
@@ -17,7 +18,9 @@ import (
 
 // Avro reads the records of Avro object container files into values of T, as
 // hamba/avro maps them (fields by the tag `avro`), with the offset of the block in
-// which each lies. A block belongs to the split in which the sync marker before it
+// which each lies. The type of a field has to hold all values of the file's, or it is
+// an error that names both; only a pointer may be missing from the file, and is nil. A
+// block belongs to the split in which the sync marker before it
 // begins. Blocks may be plain, deflate, snappy or zstandard. A file that was cut
 // exactly between two blocks can't be told from a whole one, and only snappy has
 // checksums: Avro has no more.
@@ -51,6 +54,9 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 		return err
 	}
 	defer codec.close()
+	if err := avroFits(h.schema, reflect.TypeFor[T](), false); err != nil {
+		return err
+	}
 	marker := h.bytes - syncBytes // offset of the header's own
 	r.at = max(r.s.Offset, marker)
 	f, err := r.open(r.at)
@@ -67,7 +73,7 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 		return err
 	}
 	b := avroBlocks{in: in, at: r.at + syncBytes, size: r.s.Size, sync: h.sync, limit: limit}
-	values := avro.NewReader(nil, 0, avro.WithReaderConfig(avroLimits))
+	values := avro.NewReader(nil, 0, avro.WithReaderConfig(avroLimits.Freeze()))
 	for b.at-syncBytes < r.end() && b.at < b.size {
 		r.at = b.at
 		count, stored, err := b.next()
@@ -91,8 +97,9 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 }
 
 // avroLimits are for what a damaged block may ask the decoder for. Its own default
-// would also refuse strings of more than 1 MiB.
-var avroLimits = avro.Config{MaxByteSliceSize: job.RecordBytesMax, MaxSliceAllocSize: itemsMax}.Freeze()
+// would also refuse strings of more than 1 MiB. Each reader freezes them anew, since
+// some of the decoders that hamba keeps with them are for one goroutine.
+var avroLimits = avro.Config{MaxByteSliceSize: job.RecordBytesMax, MaxSliceAllocSize: itemsMax}
 
 const (
 	// itemsMax is the most items of an array: what a block claims to hold is

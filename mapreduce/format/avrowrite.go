@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/hamba/avro/v2"
 	"github.com/klauspost/compress/flate"
@@ -24,13 +25,17 @@ type AvroWriter[T any] struct {
 }
 
 // NewAvroWriter begins a container file of a schema, in JSON, in w, which should
-// be buffered. The file is whole once Close was called, which does not close w.
+// be buffered. Each field of T has to be in the schema, with a type that holds its
+// values, or have the tag avro:"-"; those of the schema that T has not need a default. The file is whole once Close was called, which does not close w.
 func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
 	parsed, err := avro.Parse(schema)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of an Avro output: %w", err)
 	}
-	a := &AvroWriter[T]{w: w, schema: parsed, records: avro.NewWriter(nil, blockTarget)}
+	if err := avroFits(parsed, reflect.TypeFor[T](), true); err != nil {
+		return nil, fmt.Errorf("the schema of an Avro output: %w", err)
+	}
+	a := &AvroWriter[T]{w: w, schema: parsed, records: avro.NewWriter(nil, blockTarget, avro.WithWriterConfig(avroLimits.Freeze()))}
 	if a.zip, err = flate.NewWriter(nil, flate.DefaultCompression); err != nil {
 		return nil, err
 	}

@@ -251,3 +251,99 @@ func parquetWriter[T any]() error {
 	_, err := format.NewParquetWriter[T](&strings.Builder{}, parquet.Compression(&parquet.Zstd))
 	return err
 }
+
+// avroAs writes x as a record of one field of an Avro type, and reads it as a P.
+func avroAs[P, F any](t *testing.T, kind string, x F) (path string, got []P, err error) {
+	t.Helper()
+	out := format.AvroOutput(`{"type":"record","name":"r","fields":[{"name":"x","type":`+kind+`}]}`, func(int, F) colA[F] { return colA[F]{x} })
+	path = writtenFor(t, "f", out, 1, func(int) F { return x })
+	_, err = records(path, 0, func(t *mapreduce.Task, each func(int, int) error) error {
+		return format.Avro(t, func(_ int64, row P) error {
+			got = append(got, row)
+			return nil
+		})
+	})
+	return path, got, err
+}
+
+func avroUnfit[P, F any](t *testing.T, kind string, x F, parts ...string) {
+	t.Helper()
+	path, got, err := avroAs[P](t, kind, x)
+	if err == nil {
+		t.Errorf("%+v was read as %+v", x, got)
+		return
+	}
+	for _, part := range append(parts, "read "+path+" at offset ") {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v: want %q", err, part)
+		}
+	}
+	if !errors.Is(err, job.ErrPermanent) {
+		t.Errorf("%v: an attempt would be made again", err)
+	}
+}
+
+func avroFits[P, F any](t *testing.T, kind string, x F, want P) {
+	t.Helper()
+	if _, got, err := avroAs[P](t, kind, x); err != nil || !reflect.DeepEqual(got, []P{want}) {
+		t.Errorf("%v; (- want, + read):\n%s", err, cmp.Diff([]P{want}, got))
+	}
+}
+
+func TestAvroSchemasThatFit(t *testing.T) {
+	type missing struct {
+		X int64  `avro:"x"`
+		Y int64  `avro:"y"`
+		Z *int64 `avro:"z"`
+	}
+	type optional struct {
+		X int64  `avro:"x"`
+		Z *int64 `avro:"z"`
+		w int64  `avro:"-"`
+	}
+	avroUnfit[missing](t, `"long"`, int64(7), `no field "y"`, "int64", "it has x", "pointer")
+	avroFits(t, `"long"`, int64(7), optional{X: 7})
+	avroFits(t, `"int"`, int32(7), colA[int]{7})
+	avroUnfit[colA[int32]](t, `"long"`, int64(1)<<40, `field "x" is Avro's long`, "int32")
+	avroUnfit[colA[uint32]](t, `"long"`, int64(-1), "long", "uint32")
+	for _, unfit := range []func(){
+		func() { avroUnfit[colA[int8]](t, `"int"`, int32(300), "int", "int8") },
+		func() { avroUnfit[colA[uint16]](t, `"int"`, int32(-1), "int", "uint16") },
+	} {
+		unfit()
+	}
+	avroUnfit[colA[float32]](t, `"double"`, 1e300, "double", "float32")
+	avroUnfit[colA[string]](t, `"bytes"`, []byte("a"), "bytes", "string")
+	avroUnfit[colA[[]byte]](t, `"string"`, "a", "string", "[]uint8")
+	avroUnfit[colA[int64]](t, `["null","long"]`, (*int64)(nil), `union of ["null","long"]`, "int64")
+	avroFits(t, `["null","long"]`, (*int64)(nil), colA[*int64]{})
+	avroUnfit[colA[*int32]](t, `["null","long"]`, ptr(int64(1)<<40), "long", "int32")
+	avroUnfit[colA[[]int32]](t, `{"type":"array","items":"long"}`, []int64{}, `field "x[]"`, "long", "int32")
+	avroUnfit[colA[map[string]int32]](t, `{"type":"map","values":"long"}`, map[string]int64{}, `field "x{}"`, "long", "int32")
+	avroUnfit[colA[[4]byte]](t, `{"type":"fixed","name":"f","size":5}`, [5]byte{}, "fixed", "[4]uint8")
+	avroUnfit[colA[int64]](t, `{"type":"long","logicalType":"time-micros"}`, time.Second, "time-micros", "int64")
+	avroFits(t, `{"type":"long","logicalType":"time-micros"}`, time.Second, colA[time.Duration]{time.Second})
+	avroFits(t, `{"type":"long","logicalType":"timestamp-micros"}`, time.UnixMicro(-5), colA[int64]{-5})
+	avroUnfit[colA[time.Time]](t, `"long"`, int64(1), "long", "time.Time")
+	avroUnfit[colA[colA[int32]]](t, `{"type":"record","name":"s","fields":[{"name":"x","type":"long"}]}`, colA[int64]{}, `field "x.x"`, "long", "int32")
+
+	for schema, err := range map[string]error{
+		`"int"`:  avroWriter[int](`"int"`),
+		`"long"`: avroWriter[uint64](`"long"`),
+		"lost":   avroWriterOf[optional](`{"type":"record","name":"r","fields":[{"name":"x","type":"long"}]}`),
+		"hidden": avroWriterOf[hidden](`{"type":"record","name":"r","fields":[{"name":"X","type":"long"}]}`),
+	} {
+		if err == nil {
+			t.Errorf("%s was taken", schema)
+		}
+	}
+}
+
+func avroWriter[F any](kind string) error {
+	return avroWriterOf[colA[F]](`{"type":"record","name":"r","fields":[{"name":"x","type":` + kind + `}]}`)
+}
+
+func avroWriterOf[T any](schema string) error {
+	_, err := format.NewAvroWriter[T](&strings.Builder{}, schema)
+	return err
+}
