@@ -71,7 +71,7 @@ type (
 	}
 	hidden struct {
 		X int
-		y int
+		y int //nolint:unused // what it is for
 	}
 )
 
@@ -228,7 +228,10 @@ func TestParquetNullsAndMissingColumns(t *testing.T) {
 
 func TestParquetTypesThatLoseData(t *testing.T) {
 	at := "can't be of type"
-	for _, err := range []error{parquetWriter[sized](), parquetWriter[hidden](), parquetWriter[uuid[string]](), parquetWriter[colA[any]](), parquetWriter[list[hidden]]()} {
+	for _, err := range []error{
+		parquetWriter[sized](), parquetWriter[hidden](), parquetWriter[uuid[string]](), parquetWriter[colA[any]](), parquetWriter[list[hidden]](),
+		parquetWriter[list[opt[time.Time]]](), parquetWriter[colA[map[string]time.Time]](),
+	} {
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "its field ") {
 			t.Error(err)
 		}
@@ -299,19 +302,15 @@ func TestAvroSchemasThatFit(t *testing.T) {
 	type optional struct {
 		X int64  `avro:"x"`
 		Z *int64 `avro:"z"`
-		w int64  `avro:"-"`
+		w int64  `avro:"-"` //nolint:unused // it is passed over
 	}
 	avroUnfit[missing](t, `"long"`, int64(7), `no field "y"`, "int64", "it has x", "pointer")
 	avroFits(t, `"long"`, int64(7), optional{X: 7})
 	avroFits(t, `"int"`, int32(7), colA[int]{7})
 	avroUnfit[colA[int32]](t, `"long"`, int64(1)<<40, `field "x" is Avro's long`, "int32")
 	avroUnfit[colA[uint32]](t, `"long"`, int64(-1), "long", "uint32")
-	for _, unfit := range []func(){
-		func() { avroUnfit[colA[int8]](t, `"int"`, int32(300), "int", "int8") },
-		func() { avroUnfit[colA[uint16]](t, `"int"`, int32(-1), "int", "uint16") },
-	} {
-		unfit()
-	}
+	avroUnfit[colA[int8]](t, `"int"`, int32(300), "int", "int8")
+	avroUnfit[colA[uint16]](t, `"int"`, int32(-1), "int", "uint16")
 	avroUnfit[colA[float32]](t, `"double"`, 1e300, "double", "float32")
 	avroUnfit[colA[string]](t, `"bytes"`, []byte("a"), "bytes", "string")
 	avroUnfit[colA[[]byte]](t, `"string"`, "a", "string", "[]uint8")

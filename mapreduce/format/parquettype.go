@@ -81,6 +81,9 @@ func checkField(f field) error {
 	if f.of.Kind() == reflect.Interface {
 		return fmt.Errorf("is of type %s, of which nothing is kept: give it the type of its values", f.Type)
 	}
+	if f.of.Kind() == reflect.Map && strings.TrimLeft(f.of.Elem().String(), "*") == "time.Time" {
+		return errors.New("is a map of times, which parquet-go v0.32.0 can't read: let the map's values be structs that have the times")
+	}
 	for _, option := range f.options {
 		name, _, sized := strings.Cut(option, "(")
 		if !sized || name != "int" && name != "uint" {
@@ -103,6 +106,9 @@ func writable(t reflect.Type) error {
 	return eachField(t, nil, nil, func(f field) error {
 		if f.of == reflect.TypeFor[time.Time]() && slices.Contains(f.options, "date") {
 			return errors.New("is a time with the tag date, which parquet-go v0.32.0 writes wrong: use an int32 of days since 1970-01-01 with that tag")
+		}
+		if f.Type == reflect.TypeFor[time.Time]() && slices.Contains(f.options, "optional") && len(f.path) > 1 {
+			return errors.New("is an optional time, which parquet-go v0.32.0 writes as null within a list, a map or a pointer: make it a *time.Time")
 		}
 		if f.of.Kind() == reflect.String && slices.Contains(f.options, "uuid") {
 			return errors.New("is text with the tag uuid, of which parquet-go v0.32.0 writes other bytes: use a [16]byte or a uuid.UUID")
