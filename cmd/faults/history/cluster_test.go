@@ -118,7 +118,7 @@ core:
   speculationEvery: 200ms
   takeBackAfter: 300ms
   commandTimeout: 1s
-  lostMax: 300 # the histories lose work as often as they like
+  lostMax: 60 # histories lose more than sites do; a program that nobody can fetch ends in time
   blameFor: 1s
   publishRetryAfter: 100ms
   publishRetryMax: 1s
