@@ -22,6 +22,7 @@ type ToLauncher struct {
 type Welcome struct {
 	Name        string
 	Incarnation uint64
+	Term        uint64               // the manager's
 	Launcher    scheduler.LauncherID // 0 when refused
 	Refused     string               // why it may not join; "" when it may
 	Afresh      bool                 // refused: it may as a new incarnation

@@ -85,6 +85,25 @@ func (w *coder) core(c *Core) {
 	w.names(c)
 	w.loads(c)
 	w.identities(c)
+	w.losses(c)
+}
+
+// losses came later too.
+func (w *coder) losses(c *Core) {
+	if w.reading && len(w.buf) == 0 {
+		return
+	}
+	num(w, &c.began)
+	num(w, &c.firstJob)
+	list(w, &c.gaps, func(w *coder, g *gap) {
+		for _, n := range []*uint64{&g.jobs[0], &g.jobs[1], &g.attempts[0], &g.attempts[1]} {
+			num(w, n)
+		}
+	})
+	flag(w, &c.lossTold)
+	for _, id := range c.launchers.ids {
+		list(w, &c.launchers.get(id).drops, func(w *coder, d *dropping) { num(w, &d.job); num(w, &d.sentAt); num(w, &d.tries) })
+	}
 }
 
 // names came later, and older checkpoints end before them.

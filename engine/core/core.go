@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -19,6 +20,11 @@ type Core struct {
 	term uint64
 	now  scheduler.Time
 	ids  counters
+
+	began    scheduler.Time // when this life of the manager did
+	firstJob uint64         // the last id before those that it gives
+	gaps     []gap          // of the newest lives, the oldest first
+	lossTold bool           // that the log lost records, in this life
 
 	jobs     index[scheduler.JobID, job] // live, admitted or asked
 	prepared []prepared                  // in order of id
@@ -55,11 +61,6 @@ type Core struct {
 	topology      bool                   // launchers came or went
 
 	ask func(AskPolicy) // see AskEarly; nil: rounds are actions
-}
-
-// counters are the last ids given.
-type counters struct {
-	job, bundle, attempt, launcher, request, claim, timer uint64
 }
 
 // New returns a core that knows nothing.
@@ -169,6 +170,7 @@ func (c *Core) input(in *wire.Input) {
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.term = max(m.GetTerm(), c.term+1)
+	c.beginIDs(time.Duration(m.GetAgeNs()))
 	c.dropPolicies()
 	c.requests, c.settings = nil, nil
 	for j := range c.jobs.all() {

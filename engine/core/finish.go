@@ -208,8 +208,8 @@ func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 		}
 	}
 	for _, id := range j.ranOn {
-		if l := c.launchers.get(id); l != nil && l.up {
-			c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(j.id)}})
+		if l := c.launchers.get(id); l != nil {
+			c.dropJob(l, j.id)
 		}
 	}
 	c.stats.job(outcome)

@@ -8,24 +8,40 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// inventory compares what a launcher has with what it should have: it adopts
+// inventory is what a launcher has.
+type inventory struct {
+	attempts []*wire.AttemptInventory
+	stored   []*wire.Stored
+	jobs     []uint64            // of which it has anything
+	seen     scheduler.AttemptID // the last that it was told to start before; 0: that is not known
+}
+
+// takeInventory compares what a launcher has with what it should have: it adopts
 // what runs, ends what is not known, and sends again what may have been lost.
-func (c *Core) inventory(l *launcher, attempts []*wire.AttemptInventory, stored []*wire.Stored) {
+func (c *Core) takeInventory(l *launcher, m inventory) {
 	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
-	for _, m := range attempts {
-		id := scheduler.AttemptID(m.GetAttempt())
-		has[id] = m.GetState()
-		if c.attempt(l, m.GetAttempt()) == nil {
-			c.endUnknown(l, id, m.GetState())
+	for _, x := range m.attempts {
+		id := scheduler.AttemptID(x.GetAttempt())
+		has[id] = x.GetState()
+		if c.attempt(l, x.GetAttempt()) == nil {
+			c.endUnknown(l, id, x.GetState())
 		}
 	}
 	for _, a := range l.attempts.sorted() {
-		if a.phase != attemptEnded && l.up { // it may have gone with one before it
-			state, there := has[a.id]
-			c.reconcile(a, state, there)
+		if a.phase == attemptEnded || !l.up { // it may have gone with one before it
+			continue
 		}
+		state, there := has[a.id]
+		if !there && a.stop == nil && a.id <= m.seen {
+			// Its start came there, and perhaps its end: that is in a record that was lost.
+			// No attempt is started twice.
+			c.lose(a, "its launcher does not have it any more")
+			continue
+		}
+		c.reconcile(a, state, there)
 	}
-	c.reconcileStored(l, stored)
+	c.reconcileStored(l, m.stored)
+	c.reconcileJobs(l, m.jobs)
 }
 
 // endUnknown ends an attempt that is not the launcher's to run.
@@ -34,6 +50,7 @@ func (c *Core) endUnknown(l *launcher, id scheduler.AttemptID, state wire.Attemp
 		c.forget(l, id)
 		return
 	}
+	c.stats.UnknownEnded++
 	c.command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
 }
 
@@ -77,16 +94,14 @@ func (c *Core) reconcile(a *attempt, state wire.AttemptInventory_State, there bo
 // reconcileStored deletes what is not needed and finds what is gone.
 func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 	has := map[scheduler.AttemptID]bool{}
-	dropped := map[uint64]bool{}
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		has[id] = true
 		j := c.jobs.get(scheduler.JobID(s.GetJob()))
 		switch {
-		case j == nil && !dropped[s.GetJob()]:
-			dropped[s.GetJob()] = true
-			c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: s.GetJob()}})
-		case j != nil && l.outputs[id] == nil && c.attempts.Get(id) == nil:
+		case j == nil:
+			c.dropJob(l, scheduler.JobID(s.GetJob()))
+		case l.outputs[id] == nil && c.attempts.Get(id) == nil:
 			c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
@@ -143,9 +158,13 @@ func (c *Core) sendResume(a *attempt) {
 // unconfirmed has a launcher looked after until it confirms a command.
 func (c *Core) unconfirmed(a *attempt) {
 	a.sentAt = c.now
-	if a.launcher.resendAt == 0 {
-		a.launcher.resendAt = c.now.Add(c.set.CommandTimeout)
-		c.after(c.set.CommandTimeout, timerCommand, uint64(a.launcher.id))
+	c.watchCommands(a.launcher)
+}
+
+func (c *Core) watchCommands(l *launcher) {
+	if l.resendAt == 0 {
+		l.resendAt = c.now.Add(c.set.CommandTimeout)
+		c.after(c.set.CommandTimeout, timerCommand, uint64(l.id))
 	}
 }
 
@@ -160,7 +179,8 @@ func (c *Core) resend(id scheduler.LauncherID) {
 	if !l.up {
 		return
 	}
-	waits := false
+	waits := len(l.drops) > 0
+	c.dropAgain(l)
 	for _, a := range l.attempts.sorted() {
 		if a.phase == attemptEnded || a.sentAt == 0 {
 			continue
@@ -176,21 +196,26 @@ func (c *Core) resend(id scheduler.LauncherID) {
 		c.stats.Resent++
 		c.sendAgain(a)
 	}
-	if waits && l.resendAt == 0 {
-		l.resendAt = c.now.Add(c.set.CommandTimeout)
-		c.after(c.set.CommandTimeout, timerCommand, uint64(l.id))
+	if waits {
+		c.watchCommands(l)
 	}
 }
 
 // patience is how long a command may go unconfirmed; a soft kill has its grace on
 // top.
 func (c *Core) patience(a *attempt) time.Duration {
-	d := c.set.CommandTimeout << min(a.tries, 20)
-	if d <= 0 || d > c.set.CommandTimeoutMax {
-		d = max(c.set.CommandTimeoutMax, c.set.CommandTimeout)
-	}
+	d := c.commandWait(a.tries)
 	if a.stop != nil {
 		d += a.stop.grace
+	}
+	return d
+}
+
+// commandWait is how long a command that was sent again so often is waited for.
+func (c *Core) commandWait(tries int) time.Duration {
+	d := c.set.CommandTimeout << min(tries, 20)
+	if d <= 0 || d > c.set.CommandTimeoutMax {
+		d = max(c.set.CommandTimeoutMax, c.set.CommandTimeout)
 	}
 	return d
 }

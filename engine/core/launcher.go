@@ -38,6 +38,7 @@ type launcher struct {
 	memory      int64
 	blamedBy    []scheduler.JobID               // jobs that avoid it, ascending
 	outputs     map[scheduler.AttemptID]*output // stored there
+	drops       []dropping                      // jobs whose files it is to delete, in order of job
 	load        machineLoad
 }
 
@@ -55,13 +56,15 @@ type output struct {
 func (c *Core) join(m *wire.Join) {
 	l := c.byName[m.GetName()]
 	if why, afresh := c.joinRefused(l, m); why != "" {
-		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Refused: why, Afresh: afresh})
+		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Term: c.term, Refused: why, Afresh: afresh})
 		return
 	}
+	has := inventory{m.Attempts, m.Stored, m.Jobs, scheduler.AttemptID(m.Seen)}
 	if l != nil && l.up && l.incarnation == m.Incarnation {
+		c.lookForLoss(l, m)
 		l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
-		c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Launcher: l.id})
-		c.inventory(l, m.Attempts, m.Stored)
+		c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
+		c.takeInventory(l, has)
 		return
 	}
 	var kept map[scheduler.AttemptID]*output
@@ -78,9 +81,10 @@ func (c *Core) join(m *wire.Join) {
 		c.launchers.add(l.id, l)
 		c.byName[l.name] = l
 	}
+	c.lookForLoss(l, m)
 	c.comeUp(l, m)
 	c.adoptOutputs(l, kept, m.Stored)
-	c.inventory(l, m.Attempts, m.Stored)
+	c.takeInventory(l, has)
 }
 
 // joinRefused says why a launcher may not join, and whether it may as a new
@@ -121,11 +125,11 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	}
 	l.free, l.memoryFree = slices.Clone(l.slots), l.memory
 	l.blamed, l.blamedBy, l.load = false, nil, machineLoad{}
-	l.attempts, l.suspended, l.outputs = nil, 0, map[scheduler.AttemptID]*output{}
+	l.attempts, l.suspended, l.outputs, l.drops = nil, 0, map[scheduler.AttemptID]*output{}, nil
 	l.told = scheduler.Offer{Launcher: l.id}
 	c.up++
 	c.topology, c.roomier = true, true
-	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Launcher: l.id})
+	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
 	c.emit(l.joinedEvent())
 	if l.draining {
 		c.emit(scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: true})
@@ -161,7 +165,7 @@ func (c *Core) loseLauncher(l *launcher, reason string) {
 		}
 	}
 	outputs := l.outputs
-	l.outputs, l.attempts, l.holds, l.free, l.changed = nil, nil, nil, nil, false
+	l.outputs, l.attempts, l.holds, l.free, l.drops, l.changed = nil, nil, nil, nil, nil, false
 	c.loseOutputs(l, outputs)
 	c.forgetLaunchers()
 }

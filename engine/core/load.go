@@ -68,7 +68,7 @@ func (c *Core) toldLoad(l *launcher) machineLoad {
 	return machineLoad{}
 }
 
-// loads are the last part of a checkpoint, and older checkpoints end before them.
+// loads came later, and older checkpoints end before them.
 func (w *coder) loads(c *Core) {
 	if w.reading && len(w.buf) == 0 {
 		return

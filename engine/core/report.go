@@ -37,7 +37,9 @@ func (c *Core) report(m *wire.LauncherReport) {
 	case *wire.Report_OutputLost:
 		c.storeLost(l, scheduler.AttemptID(w.OutputLost.GetAttempt()))
 	case *wire.Report_Inventory:
-		c.inventory(l, w.Inventory.GetAttempts(), w.Inventory.GetStored())
+		c.takeInventory(l, inventory{w.Inventory.GetAttempts(), w.Inventory.GetStored(), w.Inventory.GetJobs(), 0})
+	case *wire.Report_JobDropped:
+		l.dropped(scheduler.JobID(w.JobDropped))
 	case *wire.Report_Load:
 		c.loadReport(l, w.Load)
 	case *wire.Report_Refused:

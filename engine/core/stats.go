@@ -12,6 +12,8 @@ type Stats struct {
 	LateCommits   uint64 // refused
 	LaunchersLost uint64
 	OutputsLost   uint64
+	LogLosses     uint64 // lives in which the event log turned out to lack records
+	UnknownEnded  uint64 // attempts that launchers had and the core did not know
 	Rerun         uint64 // bundles that ran again because their output was lost
 	Speculative   uint64
 	Preempted     uint64 // bundle attempts

@@ -56,12 +56,31 @@ func (s *story) join(name string, named map[string]string) {
 			}
 		}
 	}
+	m.Seen, m.Term = number(named["seen"]), number(named["term"])
+	if n := number(named["has"]); n != 0 {
+		m.Jobs = []uint64{n}
+	}
 	if text := named["stored"]; text != "" {
 		for a := range strings.SplitSeq(text, ",") {
 			m.Stored = append(m.Stored, &wire.Stored{Job: number(named["job"]), Attempt: number(a)})
 		}
 	}
 	s.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
+}
+
+// restart begins a life of the manager from what was remembered, which is all that its
+// log has kept, when its data has an age.
+func (s *story) restart(t *testing.T, text string) {
+	age, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.c, err = Restore(s.kept); err != nil {
+		t.Fatal(err)
+	}
+	s.round, s.events = nil, nil
+	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: Term(s.c.Term(), age), AgeNs: int64(age)}}})
+	s.say("term %d", s.c.Term())
 }
 
 // load has a launcher tell how busy its machine is; what is not said is unknown.
@@ -235,6 +254,9 @@ func (s *story) status(id scheduler.JobID) {
 	st, ok := s.c.JobStatus(id, false)
 	if !ok {
 		s.say("not known")
+		if f := s.c.Lost(id); f != nil {
+			s.say("%s", f.Message)
+		}
 		return
 	}
 	s.say("%s", strings.ToLower(strings.TrimPrefix(st.Summary.State.String(), "JOB_STATE_")))

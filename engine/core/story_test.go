@@ -35,6 +35,7 @@ type story struct {
 	gen     uint64
 	version uint64 // of settings
 	inc     map[string]uint64
+	kept    []byte // the checkpoint to restart from
 }
 
 type storyRound struct{ generation, number uint64 }
@@ -269,6 +270,15 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.wait(t, first)
 	case "status":
 		s.status(scheduler.JobID(id))
+	case "dropped":
+		l := s.c.byName[first]
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.id), Report: &wire.Report{
+			Incarnation: l.incarnation, What: &wire.Report_JobDropped{JobDropped: number(rest[0])},
+		}}}})
+	case "remember":
+		s.kept = s.c.Checkpoint()
+	case "restart":
+		s.restart(t, named["age"])
 	case "reserved":
 		s.reserved()
 	case "events":

@@ -20,6 +20,13 @@ func (c *Core) prepare(m *wire.Prepare) {
 		})
 		return
 	}
+	if c.tooManyJobs() {
+		c.reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", jobsPerSecond),
+		})
+		return
+	}
 	c.ids.job++
 	id := scheduler.JobID(c.ids.job)
 	c.prepared = append(c.prepared, prepared{id, c.now})
@@ -43,7 +50,11 @@ func (c *Core) submit(m *wire.Submit) {
 	}
 	at := slices.IndexFunc(c.prepared, func(p prepared) bool { return p.id == id })
 	if at < 0 {
-		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id)))
+		f := c.Lost(id)
+		if f == nil {
+			f = invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
+		}
+		c.reply(m.GetClient(), id, f)
 		return
 	}
 	c.prepared = slices.Delete(c.prepared, at, at+1)
@@ -300,6 +311,9 @@ func (c *Core) noJob(id uint64) *wire.Failure {
 		if e.status.Summary.Job == id {
 			return invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
 		}
+	}
+	if f := c.Lost(scheduler.JobID(id)); f != nil {
+		return f
 	}
 	return invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
 }

@@ -146,7 +146,7 @@ func (l *Log) closeRecovered(s *Segment) error {
 		return nil
 	}
 	if s.Torn > 0 {
-		l.o.Log.Warn("event log: cut off a record that was being written when the manager ended; nobody was told of it",
+		l.o.Log.Warn("event log: cut off a record that was being written when the manager ended; nobody was told of it, unless the disk lost what it had",
 			"file", s.Path, "offset", s.end, "bytes", s.Torn)
 	}
 	f, err := os.OpenFile(s.Path, os.O_RDWR, 0)

@@ -15,6 +15,9 @@ type Header struct {
 	Identity string `json:"identity"` // of the manager's data; the same in all files of a log
 	Term     uint64 `json:"term"`     // of the manager that wrote it
 	Created  int64  `json:"created"`  // nanoseconds since the Unix epoch
+	// Began is when the log was new, the same in all its files; 0 in those of older
+	// programs.
+	Began int64 `json:"began"`
 }
 
 // Segment is one file, decoded. Its byte slices alias the file's content and

@@ -3,6 +3,7 @@ package launcher
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,8 @@ type agent struct {
 	procs       map[*proc]bool
 	idle        []*proc // least lately used first
 	stored      map[uint64]*storedOutputs
-	dropped     map[uint64]bool // jobs whose store is being removed
+	seen        uint64          // largest attempt that it was told to start
+	dropped     map[uint64]bool // jobs that it was told to drop; true: nothing is left of them
 	outbox      []*wire.Report
 	connected   bool          // the outbox goes somewhere
 	wake        chan struct{} // tells the sender that the outbox has something
@@ -186,15 +188,14 @@ func (a *agent) obey(c *wire.Command) {
 	case *wire.Command_DropOutput:
 		a.dropOutput(do.DropOutput)
 	case *wire.Command_ReportInventory:
-		attempts, stored := a.inventory()
-		a.send(&wire.Report{What: &wire.Report_Inventory{Inventory: &wire.Inventory{Attempts: attempts, Stored: stored}}})
+		a.send(&wire.Report{What: &wire.Report_Inventory{Inventory: a.inventory()}})
 	default:
 		a.log.Warn("the manager sent a command that this launcher does not know; are both of one release?")
 	}
 }
 
 // inventory lists what there is, in order of id. The caller holds mu.
-func (a *agent) inventory() ([]*wire.AttemptInventory, []*wire.Stored) {
+func (a *agent) inventory() *wire.Inventory {
 	var attempts []*wire.AttemptInventory
 	for id, at := range a.attempts {
 		state := wire.AttemptInventory_STATE_RUNNING
@@ -212,7 +213,28 @@ func (a *agent) inventory() ([]*wire.AttemptInventory, []*wire.Stored) {
 		stored = append(stored, &wire.Stored{Job: s.job, Attempt: id})
 	}
 	slices.SortFunc(stored, func(x, y *wire.Stored) int { return compare(x.Attempt, y.Attempt) })
-	return attempts, stored
+	return &wire.Inventory{Attempts: attempts, Stored: stored, Jobs: a.jobs()}
+}
+
+// jobs lists the jobs of which there is anything: an attempt, a worker, or files,
+// also those that are being removed. The caller holds mu.
+func (a *agent) jobs() []uint64 {
+	jobs := map[uint64]bool{}
+	for _, at := range a.attempts {
+		jobs[at.start.Job] = true
+	}
+	for p := range a.procs {
+		jobs[p.key.job] = true
+	}
+	for _, s := range a.stored {
+		jobs[s.job] = true
+	}
+	for id, gone := range a.dropped {
+		if !gone {
+			jobs[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(jobs))
 }
 
 func compare(x, y uint64) int {

@@ -17,6 +17,11 @@ func (a *agent) begin(s *wire.StartAttempt) {
 		a.resend(at)
 		return
 	}
+	a.seen = max(a.seen, s.Attempt)
+	if _, dropped := a.dropped[s.Job]; dropped && s.Finish == nil {
+		a.refuseDropped(s)
+		return
+	}
 	at := &attempt{start: s, log: a.logs.open(s.Attempt)}
 	a.attempts[s.Attempt] = at
 	key := keyOf(s)
@@ -28,6 +33,16 @@ func (a *agent) begin(s *wire.StartAttempt) {
 		}
 	}
 	go a.hire(a.life, at)
+}
+
+// refuseDropped reports the end of an attempt that is not started: the manager said
+// before that its job is over. Cleaning up is all that can be done for that job.
+func (a *agent) refuseDropped(s *wire.StartAttempt) {
+	a.send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+		Attempt: s.Attempt, End: wire.End_END_FAILED, Work: &wire.Work{},
+		Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "the manager said before that this job was over, and launcher " + a.cfg.Name +
+			" has dropped its files: the manager's event log has lost the job's end; look whether its output is there before you submit it again"},
+	}}})
 }
 
 // assign gives a worker an attempt.
@@ -181,7 +196,7 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.ended, at.suspended, at.frozen, at.asksCommit = e, false, false, false
 	at.lost, at.lostKeys, at.early = nil, nil, nil
 	at.log.end()
-	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && !a.dropped[at.start.Job] {
+	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts[at.start.Attempt] == at {
 		a.stored[at.start.Attempt] = &storedOutputs{job: at.start.Job, token: string(at.start.Token)}
 	}
 	a.metrics.ended(e)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -265,6 +266,50 @@ func TestDroppedOutputAndJobAreDeleted(t *testing.T) {
 	n.finished(n.start(second))
 	if _, err := os.Stat(worker.AttemptFolder(store, b.id, second.Attempt)); err != nil {
 		t.Error(err)
+	}
+}
+
+// A job is dropped: the launcher says so when nothing is left of it, and again when it
+// is asked again. What a manager that forgot about that starts of it is not run, and the
+// manager hears of that end too; it can have the job cleaned up.
+func TestDroppedJobIsConfirmedAndStartsNoMore(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("one", nil)
+	b := m.job("relay", "file", "2", "1", "1000")
+	n.finished(n.start(b.attempt(0, 0)))
+	store := filepath.Join(dataOf(t, n), "store", fmt.Sprintf("job-%d", b.id))
+	for range 2 {
+		n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
+		n.report("the end of the files", func(r *wire.Report) bool { return r.GetJobDropped() == b.id })
+		if _, err := os.Stat(store); !os.IsNotExist(err) {
+			t.Fatalf("the job's files are there: %v", err)
+		}
+	}
+	e := n.ended(n.start(b.attempt(0, 1)))
+	if e.End != wire.End_END_FAILED || e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID || !strings.Contains(e.Failure.Message, "event log has lost the job's end") {
+		t.Errorf("an attempt of a dropped job ended as %v", e)
+	}
+	clean := b.attempt()
+	clean.Finish = &wire.Finish{Outputs: []string{filepath.Join(t.TempDir(), "out")}}
+	n.finished(n.start(clean))
+}
+
+// What a launcher tells when it joins is enough to find out that an event log lost
+// records: the newest attempt it was told of, and the jobs it has anything of.
+func TestJoinTellsWhatWasSeen(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("one", nil)
+	b := m.job("hang")
+	id := n.start(b.attempt(0, 0))
+	n.logged(id, "hanging")
+	n.do(&wire.Command{Do: &wire.Command_ReportInventory{ReportInventory: true}})
+	if r := n.report("inventory", func(r *wire.Report) bool { return r.GetInventory() != nil }).GetInventory(); !slices.Equal(r.Jobs, []uint64{b.id}) {
+		t.Errorf("it has jobs %v, want %d", r.Jobs, b.id)
+	}
+	n.cut()
+	n.wait("it joins again", func() bool { return n.join.GetSeen() != 0 })
+	if n.join.Seen != id || n.join.Term != m.term.Load() || !slices.Equal(n.join.Jobs, []uint64{b.id}) {
+		t.Errorf("it tells of attempt %d, term %d, jobs %v; want %d, %d, %d", n.join.Seen, n.join.Term, n.join.Jobs, id, m.term.Load(), b.id)
 	}
 }
 

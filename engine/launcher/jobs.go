@@ -12,7 +12,7 @@ import (
 )
 
 // droppedMax bounds how many jobs are remembered as dropped. The manager starts
-// nothing of a dropped job, so this only has to outlast what is under way.
+// nothing of a dropped job unless its event log lost the job's end.
 const droppedMax = 10_000
 
 // rest keeps a worker for its job's next group. There are at most as many
@@ -56,13 +56,19 @@ func (a *agent) dismissIdle(now time.Time) {
 	}
 }
 
-// dropJob ends what is left of a job and deletes its stored files. The
-// caller holds mu.
+// dropJob ends what is left of a job and deletes its stored files; then it tells the
+// manager, which asks until it hears that. The caller holds mu.
 func (a *agent) dropJob(id uint64) {
+	if gone, asked := a.dropped[id]; asked {
+		if gone {
+			a.sendDropped(id)
+		}
+		return
+	}
 	if len(a.dropped) >= droppedMax {
 		clear(a.dropped)
 	}
-	a.dropped[id] = true
+	a.dropped[id] = false
 	for n, at := range a.attempts {
 		if at.start.Job == id {
 			at.stopped = true
@@ -88,22 +94,45 @@ func (a *agent) dropJob(id uint64) {
 		p.leaving = true
 		go p.kill()
 	}
-	go a.removeAfter(leaving, a.folder.jobStore(id))
+	go a.removeJob(leaving, id)
 }
 
-// removeAfter deletes a folder once nobody can write to it any more. Called
-// without mu.
-func (a *agent) removeAfter(leaving []*proc, folder string) {
+// removeJob deletes a dropped job's files and confirms that. Where the disk does not
+// let it, the manager's next command is the next try. Called without mu.
+func (a *agent) removeJob(leaving []*proc, id uint64) {
+	removed := a.removeAfter(leaving, a.folder.jobStore(id))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, asked := a.dropped[id]; !asked {
+		return // a new incarnation, which knows nothing of it, or more jobs than are remembered
+	}
+	if !removed {
+		delete(a.dropped, id)
+		return
+	}
+	a.dropped[id] = true
+	a.sendDropped(id)
+}
+
+func (a *agent) sendDropped(job uint64) {
+	a.send(&wire.Report{What: &wire.Report_JobDropped{JobDropped: job}})
+}
+
+// removeAfter deletes a folder once nobody can write to it any more; false when it
+// is still there. Called without mu.
+func (a *agent) removeAfter(leaving []*proc, folder string) bool {
 	for _, p := range leaving {
 		select {
 		case <-p.gone:
 		case <-a.ctx.Done():
-			return // the next start removes it
+			return false // the next start removes it
 		}
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		a.log.Warn("can't remove a job's stored files", "folder", folder, "error", err)
+		return false
 	}
+	return true
 }
 
 // dropOutput deletes what one attempt stored. The caller holds mu.
@@ -133,6 +162,7 @@ func (a *agent) expire(reason string) error {
 	a.mu.Lock()
 	a.endLife()
 	a.connected, a.outbox = false, nil
+	a.seen = 0
 	for _, at := range a.attempts {
 		at.stopped = true
 	}

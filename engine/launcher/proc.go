@@ -77,16 +77,17 @@ func (a *agent) hire(ctx context.Context, at *attempt) {
 		}
 		return
 	}
-	if ctx.Err() != nil || a.dropped[at.start.Job] {
+	wanted := at.ended == nil && a.attempts[at.start.Attempt] == at
+	_, dropped := a.dropped[at.start.Job]
+	switch {
+	case ctx.Err() != nil, dropped && !wanted:
 		p.leaving = true
 		go p.kill()
-		return
-	}
-	if at.ended != nil || a.attempts[at.start.Attempt] != at {
+	case !wanted:
 		a.rest(p) // stopped meanwhile: the next group of the job may use it
-		return
+	default:
+		a.assign(p, at)
 	}
-	a.assign(p, at)
 }
 
 // errNoBlob: the manager has no such program or plan.

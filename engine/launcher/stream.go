@@ -187,10 +187,10 @@ func cause(ctx context.Context, err error) error {
 func (a *agent) join() *wire.Join {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	attempts, stored := a.inventory()
+	has := a.inventory()
 	return &wire.Join{
 		Name: a.cfg.Name, Identity: a.folder.identity, Incarnation: a.incarnation, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack, Slots: a.cfg.wireSlots(), Memory: a.cfg.Memory,
-		DataAddress: a.dataAddress, HttpAddress: a.httpAddress, Attempts: attempts, Stored: stored, CanSuspend: true,
+		DataAddress: a.dataAddress, HttpAddress: a.httpAddress, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: a.term, Seen: a.seen, CanSuspend: true,
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // callers are the clients that wait for the core's reply.
 type callers struct {
 	mu      sync.Mutex
-	last    uint64 // number of the last caller; its upper half is the term
+	last    uint64 // number of the last caller; its upper bits are the term
 	waiting map[uint64]chan core.Reply
 }
 

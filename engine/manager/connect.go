@@ -272,7 +272,7 @@ func (s *launcherServer) transmit(ctx context.Context, stream grpc.BidiStreaming
 // welcome answers a join when the core has decided.
 func (m *manager) welcome(w core.Welcome) {
 	m.launchers.welcomed(w, &wire.Welcome{
-		Term: m.life.term, LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.identity,
+		Term: w.Term, LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.identity,
 	})
 }
 

@@ -60,6 +60,7 @@ type manager struct {
 	http       *http.Client
 	stalled    atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
+	served     time.Time             // when this life began to serve
 }
 
 // Run is a manager's life: it restores what the data folder holds, serves until
@@ -92,9 +93,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Problem != nil {
 		m.wrongConfig(cfg.Problem.Error())
 	}
-	m.callers = &callers{last: l.term << 32, waiting: map[uint64]chan core.Reply{}}
+	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
-		core: l.core, log: log, held: held, clock: newClock(l.last), inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
+		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
 		atOnce: m.atOnce, durable: m.act, stats: m.stats,
 	}
 	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
@@ -148,6 +149,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		mark: pluginMark(m.cfg.Data), fatal: cancel, live: map[uint64]*hosted{}, asked: map[uint64]Policy{}, state: stateStarting,
 	}
 	m.launchers.expect(m.life.core)
+	m.served = time.Now()
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {

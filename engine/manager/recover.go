@@ -1,9 +1,11 @@
 package manager
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +19,10 @@ import (
 type life struct {
 	core     *core.Core
 	identity string // of the data, the same in all lives
-	term     uint64 // one more than in the life before
-	last     scheduler.Time
+	term     uint64 // larger than in any life before, also in those that the log lost
+	clock    clock
+	began    scheduler.Time // when the data was new
+	age      time.Duration  // of the data at the start of this life
 }
 
 // restore brings the core to where it was when the last life ended. The actions
@@ -26,13 +30,16 @@ type life struct {
 // got out, and what matters of them is sent again when launchers join.
 func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
 	if s == nil {
-		return &life{core: core.New(settings), identity: rand.Text(), term: 1}, nil
+		l := &life{core: core.New(settings), identity: rand.Text(), term: core.Term(0, 0), clock: newClock(0)}
+		l.began = l.clock.base
+		return l, nil
 	}
 	if s.Header.Core != core.Version && len(s.Records) > 0 {
 		return nil, fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen: "+
 			"start the old program once more on this data and stop it with SIGTERM, so that it leaves a clean end", s.Path, s.Header.Core, core.Version)
 	}
-	l := &life{identity: s.Header.Identity, term: s.Header.Term + 1}
+	l := &life{identity: s.Header.Identity}
+	var last scheduler.Time
 	var err error
 	if l.core, err = core.Restore(s.Checkpoint); err != nil {
 		return nil, fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", s.Path, err)
@@ -43,9 +50,12 @@ func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
 			return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", s.Path, s.First+uint64(i), err)
 		}
 		l.core.Step(batch)
-		l.last = scheduler.Time(batch.At)
+		last = scheduler.Time(batch.At)
 	}
-	l.last = max(l.last, scheduler.Time(s.Header.Created))
+	l.clock = newClock(max(last, scheduler.Time(s.Header.Created)))
+	l.began = scheduler.Time(cmp.Or(s.Header.Began, s.Header.Created))
+	l.age = max(l.clock.base.Sub(l.began), 1)
+	l.term = core.Term(max(s.Header.Term, l.core.Term()), l.age)
 	return l, nil
 }
 
@@ -57,7 +67,7 @@ func open(o eventlog.Options, settings core.Settings) (*eventlog.Log, *life, err
 	}
 	l, err := restore(log.Recovered(), settings)
 	if err == nil {
-		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term}, l.core.Checkpoint())
+		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}, l.core.Checkpoint())
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
@@ -70,6 +80,13 @@ func (l *life) opening(settings core.Settings) []*wire.Input {
 	settings.TokenSeed = l.identity
 	return []*wire.Input{
 		{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: settings.JSON()}}},
-		{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: l.term}}},
+		{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: l.term, AgeNs: int64(l.age)}}},
 	}
 }
+
+// numberBits is how many numbers a life gives to callers, to starts of the policy and
+// to its settings, before they reach those of a later term.
+const numberBits = 24
+
+// number makes one that no other life gives.
+func number(term, n uint64) uint64 { return term<<numberBits | n }

@@ -226,7 +226,7 @@ func (s *supervisor) askSettings(spec Policy) {
 		return
 	}
 	s.version++
-	version := s.term<<32 | s.version
+	version := number(s.term, s.version)
 	s.asked[version] = spec
 	s.wait.Go(func() {
 		s.input(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: version, Config: config}}})

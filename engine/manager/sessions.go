@@ -39,6 +39,7 @@ type session struct {
 
 	mu       sync.Mutex
 	welcome  *wire.Welcome // to be sent first
+	open     bool          // it was welcomed: commands can go out
 	commands []*wire.Command
 	bytes    int
 	held     bool               // what waits is to go out within forgetHold
@@ -84,9 +85,14 @@ func (s *session) nudge() {
 	}
 }
 
-// send queues a command. It never blocks.
+// send queues a command. It never blocks. What comes before the welcome goes nowhere:
+// the join that it answers has the core decide anew what the launcher needs.
 func (s *session) send(c *wire.Command) {
 	s.mu.Lock()
+	if !s.open {
+		s.mu.Unlock()
+		return
+	}
 	s.commands = append(s.commands, c)
 	s.bytes += proto.Size(c)
 	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
@@ -226,7 +232,7 @@ func (l *launchers) welcomed(w core.Welcome, terms *wire.Welcome) {
 	terms.Launcher, terms.Refused, terms.Afresh = uint64(w.Launcher), w.Refused, w.Afresh
 	s := r.session
 	s.mu.Lock()
-	s.welcome = terms
+	s.welcome, s.open = terms, w.Refused == ""
 	s.mu.Unlock()
 	if w.Refused == "" {
 		r.id, r.lost = w.Launcher, false

@@ -75,6 +75,26 @@ func TestCommandsGoOutInOrderAfterTheWelcome(t *testing.T) {
 	}
 }
 
+// A launcher that the core knows comes back on a new stream while commands for it are
+// on their way: the first thing it hears is the welcome, and nothing from before.
+func TestNothingGoesOutBeforeTheWelcome(t *testing.T) {
+	l := newLaunchers(time.Second, 20*time.Second)
+	joined(t, l, newStation("a", 1))
+	again := newStation("a", 1)
+	if err := l.claim(again.session); err != nil {
+		t.Fatal(err)
+	}
+	l.send(7, &wire.Command{Term: 1})
+	if m := again.next(); m != nil {
+		t.Fatalf("sent before the welcome: %v", m)
+	}
+	l.welcomed(core.Welcome{Name: "a", Incarnation: 1, Launcher: 7}, &wire.Welcome{})
+	l.send(7, &wire.Command{Term: 2})
+	if m := again.next(); m.Welcome.GetLauncher() != 7 || len(m.Commands) != 1 || m.Commands[0].Term != 2 {
+		t.Fatal(m)
+	}
+}
+
 func TestASlowLauncherIsCutOff(t *testing.T) {
 	l := newLaunchers(time.Second, time.Minute)
 	s := newStation("a", 1)

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,14 +29,40 @@ const (
 func (m *manager) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
 	var s *wire.JobStatus
 	var known bool
-	err := m.driver.read(ctx, func(c *core.Core) { s, known = c.JobStatus(scheduler.JobID(job), attempts) })
-	if err != nil {
+	var lost *wire.Failure
+	err := m.driver.read(ctx, func(c *core.Core) {
+		if s, known = c.JobStatus(scheduler.JobID(job), attempts); !known {
+			lost = c.Lost(scheduler.JobID(job))
+		}
+	})
+	switch {
+	case err != nil:
 		return nil, statusOf(err)
-	}
-	if !known {
+	case lost != nil:
+		return nil, lostError{lost}
+	case !known:
 		return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", scheduler.JobID(job))
 	}
 	return s, nil
+}
+
+// lostError is about a job that an earlier life may have known.
+type lostError struct{ failure *wire.Failure }
+
+func (e lostError) Error() string { return e.failure.Message }
+
+// GRPCStatus is what callers get.
+func (e lostError) GRPCStatus() *status.Status { return status.New(codes.NotFound, e.failure.Message) }
+
+// lostStatus tells who waits for a job that the manager lost that it failed. It is told
+// when nothing of the job can run any more, so that what the job leaves behind can be
+// removed: each launcher has joined by then, or is given up and past its lease.
+func (m *manager) lostStatus(ctx context.Context, job uint64, f *wire.Failure) (*wire.JobStatus, error) {
+	settled := time.After(time.Until(m.served.Add(m.cfg.LauncherLostAfter)))
+	if err := sleepUntil(ctx, m.stopping, settled); err != nil {
+		return nil, err
+	}
+	return &wire.JobStatus{Summary: &wire.JobSummary{Job: job, State: wire.JobState_JOB_STATE_FAILED}, Failure: f}, nil
 }
 
 // Status describes a job.
@@ -164,6 +191,10 @@ func (s *managerServer) Watch(q *wire.StatusRequest, stream grpc.ServerStreaming
 	defer s.m.watchers.remove(job, changed)
 	for {
 		st, err := s.m.jobStatus(ctx, q.Job, q.Attempts)
+		var lost lostError
+		if errors.As(err, &lost) {
+			st, err = s.m.lostStatus(ctx, q.Job, lost.failure)
+		}
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func (s *supervisor) launch(spec Policy, inProcess bool) *hosted {
 	}
 	s.starts++
 	h := &hosted{
-		generation: s.term<<32 | uint64(s.starts), spec: spec, inProcess: inProcess,
+		generation: number(s.term, uint64(s.starts)), spec: spec, inProcess: inProcess,
 		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h

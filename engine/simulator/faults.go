@@ -163,8 +163,8 @@ func (s *Sim) checkNothingLeft() {
 		s.fail("client %d waits for the answer to its %s", id, what)
 	}
 	for _, f := range s.launchers {
-		if len(f.tasks) > 0 || len(f.stored) > 0 {
-			s.fail("%s (connected %t, life %d) still has %d attempts and %d outputs", f.name, f.connected, f.incarnation, len(f.tasks), len(f.stored))
+		if len(f.tasks) > 0 || len(f.stored) > 0 || len(f.warm) > 0 {
+			s.fail("%s (connected %t, life %d) still has %d attempts, %d outputs and workers of %d jobs", f.name, f.connected, f.incarnation, len(f.tasks), len(f.stored), len(f.warm))
 			for _, id := range sorted(f.tasks) {
 				s.trace("left: attempt %d of job %d, ended %v", id, f.tasks[id].m.Job, f.tasks[id].ended)
 			}
@@ -173,6 +173,11 @@ func (s *Sim) checkNothingLeft() {
 			if l.Name == f.name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
 				s.fail("%v", l)
 			}
+		}
+	}
+	for out, j := range s.storage.temporary {
+		if j.lost {
+			s.fail("the temporary folder of %s beside %s is left, and the manager does not know that job", j.name, out)
 		}
 	}
 	for _, l := range s.policy.lives {

@@ -28,6 +28,7 @@ type fakeJob struct {
 	announced  bool
 	accepted   bool
 	over       bool
+	lost       bool // with the end of a log
 	work       time.Duration
 	flaky      map[uint32]int     // by first node: failures still to come
 	gang       map[uint64][]*task // by bundle attempt
@@ -190,6 +191,9 @@ func (s *Sim) prepared(j *fakeJob, r core.Reply) {
 		return
 	}
 	j.id = uint64(r.Job)
+	if other := s.byJob[j.id]; other != nil {
+		s.fail("%s and %s are both %v", other.name, j.name, r.Job)
+	}
 	s.byJob[j.id] = j
 	for _, out := range j.spec.Outputs {
 		s.storage.prepare(out, j)
@@ -217,6 +221,9 @@ func (s *Sim) submitted(r core.Reply) {
 		j.accepted = true
 		s.jobChanged(j.id) // it may have ended while the answer was lost
 		return
+	}
+	if !j.over && s.isLost(j.id) {
+		s.loseJob(j)
 	}
 	if j.over || r.Failure.Kind == wire.ErrorKind_ERROR_KIND_LOST {
 		return
@@ -322,6 +329,10 @@ func (s *Sim) jobChanged(id uint64) {
 		return
 	}
 	status, ok := s.core.JobStatus(scheduler.JobID(id), false)
+	if !ok && s.isLost(id) {
+		s.loseJob(j)
+		return
+	}
 	if !ok {
 		s.fail("%s changed and is not there", scheduler.JobID(id))
 		return

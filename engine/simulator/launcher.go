@@ -47,6 +47,11 @@ type fake struct {
 	tasks   map[uint64]*task
 	stored  map[uint64]*storedOutput
 	refused map[uint64]bool // attempts it would not start
+	begun   map[uint64]bool // attempts it did start, in this life
+	warm    map[uint64]bool // jobs of which it may have workers or files
+	dropped map[uint64]bool // jobs that it was told are over
+	seen    uint64          // the last attempt that it was told to start
+	heardIn uint64          // the last term that welcomed it
 	extra   bool            // not one of the first two, which always come back as they were
 	left    bool            // for ever
 }
@@ -62,8 +67,9 @@ func (s *Sim) makeLaunchers() {
 	for i := range n {
 		f := &fake{
 			s: s, name: fmt.Sprint("l", i), host: fmt.Sprint("h", i), rack: fmt.Sprint("r", i%2), alive: true, slow: 1,
-			memory: 4 << 30, canSuspend: s.chance(800), tasks: map[uint64]*task{}, stored: map[uint64]*storedOutput{},
+			memory: 4 << 30, canSuspend: s.chance(800), stored: map[uint64]*storedOutput{},
 		}
+		f.forgetAll()
 		f.latency = latencyUsual
 		if s.chance(200) {
 			f.latency = latencySlow
@@ -134,7 +140,7 @@ func (f *fake) connect() {
 		DataAddress: f.name + ":1", HttpAddress: f.name + ":2", CanSuspend: f.canSuspend,
 	}
 	has := f.inventory()
-	m.Attempts, m.Stored = has.Attempts, has.Stored
+	m.Attempts, m.Stored, m.Jobs, m.Seen, m.Term = has.Attempts, has.Stored, has.Jobs, f.seen, f.heardIn
 	f.transmit(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
 }
 
@@ -147,6 +153,7 @@ func (f *fake) inventory() *wire.Inventory {
 	for _, id := range sorted(f.stored) {
 		m.Stored = append(m.Stored, &wire.Stored{Job: f.stored[id].job, Attempt: id})
 	}
+	m.Jobs = sorted(f.warm)
 	return m
 }
 
@@ -157,13 +164,18 @@ func (f *fake) wipe() {
 	for _, id := range sorted(f.tasks) {
 		f.tasks[id].gone()
 	}
-	f.tasks = map[uint64]*task{}
+	f.forgetAll()
 	f.stored = map[uint64]*storedOutput{}
-	f.refused = map[uint64]bool{}
 	f.lastContact = 0
 	if f.extra && f.s.chance(200) {
 		f.slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + f.s.rand.IntN(5))}}
 	}
+}
+
+// forgetAll leaves nothing that a process knows.
+func (f *fake) forgetAll() {
+	f.tasks, f.refused, f.begun = map[uint64]*task{}, map[uint64]bool{}, map[uint64]bool{}
+	f.warm, f.dropped, f.seen = map[uint64]bool{}, map[uint64]bool{}, 0
 }
 
 // disconnect breaks the stream; what is under way on it is lost.
@@ -210,10 +222,9 @@ func (f *fake) crash() {
 	for _, id := range sorted(f.tasks) {
 		f.tasks[id].gone()
 	}
-	f.tasks = map[uint64]*task{}
+	f.forgetAll()
 	f.incarnation++
 	f.lastContact = 0
-	f.refused = map[uint64]bool{}
 	if !kept {
 		f.stored = map[uint64]*storedOutput{}
 	}
@@ -314,7 +325,7 @@ func (f *fake) tell(r *wire.Report) {
 // losable reports may be lost on an open stream: the manager asks again.
 func (f *fake) losable(r *wire.Report) bool {
 	switch r.GetWhat().(type) {
-	case *wire.Report_Started, *wire.Report_Suspended, *wire.Report_Resumed, *wire.Report_Ended, *wire.Report_InputLost, *wire.Report_Commit:
+	case *wire.Report_JobDropped, *wire.Report_Started, *wire.Report_Suspended, *wire.Report_Resumed, *wire.Report_Ended, *wire.Report_InputLost, *wire.Report_Commit:
 		return true
 	}
 	return false
@@ -338,7 +349,7 @@ func (s *Sim) welcome(w core.Welcome) {
 		s.After(s.between(10*time.Millisecond, time.Second), f.connect)
 		return
 	}
-	f.id, f.welcomed = w.Launcher, true
+	f.id, f.welcomed, f.heardIn = w.Launcher, true, w.Term
 	s.byID[w.Launcher] = f
 	for _, id := range sorted(f.tasks) {
 		f.tasks[id].reportAgain()
@@ -373,7 +384,7 @@ func (s *Sim) deliver(a core.ToLauncher) {
 
 // losableCommand says which commands the core sends again by itself.
 func losableCommand(m *wire.Command) bool {
-	return m.GetStart() != nil || m.GetStop() != nil || m.GetSuspend() != 0 || m.GetResume() != 0
+	return m.GetStart() != nil || m.GetStop() != nil || m.GetSuspend() != 0 || m.GetResume() != 0 || m.GetDropJob() != 0
 }
 
 // command does what the manager says.
@@ -398,14 +409,33 @@ func (f *fake) command(m *wire.Command) {
 			delete(f.tasks, d.Forget)
 		}
 	case *wire.Command_DropJob:
-		for _, id := range sorted(f.stored) {
-			if f.stored[id].job == d.DropJob {
-				delete(f.stored, id)
-			}
-		}
+		f.drop(d.DropJob)
 	case *wire.Command_DropOutput:
 		delete(f.stored, d.DropOutput.Attempt)
 	}
+}
+
+// drop ends all that is left of a job, and says so when it is done.
+func (f *fake) drop(job uint64) {
+	f.dropped[job] = true
+	for _, id := range sorted(f.stored) {
+		if f.stored[id].job == job {
+			delete(f.stored, id)
+		}
+	}
+	for _, id := range sorted(f.tasks) {
+		if f.tasks[id].m.Job == job {
+			f.tasks[id].gone()
+			delete(f.tasks, id)
+		}
+	}
+	life := f.incarnation
+	f.s.After(f.s.upTo(200*time.Millisecond)+1, func() {
+		if f.incarnation == life && f.alive {
+			delete(f.warm, job)
+			f.tell(&wire.Report{What: &wire.Report_JobDropped{JobDropped: job}})
+		}
+	})
 }
 
 func (f *fake) task(id uint64, do func(*task)) {
@@ -420,12 +450,24 @@ func (f *fake) start(m *wire.StartAttempt) {
 		t.reportAgain()
 		return
 	}
+	f.seen = max(f.seen, m.Attempt)
+	if f.dropped[m.Job] && m.Finish == nil {
+		f.s.Seen["starts of dropped jobs"]++
+		f.tell(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+			Attempt: m.Attempt, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "its job was over"},
+		}}})
+		return
+	}
+	if f.begun[m.Attempt] {
+		f.s.fail("%s is to start attempt %d a second time", f.name, m.Attempt)
+	}
 	if f.refused[m.Attempt] || f.full && f.s.chance(100) {
 		f.refuse(m)
 		return
 	}
 	t := &task{f: f, m: m, sources: map[[2]uint32]*wire.Source{}, read: map[[2]uint32]uint64{}}
 	f.tasks[m.Attempt] = t
+	f.begun[m.Attempt], f.warm[m.Job] = true, true
 	f.s.joinGang(t)
 	f.checkRoom()
 	t.keepSources(m.Sources)

@@ -215,6 +215,9 @@ func (l *ledger) command(s *Sim, to *account, m *wire.Command) error {
 
 // start enters an attempt; the command may come again for one that lives.
 func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
+	if !s.checkGivenOnce(m) {
+		return fmt.Errorf("attempt %d was another one before", m.Attempt)
+	}
 	if l.held[m.Attempt] != nil || l.over[m.Attempt] {
 		return nil
 	}

@@ -136,7 +136,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 // needSeen makes sure that what the seeds are for does happen in them.
 func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
-		"replays", "manager restarts", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
+		"replays", "manager restarts", "logs that lost their end", "lost jobs", "starts of dropped jobs", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "cut launchers", "lost commands", "doubled commands",
 		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "refused submissions", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",

@@ -50,7 +50,6 @@ type Sim struct {
 	core *core.Core
 
 	queue   []*wire.Input // for the next batch
-	term    uint64
 	steps   int
 	waking  scheduler.Time // when a tick is planned; 0: none
 	err     error
@@ -59,6 +58,8 @@ type Sim struct {
 	log     [][]byte
 	logged  []int // actions of each batch
 	base    []byte
+	history history
+	given   map[uint64]given // what each attempt's id stands for
 	clients uint64
 	waiting map[uint64]string // replies not there yet
 	prepare map[uint64]*fakeJob
@@ -80,7 +81,7 @@ func New(o Options) *Sim {
 	s := &Sim{
 		opt: o, rand: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15)),
 		waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{},
-		byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
+		given: map[uint64]given{}, byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
 		Seen: map[string]int{}, storage: newStorage(), ledger: newLedger(),
 	}
 	s.now = start
@@ -89,6 +90,7 @@ func New(o Options) *Sim {
 	}
 	s.core = core.New(s.settings())
 	s.base = s.core.Checkpoint()
+	s.history.keep(s.base)
 	return s
 }
 
@@ -111,7 +113,7 @@ func (s *Sim) settings() core.Settings {
 
 // Run plays the whole history. The error names what went wrong first.
 func (s *Sim) Run() error {
-	s.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: s.nextTerm()}}})
+	s.startManager()
 	s.makeLaunchers()
 	s.startPolicy()
 	s.planJobs()
@@ -134,9 +136,9 @@ func (s *Sim) Run() error {
 	return s.err
 }
 
-// over says whether all jobs have ended.
+// over says whether all jobs have ended, those too whose end the log lost.
 func (s *Sim) over() bool {
-	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over })
+	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over }) && (!s.history.lost || s.core.Stats().JobsLive == 0)
 }
 
 // settleDown lets all messages arrive, and looks for what is left.
@@ -203,6 +205,7 @@ func (s *Sim) step(inputs []*wire.Input) {
 	}
 	actions := s.core.Step(b)
 	s.log, s.logged = append(s.log, data), append(s.logged, len(actions))
+	s.history.add(data, actions)
 	if s.core.Now() <= before {
 		s.fail("the core's time went from %d to %d", before, s.core.Now())
 	}
@@ -274,6 +277,7 @@ func (s *Sim) replay() {
 		return
 	}
 	s.base, s.log, s.logged = now, nil, nil
+	s.history.keep(now)
 	s.Seen["replays"]++
 }
 
@@ -281,6 +285,9 @@ func (s *Sim) replay() {
 func (s *Sim) restart() {
 	s.replay()
 	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
+	if s.chance(250) && !s.calm {
+		s.loseEnd()
+	}
 	c, err := core.Restore(s.base)
 	if err != nil {
 		s.fail("%v", err)
@@ -294,7 +301,8 @@ func (s *Sim) restart() {
 	for _, f := range s.launchers {
 		f.disconnect()
 	}
-	s.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: s.nextTerm()}}})
+	s.expectAll()
+	s.startManager()
 	s.startPolicy()
 	// What the last life was told and did not log, clients ask again.
 	for _, j := range s.jobs {
@@ -305,9 +313,10 @@ func (s *Sim) restart() {
 	}
 }
 
-func (s *Sim) nextTerm() uint64 {
-	s.term++
-	return s.term
+// startManager opens a life of the manager, before it hears of anything else.
+func (s *Sim) startManager() {
+	m := &wire.ManagerStart{Term: core.Term(s.core.Term(), s.age()), AgeNs: int64(s.age())}
+	s.step([]*wire.Input{{What: &wire.Input_ManagerStart{ManagerStart: m}}})
 }
 
 // act carries out an action.

@@ -265,6 +265,9 @@ type Join struct {
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
 	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`       // further names and addresses of the host, as places of input spell it
 	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"` // secret of the data folder, the same in all incarnations: whose the name is
+	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`        // largest that it saw in this life; 0: none
+	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was told to start in this life; 0: none
+	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs of which it has attempts, workers or files
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -388,6 +391,27 @@ func (x *Join) GetIdentity() string {
 		return x.Identity
 	}
 	return ""
+}
+
+func (x *Join) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Join) GetSeen() uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+func (x *Join) GetJobs() []uint64 {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
 }
 
 type Slots struct {
@@ -1009,7 +1033,7 @@ type Command_Forget struct {
 }
 
 type Command_DropJob struct {
-	DropJob uint64 `protobuf:"varint,11,opt,name=drop_job,json=dropJob,proto3,oneof"` // end warm workers, delete stored files of the job
+	DropJob uint64 `protobuf:"varint,11,opt,name=drop_job,json=dropJob,proto3,oneof"` // end all workers of the job and delete its files; confirmed by job_dropped
 }
 
 type Command_DropOutput struct {
@@ -1867,6 +1891,7 @@ type Report struct {
 	//	*Report_Inventory
 	//	*Report_Refused
 	//	*Report_Load
+	//	*Report_JobDropped
 	What          isReport_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2031,6 +2056,15 @@ func (x *Report) GetLoad() *MachineLoad {
 	return nil
 }
 
+func (x *Report) GetJobDropped() uint64 {
+	if x != nil {
+		if x, ok := x.What.(*Report_JobDropped); ok {
+			return x.JobDropped
+		}
+	}
+	return 0
+}
+
 type isReport_What interface {
 	isReport_What()
 }
@@ -2083,6 +2117,10 @@ type Report_Load struct {
 	Load *MachineLoad `protobuf:"bytes,14,opt,name=load,proto3,oneof"` // the manager's own, made of a heartbeat's when the policy wants to know
 }
 
+type Report_JobDropped struct {
+	JobDropped uint64 `protobuf:"varint,15,opt,name=job_dropped,json=jobDropped,proto3,oneof"` // job of which nothing is left here, as drop_job asked
+}
+
 func (*Report_Started) isReport_What() {}
 
 func (*Report_Phase) isReport_What() {}
@@ -2106,6 +2144,8 @@ func (*Report_Inventory) isReport_What() {}
 func (*Report_Refused) isReport_What() {}
 
 func (*Report_Load) isReport_What() {}
+
+func (*Report_JobDropped) isReport_What() {}
 
 type AttemptStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2668,6 +2708,7 @@ type Inventory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempts      []*AttemptInventory    `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,2,rep,name=stored,proto3" json:"stored,omitempty"`
+	Jobs          []uint64               `protobuf:"varint,3,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // of which it has attempts, workers or files
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2712,6 +2753,13 @@ func (x *Inventory) GetAttempts() []*AttemptInventory {
 func (x *Inventory) GetStored() []*Stored {
 	if x != nil {
 		return x.Stored
+	}
+	return nil
+}
+
+func (x *Inventory) GetJobs() []uint64 {
+	if x != nil {
+		return x.Jobs
 	}
 	return nil
 }
@@ -2781,7 +2829,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
 	"\bcommands\x18\x02 \x03(\v2\x1c.hamadryad.engine.v1.CommandR\bcommands\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xbf\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xfb\x03\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -2797,7 +2845,10 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vcan_suspend\x18\v \x01(\bR\n" +
 	"canSuspend\x12\x14\n" +
 	"\x05names\x18\f \x03(\tR\x05names\x12\x1a\n" +
-	"\bidentity\x18\r \x01(\tR\bidentity\"1\n" +
+	"\bidentity\x18\r \x01(\tR\bidentity\x12\x12\n" +
+	"\x04term\x18\x0e \x01(\x04R\x04term\x12\x12\n" +
+	"\x04seen\x18\x0f \x01(\x04R\x04seen\x12\x12\n" +
+	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +
@@ -2916,7 +2967,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\rCommitVerdict\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\agranted\x18\x02 \x01(\bR\agranted\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xd1\x05\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf4\x05\n" +
 	"\x06Report\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12?\n" +
@@ -2934,7 +2985,9 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"outputLost\x12>\n" +
 	"\tinventory\x18\f \x01(\v2\x1e.hamadryad.engine.v1.InventoryH\x00R\tinventory\x12?\n" +
 	"\arefused\x18\r \x01(\v2#.hamadryad.engine.v1.CommandRefusedH\x00R\arefused\x126\n" +
-	"\x04load\x18\x0e \x01(\v2 .hamadryad.engine.v1.MachineLoadH\x00R\x04loadB\x06\n" +
+	"\x04load\x18\x0e \x01(\v2 .hamadryad.engine.v1.MachineLoadH\x00R\x04load\x12!\n" +
+	"\vjob_dropped\x18\x0f \x01(\x04H\x00R\n" +
+	"jobDroppedB\x06\n" +
 	"\x04what\"D\n" +
 	"\x0eAttemptStarted\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
@@ -2982,10 +3035,11 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\rR\x04from\x12\x1a\n" +
 	"\bproducer\x18\x04 \x01(\x04R\bproducer\x12\x18\n" +
 	"\adamaged\x18\x05 \x01(\bR\adamaged\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\x83\x01\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\x97\x01\n" +
 	"\tInventory\x12A\n" +
 	"\battempts\x18\x01 \x03(\v2%.hamadryad.engine.v1.AttemptInventoryR\battempts\x123\n" +
-	"\x06stored\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.StoredR\x06stored\"b\n" +
+	"\x06stored\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.StoredR\x06stored\x12\x12\n" +
+	"\x04jobs\x18\x03 \x03(\x04R\x04jobs\"b\n" +
 	"\x0eCommandRefused\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x126\n" +
 	"\afailure\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailure*M\n" +
@@ -3131,6 +3185,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Report_Inventory)(nil),
 		(*Report_Refused)(nil),
 		(*Report_Load)(nil),
+		(*Report_JobDropped)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -418,6 +418,7 @@ func (*Input_Site) isInput_What() {}
 type ManagerStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	AgeNs         int64                  `protobuf:"varint,2,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"` // of the manager's data; 0: it is new. Ids of this life begin above what any life before can have given
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -455,6 +456,13 @@ func (*ManagerStart) Descriptor() ([]byte, []int) {
 func (x *ManagerStart) GetTerm() uint64 {
 	if x != nil {
 		return x.Term
+	}
+	return 0
+}
+
+func (x *ManagerStart) GetAgeNs() int64 {
+	if x != nil {
+		return x.AgeNs
 	}
 	return 0
 }
@@ -1427,9 +1435,10 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x04tick\x18\x10 \x01(\bH\x00R\x04tick\x12H\n" +
 	"\rmanager_start\x18\x11 \x01(\v2!.hamadryad.engine.v1.ManagerStartH\x00R\fmanagerStart\x127\n" +
 	"\x04site\x18\x12 \x01(\v2!.hamadryad.engine.v1.SiteSettingsH\x00R\x04siteB\x06\n" +
-	"\x04what\"\"\n" +
+	"\x04what\"9\n" +
 	"\fManagerStart\x12\x12\n" +
-	"\x04term\x18\x01 \x01(\x04R\x04term\"\"\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
+	"\x06age_ns\x18\x02 \x01(\x03R\x05ageNs\"\"\n" +
 	"\fSiteSettings\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"!\n" +
 	"\aPrepare\x12\x16\n" +
