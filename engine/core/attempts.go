@@ -54,7 +54,7 @@ func (c *Core) addAttempt(a *attempt) {
 	a.run.bundle.job.attempts.add(a, inJob)
 	a.launcher.attempts.add(a, inLauncher)
 	if a.phase == attemptSuspended {
-		a.launcher.suspended++
+		a.rest(+1)
 	}
 }
 
@@ -64,6 +64,6 @@ func (c *Core) removeAttempt(a *attempt) {
 	a.run.bundle.job.attempts.remove(a, inJob)
 	a.launcher.attempts.remove(a, inLauncher)
 	if a.phase == attemptSuspended {
-		a.launcher.suspended--
+		a.rest(-1)
 	}
 }

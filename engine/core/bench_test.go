@@ -188,3 +188,46 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStatusOfAMillion is what each message of a watch asks the core for, of a job
+// of 1,000,000 groups. Want: below 100 µs.
+func BenchmarkStatusOfAMillion(b *testing.B) {
+	c := benchCluster(b, 100, 4)
+	c.submitPlain(b, 1_000_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.c.JobStatus(scheduler.JobID(c.c.ids.job), false)
+	}
+}
+
+// submitPlain takes in a job of so many groups without input.
+func (b *bench) submitPlain(tb testing.TB, groups int) {
+	tb.Helper()
+	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.job, Spec: &wire.JobSpec{
+		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
+	}}}})
+	if b.c.jobs.len() == 0 {
+		tb.Fatal("the job was refused")
+	}
+}
+
+// The status of a job costs the same however many groups it has: the least of several
+// times is compared, so that a busy machine does not matter.
+func TestStatusDoesNotGrowWithTheJob(t *testing.T) {
+	least := func(groups int) time.Duration {
+		c := benchCluster(t, 10, 4)
+		c.submitPlain(t, groups)
+		least := time.Hour
+		for range 50 {
+			start := time.Now()
+			c.c.JobStatus(scheduler.JobID(c.c.ids.job), false)
+			least = min(least, time.Since(start))
+		}
+		return least
+	}
+	small, large := least(100), least(100_000)
+	if large > 10*small+100*time.Microsecond {
+		t.Errorf("the status of 100 groups takes %v, of 100,000 groups %v", small, large)
+	}
+}

@@ -159,6 +159,9 @@ func (c *Core) checkJob(j *job) error {
 	if len(j.attempts) == 0 && ready == 0 && j.waitTill <= c.now && j.phase != jobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.phase)
 	}
+	if err := j.checkCounts(); err != nil {
+		return err
+	}
 	return c.checkConns(j)
 }
 

@@ -278,6 +278,7 @@ func (w *coder) readyOrder(j *job) {
 
 // relink makes the live attempts in what was read live ones again.
 func (w *coder) relink(c *Core, j *job) {
+	j.recount()
 	var live []*attempt
 	for i := range j.bundles {
 		for _, r := range j.bundles[i].runs {

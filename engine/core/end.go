@@ -110,7 +110,8 @@ func (c *Core) commitRun(r *run) {
 	for _, twin := range b.runs {
 		c.stopRun(twin, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
-	b.phase, b.twice, b.since = bundleFinished, 0, c.now
+	b.enter(bundleFinished)
+	b.twice, b.since = 0, c.now
 	c.releaseClaimsOf(b)
 	old := b.kept
 	b.kept = r.commits
@@ -130,6 +131,10 @@ func (c *Core) commitRun(r *run) {
 			}
 		}
 		c.keepOutputs(b, i, k, before)
+		j.sum(k, +1)
+		if before != nil {
+			j.sum(before, -1)
+		}
 	}
 	c.touch(j)
 	c.checkDone(j)
@@ -345,7 +350,7 @@ func (c *Core) runOver(r *run) {
 	}
 	wasRunning := b.phase == bundleRunning // else its twin finished
 	if wasRunning && len(b.runs) == 0 {
-		b.phase = bundleWaiting
+		b.enter(bundleWaiting)
 	}
 	switch {
 	case b.last() && wasRunning:

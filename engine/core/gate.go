@@ -183,7 +183,8 @@ func (c *Core) recheck(b *bundle) {
 
 // makeReady offers a bundle to the policy.
 func (c *Core) makeReady(b *bundle) {
-	b.phase, b.since = bundleReady, c.now
+	b.enter(bundleReady)
+	b.since = c.now
 	b.job.linkReady(b)
 	if len(b.avoid) > 0 || len(b.job.avoid) > 0 {
 		c.dropAvoidIfAll(b)
@@ -194,7 +195,7 @@ func (c *Core) makeReady(b *bundle) {
 
 // withdraw takes a bundle back from the policy.
 func (c *Core) withdraw(b *bundle) {
-	b.phase = bundleWaiting
+	b.enter(bundleWaiting)
 	b.job.unlinkReady(b)
 	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
 	c.releaseClaimsOf(b)

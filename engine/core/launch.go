@@ -80,7 +80,7 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 		c.stats.Speculative++
 	} else {
 		b.job.unlinkReady(b)
-		b.phase = bundleRunning
+		b.enter(bundleRunning)
 	}
 	if b.preempted {
 		b.protected = c.now.Add(c.set.ProtectFor)

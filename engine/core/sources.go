@@ -296,7 +296,8 @@ func (c *Core) wantAgain(b *bundle) {
 // reopen counts a finished bundle as unfinished.
 func (c *Core) reopen(b *bundle) {
 	j := b.job
-	b.phase, b.since = bundleWaiting, c.now
+	b.enter(bundleWaiting)
+	b.since = c.now
 	b.losses++
 	j.unfinished++
 	j.countDone(b, -1)

@@ -39,6 +39,7 @@ type job struct {
 	stages     []stage
 	unfinished int        // bundles, without the last
 	attempts   attemptSet // live
+	resting    int        // of them: suspended
 	ready      readyList
 	avoid      []scheduler.LauncherID // excluded for the whole job, ascending
 	lastLaunch scheduler.Time         // of a bundle of it
@@ -76,6 +77,7 @@ type job struct {
 	whyNot      string         // the message for it
 	policyWait  scheduler.Waiting
 
+	sums         []counterSum // of the accepted attempts, in order of name
 	notes        []string
 	notesDropped int
 }
@@ -98,8 +100,9 @@ type stage struct {
 	open     int // nodes whose bundle is unfinished
 	done     int // groups finished
 	failures int
-	times    histogram // running times of finished groups
-	sole     groupNeed // of its groups of one node that are bundles by themselves
+	times    histogram                 // running times of finished groups
+	nodesIn  [bundleFinished + 1]int32 // nodes by the phase of their bundle
+	sole     groupNeed                 // of its groups of one node that are bundles by themselves
 }
 
 // groupNeed is what a group takes.

@@ -67,11 +67,7 @@ func (j *job) summary() *wire.JobSummary {
 	default:
 		s.State = wire.JobState_JOB_STATE_FINISHING
 	}
-	for _, a := range j.attempts {
-		if a.phase != attemptSuspended {
-			s.GroupsRunning++
-		}
-	}
+	s.GroupsRunning = uint32(len(j.attempts) - j.resting)
 	return s
 }
 
@@ -88,60 +84,6 @@ func (c *Core) statusOf(j *job, attempts bool) *wire.JobStatus {
 		s.Attempts = j.attemptStatus()
 	}
 	return s
-}
-
-func (j *job) stageStatus() []*wire.StageStatus {
-	list := make([]*wire.StageStatus, len(j.stages))
-	for i, s := range j.stages {
-		list[i] = &wire.StageStatus{Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures)}
-	}
-	for i := range j.bundles {
-		b := &j.bundles[i]
-		for g := range b.width() {
-			nodes := b.nodes(g)
-			if b.sole || b.last() || len(nodes) == 1 {
-				stage, _, _, _ := b.demand(g)
-				*b.counterOf(g, list[stage])++
-				continue
-			}
-			for _, n := range nodes {
-				*b.counterOf(g, list[j.plan.Node(n).Stage])++
-			}
-		}
-	}
-	return list
-}
-
-// counterOf is what counts the nodes of a bundle's i-th group in a stage's status.
-func (b *bundle) counterOf(i int, s *wire.StageStatus) *uint32 {
-	switch {
-	case b.phase == bundleFinished:
-		return &s.Finished
-	case b.phase == bundleReady:
-		return &s.Ready
-	case b.phase == bundleWaiting:
-		return &s.Waiting
-	case b.runs[0].attempts[i].phase == attemptSuspended:
-		return &s.Suspended
-	}
-	return &s.Running
-}
-
-// counters sums the counters of the accepted attempts, in order of name.
-func (j *job) counters() []*wire.Counter {
-	sums := map[string]int64{}
-	for i := range j.plan.Bundles {
-		for _, k := range j.bundles[i].kept {
-			for _, n := range k.report.GetCounters() {
-				sums[n.GetName()] += n.GetValue()
-			}
-		}
-	}
-	var list []*wire.Counter
-	for _, name := range sortedKeys(sums) {
-		list = append(list, &wire.Counter{Name: name, Value: sums[name]})
-	}
-	return list
 }
 
 func (j *job) attemptStatus() []*wire.AttemptStatus {
@@ -228,13 +170,7 @@ func (c *Core) Launchers() []*wire.LauncherStatus {
 			Launcher: uint64(l.id), Name: l.name, Host: l.host, Rack: l.rack, Slots: wireSlots(l.slots), Free: wireSlots(l.free),
 			Memory: l.memory, MemoryFree: l.memoryFree, State: l.state(),
 		}
-		for _, a := range l.attempts {
-			if a.phase == attemptSuspended {
-				s.Suspended++
-			} else {
-				s.Running++
-			}
-		}
+		s.Suspended, s.Running = uint32(l.suspended), uint32(len(l.attempts)-l.suspended)
 		list = append(list, s)
 	}
 	return list

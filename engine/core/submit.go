@@ -186,6 +186,7 @@ func (j *job) expand(first scheduler.BundleID) {
 	for i, s := range p.Graph.Stages {
 		x := &j.stages[i]
 		x.name, x.nodes, x.open = s.Name, int(s.Nodes), int(s.Nodes)
+		x.nodesIn[bundleWaiting] = int32(s.Nodes)
 	}
 	for i := range p.Groups {
 		s := &j.stages[p.Groups[i].Stage]
@@ -193,7 +194,7 @@ func (j *job) expand(first scheduler.BundleID) {
 		s.slots = max(s.slots, p.Groups[i].Slots)
 	}
 	if j.lastBundle() != nil {
-		j.stages = append(j.stages, stage{name: lastStage, groups: 1})
+		j.stages = append(j.stages, stage{name: lastStage, groups: 1, nodesIn: [bundleFinished + 1]int32{bundleWaiting: 1}})
 	}
 	j.conns = make([]conn, len(p.Graph.Connections))
 	for c, m := range p.Graph.Connections {

@@ -25,7 +25,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	}
 	a.ran, a.since = a.running(c.now), c.now
 	a.phase, a.suspending = attemptSuspended, false
-	a.launcher.suspended++
+	a.rest(+1)
 	if a.stop == nil {
 		a.confirmed()
 	}
@@ -111,7 +111,7 @@ func (c *Core) resumedNow(a *attempt) {
 		return
 	}
 	a.phase, a.resuming, a.since = attemptRunning, false, c.now
-	a.launcher.suspended--
+	a.rest(-1)
 	if a.stop == nil {
 		a.confirmed()
 	}

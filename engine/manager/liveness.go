@@ -1,10 +1,10 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"time"
@@ -62,29 +62,36 @@ func (v *liveness) tell(ctx context.Context, l loss) error {
 	return err
 }
 
-// look goes through all records once.
+// look goes through the records that may be lost: those whose time has come, and those
+// without a stream.
 func (v *liveness) look(ctx context.Context) []loss {
 	l := v.launchers
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var losses []loss
-	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
-		r := l.byName[name]
-		if r.lost || r.id == 0 {
-			continue
-		}
+	now := time.Now()
+	for _, r := range l.due(now) {
 		heard := r.heard
 		if r.session != nil {
 			heard = r.session.lastHeard()
 		}
-		switch silent := time.Since(heard); {
-		case silent > v.lostAfter:
+		end := heard.Add(v.lostAfter)
+		switch {
+		case r.lost || r.id == 0:
+			end = now.Add(silenceAgain)
+		case now.After(end):
 			losses = append(losses, v.lose(r, fmt.Sprintf("nothing was heard of it for %v", v.lostAfter)))
-		case r.session == nil && r.http != "" && !r.dialing:
+			end = now.Add(silenceAgain)
+		}
+		l.again(r, end)
+	}
+	for r := range l.alone {
+		if !r.lost && r.id != 0 && r.http != "" && !r.dialing {
 			r.dialing = true
 			go v.redial(ctx, r, r.incarnation, r.http)
 		}
 	}
+	slices.SortFunc(losses, func(a, b loss) int { return cmp.Compare(a.of.name, b.of.name) })
 	return losses
 }
 

@@ -169,10 +169,13 @@ type launchers struct {
 	mu     sync.Mutex
 	byName map[string]*launcherRecord
 	byID   map[scheduler.LauncherID]*launcherRecord
+	alone  map[*launcherRecord]bool // whose streams ended
+	silent silences
+	looked int // records that were looked at for silence, ever
 }
 
 func newLaunchers(heartbeat, lostAfter time.Duration) *launchers {
-	return &launchers{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}}
+	return &launchers{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}, alone: map[*launcherRecord]bool{}}
 }
 
 // claim gives a name to a session, unless it is somebody else's who was not lost. The
@@ -184,6 +187,7 @@ func (l *launchers) claim(s *session) error {
 	if r == nil {
 		r = &launcherRecord{name: s.join.Name}
 		l.byName[r.name] = r
+		l.watch(r)
 	}
 	if err := l.taken(r, s.join); err != nil {
 		return err
@@ -198,6 +202,7 @@ func (l *launchers) claim(s *session) error {
 	if s.join.Incarnation != r.incarnation || r.foreign(s.join) {
 		r.lost = false
 	}
+	delete(l.alone, r)
 	r.session, r.identity, r.incarnation, r.http = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress
 	return nil
 }
@@ -285,6 +290,7 @@ func (l *launchers) released(s *session) bool {
 		}
 		return false
 	}
+	l.alone[r] = true
 	return true
 }
 
@@ -299,6 +305,7 @@ func (l *launchers) told(r *launcherRecord) {
 }
 
 func (l *launchers) forget(r *launcherRecord) {
+	delete(l.alone, r)
 	if l.byName[r.name] == r {
 		delete(l.byName, r.name)
 	}
@@ -318,7 +325,8 @@ func (l *launchers) expect(c *core.Core) {
 			continue
 		}
 		r := &launcherRecord{name: i.Name, id: i.Launcher, identity: i.Identity, incarnation: i.Incarnation, http: i.HTTPAddress, heard: time.Now()}
-		l.byName[r.name], l.byID[r.id] = r, r
+		l.byName[r.name], l.byID[r.id], l.alone[r] = r, r, true
+		l.watch(r)
 	}
 }
 

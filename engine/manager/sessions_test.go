@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // station is a session with what was done to it.
@@ -240,4 +242,34 @@ func TestALossAndAJoinDoNotOvertakeEachOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Launchers that are heard of cost a look nothing: each is looked at when it could have
+// been silent for too long, not ten times a second.
+func TestLiveLaunchersAreNotLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaunchers(time.Second, 20*time.Second)
+		var all []station
+		for i := range 1000 {
+			s := newStation(fmt.Sprint("l", i), 1)
+			if err := l.claim(s.session); err != nil {
+				t.Fatal(err)
+			}
+			l.welcomed(core.Welcome{Name: s.join.Name, Incarnation: 1, Launcher: scheduler.LauncherID(i + 1)}, &wire.Welcome{})
+			all = append(all, s)
+		}
+		v := &liveness{launchers: l, lostAfter: 20 * time.Second}
+		for range 600 { // a minute
+			<-time.After(livenessEvery)
+			for _, s := range all {
+				s.hear(nil)
+			}
+			if losses := v.look(t.Context()); len(losses) > 0 {
+				t.Fatalf("%d launchers that were heard of are lost", len(losses))
+			}
+		}
+		if l.looked > 5*len(all) {
+			t.Errorf("%d looks at %d launchers in a minute, want one in each 20 s and two at first", l.looked, len(all))
+		}
+	})
 }
