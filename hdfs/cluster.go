@@ -20,9 +20,8 @@ const (
 	// callsMax bounds the NameNode calls that a process has under way at a cluster;
 	// a client makes one at a time.
 	callsMax = 8
-	// idleMax bounds the clients kept for the next call, and idleFor how long. Each
-	// renews its lease every second, so they are few and go soon.
-	idleMax = 2
+	// idleFor is how long a client is kept for the next call. Each renews its lease
+	// every second, so those of a burst of calls go soon.
 	idleFor = 5 * time.Second
 )
 
@@ -127,15 +126,31 @@ func (c *cluster) put(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.active = s.at()
-	if len(c.idle) >= idleMax {
-		go s.close()
-		return
-	}
+	s.used = time.Now()
 	c.idle = append(c.idle, s)
 	if c.reaper == nil {
-		c.reaper = time.AfterFunc(idleFor, c.dropIdle)
+		c.reaper = time.AfterFunc(idleFor, c.reap)
 	}
-	c.reaper.Reset(idleFor)
+}
+
+// reap closes the sessions that waited for long. The one used last is taken first, so
+// those stand at the head.
+func (c *cluster) reap() {
+	c.mu.Lock()
+	old := 0
+	for old < len(c.idle) && time.Since(c.idle[old].used) >= idleFor {
+		old++
+	}
+	gone := slices.Clone(c.idle[:old])
+	c.idle = slices.Delete(c.idle, 0, old)
+	c.reaper = nil
+	if len(c.idle) > 0 {
+		c.reaper = time.AfterFunc(idleFor, c.reap)
+	}
+	c.mu.Unlock()
+	for _, s := range gone {
+		s.close()
+	}
 }
 
 // dropIdle closes the sessions that wait.

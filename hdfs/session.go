@@ -21,7 +21,8 @@ import (
 type session struct {
 	cluster *cluster
 	client  *lib.Client
-	address string // of the NameNode dialled last
+	used    time.Time // last, of one that waits for the next call
+	address string    // of the NameNode dialled last
 	conns   conns
 	once    sync.Once       // the library's Close must not be called twice
 	life    context.Context // ends with the session

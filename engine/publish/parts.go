@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"sync"
 
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -37,11 +36,33 @@ func CheckNames(parts []Part) error {
 	return nil
 }
 
-// moveAll renames the parts into the folder that becomes the output.
+// moveAll renames the parts into the folder that becomes the output. Where the store
+// can, they are made durable together, and not one after the other.
 func (o *Output) moveAll(ctx context.Context) error {
-	if err := o.makeParents(ctx); err != nil {
+	if len(o.Parts) == 0 {
+		return nil
+	}
+	folders, err := o.makeParents(ctx)
+	if err != nil {
 		return err
 	}
+	late, ok := o.store.(storage.LateSyncer)
+	if !ok {
+		return o.moveWith(ctx, o.store.Rename)
+	}
+	if err := o.moveWith(ctx, late.RenameSoon); err != nil {
+		return err
+	}
+	for _, folder := range append(folders, o.ready(), o.Temporary) {
+		if err := late.SyncFolder(ctx, folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveWith renames the parts, several at a time.
+func (o *Output) moveWith(ctx context.Context, rename func(ctx context.Context, from, to string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan Part)
@@ -49,7 +70,7 @@ func (o *Output) moveAll(ctx context.Context) error {
 	for range min(renamesAtOnce, len(o.Parts)) {
 		movers.Go(func() {
 			for p := range next {
-				if err := o.move(ctx, p); err != nil {
+				if err := o.move(ctx, p, rename); err != nil {
 					cancel(err)
 				}
 			}
@@ -67,9 +88,9 @@ func (o *Output) moveAll(ctx context.Context) error {
 }
 
 // move renames one part. A part that is in its place was moved before.
-func (o *Output) move(ctx context.Context, p Part) error {
+func (o *Output) move(ctx context.Context, p Part, rename func(ctx context.Context, from, to string) error) error {
 	from, to := storage.Join(o.Temporary, p.Temporary), storage.Join(o.ready(), p.Name)
-	err := o.store.Rename(ctx, from, to)
+	err := rename(ctx, from, to)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -79,22 +100,22 @@ func (o *Output) move(ctx context.Context, p Part) error {
 	return fmt.Errorf("part %s is gone: %w; was the job's temporary folder changed by hand?", from, err)
 }
 
-// makeParents makes the folders that names with a slash need, parents first.
-func (o *Output) makeParents(ctx context.Context) error {
+// makeParents makes the folders that names with a slash need, parents first, and
+// returns them.
+func (o *Output) makeParents(ctx context.Context) (folders []string, err error) {
 	made := map[string]bool{}
 	for _, p := range o.Parts {
-		if !strings.Contains(p.Name, "/") {
-			continue
-		}
 		for i := range len(p.Name) {
 			if p.Name[i] != '/' || made[p.Name[:i]] {
 				continue
 			}
 			made[p.Name[:i]] = true
-			if err := o.makeFolder(ctx, storage.Join(o.ready(), p.Name[:i])); err != nil {
-				return err
+			folder := storage.Join(o.ready(), p.Name[:i])
+			if err := o.makeFolder(ctx, folder); err != nil {
+				return nil, err
 			}
+			folders = append(folders, folder)
 		}
 	}
-	return nil
+	return folders, nil
 }

@@ -67,7 +67,7 @@ func tree(t *testing.T, folder string) string {
 // dying is a store that does what it is asked to and fails from some change on: before
 // it is made, or after. So a publisher ends that dies there.
 type dying struct {
-	storage.Store
+	storage.LateSyncer
 	left  atomic.Int64
 	after bool
 }
@@ -85,23 +85,31 @@ func (d *dying) step(do func() error) error {
 }
 
 func (d *dying) Rename(ctx context.Context, from, to string) error {
-	return d.step(func() error { return d.Store.Rename(ctx, from, to) })
+	return d.step(func() error { return d.LateSyncer.Rename(ctx, from, to) })
+}
+
+func (d *dying) RenameSoon(ctx context.Context, from, to string) error {
+	return d.step(func() error { return d.LateSyncer.RenameSoon(ctx, from, to) })
+}
+
+func (d *dying) SyncFolder(ctx context.Context, folder string) error {
+	return d.step(func() error { return d.LateSyncer.SyncFolder(ctx, folder) })
 }
 
 func (d *dying) Mkdir(ctx context.Context, path string) error {
-	return d.step(func() error { return d.Store.Mkdir(ctx, path) })
+	return d.step(func() error { return d.LateSyncer.Mkdir(ctx, path) })
 }
 
 func (d *dying) Create(ctx context.Context, path string) (f storage.File, err error) {
 	err = d.step(func() (err error) {
-		f, err = d.Store.Create(ctx, path)
+		f, err = d.LateSyncer.Create(ctx, path)
 		return err
 	})
 	return f, err
 }
 
 // steps is more than a publisher changes.
-const steps = 16
+const steps = 20
 
 // TestPublisherDiesAnywhere: whoever publishes again ends right, wherever the one
 // before died; and until the last step there is no output.
@@ -109,7 +117,7 @@ func TestPublisherDiesAnywhere(t *testing.T) {
 	for at := range steps {
 		for _, after := range []bool{false, true} {
 			o := job(t)
-			d := &dying{Store: storage.Local{NoSync: true}, after: after}
+			d := &dying{LateSyncer: storage.Local{NoSync: true}, after: after}
 			d.left.Store(int64(at + 1))
 			o.store = d
 			err := o.Publish(t.Context())
@@ -131,7 +139,7 @@ func TestPublisherDiesAnywhere(t *testing.T) {
 func TestKilledAnywhere(t *testing.T) {
 	for at := range steps {
 		o := job(t)
-		d := &dying{Store: storage.Local{NoSync: true}, after: true}
+		d := &dying{LateSyncer: storage.Local{NoSync: true}, after: true}
 		d.left.Store(int64(at + 1))
 		o.store = d
 		_ = o.Publish(t.Context())
@@ -216,7 +224,7 @@ func TestTaken(t *testing.T) {
 func TestKeptAnywhere(t *testing.T) {
 	for at := range steps {
 		o := job(t)
-		d := &dying{Store: storage.Local{NoSync: true}}
+		d := &dying{LateSyncer: storage.Local{NoSync: true}}
 		d.left.Store(int64(at + 1))
 		o.store = d
 		_ = o.Publish(t.Context())

@@ -21,7 +21,7 @@ type Local struct {
 	NoSync bool
 }
 
-var _ Store = Local{}
+var _ LateSyncer = Local{}
 
 // localPath cuts file:// off.
 func localPath(path string) string {
@@ -178,20 +178,33 @@ func (f *localFile) Abort() error {
 
 // Rename implements Store.
 func (l Local) Rename(ctx context.Context, from, to string) error {
+	if err := l.RenameSoon(ctx, from, to); err != nil {
+		return err
+	}
+	into, outOf := filepath.Dir(localPath(to)), filepath.Dir(localPath(from))
+	if err := l.SyncFolder(ctx, into); err != nil || into == outOf {
+		return err
+	}
+	return l.SyncFolder(ctx, outOf)
+}
+
+// RenameSoon implements LateSyncer.
+func (Local) RenameSoon(ctx context.Context, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	from, to = localPath(from), localPath(to)
-	if err := renameNew(from, to); err != nil {
+	if err := renameNew(localPath(from), localPath(to)); err != nil {
 		return explain(err)
 	}
+	return nil
+}
+
+// SyncFolder implements LateSyncer.
+func (l Local) SyncFolder(_ context.Context, folder string) error {
 	if l.NoSync {
 		return nil
 	}
-	if err := syncFolder(filepath.Dir(to)); err != nil || filepath.Dir(from) == filepath.Dir(to) {
-		return err
-	}
-	return syncFolder(filepath.Dir(from))
+	return syncFolder(localPath(folder))
 }
 
 // renameNew renames and never replaces. File systems without that ability get

@@ -48,6 +48,17 @@ type Store interface {
 	Locations(ctx context.Context, path string, offset, length int64) ([]Block, error)
 }
 
+// LateSyncer is a Store whose renames can be made durable together, where one at a
+// time costs a wait for the disk. Publishing many parts uses it; without it, Rename.
+type LateSyncer interface {
+	Store
+	// RenameSoon is Rename, but for this: until SyncFolder was called for the folders of
+	// both names, a power failure may undo it.
+	RenameSoon(ctx context.Context, from, to string) error
+	// SyncFolder makes durable what was renamed into a folder or out of it.
+	SyncFolder(ctx context.Context, folder string) error
+}
+
 // File is a file being written. One goroutine at a time.
 type File interface {
 	io.Writer
