@@ -76,7 +76,7 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
 	})
 	if err == nil {
-		err = a.log.Begin(eventlog.Header{Core: core.Version}, a.core.Checkpoint())
+		err = a.log.Begin(eventlog.Header{Core: core.Version}, a.core.Freeze().Write)
 	}
 	if err == nil {
 		err = a.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
@@ -143,7 +143,7 @@ func (a *assigner) step(inputs ...*wire.Input) error {
 		}
 	}
 	if a.log.Full() {
-		return a.log.Rotate(a.core.Checkpoint())
+		return a.log.Rotate(a.core.Freeze().Write)
 	}
 	return nil
 }

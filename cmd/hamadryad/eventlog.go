@@ -54,7 +54,7 @@ func (c *cli) printLog(file string) error {
 		Records    int             `json:"records"`
 		Closed     bool            `json:"closed"`
 		Torn       int64           `json:"torn_bytes"`
-	}{file, s.Header, len(s.Checkpoint), s.First, len(s.Records), s.Closed, s.Torn})
+	}{file, s.Header, s.CheckpointBytes(), s.First, len(s.Records), s.Closed, s.Torn})
 	for i, record := range s.Records {
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -46,7 +47,7 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 // where the manager has them not, and makes the temporary folders of the outputs,
 // which it removes again when the job is refused.
 func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
-	spec := proto.CloneOf(s.Spec)
+	spec := shallow(s.Spec)
 	spec.Principal = c.principal
 	if err := CheckOutputs(ctx, spec.Outputs); err != nil {
 		return 0, err
@@ -61,6 +62,9 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 	}
 	if err := c.upload(ctx, spec.Plan, opener(s.Plan)); err != nil {
 		return 0, fmt.Errorf("send the plan: %w", err)
+	}
+	if err := c.sendGraph(ctx, spec); err != nil {
+		return 0, fmt.Errorf("send the graph: %w", err)
 	}
 	prepared, err := unary(ctx, c, c.manager.Prepare, &wire.PrepareRequest{Principal: c.principal})
 	if err != nil {
@@ -81,6 +85,29 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 		return 0, errors.Join(err, RemoveTemporary(context.WithoutCancel(ctx), spec.Outputs, job))
 	}
 	return job, nil
+}
+
+// shallow copies a submission, but not what it points to, which may be large.
+func shallow(s *wire.JobSpec) *wire.JobSpec {
+	c := &wire.JobSpec{}
+	s.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		c.ProtoReflect().Set(f, v)
+		return true
+	})
+	return c
+}
+
+// sendGraph sends a large graph as a blob and names it in the submission.
+func (c *Client) sendGraph(ctx context.Context, spec *wire.JobSpec) error {
+	if proto.Size(spec.Graph) <= wire.GraphInlineBytesMax {
+		return nil
+	}
+	blob, err := plan.EncodeGraph(spec.Graph)
+	if err != nil {
+		return err
+	}
+	spec.Graph, spec.GraphBlob = nil, hashBytes(blob)
+	return c.upload(ctx, spec.GraphBlob, opener(blob))
 }
 
 // submit makes the call. Where an answer was lost it asks whether the job was

@@ -83,6 +83,6 @@ func (c *Core) refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
 	case j.phase != jobAsked:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
-	c.turnAway(j, d.Reason)
+	c.turnAway(j, c.short(d.Reason))
 	return scheduler.NotRefused, ""
 }

@@ -120,6 +120,7 @@ func (c *Core) applyRest(g *generation, d *scheduler.Decisions) {
 	}
 	for _, w := range d.Waiting {
 		if j := c.jobs.get(w.Job); j != nil {
+			w.Detail = c.short(w.Detail)
 			j.policyWait = w
 			c.touch(j)
 		}

@@ -9,3 +9,14 @@ func (c *Core) Blobs() []string {
 	}
 	return hashes
 }
+
+// GraphBlobs lists the hashes of the graphs that live jobs name, in order of job.
+func (c *Core) GraphBlobs() []string {
+	var hashes []string
+	for j := range c.jobs.all() {
+		if j.spec.GetGraphBlob() != "" {
+			hashes = append(hashes, j.spec.GraphBlob)
+		}
+	}
+	return hashes
+}

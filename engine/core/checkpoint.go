@@ -1,48 +1,80 @@
 package core
 
 import (
+	"bytes"
 	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
-// checkpointFormat opens every checkpoint.
-const checkpointFormat = "hamadryad core checkpoint 1\n"
+// checkpointFormat opens every checkpoint. Those of versions 1 to 3 of the core have
+// checkpointBefore in its place, and lack what coder.before says; they are read, too.
+const (
+	checkpointFormat = "hamadryad core checkpoint 2\n"
+	checkpointBefore = "hamadryad core checkpoint 1\n"
+)
 
 // Checkpoint returns all of the state as bytes: equal states give equal bytes.
-// It is called between steps.
+// It is called between steps. For a large state see Freeze.
 func (c *Core) Checkpoint() []byte {
-	w := &coder{buf: []byte(checkpointFormat)}
+	var b bytes.Buffer
+	if err := c.writeCheckpoint(&b); err != nil {
+		panic("core: a buffer takes all: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// writeCheckpoint writes the state in bounded parts. Errors are those of the writer.
+func (c *Core) writeCheckpoint(to io.Writer) error {
+	w := &coder{buf: []byte(checkpointFormat), to: to}
 	w.core(c)
-	if w.err != nil {
+	w.flush()
+	if w.err != nil && w.failed == nil {
 		// What is in the state was checked when it came in.
 		panic("core: the state can't be written: " + w.err.Error())
 	}
-	return binary.LittleEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli))
+	if w.failed != nil {
+		return w.failed
+	}
+	_, err := to.Write(binary.LittleEndian.AppendUint32(nil, w.sum))
+	return err
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Restore returns the core whose Checkpoint it was.
-func Restore(checkpoint []byte) (*Core, error) {
-	if len(checkpoint) < len(checkpointFormat) || string(checkpoint[:len(checkpointFormat)]) != checkpointFormat {
+// Restore returns the core whose checkpoint it was, from a state without graphs that are
+// blobs.
+func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{checkpoint}, nil) }
+
+// RestoreParts returns the core whose checkpoint the parts are, one after the other.
+// Graphs are taken from graphs, as after GraphsFrom.
+func RestoreParts(parts [][]byte, graphs Graphs) (*Core, error) {
+	r := &coder{rest: parts, reading: true}
+	for _, p := range parts {
+		r.ahead += len(p)
+	}
+	r.fill(len(checkpointFormat))
+	format := string(r.buf[:min(len(r.buf), len(checkpointFormat))])
+	if r.before = format == checkpointBefore; !r.before && format != checkpointFormat {
 		return nil, errors.New("the checkpoint of the core is of another format: use the version of the program that wrote it")
 	}
-	end := len(checkpoint) - crc32.Size
-	if end < len(checkpointFormat) || binary.LittleEndian.Uint32(checkpoint[end:]) != crc32.Checksum(checkpoint[:end], castagnoli) {
+	if r.ahead < len(checkpointFormat)+crc32.Size || !checksumHolds(parts, r.ahead-crc32.Size) {
 		return nil, errors.New("the checkpoint of the core is damaged: its checksum is wrong")
 	}
+	r.skip(len(checkpointFormat))
+	r.ahead -= crc32.Size // what is read ends before it
 	c := New(Settings{})
-	r := &coder{buf: checkpoint[len(checkpointFormat):end], reading: true}
+	c.graphs = graphs
 	r.core(c)
-	if r.err == nil && len(r.buf) > 0 {
-		r.err = fmt.Errorf("%d bytes are left over", len(r.buf))
+	if r.err == nil && r.ahead > 0 {
+		r.err = fmt.Errorf("%d bytes are left over", r.ahead)
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.err)
@@ -106,9 +138,22 @@ func (w *coder) losses(c *Core) {
 	}
 }
 
+// checksumHolds compares the checksum of the first n bytes with the four that follow.
+func checksumHolds(parts [][]byte, n int) bool {
+	var sum uint32
+	var want []byte
+	for _, p := range parts {
+		k := min(n, len(p))
+		sum = crc32.Update(sum, castagnoli, p[:k])
+		want = append(want, p[k:]...)
+		n -= k
+	}
+	return binary.LittleEndian.Uint32(want) == sum
+}
+
 // names came later, and older checkpoints end before them.
 func (w *coder) names(c *Core) {
-	if w.reading && len(w.buf) == 0 {
+	if w.reading && w.ahead == 0 {
 		return
 	}
 	for _, id := range c.launchers.ids {
@@ -176,7 +221,9 @@ func (w *coder) offer(o *scheduler.Offer) {
 	num(w, &o.Held)
 	list(w, &o.Reserved, func(w *coder, r *scheduler.Reservation) {
 		num(w, &r.Job)
-		num(w, &r.Bundle)
+		if !w.before {
+			num(w, &r.Bundle)
+		}
 		str(w, &r.Kind)
 		num(w, &r.Slots)
 		num(w, &r.Memory)

@@ -5,7 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -39,7 +42,7 @@ func (w *coder) jobs(c *Core) {
 }
 
 func (w *coder) job(c *Core, j *job) {
-	message(w, &j.spec)
+	w.spec(c, j)
 	var first scheduler.BundleID
 	if len(j.bundles) > 0 {
 		first = j.bundles[0].id
@@ -73,6 +76,27 @@ func (w *coder) job(c *Core, j *job) {
 	}
 }
 
+// spec codes what was submitted. Of a graph that is a blob it has the hash.
+func (w *coder) spec(c *Core, j *job) {
+	if !w.reading && j.spec.GetGraphBlob() != "" {
+		without := &wire.JobSpec{}
+		j.spec.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			if f.Name() != "graph" {
+				without.ProtoReflect().Set(f, v)
+			}
+			return true
+		})
+		message(w, &without)
+		return
+	}
+	message(w, &j.spec)
+	if w.reading && w.err == nil && j.spec.GetGraphBlob() != "" {
+		if err := c.fillGraph(j.spec); err != nil {
+			w.fail(fmt.Errorf("%s: %w", j.id, err))
+		}
+	}
+}
+
 func (w *coder) jobFields(j *job) {
 	num(w, &j.phase)
 	num(w, &j.client)
@@ -83,12 +107,15 @@ func (w *coder) jobFields(j *job) {
 	num(w, &j.unfinished)
 	num(w, &j.outcome)
 	message(w, &j.failure)
-	for _, b := range []*bool{&j.intent, &j.keep, &j.avoiding, &j.watched} {
+	for _, b := range []*bool{&j.intent, &j.avoiding, &j.watched} {
 		flag(w, b)
 	}
 	num(w, &j.tries)
 	num(w, &j.waitTill)
-	str(w, &j.whyLater)
+	if !w.before {
+		flag(w, &j.keep)
+		str(w, &j.whyLater)
+	}
 	num(w, &j.lastLaunch)
 	nums(w, &j.ranOn)
 	list(w, &j.blamed, func(w *coder, b *blame) { num(w, &b.launcher); num(w, &b.failures) })

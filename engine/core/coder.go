@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -11,10 +14,21 @@ import (
 // coder writes state to bytes or reads it back. One function per type does both,
 // so that what is written is what is read. The first thing wrong stops it.
 type coder struct {
-	buf     []byte // what is written so far, or left to read
+	buf     []byte // what was not flushed yet, or the next of what is left to read
 	reading bool
+	before  bool // it reads what checkpointBefore opens: what came later is not in it
 	err     error
+
+	to     io.Writer
+	sum    uint32 // of what was flushed
+	failed error  // of to
+
+	rest  [][]byte // to be read after buf
+	ahead int      // bytes left to read
 }
+
+// flushBytes is how much is gathered before it is written.
+const flushBytes = 256 << 10
 
 var errCut = errors.New("it ends too early")
 
@@ -22,7 +36,37 @@ func (c *coder) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
-	c.buf = nil
+	c.buf, c.rest, c.ahead = nil, nil, 0
+}
+
+// flush hands on what is gathered.
+func (c *coder) flush() {
+	if c.err != nil {
+		return
+	}
+	c.sum = crc32.Update(c.sum, castagnoli, c.buf)
+	if _, err := c.to.Write(c.buf); err != nil {
+		c.failed = err
+		c.fail(err)
+	}
+	c.buf = c.buf[:0]
+}
+
+// fill brings the next n bytes into buf, or all that are left.
+func (c *coder) fill(n int) {
+	for len(c.buf) < n && len(c.rest) > 0 {
+		if len(c.buf) == 0 {
+			c.buf = c.rest[0]
+		} else {
+			c.buf = slices.Concat(c.buf, c.rest[0])
+		}
+		c.rest = c.rest[1:]
+	}
+}
+
+func (c *coder) skip(n int) {
+	c.buf = c.buf[n:]
+	c.ahead -= n
 }
 
 type integer interface {
@@ -35,12 +79,16 @@ func num[T integer](c *coder, p *T) {
 		c.buf = binary.AppendVarint(c.buf, int64(*p))
 		return
 	}
+	if len(c.buf) < binary.MaxVarintLen64 {
+		c.fill(binary.MaxVarintLen64)
+	}
 	v, n := binary.Varint(c.buf)
-	if n <= 0 {
+	if n <= 0 || n > c.ahead {
 		c.fail(errCut)
 		return
 	}
-	c.buf, *p = c.buf[n:], T(v)
+	c.skip(n)
+	*p = T(v)
 }
 
 func flag(c *coder, p *bool) {
@@ -63,14 +111,18 @@ func blob(c *coder, p *[]byte) {
 	num(c, &n)
 	if !c.reading {
 		c.buf = append(c.buf, *p...)
+		if len(c.buf) >= flushBytes {
+			c.flush()
+		}
 		return
 	}
-	if n < 0 || n > len(c.buf) {
+	if n < 0 || n > c.ahead {
 		c.fail(errCut)
 		return
 	}
+	c.fill(n)
 	*p = append([]byte(nil), c.buf[:n]...)
-	c.buf = c.buf[n:]
+	c.skip(n)
 }
 
 // list codes a slice by what codes its elements.
@@ -78,7 +130,7 @@ func list[T any](c *coder, p *[]T, each func(*coder, *T)) {
 	n := len(*p)
 	num(c, &n)
 	if c.reading {
-		if n < 0 || n > len(c.buf) { // an element takes a byte at least
+		if n < 0 || n > c.ahead { // an element takes a byte at least
 			c.fail(errCut)
 			return
 		}
@@ -89,6 +141,12 @@ func list[T any](c *coder, p *[]T, each func(*coder, *T)) {
 	}
 	for i := 0; i < n && c.err == nil; i++ {
 		each(c, &(*p)[i])
+		if !c.reading && len(c.buf) >= flushBytes {
+			c.flush()
+		}
+	}
+	if !c.reading && len(c.buf) >= flushBytes { // of many empty lists, too
+		c.flush()
 	}
 }
 

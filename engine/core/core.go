@@ -60,7 +60,8 @@ type Core struct {
 	roomier       bool                   // slots got free
 	topology      bool                   // launchers came or went
 
-	ask func(AskPolicy) // see AskEarly; nil: rounds are actions
+	graphs Graphs          // see GraphsFrom; nil: none are kept
+	ask    func(AskPolicy) // see AskEarly; nil: rounds are actions
 }
 
 // New returns a core that knows nothing.

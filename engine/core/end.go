@@ -122,6 +122,10 @@ func (c *Core) commitRun(r *run) {
 	j.unfinished--
 	j.countDone(b, +1)
 	for i, k := range r.commits {
+		if len(r.commits) > 1 { // a frozen state may have it, from an earlier step
+			own := *k
+			k, r.commits[i] = &own, &own
+		}
 		var before *commit
 		if old != nil {
 			before = old[i]
@@ -234,7 +238,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		return
 	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
 		if r.lost == "" {
-			r.lost = f.Message
+			r.lost = c.short(f.Message)
 		}
 		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
@@ -261,7 +265,7 @@ func (c *Core) lose(a *attempt, reason string) {
 	if a.stop != nil && a.launcher.up {
 		outcome = a.stop.outcome
 	} else if r.lost == "" {
-		r.lost = reason
+		r.lost = c.short(reason)
 	}
 	c.endAttempt(a, outcome, a.work, reason)
 	if outcome == scheduler.Lost {
@@ -274,6 +278,7 @@ func (c *Core) lose(a *attempt, reason string) {
 func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
 	b := a.run.bundle
 	j := b.job
+	reason = c.short(reason)
 	work := c.workOf(a, w)
 	c.giveAll(a)
 	c.victimDone(a)

@@ -70,7 +70,7 @@ func (c *Core) toldLoad(l *launcher) machineLoad {
 
 // loads came later, and older checkpoints end before them.
 func (w *coder) loads(c *Core) {
-	if w.reading && len(w.buf) == 0 {
+	if w.reading && w.ahead == 0 {
 		return
 	}
 	for _, id := range c.launchers.ids {

@@ -122,6 +122,10 @@ type Settings struct {
 	// and 1000.
 	NotesKept    int `json:"notesKept"`
 	AttemptsKept int `json:"attemptsKept"`
+	// ReasonBytes bounds each note and each reason of an attempt's end, as status shows
+	// and policies learn them, in bytes; default 1024. What is longer is cut. The failure
+	// that ends a job keeps more.
+	ReasonBytes int `json:"reasonBytes"`
 	// LaunchersMax bounds launchers that are up, default 20,000; LaunchersKept
 	// the names of lost ones that keep their id, default 10,000.
 	LaunchersMax  int `json:"launchersMax"`
@@ -157,7 +161,7 @@ func DefaultSettings() Settings {
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
 		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedFor: time.Hour,
-		NotesKept: 50, AttemptsKept: 1000, LaunchersMax: 20_000, LaunchersKept: 10_000,
+		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
 		PolicyStallAfter: time.Minute,
 	}
@@ -229,6 +233,7 @@ func (s *Settings) counts() []namedInt {
 		{"preparedMax", s.PreparedMax},
 		{"notesKept", s.NotesKept},
 		{"attemptsKept", s.AttemptsKept},
+		{"reasonBytes", s.ReasonBytes},
 		{"launchersMax", s.LaunchersMax},
 		{"launchersKept", s.LaunchersKept},
 		{"requestsMax", s.RequestsMax},

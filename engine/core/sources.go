@@ -229,8 +229,10 @@ func (c *Core) dropOutput(k *commit, j *job) {
 // keeps on the job's own storage.
 func (c *Core) outputsLost(b *bundle, i int, all bool) {
 	j := b.job
-	k := b.kept[i]
+	k := *b.kept[i]
 	k.lost = true
+	b.kept = slices.Clone(b.kept) // a frozen state has the old ones
+	b.kept[i] = &k
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {

@@ -98,10 +98,9 @@ func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
 		return nil, err
 	}
 	spec = proto.CloneOf(spec)
-	for _, s := range spec.GetGraph().GetStages() {
-		if s != nil && s.Memory == 0 {
-			s.Memory = c.set.MemoryDefault // as it was at submission, whatever the setting becomes
-		}
+	spec.MemoryDefault = c.set.MemoryDefault // as it is at submission, whatever the setting becomes
+	if err := c.fillGraph(spec); err != nil {
+		return nil, err
 	}
 	plan, err := graph.Expand(spec.GetGraph(), c.set.MemoryDefault, c.set.Graph)
 	if err != nil {
@@ -115,6 +114,38 @@ func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
 	j.expand(scheduler.BundleID(first))
 	c.ids.bundle += uint64(len(j.bundles))
 	return j, nil
+}
+
+// Graphs returns the graph of a blob's hash. Equal hashes give equal graphs, which makes
+// it no input; the core keeps what it is given and may change it.
+type Graphs func(hash string) (*wire.Graph, error)
+
+// GraphsFrom says where the graphs are that submissions name by their hash. Without it
+// there are none.
+func (c *Core) GraphsFrom(f Graphs) { c.graphs = f }
+
+// fillGraph fetches the graph that a submission names, and gives its stages the memory
+// that they leave to the site.
+func (c *Core) fillGraph(spec *wire.JobSpec) error {
+	if spec.GraphBlob != "" {
+		if spec.Graph != nil {
+			return fmt.Errorf("the submission holds a graph and names another: leave out one")
+		}
+		if c.graphs == nil {
+			return fmt.Errorf("the graph %.64s is not there: send it before the submission", spec.GraphBlob)
+		}
+		g, err := c.graphs(spec.GraphBlob)
+		if err != nil {
+			return fmt.Errorf("the graph %.64s can't be read: %w", spec.GraphBlob, err)
+		}
+		spec.Graph = g
+	}
+	for _, s := range spec.GetGraph().GetStages() {
+		if s != nil && s.Memory == 0 {
+			s.Memory = spec.MemoryDefault
+		}
+	}
+	return nil
 }
 
 func (c *Core) checkSpec(spec *wire.JobSpec) error {
@@ -333,7 +364,7 @@ func (c *Core) killJob(m *wire.KillJob) {
 		c.reply(m.GetClient(), id, c.noJob(m.GetJob()))
 		return
 	case j.phase == jobAsked:
-		c.turnAway(j, fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason()))
+		c.turnAway(j, c.short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.ends():
 		reason := "killed by " + m.GetPrincipal().GetName()
 		if m.GetReason() != "" {
@@ -347,6 +378,7 @@ func (c *Core) killJob(m *wire.KillJob) {
 
 // noteJob keeps a line for the job's status.
 func (c *Core) noteJob(j *job, text string) {
+	text = c.short(text)
 	if len(j.notes) >= c.set.NotesKept {
 		n := len(j.notes) - c.set.NotesKept + 1
 		j.notes = slices.Delete(j.notes, 0, n)

@@ -2,15 +2,18 @@
 // a crash at any moment.
 //
 // A log is a folder of segment files. Each opens with a header and a full
-// checkpoint of the core and replays alone; records follow, and an end mark
+// checkpoint of the core, in parts, and replays alone; records follow, and an end mark
 // closes a file that another one follows. Records are opaque bytes, counted up
 // from 1 over all files.
 //
 //	l, err := eventlog.Open(eventlog.Options{Folder: "data/log"})
 //	... l.Recovered() has the newest checkpoint and what came after it ...
-//	err = l.Begin(eventlog.Header{Core: 1, Identity: id}, checkpoint)
+//	err = l.Begin(eventlog.Header{Core: 1, Identity: id}, write)   // writes the checkpoint
 //	seq, err := l.Append(record)   // returns at once
 //	...                            // Options.OnDurable(seq, ...) when it is on disk
+//
+// A new file is written beside the current one, which takes the records meanwhile: they
+// are copied before the new one takes its place (Rotate).
 //
 // One goroutine writes; what is appended while it syncs goes out together with
 // the next sync (group commit). A crash in mid-write leaves a torn tail at the

@@ -18,18 +18,25 @@ import (
 // The salt is another one in each file, so that bytes of another file, also
 // inside a record or left over on the disk, are never taken for a frame.
 const (
-	fileMagic  = "HAMALOG\x01" // the last byte is the version of this format
+	fileMagic  = "HAMALOG\x02" // the last byte is the version of this format
 	frameMagic = "hmF\xa7"
 
 	fileStart   = 16
 	frameHeader = 32
 )
 
+// A file has its header, the parts of the checkpoint, their end, and then the records.
+// Files of version 1, which are read too, have the checkpoint in one frame without an end.
+const versionOnePart = 1
+
 // RecordBytesMax bounds one record.
 const RecordBytesMax = 64 << 20
 
-// CheckpointBytesMax bounds one checkpoint.
-const CheckpointBytesMax = 1 << 30
+// partBytes is the size of a checkpoint's parts; the checkpoint itself has no bound.
+const partBytes = 1 << 20
+
+// onePartMax bounds the checkpoint of a file of version 1.
+const onePartMax = 1 << 30
 
 type frameKind byte
 
@@ -38,11 +45,12 @@ const (
 	kindCheckpoint frameKind = 2
 	kindRecord     frameKind = 3
 	kindEnd        frameKind = 4
+	kindComplete   frameKind = 5 // all parts of the checkpoint are there; synced is their bytes
 )
 
 func (k frameKind) payloadMax() int {
 	if k == kindCheckpoint {
-		return CheckpointBytesMax
+		return onePartMax
 	}
 	return RecordBytesMax
 }

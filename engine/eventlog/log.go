@@ -3,6 +3,7 @@ package eventlog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -119,7 +120,7 @@ func (l *Log) Recovered() *Segment { return l.recovered }
 
 // Begin cuts off a torn tail, opens a new file with the checkpoint, which must be
 // that of a core restored from Recovered, and starts the writer.
-func (l *Log) Begin(h Header, checkpoint []byte) error {
+func (l *Log) Begin(h Header, checkpoint Checkpoint) error {
 	next := uint64(1)
 	if s := l.recovered; s != nil {
 		next = s.Next()
@@ -194,12 +195,27 @@ func (l *Log) Hurry() { l.w.hurry() }
 // Last is the number of the newest record that was appended.
 func (l *Log) Last() uint64 { return l.w.lastAppended() }
 
-// Full reports whether the current file has reached its size: time to Rotate.
+// Full reports whether the current file has reached its size: time to Rotate. It is
+// false while a rotation is under way.
 func (l *Log) Full() bool { return l.w.full() }
 
-// Rotate lets the next record go into a new file that opens with the checkpoint.
-// It returns at once. The checkpoint must not be changed afterwards.
-func (l *Log) Rotate(checkpoint []byte) error { return l.w.rotate(checkpoint) }
+// Checkpoint writes a checkpoint, however large, front to back. It is called once, by
+// another goroutine, and must not depend on what happens meanwhile. Its errors are those
+// of the writer it is given.
+type Checkpoint func(to io.Writer) error
+
+// Rotate has a new file made that opens with the checkpoint and holds all records from
+// the next one on. It returns at once: while the file is written, records go on into the
+// current one, and are copied when the new file takes its place. There is one rotation at
+// a time. When there is no room for the file the log goes on with the current one, and
+// Full reports true again after a while.
+func (l *Log) Rotate(checkpoint Checkpoint) error { return l.w.rotate(checkpoint) }
+
+// Folder is where the log's files are.
+func (l *Log) Folder() string { return l.o.Folder }
+
+// Settle waits until no rotation is under way.
+func (l *Log) Settle() { l.w.settle() }
 
 // Close writes what was appended, ends the file and gives the folder free. While
 // the disk is full it does not wait: what was not durable is then lost, and the

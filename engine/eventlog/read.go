@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -25,14 +26,23 @@ type Header struct {
 type Segment struct {
 	Path       string
 	Header     Header
-	Checkpoint []byte   // the core before the first record; empty: a new core
+	Checkpoint [][]byte // the core before the first record, in parts that follow each other; empty: a new core
 	First      uint64   // number of the first record
 	Records    [][]byte // Records[i] has number First+i
 	Closed     bool     // it ends with an end mark: nothing was cut off
 	Torn       int64    // bytes of a torn tail, which are left out
 
-	salt salt
-	end  int64 // offset behind the last good record
+	version byte // of the file's format
+	salt    salt
+	end     int64 // offset behind the last good record
+}
+
+// CheckpointBytes is the size of the checkpoint.
+func (s *Segment) CheckpointBytes() (n int) {
+	for _, part := range s.Checkpoint {
+		n += len(part)
+	}
+	return n
 }
 
 // Next is the number of the record that would follow.
@@ -83,10 +93,10 @@ func decodeSegment(data []byte) (*Segment, error) {
 	if len(data) < fileStart || string(data[:7]) != fileMagic[:7] {
 		return nil, &DamageError{Why: "this is no event log file"}
 	}
-	if data[7] != fileMagic[7] {
+	if data[7] != fileMagic[7] && data[7] != versionOnePart {
 		return nil, &DamageError{Offset: 7, Why: fmt.Sprintf("it has format version %d, this program reads %d: use the program that wrote it", data[7], fileMagic[7])}
 	}
-	s := &Segment{end: fileStart}
+	s := &Segment{end: fileStart, version: data[7]}
 	copy(s.salt[:], data[8:])
 	if err := s.decodeOpening(data); err != nil {
 		return nil, err
@@ -105,13 +115,53 @@ func (s *Segment) decodeOpening(data []byte) error {
 		return &DamageError{Offset: fileStart, Why: "the header can't be read: " + err.Error()}
 	}
 	s.First = head.number
-	check, err := s.expect(data, kindCheckpoint)
-	if err != nil {
+	if s.version == versionOnePart {
+		check, err := s.expect(data, kindCheckpoint)
+		s.Checkpoint = [][]byte{check.payload}
 		return err
 	}
-	s.Checkpoint = check.payload
-	return nil
+	for {
+		part, why := decodeFrame(data[s.end:], s.salt)
+		switch {
+		case why != "":
+			return &DamageError{Offset: s.end, Why: why}
+		case part.kind == kindComplete && part.synced == uint64(s.CheckpointBytes()):
+			s.end += int64(part.size())
+			return nil
+		case part.kind != kindCheckpoint:
+			return &DamageError{Offset: s.end, Why: "a part of the checkpoint belongs here"}
+		}
+		s.Checkpoint = append(s.Checkpoint, part.payload)
+		s.end += int64(part.size())
+	}
 }
+
+// ReadHeader reads the header alone of a file.
+func ReadHeader(path string) (Header, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Header{}, fmt.Errorf("event log: %w", err)
+	}
+	defer f.Close()
+	data := make([]byte, headerRead)
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Header{}, fmt.Errorf("event log: %w", err)
+	}
+	s := &Segment{end: fileStart}
+	if n < fileStart {
+		return Header{}, &DamageError{Path: path, Why: "this is no event log file"}
+	}
+	copy(s.salt[:], data[8:])
+	head, err := s.expect(data[:n], kindHeader)
+	if err == nil {
+		err = json.Unmarshal(head.payload, &s.Header)
+	}
+	return s.Header, err
+}
+
+// headerRead is as much of a file as its header takes at most, and more.
+const headerRead = 64 << 10
 
 func (s *Segment) expect(data []byte, kind frameKind) (frame, error) {
 	f, why := decodeFrame(data[s.end:], s.salt)

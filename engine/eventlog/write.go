@@ -1,12 +1,9 @@
 package eventlog
 
 import (
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,12 +37,12 @@ type file interface {
 
 var errEnded = errors.New("event log: it is closed")
 
-// item is a run of encoded records, or a rotation.
+// item is a run of encoded records, or the change to a new file.
 type item struct {
-	data    []byte
-	last    uint64 // number of the last record in data
-	opening []byte // of a new file, when this is a rotation
-	first   uint64 // of the new file
+	data   []byte
+	last   uint64 // number of the last record in data
+	next   *next  // nil: records
+	broken error  // why the log can't go on; nil: records
 }
 
 // writer owns the current file. Fields above mu belong to the writing goroutine.
@@ -61,83 +58,45 @@ type writer struct {
 	mu      sync.Mutex
 	changed sync.Cond // something to write, room, or the end
 	queue   []item
-	spare   []byte // a used buffer
-	pending int    // bytes in queue and in hand
-	next    uint64 // number of the next record
-	synced  uint64 // newest record known to be on disk
-	bytes   int64  // of records in the file that Append writes to, once all is written
-	opened  int64  // bytes of that file's opening
-	salt    salt   // of that file
-	err     error  // why the log ended
+	spare   []byte    // a used buffer
+	pending int       // bytes in queue and in hand
+	next    uint64    // number of the next record
+	synced  uint64    // newest record known to be on disk
+	bytes   int64     // of records in the file that Append writes to, once all is written
+	opened  int64     // bytes of that file's opening
+	salt    salt      // of that file
+	written int64     // up to where the current file was written
+	turning bool      // a rotation is under way
+	again   time.Time // not before then is another begun
+	err     error     // why the log ended
 	closing bool
 	hurried bool        // the queue is to be written now
 	late    *time.Timer // hurries
 	done    chan struct{}
-	stop    chan struct{} // closed by close: a stalled writer gives up
+	beside  sync.WaitGroup // the goroutine of a rotation
+	stop    chan struct{}  // closed by close: a stalled writer gives up
 }
 
-func newWriter(l *Log, first uint64, checkpoint []byte) (*writer, error) {
+func newWriter(l *Log, first uint64, checkpoint Checkpoint) (*writer, error) {
 	w := &writer{l: l, next: first, last: first - 1, synced: first - 1, done: make(chan struct{}), stop: make(chan struct{})}
 	w.changed.L = &w.mu
 	w.late = time.AfterFunc(writeHold, w.hurry)
-	opening, s, err := w.opening(checkpoint)
+	n := w.newNext(first)
+	err := w.begin(n, checkpoint)
+	if err == nil {
+		err = w.name(n)
+	}
 	if err != nil {
+		if n.f != nil {
+			n.f.Close()
+		}
+		os.Remove(n.path + ".new")
 		return nil, err
 	}
-	w.salt, w.bytes, w.opened = s, 0, int64(len(opening))
-	if err := w.create(opening, first); err != nil {
-		return nil, err
-	}
+	w.salt, w.opened = n.salt, n.opened
+	w.install(n)
 	go w.run()
 	return w, nil
-}
-
-// opening encodes the start of a new file.
-func (w *writer) opening(checkpoint []byte) ([]byte, salt, error) {
-	var s salt
-	if len(checkpoint) > CheckpointBytesMax {
-		return nil, s, fmt.Errorf("event log: a checkpoint of %d bytes is over the bound of %d", len(checkpoint), CheckpointBytesMax)
-	}
-	rand.Read(s[:])
-	h := w.l.header
-	h.Created = w.l.o.Now().UnixNano()
-	head, err := json.Marshal(h)
-	if err != nil {
-		return nil, s, err
-	}
-	b := make([]byte, 0, fileStart+2*frameHeader+len(head)+len(checkpoint))
-	b = append(append(b, fileMagic...), s[:]...)
-	b = appendFrame(b, s, frame{kind: kindHeader, number: w.next, payload: head})
-	b = appendFrame(b, s, frame{kind: kindCheckpoint, number: w.next, payload: checkpoint})
-	return b, s, nil
-}
-
-// create writes a new file and gives it its name when it is on disk.
-func (w *writer) create(opening []byte, first uint64) error {
-	path := filepath.Join(w.l.o.Folder, fmt.Sprintf("events-%016d.log", first))
-	f, err := w.l.o.file(path + ".new")
-	if err != nil {
-		return fmt.Errorf("event log: %w", err)
-	}
-	_, err = f.WriteAt(opening, 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err == nil {
-		err = syncFolder(w.l.o.Folder)
-	}
-	if err != nil {
-		f.Close()
-		os.Remove(path + ".new")
-		return fmt.Errorf("event log: creating %s: %w", path, err)
-	}
-	w.f, w.path, w.at, w.allocated = f, path, int64(len(opening)), int64(len(opening))
-	copy(w.fileSalt[:], opening[8:])
-	w.prune()
-	return nil
 }
 
 func syncFolder(folder string) error {
@@ -161,7 +120,7 @@ func (w *writer) append(record []byte) (uint64, error) {
 	if err := w.ended(); err != nil {
 		return 0, err
 	}
-	if n := len(w.queue); n == 0 || w.queue[n-1].opening != nil {
+	if n := len(w.queue); n == 0 || w.queue[n-1].data == nil {
 		w.queue = append(w.queue, item{data: w.spare[:0]})
 		w.spare = nil
 	}
@@ -211,23 +170,7 @@ func (w *writer) lastAppended() uint64 {
 func (w *writer) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.bytes >= max(w.l.o.SegmentBytes-w.opened, w.opened)
-}
-
-func (w *writer) rotate(checkpoint []byte) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.ended(); err != nil {
-		return err
-	}
-	opening, s, err := w.opening(checkpoint)
-	if err != nil {
-		return err
-	}
-	w.queue = append(w.queue, item{opening: opening, first: w.next})
-	w.salt, w.bytes, w.opened = s, 0, int64(len(opening))
-	w.hurryLocked()
-	return nil
+	return !w.turning && w.bytes >= max(w.l.o.SegmentBytes-w.opened, w.opened) && !time.Now().Before(w.again)
 }
 
 func (w *writer) close() error {
@@ -239,6 +182,7 @@ func (w *writer) close() error {
 	if first {
 		close(w.stop)
 	}
+	w.beside.Wait()
 	<-w.done
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -290,8 +234,11 @@ func (w *writer) take() (item, bool) {
 }
 
 func (w *writer) do(it item) error {
-	if it.opening != nil {
-		return w.begin(it)
+	if it.next != nil {
+		return w.change(it.next)
+	}
+	if it.broken != nil {
+		return it.broken
 	}
 	start := time.Now()
 	if err := w.write(it.data); err != nil {
@@ -328,16 +275,6 @@ func (w *writer) write(data []byte) error {
 	return err
 }
 
-// begin ends the current file and begins another.
-func (w *writer) begin(it item) error {
-	if w.f != nil {
-		if err := w.endFile(); err != nil {
-			return err
-		}
-	}
-	return w.create(it.opening, it.first)
-}
-
 // endFile closes the current file with an end mark, in all syncing modes: files
 // are few, and only the last one may have a torn tail.
 func (w *writer) endFile() error {
@@ -365,6 +302,7 @@ func (w *writer) finish(it item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pending -= len(it.data)
+	w.written = w.at
 	if cap(it.data) <= 1<<20 {
 		w.spare = it.data
 	}
@@ -393,8 +331,7 @@ func (w *writer) patiently(do func() error) error {
 	for {
 		err := do()
 		var s syncError
-		full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
-		if err == nil || !full || errors.As(err, &s) {
+		if err == nil || !isFull(err) || errors.As(err, &s) {
 			if stalled && w.l.o.OnStall != nil {
 				w.l.o.OnStall(nil)
 			}

@@ -11,6 +11,28 @@ import (
 // Expand validates a graph and expands it. Kind, slots and memory of stages that
 // say nothing are "default", 1 and memoryDefault bytes.
 func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Plan, error) {
+	p, err := Join(g, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkNodeCycle(); err != nil {
+		return nil, err
+	}
+	if err := p.makeGroups(memoryDefault, l); err != nil {
+		return nil, err
+	}
+	if err := p.makeBundles(l); err != nil {
+		return nil, err
+	}
+	if err := p.checkFiles(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Join validates a graph and lists the edges of its connections: all that who runs a
+// few of its nodes has to know. The plan has no groups and no bundles.
+func Join(g *wire.Graph, l Limits) (*Plan, error) {
 	if err := validate(g, l); err != nil {
 		return nil, err
 	}
@@ -24,18 +46,6 @@ func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Plan, error) {
 				return nil, err
 			}
 		}
-	}
-	if err := p.checkNodeCycle(); err != nil {
-		return nil, err
-	}
-	if err := p.makeGroups(memoryDefault, l); err != nil {
-		return nil, err
-	}
-	if err := p.makeBundles(l); err != nil {
-		return nil, err
-	}
-	if err := p.checkFiles(); err != nil {
-		return nil, err
 	}
 	return p, nil
 }

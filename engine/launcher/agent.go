@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -143,19 +145,28 @@ func (a *agent) send(r *wire.Report) {
 	}
 }
 
-// take returns up to max queued reports.
+// take returns the next queued reports, at most max, and no more than fit into one
+// message.
 func (a *agent) take(max int) []*wire.Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.outbox) <= max {
-		out := a.outbox
-		a.outbox = nil
-		return out
+	n, bytes := 0, 0
+	for n < min(len(a.outbox), max) {
+		bytes += proto.Size(a.outbox[n]) + reportRoom
+		if n > 0 && bytes > wire.LauncherMessageBytesMax/2 {
+			break
+		}
+		n++
 	}
-	out := a.outbox[:max:max]
-	a.outbox = a.outbox[max:]
+	out := a.outbox[:n:n]
+	if a.outbox = a.outbox[n:]; len(a.outbox) == 0 {
+		a.outbox = nil
+	}
 	return out
 }
+
+// reportRoom is what a report takes in a message beside itself, at most.
+const reportRoom = 8
 
 // obey does what one command says, unless it is stale.
 func (a *agent) obey(c *wire.Command) {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -193,6 +195,7 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	if e.Work != nil {
 		e.Work.PeakMemory = max(e.Work.PeakMemory, at.peak)
 	}
+	e = tellable(e)
 	at.ended, at.suspended, at.frozen, at.asksCommit = e, false, false, false
 	at.lost, at.lostKeys, at.early = nil, nil, nil
 	at.log.end()
@@ -201,6 +204,22 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	}
 	a.metrics.ended(e)
 	a.sendEnded(at)
+}
+
+// tellable makes a failure of an end that no message to the manager can hold.
+func tellable(e *wire.AttemptEnded) *wire.AttemptEnded {
+	if len(e.Stored)+len(e.Files) == 0 {
+		return e
+	}
+	n := proto.Size(e)
+	if n <= wire.ReportBytesMax {
+		return e
+	}
+	return &wire.AttemptEnded{Attempt: e.Attempt, End: wire.End_END_FAILED, Work: e.Work, Failure: &wire.Failure{
+		Kind: wire.ErrorKind_ERROR_KIND_INVALID,
+		Message: fmt.Sprintf("the report of its end takes %d bytes, at most %d are possible: it wrote %d stored files and %d output files; write fewer, or use fewer readers",
+			n, wire.ReportBytesMax, len(e.Stored), len(e.Files)),
+	}}
 }
 
 // stop ends an attempt: at once, or with a grace.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -61,12 +62,17 @@ func (c *callers) reply(r core.Reply) {
 // call puts a request to the core and waits for the reply, which comes when what
 // it says is durable.
 func (m *manager) call(ctx context.Context, in func(client uint64) *wire.Input) (core.Reply, error) {
+	return m.callWith(ctx, entry{}, in)
+}
+
+func (m *manager) callWith(ctx context.Context, e entry, in func(client uint64) *wire.Input) (core.Reply, error) {
 	client, reply, err := m.callers.add()
 	if err != nil {
 		return core.Reply{}, err
 	}
 	defer m.callers.remove(client)
-	if err := m.driver.put(ctx, entry{inputs: []*wire.Input{in(client)}}); err != nil {
+	e.inputs = []*wire.Input{in(client)}
+	if err := m.driver.put(ctx, e); err != nil {
 		return core.Reply{}, statusOf(err)
 	}
 	select {
@@ -149,7 +155,19 @@ func (s *managerServer) Submit(ctx context.Context, q *wire.SubmitRequest) (*wir
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
 		}
 	}
-	_, err := s.m.call(ctx, func(client uint64) *wire.Input {
+	if hash := q.Spec.GraphBlob; hash != "" {
+		done, err := s.m.graphs.take(hash, func() (io.ReadCloser, error) { return s.m.blobs.reader(hash) })
+		switch {
+		case errors.Is(err, errBlobMissing):
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+		case errors.Is(err, plan.ErrDamaged):
+			return nil, status.Errorf(codes.InvalidArgument, "the job's graph: %v", err)
+		case err != nil:
+			return nil, status.Errorf(codes.ResourceExhausted, "the job's graph can't be kept: %v", err)
+		}
+		defer done()
+	}
+	_, err := s.m.callWith(ctx, entry{graph: q.Spec.GraphBlob}, func(client uint64) *wire.Input {
 		return &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: client, Job: q.Job, Spec: q.Spec}}}
 	})
 	if err != nil {

@@ -111,6 +111,8 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher needs a name, and name, host and rack have at most %d bytes each", nameBytesMax)
 	case len(j.Names) > namesMax || slices.ContainsFunc(j.Names, func(n string) bool { return n == "" || len(n) > nameBytesMax }):
 		return fmt.Errorf("a launcher gives its host at most %d further names, each of 1 to %d bytes", namesMax, nameBytesMax)
+	case len(j.DataAddress) > nameBytesMax || len(j.HttpAddress) > nameBytesMax:
+		return fmt.Errorf("a launcher's addresses have at most %d bytes each", nameBytesMax)
 	case j.Incarnation == 0:
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case len(j.Slots) > slotKindsMax:
@@ -225,6 +227,7 @@ func (s *launcherServer) inputs(m *wire.FromLauncher, session *session) []*wire.
 		case *wire.Report_Ended:
 			s.m.stats.work(what.Ended.GetWork())
 		}
+		tidyReport(r)
 		add(r)
 	}
 	if b := m.Heartbeat; b != nil && s.m.supervisor.wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -42,6 +43,8 @@ type entry struct {
 	// look runs after the step that takes the inputs in; it may read the core. What
 	// it returns runs when all that it can have seen is durable.
 	look func(*core.Core) func()
+	// graph is the hash of the graph that the input names: it must be there.
+	graph string
 }
 
 // driver owns the core. Only run touches it.
@@ -56,6 +59,7 @@ type driver struct {
 	atOnce  func(core.Action) bool // does what need not wait for the disk; false: not of that sort
 	durable func(core.Action)      // does the rest; must not block
 	stats   *metrics
+	graphs  *graphs
 }
 
 // clock gives times that never go back, also across restarts of the manager: it
@@ -215,18 +219,21 @@ func (d *driver) untilWake() time.Duration {
 func (d *driver) step(entries []entry) error {
 	batch := &wire.Batch{At: int64(d.clock.now())}
 	for _, e := range entries {
+		if e.graph != "" {
+			if err := d.graphs.check(e.graph); err != nil {
+				d.refuse(e.inputs[0], wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the job's graph can't be read any more: %v", err))
+				continue
+			}
+		}
 		batch.Inputs = append(batch.Inputs, e.inputs...)
 	}
 	if wake, ok := d.core.NextWake(); ok && int64(wake) <= batch.At {
 		batch.Inputs = append(batch.Inputs, &wire.Input{What: &wire.Input_Tick{Tick: true}})
 	}
-	seq := d.log.Last()
-	if len(batch.Inputs) > 0 {
-		var err error
-		if seq, err = d.feed(batch); err != nil {
-			return err
-		}
+	if err := d.feed(batch); err != nil {
+		return err
 	}
+	seq := d.log.Last()
 	for _, e := range entries {
 		if e.look == nil {
 			continue
@@ -237,17 +244,56 @@ func (d *driver) step(entries []entry) error {
 		}
 	}
 	if d.log.Full() {
-		return d.log.Rotate(d.core.Checkpoint())
+		return d.rotate()
 	}
 	return nil
 }
 
-// feed steps the core, logs the batch and sees to the actions.
-func (d *driver) feed(batch *wire.Batch) (uint64, error) {
+// rotate has the log begin a new file with a checkpoint. The core stands still while its
+// state is frozen; the rest happens beside it.
+func (d *driver) rotate() error {
+	start := time.Now()
+	frozen := d.core.Freeze()
+	d.stats.freeze(time.Since(start))
+	return d.log.Rotate(func(to io.Writer) error {
+		d.graphs.prune(frozen.GraphBlobs(), d.log.Folder())
+		return frozen.Write(to)
+	})
+}
+
+// recordBytesMax is the largest record that a step may make; a test lowers it.
+var recordBytesMax = eventlog.RecordBytesMax
+
+// feed gives a batch to the core as one step, or as several when one record of the
+// log could not hold it. An input that alone is too large is refused: the bounds of
+// what comes from outside leave none, and none must end the manager.
+func (d *driver) feed(batch *wire.Batch) error {
+	if len(batch.Inputs) == 0 {
+		return nil
+	}
 	record, err := proto.Marshal(batch)
 	if err != nil {
-		return 0, fmt.Errorf("encode a batch for the event log: %w", err)
+		return fmt.Errorf("encode a batch for the event log: %w", err)
 	}
+	if len(record) <= recordBytesMax {
+		return d.decide(batch, record)
+	}
+	if len(batch.Inputs) == 1 {
+		d.refuse(batch.Inputs[0], wire.ErrorKind_ERROR_KIND_INVALID,
+			fmt.Sprintf("the request takes %d bytes in the manager's event log, at most %d are possible: send less at once", len(record), recordBytesMax))
+		return nil
+	}
+	half := len(batch.Inputs) / 2
+	for _, part := range [][]*wire.Input{batch.Inputs[:half], batch.Inputs[half:]} {
+		if err := d.feed(&wire.Batch{At: batch.At, Inputs: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide steps the core, logs the batch and sees to the actions.
+func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	start := time.Now()
 	actions := d.core.Step(batch)
 	d.stats.step(time.Since(start), len(batch.Inputs))
@@ -259,7 +305,7 @@ func (d *driver) feed(batch *wire.Batch) (uint64, error) {
 	}
 	seq, err := d.log.Append(record)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if slices.ContainsFunc(later, awaited) {
 		d.log.Hurry()
@@ -271,5 +317,32 @@ func (d *driver) feed(batch *wire.Batch) (uint64, error) {
 			}
 		})
 	}
-	return seq, nil
+	return nil
+}
+
+// refuse answers who waits for an input that the core is not to see.
+func (d *driver) refuse(in *wire.Input, kind wire.ErrorKind, why string) {
+	d.durable(core.LogLine{Level: core.Error, Message: "an input was refused: " + why})
+	if client := clientOf(in); client != 0 {
+		d.durable(core.Reply{Client: client, Failure: &wire.Failure{Kind: kind, Message: why}})
+	}
+}
+
+// clientOf is who waits for the answer to an input; 0: nobody.
+func clientOf(in *wire.Input) uint64 {
+	switch w := in.What.(type) {
+	case *wire.Input_Prepare:
+		return w.Prepare.GetClient()
+	case *wire.Input_Submit:
+		return w.Submit.GetClient()
+	case *wire.Input_KillJob:
+		return w.KillJob.GetClient()
+	case *wire.Input_UpdateJob:
+		return w.UpdateJob.GetClient()
+	case *wire.Input_Drain:
+		return w.Drain.GetClient()
+	case *wire.Input_Request:
+		return w.Request.GetClient()
+	}
+	return 0
 }

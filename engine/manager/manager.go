@@ -26,9 +26,6 @@ import (
 )
 
 const (
-	// receiveBytesMax bounds one message to the manager: a submission of a graph
-	// with a million inputs.
-	receiveBytesMax = 256 << 20
 	// windowBytes is how much may be under way to one side of a stream.
 	windowBytes = 4 << 20
 	// streamsMax bounds what one connection may have under way.
@@ -50,6 +47,7 @@ type manager struct {
 	driver     *driver
 	launchers  *launchers
 	blobs      *blobs
+	graphs     *graphs
 	callers    *callers
 	watchers   *watchers
 	supervisor *supervisor
@@ -82,7 +80,8 @@ func Run(ctx context.Context, cfg Config) error {
 		watchers: &watchers{byJob: map[scheduler.JobID]map[chan struct{}]bool{}},
 	}
 	held := &hold{}
-	log, l, err := open(m.logOptions(held, cancel), cfg.Core)
+	m.graphs = openGraphs(filepath.Join(cfg.Data, "graphs"), cfg.Log)
+	log, l, err := open(m.logOptions(held, cancel), cfg.Core, m.graphs)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -96,7 +95,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
 		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
-		atOnce: m.atOnce, durable: m.act, stats: m.stats,
+		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
 	}
 	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
 	held.reached(log.Last()) // all that was replayed
@@ -198,6 +197,9 @@ func stopServer(server *grpc.Server) {
 	}
 }
 
+// leaveTimeout bounds the wait for the last checkpoint.
+const leaveTimeout = time.Minute
+
 // leave writes a last file that holds only a checkpoint, so that any version of
 // the manager can go on from it.
 func (m *manager) leave(log *eventlog.Log, err error) error {
@@ -205,12 +207,18 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 		_ = log.Close() // its error is the one that is there already, or follows from it
 		return err
 	}
-	return errors.Join(log.Rotate(m.life.core.Checkpoint()), log.Close())
+	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
+	defer late.Stop()
+	log.Settle() // a rotation that is under way
+	err = log.Rotate(m.life.core.Freeze().Write)
+	log.Settle()
+	return errors.Join(err, log.Close())
 }
 
 func (m *manager) grpcServer() *grpc.Server {
+	edge := bounds{text: max(textBytesMax, m.cfg.Core.Graph.NameBytes)}
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(receiveBytesMax),
+		grpc.MaxRecvMsgSize(launcherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.StaticStreamWindowSize(windowBytes),
@@ -218,8 +226,8 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.UnaryInterceptor(m.stats.grpc.UnaryServerInterceptor()),
-		grpc.StreamInterceptor(m.stats.grpc.StreamServerInterceptor()),
+		grpc.ChainUnaryInterceptor(m.stats.grpc.UnaryServerInterceptor(), edge.unary),
+		grpc.ChainStreamInterceptor(m.stats.grpc.StreamServerInterceptor(), edge.stream),
 	)
 	rpc.RegisterManagerServer(server, &managerServer{m: m})
 	rpc.RegisterLaunchersServer(server, &launcherServer{m: m})
@@ -232,7 +240,7 @@ func (m *manager) webServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.registry, promhttp.HandlerOpts{}))
 	m.healthPages(mux)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, MaxHeaderBytes: requestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {

@@ -17,6 +17,7 @@ type metrics struct {
 	registry       *prometheus.Registry
 	grpc           *grpcprom.ServerMetrics
 	steps          prometheus.Histogram
+	frozen         prometheus.Histogram
 	inputs         prometheus.Counter
 	rounds         prometheus.Histogram
 	slowRounds     prometheus.Counter
@@ -37,6 +38,7 @@ func newMetrics() *metrics {
 		registry:       prometheus.NewRegistry(),
 		grpc:           grpcprom.NewServerMetrics(),
 		steps:          prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_step_seconds", Help: "Time of one step of the core.", Buckets: latencies}),
+		frozen:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_freeze_seconds", Help: "Time for which the core stood still to have its state written as a checkpoint.", Buckets: latencies}),
 		inputs:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_core_inputs_total", Help: "Inputs that the core took in."}),
 		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
 		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
@@ -46,7 +48,7 @@ func newMetrics() *metrics {
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
 	}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.grpc,
-		m.steps, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
+		m.steps, m.frozen, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
 	return m
 }
 
@@ -54,6 +56,8 @@ func (m *metrics) step(took time.Duration, inputs int) {
 	m.steps.Observe(took.Seconds())
 	m.inputs.Add(float64(inputs))
 }
+
+func (m *metrics) freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
 
 func (m *metrics) round(took time.Duration) {
 	m.roundCount.Add(1)

@@ -28,10 +28,11 @@ type life struct {
 // restore brings the core to where it was when the last life ended. The actions
 // of replayed batches are not done again: they were done, or their cause never
 // got out, and what matters of them is sent again when launchers join.
-func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
+func restore(s *eventlog.Segment, settings core.Settings, kept *graphs) (*life, error) {
 	if s == nil {
 		l := &life{core: core.New(settings), identity: rand.Text(), term: core.Term(0, 0), clock: newClock(0)}
 		l.began = l.clock.base
+		l.core.GraphsFrom(kept.load)
 		return l, nil
 	}
 	if s.Header.Core != core.Version && len(s.Records) > 0 {
@@ -41,13 +42,20 @@ func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
 	l := &life{identity: s.Header.Identity}
 	var last scheduler.Time
 	var err error
-	if l.core, err = core.Restore(s.Checkpoint); err != nil {
+	if l.core, err = core.RestoreParts(s.Checkpoint, kept.load); err != nil {
 		return nil, fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", s.Path, err)
 	}
 	for i, record := range s.Records {
 		batch := &wire.Batch{}
 		if err := proto.Unmarshal(record, batch); err != nil {
 			return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", s.Path, s.First+uint64(i), err)
+		}
+		for _, in := range batch.Inputs { // what was decided with a graph is not decided without
+			if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
+				if err := kept.check(hash); err != nil {
+					return nil, fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", s.Path, s.First+uint64(i), kept.folder, err)
+				}
+			}
 		}
 		l.core.Step(batch)
 		last = scheduler.Time(batch.At)
@@ -60,14 +68,14 @@ func restore(s *eventlog.Segment, settings core.Settings) (*life, error) {
 }
 
 // open restores the core from the data folder and begins a new term.
-func open(o eventlog.Options, settings core.Settings) (*eventlog.Log, *life, error) {
+func open(o eventlog.Options, settings core.Settings, kept *graphs) (*eventlog.Log, *life, error) {
 	log, err := eventlog.Open(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := restore(log.Recovered(), settings)
+	l, err := restore(log.Recovered(), settings, kept)
 	if err == nil {
-		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}, l.core.Checkpoint())
+		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}, l.core.Freeze().Write)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())

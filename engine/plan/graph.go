@@ -40,6 +40,29 @@ func Build(defs []job.Definition, p *Plan) (*job.Graph, error) {
 
 // Graph makes the messages of a graph.
 func Graph(g *job.Graph) (*wire.Graph, error) {
+	w, err := Structure(g)
+	if err != nil {
+		return nil, err
+	}
+	nodes := 0
+	for _, s := range g.Stages() {
+		nodes += len(s.Spec().Tasks)
+	}
+	most := max(1, min(PlacesMax, placesInAllMax/max(nodes, 1)))
+	for i, s := range g.Stages() {
+		for _, task := range s.Spec().Tasks {
+			w.Stages[i].Inputs = append(w.Stages[i].Inputs, &wire.NodeInput{Bytes: task.Bytes(), Places: places(task, most)})
+		}
+	}
+	return w, nil
+}
+
+// placesInAllMax bounds the places of a graph: of one with very many nodes each keeps
+// fewer than PlacesMax, so that it stays within wire.GraphBytesMax.
+const placesInAllMax = 4_000_000
+
+// Structure makes the messages of a graph without what its nodes read.
+func Structure(g *job.Graph) (*wire.Graph, error) {
 	w := &wire.Graph{}
 	for _, s := range g.Stages() {
 		stage, err := wireStage(s.Spec())
@@ -108,15 +131,12 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Command != nil {
 		w.Command = s.Command.Args[0]
 	}
-	for _, task := range s.Tasks {
-		w.Inputs = append(w.Inputs, &wire.NodeInput{Bytes: task.Bytes(), Places: places(task)})
-	}
 	return w, nil
 }
 
 // places sums a task's bytes by host and keeps the hosts that hold most, in order
 // of bytes, then name.
-func places(task job.Task) []*wire.Place {
+func places(task job.Task, most int) []*wire.Place {
 	var sums []*wire.Place
 	byHost := map[string]*wire.Place{}
 	for _, s := range task {
@@ -133,21 +153,41 @@ func places(task job.Task) []*wire.Place {
 	slices.SortFunc(sums, func(a, b *wire.Place) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
 	})
-	return sums[:min(len(sums), PlacesMax)]
+	return sums[:min(len(sums), most)]
 }
 
 // Fingerprint is a digest of a graph's structure: stages, their demands, and
 // connections; how much each node reads, and not where that lies.
 func Fingerprint(g *wire.Graph) []byte {
+	return fingerprint(g, func(stage int) (int, func(int) int64) {
+		inputs := g.Stages[stage].Inputs
+		return len(inputs), func(i int) int64 { return inputs[i].GetBytes() }
+	})
+}
+
+// FingerprintOf is the Fingerprint of a graph whose Structure alone was made.
+func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
+	stages := g.Stages()
+	return fingerprint(structure, func(stage int) (int, func(int) int64) {
+		tasks := stages[stage].Spec().Tasks
+		return len(tasks), func(i int) int64 { return tasks[i].Bytes() }
+	})
+}
+
+// fingerprint asks for each stage how many inputs it has, and how many bytes each.
+func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}
 	d.number(len(g.Stages))
-	for _, s := range g.Stages {
+	for i, s := range g.Stages {
+		count, bytes := inputs(i)
 		d.text(s.Name)
 		d.text(s.Kind)
 		d.text(s.Command)
-		d.number(s.Nodes, s.Slots, s.Memory, s.Shuffles, s.OwnProcess, len(s.Inputs))
-		for _, in := range s.Inputs {
-			d.number(in.Bytes)
+		d.number(s.Nodes, s.Slots, s.Memory, s.Shuffles, s.OwnProcess, count)
+		var buf [8]byte
+		for i := range count {
+			binary.LittleEndian.PutUint64(buf[:], uint64(bytes(i)))
+			d.Write(buf[:])
 		}
 	}
 	d.number(len(g.Connections))

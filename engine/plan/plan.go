@@ -10,7 +10,6 @@
 package plan
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -18,7 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -55,8 +53,9 @@ type LocalFile struct {
 // 100 bytes, so that is ten million splits.
 const BytesMax = 1 << 30
 
-// ErrDamaged is matched by Decode's errors for a blob that is no whole plan.
-var ErrDamaged = errors.New("plan is damaged")
+// ErrDamaged is matched by the errors of Decode and DecodeGraph for a blob that is not
+// whole.
+var ErrDamaged = errors.New("it is damaged")
 
 // A blob is a header of magic, version and the checksum of what follows, then the
 // message in one zstd frame.
@@ -77,44 +76,21 @@ func Encode(p *Plan) ([]byte, error) {
 	if len(message) > BytesMax {
 		return nil, fmt.Errorf("the plan takes %d bytes, more than %d: use larger splits (job.Files.SplitBytes)", len(message), BytesMax)
 	}
-	compress, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, fmt.Errorf("encode plan: %w", err)
-	}
-	defer compress.Close()
-	blob := make([]byte, headerSize, headerSize+len(message)/4)
-	blob = compress.EncodeAll(message, blob)
-	copy(blob, magic)
-	blob[len(magic)] = version
-	binary.LittleEndian.PutUint32(blob[len(magic)+1:], crc32.Checksum(blob[headerSize:], castagnoli))
-	return blob, nil
+	return seal(magic, message)
 }
 
-// Decode reads a blob that Encode wrote.
+// Decode reads a blob that Encode wrote. What it takes beside the plan itself is the
+// expanded message: every worker of a job has to do this, within its nodes' memory.
 func Decode(blob []byte) (*Plan, error) {
-	if len(blob) < headerSize || string(blob[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it does not begin as a plan does", ErrDamaged)
-	}
-	if v := blob[len(magic)]; v != version {
-		return nil, fmt.Errorf("plan has version %d and this program reads version %d: build the program and the engine from the same release", v, version)
-	}
-	if binary.LittleEndian.Uint32(blob[len(magic)+1:]) != crc32.Checksum(blob[headerSize:], castagnoli) {
-		return nil, fmt.Errorf("%w: wrong checksum", ErrDamaged)
-	}
-	expand, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(BytesMax))
+	message, err := unseal(magic, blob, BytesMax)
 	if err != nil {
-		return nil, fmt.Errorf("decode plan: %w", err)
+		return nil, fmt.Errorf("plan: %w", err)
 	}
-	defer expand.Close()
-	message, err := expand.DecodeAll(blob[headerSize:], nil)
+	p, err := decode(message)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("plan: %w: %w", ErrDamaged, err)
 	}
-	var b Blob
-	if err := proto.Unmarshal(message, &b); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return fromBlob(&b)
+	return p, nil
 }
 
 // table numbers strings in order of their first use.
@@ -166,50 +142,4 @@ func toBlob(p *Plan) *Blob {
 	}
 	b.Hosts, b.Racks, b.FolderNames = hosts.names, racks.names, folders.names
 	return b
-}
-
-func fromBlob(b *Blob) (*Plan, error) {
-	p := &Plan{Name: b.Name, Args: b.Args, Folders: b.Folders, Channels: b.Channels, Inputs: make([][]job.Task, len(b.Inputs))}
-	for _, m := range b.Memory {
-		if p.Memory == nil {
-			p.Memory = Memory{}
-		}
-		p.Memory[m.Stage] = m.Bytes
-	}
-	for i, input := range b.Inputs {
-		tasks := make([]job.Task, len(input.Tasks))
-		for j, t := range input.Tasks {
-			task := make(job.Task, len(t.Splits))
-			for k, s := range t.Splits {
-				split, err := fromSplit(b, s)
-				if err != nil {
-					return nil, err
-				}
-				task[k] = split
-			}
-			tasks[j] = task
-		}
-		p.Inputs[i] = tasks
-	}
-	for _, f := range b.Files {
-		p.Files = append(p.Files, LocalFile{Path: f.Path, Executable: f.Executable, Data: f.Data})
-	}
-	return p, nil
-}
-
-func fromSplit(b *Blob, s *Split) (job.Split, error) {
-	if int(s.Folder) >= len(b.FolderNames) {
-		return job.Split{}, fmt.Errorf("%w: split of %q names folder %d of %d", ErrDamaged, s.File, s.Folder, len(b.FolderNames))
-	}
-	split := job.Split{
-		Path:   b.FolderNames[s.Folder] + s.File,
-		Offset: s.Offset, Length: s.Length, Size: s.Size, Version: s.Version,
-	}
-	for _, place := range s.Places {
-		if int(place.Host) >= len(b.Hosts) || int(place.Rack) >= len(b.Racks) {
-			return job.Split{}, fmt.Errorf("%w: split of %q names an unknown place", ErrDamaged, split.Path)
-		}
-		split.Places = append(split.Places, job.Place{Host: b.Hosts[place.Host], Rack: b.Racks[place.Rack], Bytes: place.Bytes})
-	}
-	return split, nil
 }

@@ -60,6 +60,7 @@ type Sim struct {
 	base    []byte
 	history history
 	given   map[uint64]given // what each attempt's id stands for
+	frozen  *core.Frozen // of the same moment, to be written when the core is far from it
 	clients uint64
 	waiting map[uint64]string // replies not there yet
 	prepare map[uint64]*fakeJob
@@ -89,7 +90,7 @@ func New(o Options) *Sim {
 		s.opt.ReplayEvery = 150
 	}
 	s.core = core.New(s.settings())
-	s.base = s.core.Checkpoint()
+	s.base, s.frozen = s.core.Checkpoint(), s.core.Freeze()
 	s.history.keep(s.base)
 	return s
 }
@@ -260,6 +261,11 @@ func (s *Sim) replay() {
 		s.fail("a restored checkpoint is not the same when it is written again")
 		return
 	}
+	var frozen bytes.Buffer
+	if err := s.frozen.Write(&frozen); err != nil || !bytes.Equal(frozen.Bytes(), s.base) {
+		s.fail("a frozen state has changed with the core (%v)", err)
+		return
+	}
 	for i, data := range s.log {
 		b := &wire.Batch{}
 		if err := proto.Unmarshal(data, b); err != nil {
@@ -276,7 +282,7 @@ func (s *Sim) replay() {
 		s.fail("the log of %d batches replays to another state", len(s.log))
 		return
 	}
-	s.base, s.log, s.logged = now, nil, nil
+	s.base, s.frozen, s.log, s.logged = now, s.core.Freeze(), nil, nil
 	s.history.keep(now)
 	s.Seen["replays"]++
 }

@@ -322,6 +322,12 @@ type JobSpec struct {
 	Outputs       []string `protobuf:"bytes,10,rep,name=outputs,proto3" json:"outputs,omitempty"` // folders that the job publishes, URLs
 	NoSpeculation bool     `protobuf:"varint,11,opt,name=no_speculation,json=noSpeculation,proto3" json:"no_speculation,omitempty"`
 	AttemptsMax   uint32   `protobuf:"varint,12,opt,name=attempts_max,json=attemptsMax,proto3" json:"attempts_max,omitempty"` // 0: the site's default
+	// Graph_blob is the SHA-256 of the graph as a blob, hex, in place of graph, for one
+	// that is too large to travel and to be logged within a message.
+	GraphBlob string `protobuf:"bytes,13,opt,name=graph_blob,json=graphBlob,proto3" json:"graph_blob,omitempty"`
+	// Memory_default is what stages that say nothing have, of a graph that is a blob: as
+	// it was at submission. The core fills it in.
+	MemoryDefault int64 `protobuf:"varint,14,opt,name=memory_default,json=memoryDefault,proto3" json:"memory_default,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +442,20 @@ func (x *JobSpec) GetNoSpeculation() bool {
 func (x *JobSpec) GetAttemptsMax() uint32 {
 	if x != nil {
 		return x.AttemptsMax
+	}
+	return 0
+}
+
+func (x *JobSpec) GetGraphBlob() string {
+	if x != nil {
+		return x.GraphBlob
+	}
+	return ""
+}
+
+func (x *JobSpec) GetMemoryDefault() int64 {
+	if x != nil {
+		return x.MemoryDefault
 	}
 	return 0
 }
@@ -1038,7 +1058,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x15engine/wire/job.proto\x12\x13hamadryad.engine.v1\"5\n" +
 	"\tPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05proof\x18\x02 \x01(\tR\x05proof\"\xb0\x03\n" +
+	"\x05proof\x18\x02 \x01(\tR\x05proof\"\xf6\x03\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1054,7 +1074,10 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\aoutputs\x18\n" +
 	" \x03(\tR\aoutputs\x12%\n" +
 	"\x0eno_speculation\x18\v \x01(\bR\rnoSpeculation\x12!\n" +
-	"\fattempts_max\x18\f \x01(\rR\vattemptsMax\"4\n" +
+	"\fattempts_max\x18\f \x01(\rR\vattemptsMax\x12\x1d\n" +
+	"\n" +
+	"graph_blob\x18\r \x01(\tR\tgraphBlob\x12%\n" +
+	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\"4\n" +
 	"\bProperty\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +

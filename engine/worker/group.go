@@ -62,6 +62,7 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.commit = &commit{settled: make(chan struct{})}
 	g.inputs = newInputs(g)
+	g.inputs.update(r.Start.Sources) // before any that come later
 	g.local = map[string]string{}
 	for _, s := range r.LocalStores {
 		g.local[s.Address] = s.Folder
@@ -79,7 +80,6 @@ func (g *group) is(attempt uint64) bool { return g != nil && g.start.Attempt == 
 // life runs the group from its start to its report.
 func (g *group) life() {
 	setMemory(g.start.Memory)
-	g.inputs.update(g.start.Sources)
 	err := g.prepare()
 	if err == nil {
 		err = g.await()

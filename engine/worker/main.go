@@ -53,8 +53,10 @@ type worker struct {
 	conn  *link.Conn // any goroutine may send
 	defs  []job.Definition
 	setup *wire.WorkerSetup
-	site  site
 
+	built chan struct{} // closed when the graph was built, or could not be
+	// What building makes, for who has waited for built.
+	site        site
 	specs       []job.StageSpec
 	graph       *wire.Graph
 	plan        *graph.Plan
@@ -136,8 +138,9 @@ func (w *worker) take(m *wire.ToWorker) error {
 	return nil
 }
 
-// begin builds the job's graph. A job that can't be built here is reported; the
-// launcher then ends this process.
+// begin has the job's graph built, beside the goroutine of serve: a large plan takes
+// seconds, and pings that nobody hears meanwhile would end the lease. A job that can't
+// be built here is reported; the launcher then ends this process.
 func (w *worker) begin(s *wire.WorkerSetup) error {
 	if w.setup != nil {
 		return errors.New("a second setup")
@@ -145,12 +148,20 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 	w.setup = s
 	w.watchdog = startWatchdog(time.Duration(s.LeaseNs), s.LeaseEndsNs)
 	w.fetcher = store.NewFetcher(store.Options{})
+	w.built = make(chan struct{})
 	go w.tick()
-	ready := &wire.WorkerReady{}
-	if err := w.build(s); err != nil {
-		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error())}
-	}
-	return w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
+	go func() {
+		ready := &wire.WorkerReady{}
+		if err := w.build(s); err != nil {
+			ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error())}
+			w.graph = nil
+		}
+		// What fails here the goroutine of serve sees, too. It comes before all that a
+		// group reports.
+		_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
+		close(w.built)
+	}()
+	return nil
 }
 
 func (w *worker) build(s *wire.WorkerSetup) (err error) {
@@ -174,21 +185,18 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.graph, err = plan.Graph(g); err != nil {
+	if w.graph, err = plan.Structure(g); err != nil {
 		return fmt.Errorf("job %s: %w", p.Name, err)
 	}
 	plan.KeepChannels(w.graph, p.Channels)
 	if err := plan.GiveMemory(w.graph, p.Memory); err != nil {
 		return fmt.Errorf("job %s: %w", p.Name, err)
 	}
-	if !slices.Equal(plan.Fingerprint(w.graph), s.Fingerprint) {
+	if !slices.Equal(plan.FingerprintOf(w.graph, g), s.Fingerprint) {
 		return fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
 	}
-	if w.plan, err = graph.Expand(w.graph, 0, anySize); err != nil {
+	if w.plan, err = graph.Join(w.graph, anySize); err != nil {
 		return fmt.Errorf("job %s: %w", p.Name, err)
-	}
-	for _, stage := range w.graph.Stages {
-		stage.Inputs = nil // the worker reads the tasks; the sums were for the fingerprint
 	}
 	for i, c := range w.graph.Connections {
 		w.connections = append(w.connections, indexed{c, i})
@@ -202,17 +210,20 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	return nil
 }
 
-// run starts a group in a goroutine of its own.
+// run starts a group in a goroutine of its own, once the graph is there.
 func (w *worker) run(r *wire.RunGroup) error {
-	if w.graph == nil {
-		return nil // the launcher learns of the failure by the WorkerReady that is on its way
-	}
 	if w.group.Load() != nil {
 		return fmt.Errorf("attempt %d came while another runs", r.GetStart().GetAttempt())
 	}
 	g := newGroup(w, r)
 	w.group.Store(g)
-	go g.life()
+	go func() {
+		<-w.built
+		if w.graph == nil {
+			return // the launcher learns of the failure by the WorkerReady
+		}
+		g.life()
+	}()
 	return nil
 }
 

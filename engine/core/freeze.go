@@ -1,0 +1,136 @@
+package core
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
+)
+
+// Frozen is the state of a core at one moment. It stays while the core goes on.
+type Frozen struct{ core *Core }
+
+// Freeze returns the state between two steps, to be written by another goroutine. It
+// takes far less time than writing: arrays are copied as they are, and only what lives
+// (launchers, running attempts, claims) is gone through one by one. What is shared with
+// the core nobody changes: specifications, plans, messages, events and commits.
+func (c *Core) Freeze() *Frozen {
+	f := *c
+	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
+	f.changedOffers = slices.Clone(c.changedOffers)
+	f.timers = slices.Clone(c.timers)
+	f.requests, f.settings = slices.Clone(c.requests), slices.Clone(c.settings)
+	f.suspended = slices.Clone(c.suspended) // of which the ids are written
+	f.policy = c.policy.frozen()
+	f.launchers = frozen(&c.launchers, (*launcher).frozen)
+	f.claims = frozen(&c.claims, (*claim).frozen)
+	f.jobs = frozen(&c.jobs, (*job).frozen)
+	return &Frozen{&f}
+}
+
+// Write writes the checkpoint, which is that of the moment of Freeze.
+func (f *Frozen) Write(to io.Writer) error { return f.core.writeCheckpoint(to) }
+
+// GraphBlobs is Core.GraphBlobs of the moment of Freeze.
+func (f *Frozen) GraphBlobs() []string { return f.core.GraphBlobs() }
+
+func frozen[K ~uint64, T any](x *index[K, T], copied func(*T) *T) index[K, T] {
+	y := index[K, T]{ids: slices.Clone(x.ids), byID: idmap.Map[K, T]{}}
+	for _, id := range y.ids {
+		y.byID.Set(id, copied(x.get(id)))
+	}
+	return y
+}
+
+func (p policyState) frozen() policyState {
+	p.current, p.next = p.current.frozen(), p.next.frozen()
+	p.checkpoints = maps.Clone(p.checkpoints) // each is replaced as a whole
+	return p
+}
+
+func (g *generation) frozen() *generation {
+	if g == nil {
+		return nil
+	}
+	f := *g
+	f.events = slices.Clone(g.events)
+	return &f
+}
+
+func (l *launcher) frozen() *launcher {
+	f := *l
+	f.free, f.slots, f.names = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.names)
+	f.blamedBy, f.told = slices.Clone(l.blamedBy), frozenOffer(l.told)
+	f.outputs = maps.Clone(l.outputs) // of which the ids are written
+	f.attempts, f.holds = nil, nil    // written with their jobs and claims
+	return &f
+}
+
+func frozenOffer(o scheduler.Offer) scheduler.Offer {
+	o.Free, o.Reserved = slices.Clone(o.Free), slices.Clone(o.Reserved)
+	return o
+}
+
+func (k *claim) frozen() *claim {
+	f := *k
+	f.holds = make([]*hold, len(k.holds))
+	for i, h := range k.holds {
+		f.holds[i] = &hold{launcher: h.launcher, claim: &f, slots: slices.Clone(h.slots), memory: h.memory}
+	}
+	return &f
+}
+
+func (j *job) frozen() *job {
+	f := *j
+	f.attempts = nil // written with their bundles
+	f.avoid, f.ranOn, f.blamed = slices.Clone(j.avoid), slices.Clone(j.ranOn), slices.Clone(j.blamed)
+	f.history, f.notes = slices.Clone(j.history), slices.Clone(j.notes)
+	f.stages = slices.Clone(j.stages)
+	for i := range f.stages {
+		f.stages[i].times.counts = slices.Clone(j.stages[i].times.counts)
+	}
+	f.conns = slices.Clone(j.conns)
+	for i := range f.conns {
+		n := &f.conns[i]
+		n.bytes, n.have, n.perReader, n.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)
+		n.waiting = nil // made again from the attempts
+	}
+	f.bundles = slices.Clone(j.bundles)
+	for i := range f.bundles {
+		b := &f.bundles[i]
+		if len(b.runs) > 0 || len(b.avoid) > 0 {
+			b.runs, b.avoid = frozenRuns(b.runs), slices.Clone(b.avoid)
+		}
+	}
+	return &f
+}
+
+func frozenRuns(runs []*run) []*run {
+	list := make([]*run, len(runs))
+	for i, r := range runs {
+		f := *r
+		f.commits = slices.Clone(r.commits)
+		f.attempts = make([]*attempt, len(r.attempts))
+		for k, a := range r.attempts {
+			f.attempts[k] = a.frozen()
+		}
+		list[i] = &f
+	}
+	return list
+}
+
+func (a *attempt) frozen() *attempt {
+	f := *a
+	f.updated = slices.Clone(a.updated)
+	f.missing = slices.Clone(a.missing)
+	for i := range f.missing {
+		f.missing[i].bits = slices.Clone(f.missing[i].bits)
+	}
+	if a.stop != nil {
+		stop := *a.stop
+		f.stop = &stop
+	}
+	return &f
+}

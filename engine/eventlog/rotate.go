@@ -1,0 +1,314 @@
+package eventlog
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A rotation is made beside the writing goroutine: a large checkpoint takes seconds to
+// write, and records have to become durable meanwhile. They go on into the current file.
+// When the checkpoint is on disk, what came since it was taken is copied behind it; the
+// last of that the writing goroutine copies itself, and changes over.
+
+// next is the file that is to follow.
+type next struct {
+	f      file
+	path   string // without the suffix that it has until it is whole
+	salt   salt
+	first  uint64 // number of the first record
+	opened int64  // bytes of header and checkpoint
+	at     int64  // where the next byte goes
+	named  bool
+
+	source string // path of the current file
+	old    salt   // of that
+	from   int64  // where the next record to copy stands in it
+	stop   <-chan struct{}
+}
+
+const (
+	// copyBytes is how much of the records is copied at once.
+	copyBytes = 4 << 20
+	// catchUpBytes is how little is left for the writing goroutine to copy, if the
+	// disk is faster than the records come; catchUps bounds the tries.
+	catchUpBytes = 1 << 20
+	catchUps     = 100
+	// rotateAgain is the time to another rotation after one for which there was no room.
+	rotateAgain = 30 * time.Second
+)
+
+func (w *writer) rotate(checkpoint Checkpoint) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.ended(); err != nil {
+		return err
+	}
+	if w.turning {
+		return nil
+	}
+	w.turning = true
+	// Where the next record will stand in the current file is where copying begins.
+	n := w.newNext(w.next)
+	n.source, n.old, n.from = w.path, w.salt, w.opened+w.bytes
+	w.beside.Go(func() {
+		err := w.begin(n, checkpoint)
+		if err == nil {
+			err = w.follow(n)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil {
+			err = w.ended()
+		}
+		if err != nil {
+			w.abandon(n, err)
+			return
+		}
+		// From here on records are for the new file; those before are in the queue.
+		left := w.opened + w.bytes - n.from
+		w.salt, w.opened, w.bytes = n.salt, n.opened, n.at-n.opened+left
+		n.stop = nil // what is in the queue is done before the log closes
+		w.queue = append(w.queue, item{next: n})
+		w.hurryLocked()
+	})
+	return nil
+}
+
+// abandon gives a new file up, and goes on with the current one; with mu held. Where
+// there is no room for it the log may still have what it claimed beforehand.
+func (w *writer) abandon(n *next, err error) {
+	if n.f != nil {
+		n.f.Close()
+	}
+	os.Remove(n.path + ".new")
+	w.turning, w.again = false, time.Now().Add(rotateAgain)
+	switch {
+	case w.ended() != nil:
+	case isFull(err):
+		w.l.o.Log.Warn("event log: there is no room for a new file: the current one goes on", "error", err, "again in", rotateAgain)
+	default:
+		w.queue = append(w.queue, item{broken: err})
+		w.hurryLocked()
+	}
+	w.changed.Broadcast()
+}
+
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+func (w *writer) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.turning && w.err == nil {
+		w.changed.Wait()
+	}
+}
+
+func (w *writer) newNext(first uint64) *next {
+	n := &next{first: first, path: filepath.Join(w.l.o.Folder, fmt.Sprintf("events-%016d.log", first)), stop: w.stop}
+	rand.Read(n.salt[:])
+	return n
+}
+
+// begin makes the file with header and checkpoint, on disk and without its name.
+func (w *writer) begin(n *next, checkpoint Checkpoint) error {
+	h := w.l.header
+	h.Created = w.l.o.Now().UnixNano()
+	head, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if n.f, err = w.l.o.file(n.path + ".new"); err != nil {
+		return fmt.Errorf("event log: %w", err)
+	}
+	err = n.write(appendFrame(append([]byte(fileMagic), n.salt[:]...), n.salt, frame{kind: kindHeader, number: n.first, payload: head}))
+	parts := &partWriter{n: n}
+	if err == nil {
+		err = checkpoint(parts)
+	}
+	if err == nil {
+		err = parts.end()
+	}
+	if err == nil {
+		err = n.f.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("event log: creating %s: %w", n.path, err)
+	}
+	n.opened = n.at
+	return nil
+}
+
+// write puts data at the end. Closing the log stops it.
+func (n *next) write(data []byte) error {
+	select {
+	case <-n.stop:
+		return errEnded
+	default:
+	}
+	if _, err := n.f.WriteAt(data, n.at); err != nil {
+		return err
+	}
+	n.at += int64(len(data))
+	return nil
+}
+
+// partWriter makes frames of what is written to it.
+type partWriter struct {
+	n     *next
+	part  []byte
+	frame []byte
+	bytes uint64
+}
+
+func (p *partWriter) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		k := min(len(rest), partBytes-len(p.part))
+		p.part, rest = append(p.part, rest[:k]...), rest[k:]
+		if len(p.part) == partBytes {
+			if err := p.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(b), nil
+}
+
+func (p *partWriter) flush() error {
+	p.frame = appendFrame(p.frame[:0], p.n.salt, frame{kind: kindCheckpoint, number: p.n.first, payload: p.part})
+	p.bytes += uint64(len(p.part))
+	p.part = p.part[:0]
+	return p.n.write(p.frame)
+}
+
+// end writes what is left, and that it was all.
+func (p *partWriter) end() error {
+	if len(p.part) > 0 {
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	return p.n.write(appendFrame(nil, p.n.salt, frame{kind: kindComplete, number: p.n.first, synced: p.bytes}))
+}
+
+// follow copies the records that the current file got since the checkpoint was taken,
+// until few are left.
+func (w *writer) follow(n *next) error {
+	for range catchUps {
+		w.mu.Lock()
+		to, err := w.written, w.ended()
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if to-n.from <= catchUpBytes {
+			break
+		}
+		if err := n.copy(to); err != nil {
+			return err
+		}
+	}
+	return n.f.Sync()
+}
+
+// copy copies the records of the current file up to an offset. After an error it may be
+// called again.
+func (n *next) copy(to int64) error {
+	if to <= n.from {
+		return nil
+	}
+	f, err := os.Open(n.source)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(io.NewSectionReader(f, n.from, to-n.from), 1<<20)
+	var record, out []byte
+	for at := n.from; at < to || len(out) > 0; {
+		if at == to || len(out) >= copyBytes {
+			if err := n.write(out); err != nil {
+				return err
+			}
+			n.from, out = at, out[:0]
+			continue
+		}
+		if record, err = readFrame(r, record); err != nil {
+			return err
+		}
+		was, wrong := decodeFrame(record, n.old)
+		if wrong != "" {
+			return &DamageError{Path: n.source, Offset: at, Why: wrong}
+		}
+		out = appendFrame(out, n.salt, was)
+		at += int64(len(record))
+	}
+	return nil
+}
+
+// readFrame reads the bytes of one frame into a buffer.
+func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
+	buffer = slices.Grow(buffer[:0], frameHeader)[:frameHeader]
+	if _, err := io.ReadFull(r, buffer); err != nil {
+		return buffer, err
+	}
+	size := int(binary.LittleEndian.Uint32(buffer[4:]))
+	if size > RecordBytesMax {
+		return buffer, errors.New("event log: a record that was written can't be read")
+	}
+	buffer = slices.Grow(buffer, size)[:frameHeader+size]
+	_, err := io.ReadFull(r, buffer[frameHeader:])
+	return buffer, err
+}
+
+// change lets a new file take the current one's place, on the writing goroutine. It may
+// be repeated after an error.
+func (w *writer) change(n *next) error {
+	if w.f != nil {
+		if err := n.copy(w.at); err != nil {
+			return err
+		}
+		if err := n.f.Sync(); err != nil {
+			return syncError{err}
+		}
+		if err := w.endFile(); err != nil {
+			return err
+		}
+	}
+	if err := w.name(n); err != nil {
+		return err
+	}
+	w.install(n)
+	return nil
+}
+
+// name gives a whole file its name.
+func (w *writer) name(n *next) error {
+	if err := os.Rename(n.path+".new", n.path); err != nil && !n.named {
+		return fmt.Errorf("event log: creating %s: %w", n.path, err)
+	}
+	n.named = true
+	if err := syncFolder(w.l.o.Folder); err != nil {
+		return fmt.Errorf("event log: creating %s: %w", n.path, err)
+	}
+	return nil
+}
+
+// install makes a file the current one.
+func (w *writer) install(n *next) {
+	w.mu.Lock()
+	w.f, w.path, w.at, w.allocated, w.fileSalt = n.f, n.path, n.at, n.at, n.salt
+	w.written, w.turning = n.at, false
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	w.prune()
+}

@@ -1,0 +1,222 @@
+package manager
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// graphs keeps the graphs that are too large for the event log, in a folder beside it,
+// each under its SHA-256. A log file tells only the hash, so a graph stays as long as a
+// log file that may name it.
+type graphs struct {
+	folder string
+	log    *slog.Logger
+
+	reading sync.Mutex // one is decoded at a time: it takes several times its size
+
+	mu    sync.Mutex
+	ready map[string]*readyGraph // decoded, for a submission that is under way
+}
+
+type readyGraph struct {
+	graph *wire.Graph // nil once the core took it
+	users int
+}
+
+func openGraphs(folder string, log *slog.Logger) *graphs {
+	return &graphs{folder: folder, log: log, ready: map[string]*readyGraph{}}
+}
+
+// take makes a graph durable here, from the blob that the submitter sent, and decodes
+// it for the core. The caller calls done when the submission was answered.
+func (g *graphs) take(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	g.mu.Lock()
+	r := g.ready[hash]
+	g.mu.Unlock()
+	if r == nil || r.graph == nil {
+		graph, err := g.fetch(hash, blob)
+		if err != nil {
+			return nil, err
+		}
+		r = &readyGraph{graph: graph}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if old := g.ready[hash]; old != nil {
+		old.graph, r = r.graph, old
+	}
+	g.ready[hash] = r
+	r.users++
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if r.users--; r.users == 0 {
+			delete(g.ready, hash)
+		}
+	}, nil
+}
+
+// fetch reads the folder's own file, or makes it of the blob.
+func (g *graphs) fetch(hash string, blob func() (io.ReadCloser, error)) (*wire.Graph, error) {
+	if graph, err := g.read(hash); err == nil {
+		return graph, g.use(hash)
+	}
+	f, err := blob()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, wire.GraphBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	graph, err := decodeGraph(hash, data)
+	if err != nil {
+		return nil, err
+	}
+	return graph, g.write(hash, data)
+}
+
+func decodeGraph(hash string, data []byte) (*wire.Graph, error) {
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+		return nil, fmt.Errorf("graph %s: what is kept of it has another SHA-256", hash)
+	}
+	return plan.DecodeGraph(data)
+}
+
+func (g *graphs) path(hash string) string { return filepath.Join(g.folder, hash) }
+
+func (g *graphs) read(hash string) (*wire.Graph, error) {
+	if !isHash(hash) {
+		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
+	}
+	data, err := os.ReadFile(g.path(hash))
+	if err != nil {
+		return nil, err
+	}
+	return decodeGraph(hash, data)
+}
+
+// write makes the file, durably: it is there before the log names it.
+func (g *graphs) write(hash string, data []byte) error {
+	if err := os.MkdirAll(g.folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(g.folder, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), g.path(hash))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	for _, folder := range []string{g.folder, filepath.Dir(g.folder)} {
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// use notes that a graph is needed now.
+func (g *graphs) use(hash string) error { return os.Chtimes(g.path(hash), time.Time{}, time.Now()) }
+
+// load is core.Graphs: the core becomes the graph's owner.
+func (g *graphs) load(hash string) (*wire.Graph, error) {
+	g.mu.Lock()
+	if r := g.ready[hash]; r != nil && r.graph != nil {
+		graph := r.graph
+		r.graph = nil
+		g.mu.Unlock()
+		return graph, nil
+	}
+	g.mu.Unlock()
+	return g.read(hash)
+}
+
+// check says whether load will do.
+func (g *graphs) check(hash string) error {
+	g.mu.Lock()
+	r := g.ready[hash]
+	there := r != nil && r.graph != nil
+	g.mu.Unlock()
+	if there {
+		return nil
+	}
+	graph, err := g.read(hash)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.ready[hash]; r != nil {
+		r.graph = graph
+	}
+	return nil
+}
+
+// prune removes the graphs that no log file can need: none of these, which live jobs
+// have, and none that was needed since the oldest file began.
+func (g *graphs) prune(live []string, log string) {
+	if err := g.removeOld(live, log); err != nil {
+		g.log.Warn("graphs that no event log file needs could not be removed", "folder", g.folder, "error", err)
+	}
+}
+
+func (g *graphs) removeOld(live []string, log string) error {
+	entries, err := os.ReadDir(g.folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, hash := range live {
+		errs = append(errs, g.use(hash))
+	}
+	files, err := eventlog.Files(log)
+	if err != nil || len(files) == 0 {
+		return errors.Join(append(errs, err)...)
+	}
+	oldest, err := eventlog.ReadHeader(files[0])
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.ModTime().Before(time.Unix(0, oldest.Created).Add(-graphGrace)) {
+			errs = append(errs, os.Remove(filepath.Join(g.folder, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// graphGrace covers the time between the use of a graph and the log's word of it.
+const graphGrace = 10 * time.Minute
