@@ -1,0 +1,124 @@
+package core
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// A checkpoint that version 3 of the core wrote, with jobs, attempts, claims and
+// reservations, is restored, and written as today's.
+func TestACheckpointOfVersion3IsRestored(t *testing.T) {
+	f, err := os.Open("testdata/checkpoint-of-version-3.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Restore(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	reserved := 0
+	for _, l := range c.World().Launchers {
+		reserved += len(l.Offer.Reserved)
+	}
+	if len(c.Jobs(true)) != 7 || len(c.Launchers()) != 5 || reserved != 1 {
+		t.Errorf("%d jobs, %d launchers, %d reservations", len(c.Jobs(true)), len(c.Launchers()), reserved)
+	}
+	again, err := Restore(c.Checkpoint())
+	if err != nil || !bytes.Equal(again.Checkpoint(), c.Checkpoint()) {
+		t.Errorf("written again it is not the same: %v", err)
+	}
+}
+
+// However a checkpoint is cut into parts, it is read.
+func TestACheckpointIsReadInParts(t *testing.T) {
+	whole := benchCluster(t, 5, 4).c.Checkpoint()
+	for _, size := range []int{1, 3, 100, len(whole) - 1, len(whole)} {
+		c, err := RestoreParts(slices.Collect(slices.Chunk(whole, size)), nil)
+		if err != nil || !bytes.Equal(c.Checkpoint(), whole) {
+			t.Fatalf("in parts of %d bytes: %v", size, err)
+		}
+	}
+	for n := range len(whole) {
+		if _, err := RestoreParts(slices.Collect(slices.Chunk(whole[:n], 50)), nil); err == nil {
+			t.Fatalf("cut to %d bytes and no error", n)
+		}
+	}
+}
+
+type failingWriter struct{ left int }
+
+var errFull = errors.New("full")
+
+func (w *failingWriter) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestACheckpointThatCannotBeWrittenSaysSo(t *testing.T) {
+	f := benchCluster(t, 5, 4).c.Freeze()
+	var whole bytes.Buffer
+	if err := f.Write(&whole); err != nil {
+		t.Fatal(err)
+	}
+	for n := range whole.Len() {
+		if err := f.Write(&failingWriter{n}); !errors.Is(err, errFull) {
+			t.Fatalf("with room for %d bytes: %v", n, err)
+		}
+	}
+}
+
+// What is kept of jobs that failed with long reasons is small: a thousand of them once
+// made a checkpoint that could never be read.
+func TestReasonsThatAreKeptAreShort(t *testing.T) {
+	c := New(DefaultSettings())
+	c.set.AttemptsMax = 100
+	long := strings.Repeat("because of this and of that; ", 600)
+	now := int64(time.Hour)
+	step := func(inputs ...*wire.Input) []Action {
+		now += int64(time.Second)
+		return c.Step(&wire.Batch{At: now, Inputs: inputs})
+	}
+	step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		Name: "l", Incarnation: 1, Slots: []*wire.Slots{{Kind: "default", Count: 8}}, Memory: 1 << 40,
+	}}}})
+	step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: 1, Spec: &wire.JobSpec{
+		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "s", Nodes: 8}}},
+	}}}})
+	step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 3, Job: 1, Reason: long}}})
+	step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 3, Job: 1, Reason: long}}})
+	for range 100 {
+		c.noteJob(&job{}, long)
+	}
+	if n := len(c.Checkpoint()); n > 32<<10 {
+		t.Errorf("the checkpoint of one job has %d bytes", n)
+	}
+	once := c.short(long)
+	if len(once) > c.set.ReasonBytes || c.short(once) != once || !strings.HasSuffix(once, fmt.Sprintf("(%d bytes more)", len(long)-c.set.ReasonBytes+shortRoom)) {
+		t.Errorf("%d bytes, %q", len(once), once[len(once)-40:])
+	}
+}
