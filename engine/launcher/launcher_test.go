@@ -130,6 +130,15 @@ func TestProgramThatBuildsAnotherGraph(t *testing.T) {
 	}
 }
 
+// A worker hears its launcher while it builds its graph, however long that takes.
+func TestAWorkerOutlivesTheLeaseWhileItBuilds(t *testing.T) {
+	t.Parallel()
+	m := newManager(t)
+	m.lease = leaseShort
+	n := m.launch("a", nil)
+	n.finished(n.start(m.job("slow to build").attempt(0, 0)))
+}
+
 func TestUnknownProgramIsInvalid(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)

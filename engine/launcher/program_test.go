@@ -51,6 +51,13 @@ var definitions = []job.Definition{
 		n.Count("stopped", 1)
 		return nil
 	}),
+	{Name: "slow to build", Build: func(g *job.Graph, _ []string) error {
+		if os.Getenv("GOMEMLIMIT") != "" { // a worker's, not that of who submits
+			<-time.After(leaseShort + leaseShort/2) // as a builder, or a plan, may take
+		}
+		g.Stage("s", 1, func(context.Context, *job.Node) error { return nil })
+		return nil
+	}},
 	single("family", family),
 	single("ticking", func(ctx context.Context, n *job.Node) error {
 		ticks := time.NewTicker(20 * time.Millisecond)
