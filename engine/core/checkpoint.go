@@ -163,7 +163,7 @@ func (w *coder) names(c *Core) {
 
 // identities came later still.
 func (w *coder) identities(c *Core) {
-	if w.reading && len(w.buf) == 0 {
+	if w.reading && w.ahead == 0 {
 		return
 	}
 	for _, id := range c.launchers.ids {
