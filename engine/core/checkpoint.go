@@ -122,7 +122,7 @@ func (w *coder) core(c *Core) {
 
 // losses came later too.
 func (w *coder) losses(c *Core) {
-	if w.reading && len(w.buf) == 0 {
+	if w.reading && w.ahead == 0 {
 		return
 	}
 	num(w, &c.began)

@@ -20,7 +20,7 @@ func (c *Core) Freeze() *Frozen {
 	f := *c
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
 	f.changedOffers = slices.Clone(c.changedOffers)
-	f.timers = slices.Clone(c.timers)
+	f.timers, f.gaps = slices.Clone(c.timers), slices.Clone(c.gaps)
 	f.requests, f.settings = slices.Clone(c.requests), slices.Clone(c.settings)
 	f.suspended = slices.Clone(c.suspended) // of which the ids are written
 	f.policy = c.policy.frozen()
@@ -63,6 +63,7 @@ func (l *launcher) frozen() *launcher {
 	f := *l
 	f.free, f.slots, f.names = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.names)
 	f.blamedBy, f.told = slices.Clone(l.blamedBy), frozenOffer(l.told)
+	f.drops = slices.Clone(l.drops)
 	f.outputs = maps.Clone(l.outputs) // of which the ids are written
 	f.attempts, f.holds = nil, nil    // written with their jobs and claims
 	return &f

@@ -136,14 +136,6 @@ func (g *graphs) write(hash string, data []byte) error {
 	return nil
 }
 
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // use notes that a graph is needed now.
 func (g *graphs) use(hash string) error { return os.Chtimes(g.path(hash), time.Time{}, time.Now()) }
 

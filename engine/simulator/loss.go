@@ -68,7 +68,7 @@ func (s *Sim) loseEnd() {
 			return
 		}
 	}
-	s.core, s.base, s.log, s.logged = c, c.Checkpoint(), nil, nil
+	s.core, s.base, s.frozen, s.log, s.logged = c, c.Checkpoint(), c.Freeze(), nil, nil
 	h.keep(s.base)
 }
 

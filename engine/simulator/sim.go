@@ -60,7 +60,7 @@ type Sim struct {
 	base    []byte
 	history history
 	given   map[uint64]given // what each attempt's id stands for
-	frozen  *core.Frozen // of the same moment, to be written when the core is far from it
+	frozen  *core.Frozen     // of the same moment, to be written when the core is far from it
 	clients uint64
 	waiting map[uint64]string // replies not there yet
 	prepare map[uint64]*fakeJob
