@@ -59,7 +59,16 @@ func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "an attempt is a number, such as /logs/12", http.StatusBadRequest)
 		return
 	}
+	var reader *logReader
 	log, ok := a.findLog(id)
+	if ok {
+		// From here on it can be read to its end, though it makes room meanwhile.
+		var gone error
+		if reader, gone = log.reader(); gone == nil {
+			defer reader.close()
+		}
+		ok = gone == nil
+	}
 	if !ok {
 		http.Error(w, fmt.Sprintf("attempt %d did not run here, or wrote nothing, or its log made room for newer ones", id), http.StatusNotFound)
 		return
@@ -73,7 +82,7 @@ func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
 	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
 	_, err = out.Write(nil) // the header goes out though there may be no line for long
 	if err == nil {
-		err = log.copyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
+		err = reader.copyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler) // a reader must not take what it got for the whole

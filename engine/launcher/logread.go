@@ -34,9 +34,8 @@ func (a *attemptLog) state() logState {
 // follow that is what has come by now, with it all until the attempt ends. Reading
 // holds nothing of the log, so that a slow w costs nobody else anything; what is
 // overwritten while it is read is dropped, and counted as such.
-func (a *attemptLog) copyTo(ctx context.Context, w io.Writer, follow bool) error {
-	r := logReader{log: a, buf: make([]byte, logPart)}
-	defer r.close()
+func (r *logReader) copyTo(ctx context.Context, w io.Writer, follow bool) error {
+	a := r.log
 	until := a.state().taken
 	for {
 		s := a.state()
@@ -86,6 +85,15 @@ func (r *logReader) copy(w io.Writer, to int64) error {
 		}
 	}
 	return nil
+}
+
+// reader begins to read; it fails when the log has just made room for newer ones.
+func (a *attemptLog) reader() (*logReader, error) {
+	r := &logReader{log: a, buf: make([]byte, logPart)}
+	if a.state().written == 0 {
+		return r, nil // there may be no file yet
+	}
+	return r, r.open()
 }
 
 func (r *logReader) open() (err error) {

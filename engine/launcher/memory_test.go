@@ -32,7 +32,7 @@ func TestAttemptThatHoldsTooMuchIsEnded(t *testing.T) {
 	greedy.Memory = 64 << 20
 	n.starved(n.start(greedy), "64 MiB")
 	// What it may hold it does hold, and the slack is for what comes on top.
-	modest := m.job("eat", "200").attempt(0, 0)
+	modest := m.job("eat", "100").attempt(0, 0)
 	n.finished(n.start(modest))
 }
 
