@@ -230,7 +230,7 @@ func TestParquetTypesThatLoseData(t *testing.T) {
 	at := "can't be of type"
 	for _, err := range []error{
 		parquetWriter[sized](), parquetWriter[hidden](), parquetWriter[uuid[string]](), parquetWriter[colA[any]](), parquetWriter[list[hidden]](),
-		parquetWriter[list[opt[time.Time]]](), parquetWriter[colA[map[string]time.Time]](),
+		parquetWriter[list[opt[time.Time]]](), parquetWriter[list[byte]](), parquetWriter[colA[map[string]time.Time]](),
 	} {
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "its field ") {
 			t.Error(err)

@@ -81,6 +81,9 @@ func checkField(f field) error {
 	if f.of.Kind() == reflect.Interface {
 		return fmt.Errorf("is of type %s, of which nothing is kept: give it the type of its values", f.Type)
 	}
+	if f.of.Kind() == reflect.Slice && f.of.Elem().Kind() == reflect.Uint8 && slices.Contains(f.options, "list") {
+		return errors.New("is bytes with the tag list, of which parquet-go v0.32.0 writes nothing: leave the tag out")
+	}
 	if f.of.Kind() == reflect.Map && strings.TrimLeft(f.of.Elem().String(), "*") == "time.Time" {
 		return errors.New("is a map of times, which parquet-go v0.32.0 can't read: let the map's values be structs that have the times")
 	}

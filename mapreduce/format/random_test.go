@@ -122,6 +122,9 @@ func (w typeWriter) field(depth int) (kind, options string) {
 		return "*" + kind, w.one("", "", ",dict", ",plain")
 	case n == 7:
 		kind, _ = w.leaf()
+		if kind == "uint8" { // which makes bytes, and those are no list
+			kind = "uint16"
+		}
 		return "[]" + w.one("", "", "*") + kind, ",list"
 	case n == 8:
 		kind, _ = w.leaf()
