@@ -65,6 +65,10 @@ type (
 		time.Time
 		note string
 	}
+	hosted struct { // gets MarshalBinary from the address, and can't be taken apart itself
+		netip.Addr
+		Open func()
+	}
 	counts struct {
 		Words map[string]int `mapreduce:"desc"`
 	}
@@ -98,6 +102,7 @@ func TestWhatWouldLoseDataIsRefused(t *testing.T) {
 		{submitted[map[string][]error](t, nil), []string{"field [][] (error)"}},
 		{submitted[struct{ Ends [2]chan int }](t, nil), []string{"field Ends[] (chan int)", "another process"}},
 		{submitted[struct{ In *inner }](t, nil), []string{"field In.Open (func())"}},
+		{submitted[hosted](t, nil), []string{"field Open (func())"}},
 		{submitted[list](t, nil), []string{"field Next (mapreduce_test.list)", "circle"}},
 		{submitted[handle](t, nil), []string{"field at (*int)", "upper-case"}},
 		{submitted[map[*int]int](t, nil), []string{"by its address"}},
