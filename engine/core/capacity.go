@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -41,8 +43,8 @@ func (c *Core) take(b *bundle, where []*launcher) string {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return fmt.Sprintf("group %d of bundle %d needs %d %s slots and %d bytes of memory, and launcher %d (%s) has %d and %d for it",
-				i, b.id, slots, kind, memory, l.id, l.name, haveSlots, haveMemory)
+			return fmt.Sprintf("group %d of bundle %d needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
+				i, b.id, slots, kind, sizeText(memory), l.id, l.name, haveSlots, sizeText(haveMemory))
 		}
 		for _, h := range fromClaims {
 			s, m := min(slots, h.slots.of(kind)), min(memory, h.memory)
@@ -103,4 +105,14 @@ func (c *Core) holdSlots(a *attempt) {
 	a.holds = true
 	a.launcher.free.add(a.kind, -a.slots)
 	c.offerChanged(a.launcher)
+}
+
+// sizeText writes an amount of memory for people. One that its short form does not
+// give exactly shows its bytes too: two amounts never look alike that are not.
+func sizeText(n int64) string {
+	text := humanize.IBytes(uint64(max(n, 0)))
+	if exact, err := humanize.ParseBytes(text); err == nil && exact == uint64(n) {
+		return text
+	}
+	return fmt.Sprintf("%s (%d bytes)", text, n)
 }

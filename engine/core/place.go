@@ -121,8 +121,8 @@ func (l *launcher) holdsOf(slots int, kind string, memory int64) int {
 
 func (c *Core) tooLargeText(b *bundle, kind string, groups, slots int, memory int64, fit, total int) string {
 	stage, _, _, _ := b.demand(0)
-	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %d bytes of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
-		b.job.stages[stage].name, groups, slots, kind, memory, c.up, fit, total, kind)
+	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
+		b.job.stages[stage].name, groups, slots, kind, sizeText(memory), c.up, fit, total, kind)
 }
 
 // waitsFor says why a job's longest ready bundle does not run; "" when nothing is
