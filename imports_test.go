@@ -28,6 +28,7 @@ var directions = []struct {
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"hdfs", []string{"sdk", "hdfs"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
+	{"cmd/internal/processes", []string{"internal/watch"}, "it is for tests of processes alone, as internal/watch is"},
 	{"cmd", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
 	{"examples", []string{"sdk", "engine/app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }
