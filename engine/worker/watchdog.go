@@ -13,10 +13,11 @@ import (
 // process that is frozen with its whole tree counts none, so a thaw is no lapse.
 const watchdogTicks = 64
 
-// watchdog ends the process when its launcher's lease ends without word of a longer
-// one. It ends up to two ticks before: never after.
+// watchdog ends the process when its launcher's lease has ended without word of a
+// longer one: never before, when the launcher may still go on, and at most a tick after.
 type watchdog struct {
 	lease  time.Duration
+	ends   atomic.Int64 // latest end that was heard of, by the machine's monotonic clock
 	missed atomic.Int32
 }
 
@@ -24,19 +25,24 @@ type watchdog struct {
 func startWatchdog(lease time.Duration, endsNs int64) *watchdog {
 	d := &watchdog{lease: lease}
 	if lease > 0 {
+		d.ends.Store(endsNs)
 		d.missed.Store(d.count(endsNs))
 		go d.watch()
 	}
 	return d
 }
 
-// count is what missed is when so much is left.
-func (d *watchdog) count(endsNs int64) int32 {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
-		return 0 // Linux always has that clock
+func monotonic() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		panic("this machine has no monotonic clock") // Linux always has
 	}
-	left := min(time.Duration(endsNs-now.Nano()), d.lease)
+	return t.Nano()
+}
+
+// count is what missed is when so much is left: it is up before the lease is.
+func (d *watchdog) count(endsNs int64) int32 {
+	left := min(time.Duration(endsNs-monotonic()), d.lease)
 	return watchdogTicks + 1 - int32(max(left, 0)*watchdogTicks/d.lease)
 }
 
@@ -46,6 +52,7 @@ func (d *watchdog) fed(endsNs int64) {
 	if d.lease <= 0 {
 		return
 	}
+	d.ends.Store(max(d.ends.Load(), endsNs)) // one goroutine feeds
 	count := d.count(endsNs)
 	for {
 		before := d.missed.Load()
@@ -57,7 +64,7 @@ func (d *watchdog) fed(endsNs int64) {
 
 func (d *watchdog) watch() {
 	for range time.Tick(d.lease / watchdogTicks) {
-		if d.missed.Add(1) > watchdogTicks {
+		if d.missed.Add(1) > watchdogTicks && monotonic() > d.ends.Load() {
 			fmt.Fprintln(os.Stderr, "worker: no word from its launcher for the lease of", d.lease)
 			killDescendants()
 			os.Exit(ExitOrphan)
