@@ -64,6 +64,8 @@ type options struct {
 	impatient bool
 	policy    string // path of a plug-in; "": the FIFO
 	checksum  string // of it
+	// policyLines are lines of YAML below policy:, in the place of all that is above.
+	policyLines string
 	// places, if set, gives launcher i its host and rack.
 	places func(i int) (host, rack string)
 	disk   string // size of a disk of its own for the manager's data; "": none
@@ -166,20 +168,7 @@ func (c *cluster) start(name string, args ...string) *process {
 
 func (c *cluster) startManager() {
 	c.t.Helper()
-	config := c.write("manager.yaml", fmt.Sprintf(`manager:
-  listen: %s
-  http: 127.0.0.1:0
-  data: %s
-  heartbeat: 100ms
-  lease: %v
-  launcherLostAfter: %v
-  eventLog: {fileSize: 64KiB}
-policy:
-%score:
-  takeBackAfter: 300ms
-  commandTimeout: 1s
-  speculation: false # tests count attempts
-%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.policy(), c.options.core))
+	config := c.write("manager.yaml", c.managerConfig(c.policy()))
 	c.manager = c.start("manager", "hamadryad", "manager", "--config", config)
 	eventually(c.t, "the manager listens", func() bool {
 		if c.manager.ended() {
@@ -193,8 +182,29 @@ policy:
 	})
 }
 
+// managerConfig is the manager's configuration with lines that choose the policy.
+func (c *cluster) managerConfig(policy string) string {
+	return fmt.Sprintf(`manager:
+  listen: %s
+  http: 127.0.0.1:0
+  data: %s
+  heartbeat: 100ms
+  lease: %v
+  launcherLostAfter: %v
+  eventLog: {fileSize: 64KiB}
+policy:
+%score:
+  takeBackAfter: 300ms
+  commandTimeout: 1s
+  speculation: false # tests count attempts
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, policy, c.options.core)
+}
+
 // policy is the configuration's lines that choose the policy.
 func (c *cluster) policy() string {
+	if c.options.policyLines != "" {
+		return c.options.policyLines
+	}
 	lines := "  name: fifo\n"
 	if c.options.policy != "" {
 		lines = "  path: " + c.options.policy + "\n"

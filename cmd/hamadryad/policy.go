@@ -61,6 +61,7 @@ again.`,
 
 func (c *cli) policyCheckCommand() *cobra.Command {
 	timeout := 10 * time.Minute
+	var options schedtest.Options
 	cmd := &cobra.Command{
 		Use: "check PATH", Short: "Put a policy plug-in through the conformance kit", Args: cobra.ExactArgs(1),
 		Long: `Drives the plug-in through scripted and random rounds, restarts it at random
@@ -75,7 +76,8 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 				return err
 			}
 			games := progress.NewSteps(c.errors, "games")
-			report := schedtest.Check(ctx, d, schedtest.Options{Progress: games.Step})
+			options.Progress = games.Step
+			report := schedtest.Check(ctx, d, options)
 			games.Close()
 			if err := report.Err(); err != nil {
 				return fmt.Errorf("%s does not pass:\n%w", args[0], err)
@@ -84,6 +86,8 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 			return nil
 		},
 	}
+	cmd.Flags().IntVar(&options.Seeds, "games", 0, "how many random games to play; 10 when left out")
+	cmd.Flags().IntVar(&options.Restarts, "restarts", 0, "how often to restart the plug-in in one game, at most; 50 when left out")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "bound of the whole check")
 	return cmd
 }
