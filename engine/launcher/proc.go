@@ -282,6 +282,9 @@ func (p *proc) hear(m *wire.FromWorker) {
 	case *wire.FromWorker_Ready:
 		if f := what.Ready.Failure; f != nil {
 			p.leaving = true
+			if f.Kind == wire.ErrorKind_ERROR_KIND_LOST {
+				a.cache.doubt(p.key.plan) // what it was given is not what was verified
+			}
 			if at := p.current; at != nil {
 				a.release(p, at)
 				a.end(at, wire.End_END_FAILED, f)

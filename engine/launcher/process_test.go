@@ -370,6 +370,34 @@ func TestDamagedBlobIsFetchedAgain(t *testing.T) {
 	}
 }
 
+// TestPlanThatGoesBadIsFetchedAgain: it was verified, and looks as it did then. The
+// attempt that meets it is lost, not failed, and the next one gets a good copy.
+func TestPlanThatGoesBadIsFetchedAgain(t *testing.T) {
+	m := newManager(t)
+	cache := t.TempDir()
+	n := m.launch("a", func(c *configuration) { c.Cache = cache })
+	first, second := m.job("noop"), m.job("noop") // one plan, and a worker for each
+	n.finished(n.start(first.attempt(0, 0)))
+	path := filepath.Join(cache, first.plan)
+	info, err := os.Stat(path)
+	if err != nil || first.plan != second.plan {
+		t.Fatal("no plan in common", err)
+	}
+	flipBit(t, path)
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	fetched := m.fetches.Load()
+	e := n.ended(n.start(second.attempt(0, 0)))
+	if e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_LOST || !strings.Contains(e.Failure.Message, "damaged") {
+		t.Errorf("%v, want a lost attempt that names the damage", e)
+	}
+	n.finished(n.start(second.attempt(0, 0)))
+	if again := m.fetches.Load() - fetched; again != 1 {
+		t.Errorf("%d blobs fetched again, want the damaged one", again)
+	}
+}
+
 func TestConfigurationIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*configuration){
 		"manager address": func(c *configuration) { c.Manager = "nowhere" },

@@ -154,6 +154,9 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 		ready := &wire.WorkerReady{}
 		if err := w.build(s); err != nil {
 			ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error())}
+			if errors.As(err, new(*lostError)) {
+				ready.Failure.Kind = wire.ErrorKind_ERROR_KIND_LOST
+			}
 			w.graph = nil
 		}
 		// What fails here the goroutine of serve sees, too. It comes before all that a
@@ -175,9 +178,13 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	}
 	blob, err := os.ReadFile(s.PlanPath)
 	if err != nil {
-		return fmt.Errorf("job %s: read its plan: %w", s.JobName, err)
+		return &lostError{error: fmt.Errorf("job %s: read its plan: %w", s.JobName, err)}
 	}
 	p, err := plan.Decode(blob)
+	if errors.Is(err, plan.ErrDamaged) {
+		// The launcher's copy went bad. The job is not to blame: the plan is fetched again.
+		return &lostError{error: fmt.Errorf("job %s: %s: %w", s.JobName, s.PlanPath, err)}
+	}
 	if err != nil {
 		return fmt.Errorf("job %s: %w", s.JobName, err)
 	}
