@@ -231,6 +231,8 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
 	}
 	r := a.run
+	// Once a last group runs, what fails is the outputs' store, and no launcher's fault.
+	theirs := r.bundle.last() && a.phase != attemptAssigned || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT
 	switch {
 	case a.stop != nil:
 		c.endAttempt(a, a.stop.outcome, m.GetWork(), a.stop.reason)
@@ -250,7 +252,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		c.stats.Failed++
 		c.endAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
 		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.name, f.Message))
-		if !r.bundle.last() && f.Kind != wire.ErrorKind_ERROR_KIND_OUTPUT { // that is the outputs' store, not the launcher
+		if !theirs {
 			c.blame(r.bundle, a.launcher)
 		}
 		c.stopRun(r, scheduler.Lost, "another group of its bundle failed", 0, 0)

@@ -122,12 +122,13 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 	if inVain {
 		j.tries++
 	}
-	if r.failure != nil {
+	kind := r.failure.GetKind()
+	switch {
+	case r.failure != nil && kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		b.failures++
-	} else if inVain {
+	case inVain: // a launcher without room for it says nothing of the job
 		b.losses++
 	}
-	kind := r.failure.GetKind()
 	switch {
 	case j.phase == jobEnding:
 		c.checkQuiet(j)
