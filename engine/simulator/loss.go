@@ -82,7 +82,7 @@ func (s *Sim) decode(data []byte) *wire.Batch {
 
 // expectAll gives up launchers that the core counts as up and that do not join it.
 func (s *Sim) expectAll() {
-	term := s.core.Term() + 1 // of the life that begins
+	term := s.core.Term() // of the life that began, which is larger than any that welcomed a launcher
 	for _, l := range s.core.Launchers() {
 		info, _ := s.core.Launcher(l.Name)
 		if !info.Up {

@@ -307,8 +307,8 @@ func (s *Sim) restart() {
 	for _, f := range s.launchers {
 		f.disconnect()
 	}
-	s.expectAll()
 	s.startManager()
+	s.expectAll()
 	s.startPolicy()
 	// What the last life was told and did not log, clients ask again.
 	for _, j := range s.jobs {
