@@ -133,6 +133,9 @@ func (w *coder) losses(c *Core) {
 		}
 	})
 	flag(w, &c.lossTold)
+	for _, id := range c.jobs.ids {
+		flag(w, &c.jobs.get(id).outlived)
+	}
 	for _, id := range c.launchers.ids {
 		list(w, &c.launchers.get(id).drops, func(w *coder, d *dropping) { num(w, &d.job); num(w, &d.sentAt); num(w, &d.tries) })
 	}

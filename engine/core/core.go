@@ -175,7 +175,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.dropPolicies()
 	c.requests, c.settings = nil, nil
 	for j := range c.jobs.all() {
-		j.client = 0
+		j.client, j.outlived = 0, true
 	}
 }
 

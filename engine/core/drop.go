@@ -51,7 +51,9 @@ func (l *launcher) dropped(id scheduler.JobID) {
 }
 
 // reconcileJobs has a launcher drop the jobs that it has something of and that are
-// not there, and those again that it was told to drop on a stream that broke.
+// not there, and those again that it was told to drop on a stream that broke. Of those
+// that are there it is told when they end, though the log may have lost that they ran
+// on it.
 func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 	if !l.up {
 		return
@@ -62,7 +64,9 @@ func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 		}
 	}
 	for _, id := range has {
-		if c.jobs.get(scheduler.JobID(id)) == nil {
+		if j := c.jobs.get(scheduler.JobID(id)); j != nil {
+			j.ranOn = addSorted(j.ranOn, l.id)
+		} else {
 			c.dropJob(l, scheduler.JobID(id))
 		}
 	}

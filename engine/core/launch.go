@@ -221,7 +221,7 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 	if b.last() {
 		m.SourcesComplete = true
 		m.Finish = &wire.Finish{
-			Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files(), Keep: j.keep, Granted: j.intent, Mark: c.mark(j.id),
+			Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files(), Keep: j.keep, Granted: j.intent || j.outlived, Mark: c.mark(j.id),
 		}
 	} else {
 		c.findMissing(a) // each time: outputs are lost while the command is

@@ -66,6 +66,7 @@ type job struct {
 	intent   bool // publishing was granted: outputs may be there
 	keep     bool // publishing failed for good: its parts stay, for a person
 	tries    int  // of the last group
+	outlived bool // a life of the manager, whose log may have lost that publishing was granted
 	waitTill scheduler.Time
 	whyLater string   // why publishing waits until then
 	kept     []string // folders with parts that stay, of a job that is over

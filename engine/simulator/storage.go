@@ -52,7 +52,7 @@ func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
 			return "", nil, true
 		case f.Granted && mine:
 			found = append(found, uint32(i))
-		case mine && !t.f.s.history.lost: // a log that lost its end may have lost the look
+		case mine:
 			t.f.s.fail("%s has published %s and is cleaned without a look", j.name, out)
 		}
 	}

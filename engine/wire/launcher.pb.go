@@ -1416,7 +1416,7 @@ type Finish struct {
 	Outputs       []string               `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`      // to publish or keep them
 	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`       // publishing failed for good: the parts stay, and a list of them is left beside them
-	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"` // a publisher had its grant: some outputs may be there already
+	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"` // a publisher had its grant, or may have had it: some outputs may be there already
 	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`        // what no other job of any cluster has, for the file that says who published an output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
