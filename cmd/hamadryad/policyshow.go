@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
@@ -95,7 +96,10 @@ func settingsFrom(s *wire.PolicySettings) string {
 }
 
 // generationText writes a generation as the manager's term and the number in it.
-func generationText(g uint64) string { return fmt.Sprintf("%d.%d", g>>32, g&0xffffffff) }
+func generationText(g uint64) string {
+	term, n := manager.Number(g)
+	return fmt.Sprintf("%d.%d", term, n)
+}
 
 func (c *cli) printPolicy(r *wire.PolicyReply) error {
 	v, err := viewOf(r)

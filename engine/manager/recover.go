@@ -98,3 +98,7 @@ const numberBits = 24
 
 // number makes one that no other life gives.
 func number(term, n uint64) uint64 { return term<<numberBits | n }
+
+// Number takes a number apart that a manager gave, such as a policy's generation: the
+// term of the life that gave it, and how many that life had given with it.
+func Number(of uint64) (term, n uint64) { return of >> numberBits, of & (1<<numberBits - 1) }
