@@ -59,18 +59,18 @@ func TestManagerDiskFull(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2, disk: "64m"})
 	j := c.submit("file", 0, 3, 1, "map")
 	j.reached("map", 3)
-	first := c.start("first", "noop", "1") // from now on the manager has the program
-	eventually(t, "a small job ends", first.ended)
+	filler := func() *process { return c.start("filler", "noop", "--quiet", "2000") }
+	last := filler() // from now on the manager has the program and the plan
+	eventually(t, "the small jobs end", last.ended)
 	ballast := c.fill("manager")
 	full := func() bool { return strings.Contains(c.manager.log.String(), "is full: free space there") }
 	// The log goes on in the room that it had claimed. Small jobs use that up.
-	var last *process
 	eventually(t, "the manager says that its disk is full", func() bool {
 		if full() {
 			return true
 		}
-		if last == nil || last.ended() {
-			last = c.start("filler", "noop", "--quiet", "2000")
+		if last.ended() {
+			last = filler()
 		}
 		return false
 	})
