@@ -102,33 +102,26 @@ func (d *driver) offer(e entry) bool {
 // durable.
 func (d *driver) read(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
-	err := d.put(ctx, entry{look: func(c *core.Core) func() {
+	return d.wait(ctx, done, entry{look: func(c *core.Core) func() {
 		look(c)
 		return func() { close(done) }
 	}})
-	if err != nil {
-		return err
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-d.ended:
-		return errStopping
-	}
 }
 
 // glance runs look on the core between steps. What it sees need not be durable yet:
 // it is for numbers that are shown, and answers also while the log's disk is full.
 func (d *driver) glance(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
-	err := d.put(ctx, entry{look: func(c *core.Core) func() {
+	return d.wait(ctx, done, entry{look: func(c *core.Core) func() {
 		look(c)
 		close(done)
 		return nil
 	}})
-	if err != nil {
+}
+
+// wait hands an entry to the core and waits until it says that it is done.
+func (d *driver) wait(ctx context.Context, done <-chan struct{}, e entry) error {
+	if err := d.put(ctx, e); err != nil {
 		return err
 	}
 	select {

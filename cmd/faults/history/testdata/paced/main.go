@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -183,7 +182,7 @@ func measureLines(ctx context.Context, n *job.Node) error {
 	if err != nil {
 		return err
 	}
-	return each(ctx, n, "lines", func(line []byte) error {
+	return n.Each(ctx, "lines", func(line []byte) error {
 		length := binary.BigEndian.AppendUint64(nil, uint64(len(line)))
 		return out.Write(ctx, len(line)%out.Partitions(), length)
 	})
@@ -191,7 +190,7 @@ func measureLines(ctx context.Context, n *job.Node) error {
 
 func addUp(ctx context.Context, n *job.Node) error {
 	counts := map[uint64]uint64{}
-	err := each(ctx, n, "lengths", func(length []byte) error {
+	err := n.Each(ctx, "lengths", func(length []byte) error {
 		counts[binary.BigEndian.Uint64(length)]++
 		return nil
 	})
@@ -214,7 +213,7 @@ func addUp(ctx context.Context, n *job.Node) error {
 func write(folder job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
 		counts := map[uint64]uint64{}
-		err := each(ctx, n, "sums", func(sum []byte) error {
+		err := n.Each(ctx, "sums", func(sum []byte) error {
 			counts[binary.BigEndian.Uint64(sum)] += binary.BigEndian.Uint64(sum[8:])
 			return nil
 		})
@@ -231,28 +230,6 @@ func write(folder job.Folder) job.Program {
 			}
 		}
 		return f.Close()
-	}
-}
-
-// each calls do for every record of an input.
-func each(ctx context.Context, n *job.Node, port string, do func(record []byte) error) error {
-	in, err := n.Input(port)
-	if err != nil {
-		return err
-	}
-	for {
-		batch, err := in.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for record := range batch.All() {
-			if err := do(record); err != nil {
-				return err
-			}
-		}
 	}
 }
 
