@@ -93,7 +93,7 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
 	d := c.display(scheduler.JobID(id), submission.Spec.Name)
-	status, err := c.follow(ctx, id, submission.Spec.Outputs, d)
+	status, err := c.follow(ctx, id, submission.Spec, d)
 	d.Close()
 	if err != nil {
 		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), submission.Spec.Name, err)
@@ -170,7 +170,7 @@ func (c *Client) display(id scheduler.JobID, name string) progress.Display {
 }
 
 // follow watches a job to its end. When the context ends it has the job killed.
-func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d progress.Display) (*wire.JobStatus, error) {
+func (c *Client) follow(ctx context.Context, id uint64, spec *wire.JobSpec, d progress.Display) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
 	killed := make(chan error, 1)
@@ -191,7 +191,7 @@ func (c *Client) follow(ctx context.Context, id uint64, outputs []string, d prog
 	}
 	// Parts that are ready and could not be published stay: the failure says where.
 	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED && len(status.Kept) == 0 {
-		if err := client.RemoveTemporary(lasting, outputs, id); err != nil {
+		if err := client.RemoveFolders(lasting, spec, id); err != nil {
 			d.Note(fmt.Sprintf("can't remove what the job left: %v", err))
 		}
 	}

@@ -21,17 +21,36 @@ const chunkBytes = 1 << 20
 // uploadCalls is how many times as long as a call a blob's way may take.
 const uploadCalls = 10
 
+// blob is a file that travels beside the submission that names it.
+type blob struct {
+	what string // for people
+	hash string // SHA-256, in hex
+	open func() (io.ReadCloser, error)
+}
+
 func opener(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
 // upload sends a blob unless the manager has it.
-func (c *Client) upload(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {
-	answer, err := unary(ctx, c, c.manager.HasBlob, &wire.BlobQuery{Hash: hash})
+func (c *Client) upload(ctx context.Context, b blob) (sent bool, err error) {
+	answer, err := unary(ctx, c, c.manager.HasBlob, &wire.BlobQuery{Hash: b.hash})
 	if err != nil || answer.Present {
-		return err
+		return false, err
 	}
-	return c.call(ctx, func(ctx context.Context) error { return c.send(ctx, hash, open) })
+	return true, c.call(ctx, func(ctx context.Context) error { return c.send(ctx, b.hash, b.open) })
+}
+
+// uploadAll sends those that the manager has not, and says whether there were any.
+func (c *Client) uploadAll(ctx context.Context, blobs []blob) (sent bool, err error) {
+	for _, b := range blobs {
+		one, err := c.upload(ctx, b)
+		if err != nil {
+			return sent, fmt.Errorf("send the %s: %w", b.what, err)
+		}
+		sent = sent || one
+	}
+	return sent, nil
 }
 
 func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +30,7 @@ type fake struct {
 	blobs    map[string]string
 	uploads  int
 	refuse   string
+	rot      int // how many submissions find a blob gone
 	spec     *wire.JobSpec
 	killed   string
 	watching chan struct{} // one for each Watch that began
@@ -71,6 +74,11 @@ func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Em
 func (f *fake) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	if f.refuse != "" {
 		return nil, status.Error(codes.InvalidArgument, f.refuse)
+	}
+	if f.rot > 0 {
+		f.rot--
+		delete(f.blobs, r.Spec.Program)
+		return nil, status.Error(codes.FailedPrecondition, "the program was not sent")
 	}
 	f.spec = r.Spec
 	return &wire.SubmitReply{}, nil
@@ -201,6 +209,45 @@ func TestSubmitSendsWhatIsMissing(t *testing.T) {
 	s.Spec.Outputs = nil
 	if _, err := c.Submit(t.Context(), s); err != nil || f.blobs[f.spec.Program] != "new" {
 		t.Errorf("new build: %v", err)
+	}
+}
+
+// A program that goes bad on the manager's disk between its upload and the submission
+// is sent again, within bounds.
+func TestSubmitSendsAgainWhatWentBad(t *testing.T) {
+	f := newFake()
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	dir := t.TempDir()
+	f.rot = submitTriesMax - 1
+	if id, err := c.Submit(t.Context(), submission(t, dir+"/a")); err != nil || id != 7 || f.uploads != 1+submitTriesMax {
+		t.Errorf("job-%d, %d uploads: %v", id, f.uploads, err)
+	}
+	os.Remove(dir + "/a.job-7.tmp")
+	f.rot = submitTriesMax
+	if _, err := c.Submit(t.Context(), submission(t, dir+"/a")); !hasCode(err, codes.FailedPrecondition) || f.rot != 0 {
+		t.Errorf("a disk that keeps nothing: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A job's folders are those beside its outputs and those of its stored channels.
+func TestRemoveFolders(t *testing.T) {
+	dir := t.TempDir()
+	others := []string{dir + "/job-8.channels", dir + "/out.job-8.tmp", dir + "/out"}
+	for _, folder := range append([]string{dir + "/job-7.channels/a1", dir + "/out.job-7.tmp/part"}, others...) {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := &wire.JobSpec{Outputs: []string{dir + "/out"}, Graph: &wire.Graph{Connections: []*wire.Connection{{}, {Store: dir}, {Store: dir}}}}
+	if err := RemoveFolders(t.Context(), spec, 7); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(dir + "/*"); !slices.Equal(left, slices.Sorted(slices.Values(others))) {
+		t.Errorf("left: %v", left)
 	}
 }
 

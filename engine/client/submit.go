@@ -25,6 +25,9 @@ type Submission struct {
 	Program string        // path of the application's binary
 }
 
+// submitTriesMax bounds how often one submission sends what the manager misses.
+const submitTriesMax = 3
+
 // CheckOutputs refuses output folders that exist, before any work is done.
 func CheckOutputs(ctx context.Context, outputs []string) error {
 	for _, out := range outputs {
@@ -52,19 +55,12 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 	if err := CheckOutputs(ctx, spec.Outputs); err != nil {
 		return 0, err
 	}
-	program, err := hashFile(s.Program)
+	blobs, err := takeBlobs(spec, s)
 	if err != nil {
-		return 0, fmt.Errorf("read the program to submit: %w", err)
+		return 0, err
 	}
-	spec.Program, spec.Plan = program, hashBytes(s.Plan)
-	if err := c.upload(ctx, program, func() (io.ReadCloser, error) { return os.Open(s.Program) }); err != nil {
-		return 0, fmt.Errorf("send the program: %w", err)
-	}
-	if err := c.upload(ctx, spec.Plan, opener(s.Plan)); err != nil {
-		return 0, fmt.Errorf("send the plan: %w", err)
-	}
-	if err := c.sendGraph(ctx, spec); err != nil {
-		return 0, fmt.Errorf("send the graph: %w", err)
+	if _, err := c.uploadAll(ctx, blobs); err != nil {
+		return 0, err
 	}
 	prepared, err := unary(ctx, c, c.manager.Prepare, &wire.PrepareRequest{Principal: c.principal})
 	if err != nil {
@@ -74,15 +70,15 @@ func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
 	// kills the job once it has its number.
 	ctx = context.WithoutCancel(ctx)
 	job := prepared.Job
-	if err := makeFolders(ctx, spec.Outputs, job); err != nil {
+	if err := makeFolders(ctx, spec, job); err != nil {
 		return 0, err
 	}
-	if err := c.submit(ctx, job, spec); err != nil {
+	if err := c.handIn(ctx, job, spec, blobs); err != nil {
 		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			// It may have been taken: its folders are the job's then.
 			return 0, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job, job, err)
 		}
-		return 0, errors.Join(err, RemoveTemporary(context.WithoutCancel(ctx), spec.Outputs, job))
+		return 0, errors.Join(err, RemoveFolders(ctx, s.Spec, job))
 	}
 	return job, nil
 }
@@ -97,17 +93,45 @@ func shallow(s *wire.JobSpec) *wire.JobSpec {
 	return c
 }
 
-// sendGraph sends a large graph as a blob and names it in the submission.
-func (c *Client) sendGraph(ctx context.Context, spec *wire.JobSpec) error {
-	if proto.Size(spec.Graph) <= wire.GraphInlineBytesMax {
-		return nil
-	}
-	blob, err := plan.EncodeGraph(spec.Graph)
+// takeBlobs names in the submission what travels beside it, and returns that. A large
+// graph is taken out of it.
+func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
+	program, err := hashFile(s.Program)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read the program to submit: %w", err)
 	}
-	spec.Graph, spec.GraphBlob = nil, hashBytes(blob)
-	return c.upload(ctx, spec.GraphBlob, opener(blob))
+	spec.Program, spec.Plan = program, hashBytes(s.Plan)
+	all := []blob{
+		{what: "program", hash: program, open: func() (io.ReadCloser, error) { return os.Open(s.Program) }},
+		{what: "plan", hash: spec.Plan, open: opener(s.Plan)},
+	}
+	if proto.Size(spec.Graph) <= wire.GraphInlineBytesMax {
+		return all, nil
+	}
+	graph, err := plan.EncodeGraph(spec.Graph)
+	if err != nil {
+		return nil, err
+	}
+	spec.Graph, spec.GraphBlob = nil, hashBytes(graph)
+	return append(all, blob{what: "graph", hash: spec.GraphBlob, open: opener(graph)}), nil
+}
+
+// handIn submits the job. What went bad or was lost on the manager's disk after it
+// was sent is sent again.
+func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blobs []blob) error {
+	for try := 1; ; try++ {
+		err := c.submit(ctx, job, spec)
+		if try == submitTriesMax || !hasCode(err, codes.FailedPrecondition) {
+			return err
+		}
+		sent, sendErr := c.uploadAll(ctx, blobs)
+		if sendErr != nil {
+			return fmt.Errorf("%w; sending it again: %v", err, sendErr) //nolint:errorlint // the manager refused: that it is unreachable now changes nothing
+		}
+		if !sent {
+			return err
+		}
+	}
 }
 
 // submit makes the call. Where an answer was lost it asks whether the job was
@@ -133,8 +157,8 @@ func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) err
 	return err
 }
 
-func makeFolders(ctx context.Context, outputs []string, job uint64) error {
-	for i, out := range outputs {
+func makeFolders(ctx context.Context, spec *wire.JobSpec, job uint64) error {
+	for i, out := range spec.Outputs {
 		folder := plan.Temporary(out, job)
 		store, err := storage.For(out)
 		if err == nil {
@@ -144,21 +168,22 @@ func makeFolders(ctx context.Context, outputs []string, job uint64) error {
 			err = fmt.Errorf("%w: the folder that is to hold the output must exist: make it first", err)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("output %s: %w", out, err), RemoveTemporary(context.WithoutCancel(ctx), outputs[:i], job))
+			return errors.Join(fmt.Errorf("output %s: %w", out, err), RemoveFolders(ctx, &wire.JobSpec{Outputs: spec.Outputs[:i]}, job))
 		}
 	}
 	return nil
 }
 
-// RemoveTemporary removes a job's temporary output folders, which it made. It is
-// for a job that was refused, or that ended without output: the cluster cleans
-// up itself where it can, but may have had no launcher to do it.
-func RemoveTemporary(ctx context.Context, outputs []string, job uint64) error {
+// RemoveFolders removes the folders that a job made on its storage and that do not
+// outlive it. It is for a job that was refused, that ended without output, or that
+// the manager has lost: the cluster cleans up itself where it can, but may have had
+// no launcher to do it, or may not know of the job any more.
+func RemoveFolders(ctx context.Context, spec *wire.JobSpec, job uint64) error {
 	var errs []error
-	for _, out := range outputs {
-		store, err := storage.For(out)
+	for _, folder := range plan.Folders(spec, job) {
+		store, err := storage.For(folder)
 		if err == nil {
-			err = store.Delete(ctx, plan.Temporary(out, job))
+			err = store.Delete(ctx, folder)
 		}
 		errs = append(errs, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -249,7 +250,7 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Mkdir(g.ctx, keptFolder(c.Store, g.job)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := store.Mkdir(g.ctx, plan.Channels(c.Store, g.start.Job)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, explainStore(err, c.Store)
 	}
 	f, err := store.Create(g.ctx, path)
@@ -259,18 +260,12 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	return file.New(f, path, partitions, o)
 }
 
-// keptFolder is the folder within a connection's Store that holds the job's
-// channel files. The job's last group removes it.
-func keptFolder(store, job string) string {
-	return storage.Join(store, job+".channels")
-}
-
 func (g *group) keptPath(folder string, attempt uint64, name string) (storage.Store, string, error) {
 	s, err := storage.For(folder)
 	if err != nil {
 		return nil, "", &invalidError{err}
 	}
-	return s, storage.Join(keptFolder(folder, g.job), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
+	return s, storage.Join(plan.Channels(folder, g.start.Job), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
 }
 
 // dialAll connects the writing ends of a node's tcp channels.

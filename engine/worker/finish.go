@@ -121,7 +121,7 @@ func (g *group) removeChannels(ctx context.Context) error {
 		if c.Store == "" {
 			continue
 		}
-		folder := keptFolder(c.Store, g.job)
+		folder := plan.Channels(c.Store, g.start.Job)
 		s, err := storage.For(folder)
 		if err != nil {
 			return &invalidError{err}
