@@ -114,8 +114,8 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 // A small file is written again by itself; of a large one the attempt hears that it
 // is lost. Nothing is left of either try.
 func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
-	// With a replica on each node the frozen one is in every pipeline.
-	s, ctx := store(t, c, Options{Data: silence, Properties: map[string]string{"dfs.replication": "4"}}), context.Background()
+	// One block, so that the pipeline of the large file is there before a node of it freezes.
+	s, ctx := store(t, c, Options{Data: silence, Properties: map[string]string{"dfs.blocksize": "64m", "dfs.replication": "4"}}), context.Background()
 	root := mkdir(t, s, "hdfs:///frozenwrite")
 	large, err := s.Create(ctx, root+"/large")
 	if err != nil {
@@ -131,11 +131,20 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	if _, err := small.Write(noise(1000)); err != nil {
 		t.Fatal(err)
 	}
-	freeze(t, c, 1)
+	var pipeline []int
+	watch.Until(t, patience, "the large file has its pipeline", func() bool {
+		pipeline, err = c.Writing()
+		return err != nil || len(pipeline) > 0
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen := pipeline[0]
+	freeze(t, c, frozen)
 	done := make(chan error)
 	go func() { done <- small.Commit() }()
 	says(t, "large", large.Commit(), storage.ErrUnavailable, root+"/large")
-	if err := c.ResumeDataNode(1); err != nil {
+	if err := c.ResumeDataNode(frozen); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
