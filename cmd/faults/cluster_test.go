@@ -168,8 +168,19 @@ func (c *cluster) start(name string, args ...string) *process {
 
 func (c *cluster) startManager() {
 	c.t.Helper()
+	c.launchManager()
+	c.managerServes()
+}
+
+// launchManager starts a manager and does not wait for it.
+func (c *cluster) launchManager() {
+	c.t.Helper()
 	config := c.write("manager.yaml", c.managerConfig(c.policy()))
 	c.manager = c.start("manager", "hamadryad", "manager", "--config", config)
+}
+
+func (c *cluster) managerServes() {
+	c.t.Helper()
 	eventually(c.t, "the manager listens", func() bool {
 		if c.manager.ended() {
 			c.t.Fatalf("the manager ended:\n%s", c.manager.log)

@@ -79,12 +79,17 @@ func TestManagerDiskFull(t *testing.T) {
 	if second.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(second.log.String(), "full") {
 		t.Errorf("a job was taken on a full disk, or the reason is missing:\n%s", second.log)
 	}
+	// A manager that starts on the full disk has the work of the one before: it waits too.
+	c.manager.kill(t)
+	c.launchManager()
+	eventually(t, "the new manager says that it waits", func() bool { return strings.Contains(c.manager.log.String(), "it waits for room") })
 	if j.process.ended() {
 		t.Fatalf("the first job ended while the disk was full:\n%s", j.process.log)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
+	c.managerServes()
 	eventually(t, "the small jobs end", last.ended)
 	j.open("map")
 	j.succeeds()

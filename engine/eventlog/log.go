@@ -49,6 +49,7 @@ type Log struct {
 	o         Options
 	lock      *os.File
 	recovered *Segment
+	first     uint64 // number of the first record after what was recovered
 	header    Header
 	w         *writer
 }
@@ -77,7 +78,7 @@ func Open(o Options) (*Log, error) {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("event log: %w", err)
 	}
-	l := &Log{o: o}
+	l := &Log{o: o, first: 1}
 	if err := l.takeLock(); err != nil {
 		return nil, err
 	}
@@ -119,21 +120,20 @@ func (l *Log) readNewest() error {
 func (l *Log) Recovered() *Segment { return l.recovered }
 
 // Begin cuts off a torn tail, opens a new file with the checkpoint, which must be
-// that of a core restored from Recovered, and starts the writer.
+// that of a core restored from Recovered, and starts the writer. After an error that
+// IsFull the caller may try again, with the same.
 func (l *Log) Begin(h Header, checkpoint Checkpoint) error {
-	next := uint64(1)
 	if s := l.recovered; s != nil {
-		next = s.Next()
 		if err := l.closeRecovered(s); err != nil {
 			return err
 		}
-		l.recovered = nil
+		l.first, l.recovered = s.Next(), nil
 	}
 	if err := l.sweep(); err != nil {
 		return err
 	}
 	l.header = h
-	w, err := newWriter(l, next, checkpoint)
+	w, err := newWriter(l, l.first, checkpoint)
 	if err != nil {
 		return err
 	}

@@ -433,6 +433,43 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 	checkRecords(t, s)
 }
 
+// A log that can't begin on a full disk begins when there is room, behind what was
+// recovered.
+func TestFullDiskAtTheBegin(t *testing.T) {
+	dir := t.TempDir()
+	l := begin(t, Options{Folder: dir}, "c")
+	appendN(t, l, 3)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	full := true
+	o := Options{Folder: dir, Log: slog.New(slog.DiscardHandler), file: func(path string) (file, error) {
+		if full {
+			return nil, fmt.Errorf("create %s: %w", path, unix.ENOSPC)
+		}
+		return createFile(path)
+	}}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Begin(Header{Core: 1, Identity: "m"}, text("d")); !IsFull(err) {
+			t.Fatalf("begun on a full disk: %v", err)
+		}
+	}
+	full = false
+	if err := l.Begin(Header{Core: 1, Identity: "m"}, text("d")); err != nil {
+		t.Fatal(err)
+	}
+	if seq, err := l.Append(record(4)); seq != 4 || err != nil {
+		t.Errorf("the next record is %d: %v", seq, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestBrokenDiskEndsTheLog(t *testing.T) {
 	failed := make(chan error, 1)
 	o := Options{Folder: t.TempDir(), OnFail: func(err error) { failed <- err }}

@@ -95,7 +95,7 @@ func (w *writer) abandon(n *next, err error) {
 	w.turning, w.again = false, time.Now().Add(rotateAgain)
 	switch {
 	case w.ended() != nil:
-	case isFull(err):
+	case IsFull(err):
 		w.l.o.Log.Warn("event log: there is no room for a new file: the current one goes on", "error", err, "again in", rotateAgain)
 	default:
 		w.queue = append(w.queue, item{broken: err})
@@ -104,7 +104,8 @@ func (w *writer) abandon(n *next, err error) {
 	w.changed.Broadcast()
 }
 
-func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+// IsFull says whether an error means that a disk or a quota is full.
+func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 func (w *writer) settle() {
 	w.mu.Lock()

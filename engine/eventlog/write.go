@@ -91,6 +91,7 @@ func newWriter(l *Log, first uint64, checkpoint Checkpoint) (*writer, error) {
 			n.f.Close()
 		}
 		os.Remove(n.path + ".new")
+		w.late.Stop()
 		return nil, err
 	}
 	w.salt, w.opened = n.salt, n.opened
@@ -331,7 +332,7 @@ func (w *writer) patiently(do func() error) error {
 	for {
 		err := do()
 		var s syncError
-		if err == nil || !isFull(err) || errors.As(err, &s) {
+		if err == nil || !IsFull(err) || errors.As(err, &s) {
 			if stalled && w.l.o.OnStall != nil {
 				w.l.o.OnStall(nil)
 			}

@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	held := &hold{}
 	m.graphs = openGraphs(filepath.Join(cfg.Data, "graphs"), cfg.Log)
-	log, l, err := open(m.logOptions(held, cancel), cfg.Core, m.graphs)
+	log, l, err := open(ctx, m.logOptions(held, cancel), cfg.Core, m.graphs)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}

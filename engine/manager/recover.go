@@ -2,6 +2,7 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -67,20 +68,49 @@ func restore(s *eventlog.Segment, settings core.Settings, kept *graphs) (*life, 
 	return l, nil
 }
 
-// open restores the core from the data folder and begins a new term.
-func open(o eventlog.Options, settings core.Settings, kept *graphs) (*eventlog.Log, *life, error) {
+// open restores the core from the data folder and begins a new term. Where there is
+// work that an earlier life took it waits for room on a full disk: a manager that
+// gave up would lose it.
+func open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs) (*eventlog.Log, *life, error) {
 	log, err := eventlog.Open(o)
 	if err != nil {
 		return nil, nil, err
 	}
 	l, err := restore(log.Recovered(), settings, kept)
 	if err == nil {
-		err = log.Begin(eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}, l.core.Freeze().Write)
+		h := eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}
+		err = patiently(ctx, o, l.age > 0, func() error { return log.Begin(h, l.core.Freeze().Write) })
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}
 	return log, l, nil
+}
+
+const (
+	roomTryAgain = time.Second      // between looks whether a full disk has room
+	roomTellEach = 10 * time.Second // between lines that say so
+)
+
+// patiently begins a log, and waits on a full disk until there is room or ctx ends.
+func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() error) error {
+	var told time.Time
+	for {
+		err := begin()
+		if err == nil || !wait || !eventlog.IsFull(err) {
+			return err
+		}
+		if time.Since(told) >= roomTellEach {
+			told = time.Now()
+			o.Log.Error("the manager can't begin: the event log's disk is full; it waits for room, and work that runs goes on until the lease ends",
+				"error", err, "remedy", "free space there", "folder", o.Folder)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(roomTryAgain):
+		}
+	}
 }
 
 // opening are the first inputs of a term.
