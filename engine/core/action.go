@@ -79,8 +79,9 @@ type SettingsVerdict struct {
 }
 
 // JobsChanged tells watchers whose status changed: the last action of a step in
-// which it did. Jobs are in order of id, each there once.
-type JobsChanged struct{ Jobs []scheduler.JobID }
+// which it did. Jobs are in order of id, each there once; Ended are those of them
+// that are over.
+type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 
 // LogLine is what an administrator should read.
 type LogLine struct {

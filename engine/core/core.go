@@ -213,11 +213,16 @@ func (c *Core) tellChanged() {
 		return
 	}
 	ids := make([]scheduler.JobID, len(c.changed))
+	var ended []scheduler.JobID
 	for i, j := range c.changed {
 		ids[i], j.touched = j.id, false
+		if c.jobs.get(j.id) == nil {
+			ended = append(ended, j.id)
+		}
 	}
 	slices.Sort(ids)
-	c.act(JobsChanged{ids})
+	slices.Sort(ended)
+	c.act(JobsChanged{ids, ended})
 	clear(c.changed)
 	c.changed = c.changed[:0]
 }

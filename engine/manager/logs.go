@@ -37,11 +37,11 @@ func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingSer
 		}
 		q.Job = uint64(job)
 	}
-	changed, err := s.m.watchers.add(jobID(q.Job))
+	w, err := s.m.watchers.add(jobID(q.Job))
 	if err != nil {
 		return err
 	}
-	defer s.m.watchers.remove(jobID(q.Job), changed)
+	defer s.m.watchers.remove(jobID(q.Job), w)
 	done := map[uint64]bool{}
 	for {
 		st, err := s.m.jobStatus(ctx, q.Job, true)
@@ -63,7 +63,7 @@ func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingSer
 		case !q.Follow, q.Attempt != 0, ended(st):
 			return nil
 		}
-		if err := sleepUntil(ctx, s.m.stopping, changed); err != nil {
+		if err := sleepUntil(ctx, s.m.stopping, w.changed); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m := &manager{
 		cfg: cfg, log: cfg.Log, stats: newMetrics(), http: newHTTPClient(), stopping: make(chan struct{}),
 		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems{}, shown: &shown{start: cfg.Shown, last: cfg.Shown},
-		watchers: &watchers{byJob: map[scheduler.JobID]map[chan struct{}]bool{}},
+		watchers: &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}},
 	}
 	held := &hold{}
 	m.graphs = openGraphs(filepath.Join(cfg.Data, "graphs"), cfg.Log)
@@ -278,9 +278,7 @@ func (m *manager) atOnce(a core.Action) bool {
 	case core.StartPolicy:
 		m.supervisor.start(a)
 	case core.JobsChanged:
-		for _, j := range a.Jobs {
-			m.watchers.changed(j) // they read the core, and wait for what they saw
-		}
+		m.watchers.tell(a) // they read the core, and wait for what they saw
 	default:
 		return false
 	}

@@ -2,27 +2,17 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-)
-
-const (
-	// watchGap is the least time between two messages of a watch.
-	watchGap = 100 * time.Millisecond
-	// watchersMax bounds streams that watch jobs.
-	watchersMax = 10_000
 )
 
 // jobStatus reads a job. The error is a NotFound status for one that is unknown.
@@ -134,86 +124,6 @@ func explanation(e scheduler.Explanation) string {
 		fmt.Fprintf(&b, "; %s %s", f.Name, f.Value)
 	}
 	return b.String()
-}
-
-// watchers are the streams that want to know of changes, by job.
-type watchers struct {
-	mu    sync.Mutex
-	byJob map[scheduler.JobID]map[chan struct{}]bool
-	count int
-}
-
-func (w *watchers) add(job scheduler.JobID) (chan struct{}, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.count >= watchersMax {
-		return nil, status.Errorf(codes.ResourceExhausted, "%d jobs are being watched already: ask for the status instead", watchersMax)
-	}
-	w.count++
-	changed := make(chan struct{}, 1)
-	if w.byJob[job] == nil {
-		w.byJob[job] = map[chan struct{}]bool{}
-	}
-	w.byJob[job][changed] = true
-	return changed, nil
-}
-
-func (w *watchers) remove(job scheduler.JobID, changed chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.count--
-	delete(w.byJob[job], changed)
-	if len(w.byJob[job]) == 0 {
-		delete(w.byJob, job)
-	}
-}
-
-// changed wakes the streams that watch a job. It does not block.
-func (w *watchers) changed(job scheduler.JobID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for c := range w.byJob[job] {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// Watch sends the job's status when it changes, to its end.
-func (s *managerServer) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
-	ctx := stream.Context()
-	job := scheduler.JobID(q.Job)
-	changed, err := s.m.watchers.add(job)
-	if err != nil {
-		return err
-	}
-	defer s.m.watchers.remove(job, changed)
-	for {
-		st, err := s.m.jobStatus(ctx, q.Job, q.Attempts)
-		var lost lostError
-		if errors.As(err, &lost) {
-			st, err = s.m.lostStatus(ctx, q.Job, lost.failure)
-		}
-		if err != nil {
-			return err
-		}
-		s.m.explained(ctx, st)
-		if err := stream.Send(st); err != nil || ended(st) {
-			return err
-		}
-		gap := time.After(watchGap)
-		if err := sleepUntil(ctx, s.m.stopping, changed); err != nil {
-			return err
-		}
-		// An end is told at once; other changes wait for the gap.
-		if st, err := s.m.jobStatus(ctx, q.Job, q.Attempts); err == nil && ended(st) {
-			return stream.Send(st)
-		}
-		if err := sleepUntil(ctx, s.m.stopping, gap); err != nil {
-			return err
-		}
-	}
 }
 
 func sleepUntil[T any](ctx context.Context, stopping <-chan struct{}, c <-chan T) error {

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -321,6 +322,17 @@ func (t *task) product(j *fakeJob) *wire.AttemptEnded {
 }
 
 func nodeFile(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", stage, index) }
+
+// checkEnded holds which jobs are told to be over against what their status says.
+func (s *Sim) checkEnded(a core.JobsChanged) {
+	for _, id := range a.Jobs {
+		status, ok := s.core.JobStatus(id, false)
+		told := slices.Contains(a.Ended, id)
+		if ok && told != (status.Summary.State >= wire.JobState_JOB_STATE_SUCCEEDED) {
+			s.fail("%s is told to be over: %v, and is %v", id, told, status.Summary.State)
+		}
+	}
+}
 
 // jobChanged looks whether a job has ended, and as it should.
 func (s *Sim) jobChanged(id uint64) {

@@ -349,6 +349,7 @@ func (s *Sim) act(a core.Action) {
 	case core.Reply:
 		s.replied(a)
 	case core.JobsChanged:
+		s.checkEnded(a)
 		for _, j := range a.Jobs {
 			s.jobChanged(uint64(j))
 		}

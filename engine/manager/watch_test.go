@@ -1,0 +1,48 @@
+package manager
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A job that ends soon after a change that was told must not be waited for until
+// the next message would be due.
+func TestAnEndIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}}
+		w, err := all.add(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.remove(7, w)
+		const soon = watchGap / 10
+		changed := func(after time.Duration, a core.JobsChanged) {
+			time.AfterFunc(after, func() { all.tell(a) })
+		}
+		next := func() time.Duration {
+			began := time.Now()
+			if err := w.next(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		changed(soon, core.JobsChanged{Jobs: []scheduler.JobID{7}})
+		changed(2*soon, core.JobsChanged{Jobs: []scheduler.JobID{7, 8}, Ended: []scheduler.JobID{8}})
+		if took := next(); took != watchGap {
+			t.Errorf("changes were told after %v", took)
+		}
+		if took := next(); took != watchGap {
+			t.Errorf("a change meanwhile was told after %v more", took)
+		}
+		changed(soon, core.JobsChanged{Jobs: []scheduler.JobID{7}})
+		changed(2*soon, core.JobsChanged{Jobs: []scheduler.JobID{7}, Ended: []scheduler.JobID{7}})
+		if took := next(); took != 2*soon {
+			t.Errorf("the end was told after %v, %v late", took, took-2*soon)
+		}
+	})
+}
