@@ -56,7 +56,7 @@ func TestValuesArriveWhole(t *testing.T) {
 
 type (
 	inner   struct{ Open func() }
-	handle  struct{ at *int }
+	handle  struct{ at *int } //nolint:unused // what it is for
 	list    struct{ Next *list }
 	mislead struct {
 		N int `mapreduce:"descending"`

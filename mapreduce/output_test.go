@@ -59,7 +59,7 @@ func TestOutputFormat(t *testing.T) {
 
 type (
 	lined struct{ Kids []lined }
-	born  struct{ at time.Time } // fmt calls no methods in a field in lower case
+	born  struct{ at time.Time } //nolint:unused // fmt calls no methods in a field in lower case
 	aged  struct{ At time.Time }
 	links struct {
 		N    int

@@ -192,9 +192,9 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	n, err := r.file.Read(p)
 	r.digest.Write(p[:n])
 	switch {
-	case err == nil, err == io.EOF && hex.EncodeToString(r.digest.Sum(nil)) == r.hash:
+	case err == nil, errors.Is(err, io.EOF) && hex.EncodeToString(r.digest.Sum(nil)) == r.hash:
 		return n, err
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		err = errBlobDamaged
 	default:
 		err = fmt.Errorf("%w: %w", errBlobDamaged, err)

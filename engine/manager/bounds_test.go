@@ -352,7 +352,7 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	if err != nil || s.Summary.Groups != nodes+1 {
 		t.Fatal(s, err)
 	}
-	a = b.launcher("a", 1, true, attempt)
+	b.launcher("a", 1, true, attempt)
 	if _, err := b.api.Kill(b.ctx(), &wire.JobRef{Job: prepared.Job}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -39,7 +40,7 @@ func TestHeartbeatsDoNotWaitForTheCore(t *testing.T) {
 		s := newStation("a", 1)
 		joined(t, m.launchers, s)
 		server := &launcherServer{m: m}
-		if err := server.receive(ctx, &reporter{}, s.session); err != io.EOF {
+		if err := server.receive(ctx, &reporter{}, s.session); !errors.Is(err, io.EOF) {
 			t.Fatalf("the stream was not read: %v", err)
 		}
 		if a := s.next(); a.GetHeartbeat().GetSeq() != 100 {

@@ -155,7 +155,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 func TestUnfitStatusIsTold(t *testing.T) {
 	b := newTestbedWith(t, policytest.Plugin(t, policytest.NaNStatus))
 	b.start()
-	r := b.policyWhen("it runs", isRunning)
+	b.policyWhen("it runs", isRunning)
 	r, err := b.api.Policy(b.ctx(), &wire.Empty{})
 	if err != nil || r.State != stateRunning || r.Restarts != 0 || len(r.Status) != 0 {
 		t.Fatalf("%v, error %v", r, err)

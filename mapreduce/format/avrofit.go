@@ -105,7 +105,7 @@ func (f *avroFit) union(path string, u *avro.UnionSchema, of reflect.Type) error
 	case reflect.Pointer, reflect.Slice:
 		if u.Nullable() {
 			_, at := u.Indices()
-			if of.Kind() == reflect.Pointer && !(of.Elem() == ratType && f.leaf(u.Types()[at], of)) {
+			if of.Kind() == reflect.Pointer && (of.Elem() != ratType || !f.leaf(u.Types()[at], of)) {
 				of = of.Elem()
 			}
 			return f.fits(path, u.Types()[at], of)

@@ -112,8 +112,6 @@ func (c *compiler) array(t reflect.Type) (coder, error) {
 
 func isByte(t reflect.Type) bool { return t.Kind() == reflect.Uint8 }
 
-func isBytes(t reflect.Type) bool { return t.Kind() == reflect.Slice && isByte(t.Elem()) }
-
 func byteArray(n int, mask byte) coder {
 	return sized(n, func(dst []byte, p unsafe.Pointer) []byte {
 		dst = append(dst, unsafe.Slice((*byte)(p), n)...)
