@@ -31,7 +31,7 @@ type agent struct {
 
 	dataAddress, httpAddress string
 	logReaders               atomic.Int32
-	lease                    lease
+	lease                    *lease
 
 	ctx context.Context // of the whole launcher
 
@@ -120,6 +120,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder) *agent {
 		spawner:  newSpawner(ctx),
 		machine:  newMachine(ctx),
 		kills:    newKills(),
+		lease:    newLease(),
 		wake:     make(chan struct{}, 1),
 		nudge:    make(chan struct{}),
 		attempts: map[uint64]*attempt{}, procs: map[*proc]bool{},

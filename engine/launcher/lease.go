@@ -17,12 +17,22 @@ type lease struct {
 	length atomic.Int64 // ns; 0 before the first welcome
 	ends   atomic.Int64 // by the machine's monotonic clock, ns; 0: there is none
 
+	granted chan struct{} // holds one: the watch is to look at ends again
+
 	mu      sync.Mutex // held for a moment only
 	workers map[*proc]struct{}
 }
 
-// leaseLook is how often the lease is looked at.
-const leaseLook = 50 * time.Millisecond
+func newLease() *lease {
+	return &lease{granted: make(chan struct{}, 1), workers: map[*proc]struct{}{}}
+}
+
+const (
+	// leaseLook is how often the workers are killed while the lease is over.
+	leaseLook = 50 * time.Millisecond
+	// noLease is how long the watch sleeps when there is no lease: a grant wakes it.
+	noLease = time.Hour
+)
 
 // monotonic is the machine's clock that never goes back, the same for all its
 // processes.
@@ -39,6 +49,10 @@ func (l *lease) grant(length time.Duration) {
 	l.length.Store(int64(length))
 	if length > 0 {
 		l.ends.Store(monotonic() + int64(length))
+	}
+	select {
+	case l.granted <- struct{}{}:
+	default:
 	}
 }
 
@@ -62,6 +76,16 @@ func (l *lease) over() bool {
 	return ends != 0 && monotonic() > ends
 }
 
+// left is how long the watch may sleep. A renewal meanwhile only means that it wakes
+// too early.
+func (l *lease) left() time.Duration {
+	ends := l.ends.Load()
+	if ends == 0 {
+		return noLease
+	}
+	return max(time.Duration(ends-monotonic())+time.Millisecond, leaseLook)
+}
+
 // part is one in so many of the lease, at most max, which also holds while no lease
 // is known.
 func (l *lease) part(n int, max time.Duration) time.Duration {
@@ -75,9 +99,6 @@ func (l *lease) part(n int, max time.Duration) time.Duration {
 func (l *lease) covers(p *proc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.workers == nil {
-		l.workers = map[*proc]struct{}{}
-	}
 	l.workers[p] = struct{}{}
 }
 
@@ -90,11 +111,10 @@ func (l *lease) gone(p *proc) {
 // watch kills all workers when the lease has run out. It waits for nothing: what they
 // started dies with them, and p.wait sees to what does not.
 func (l *lease) watch(ctx context.Context) {
-	t := time.NewTicker(leaseLook)
-	defer t.Stop()
 	for {
 		select {
-		case <-t.C:
+		case <-time.After(l.left()):
+		case <-l.granted:
 		case <-ctx.Done():
 			return
 		}

@@ -24,6 +24,9 @@ const (
 	// so many, that this may take.
 	treesEvery = time.Second
 	treesShare = 100
+	// killsIdle is how many of these looks make one at the system's counter of kills
+	// while there is no worker: to read it costs more than all else.
+	killsIdle = 5
 	// memoryAgain is after how long what is too much is measured again: a process
 	// between fork and exec is there twice.
 	memoryAgain = 20 * time.Millisecond
@@ -48,14 +51,17 @@ func (a *agent) watchMemory(ctx context.Context) {
 	t := time.NewTicker(memoryEvery)
 	defer t.Stop()
 	treesDue := time.Now().Add(treesEvery)
+	looked := 0
 	for {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			return
 		}
-		a.kills.look()
-		running := a.watched()
+		running, idle := a.watched()
+		if looked++; !idle || looked%killsIdle == 0 {
+			a.kills.look()
+		}
 		trees := map[int][]int{}
 		if began := time.Now(); len(running) > 0 && began.After(treesDue) {
 			roots := make([]int, len(running))
@@ -73,16 +79,16 @@ func (a *agent) watchMemory(ctx context.Context) {
 
 // watched are the attempts that run and have said so: before, a worker may still hold
 // what an attempt before it had more memory for.
-func (a *agent) watched() []watched {
+// It is idle when there is no worker at all.
+func (a *agent) watched() (all []watched, idle bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var all []watched
 	for p := range a.procs {
 		if at := p.current; at != nil && at.started != nil && at.start.Memory > 0 && at.start.Finish == nil && !at.suspended {
 			all = append(all, watched{p, at})
 		}
 	}
-	return all
+	return all, len(a.procs) == 0
 }
 
 // checkMemory measures the processes of one attempt, and ends it when they hold too

@@ -13,7 +13,7 @@ func TestLeaseWatchKillsByItself(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var l lease
+	l := newLease()
 	l.covers(&proc{cmd: cmd})
 	go l.watch(t.Context())
 	l.grant(50 * time.Millisecond)
@@ -22,5 +22,21 @@ func TestLeaseWatchKillsByItself(t *testing.T) {
 	}
 	if !l.over() {
 		t.Error("it was killed within the lease")
+	}
+}
+
+// A lease that goes on costs no look before it could be over.
+func TestLeaseWatchSleepsUntilTheEnd(t *testing.T) {
+	l := newLease()
+	if left := l.left(); left != noLease {
+		t.Errorf("without a lease it looks after %v", left)
+	}
+	l.grant(time.Minute)
+	if left := l.left(); left < 50*time.Second || left > 61*time.Second {
+		t.Errorf("with a lease of a minute it looks after %v", left)
+	}
+	l.grant(time.Nanosecond)
+	if left := l.left(); left != leaseLook {
+		t.Errorf("when it is over it looks after %v", left)
 	}
 }

@@ -16,10 +16,14 @@ const (
 	// memoryLimitVariable tells the plug-in's garbage collector to work harder before
 	// the bound is reached. One that the site set stands.
 	memoryLimitVariable = "GOMEMLIMIT"
-	// weighEvery is how often the plug-in's own memory is looked at, and treeEvery how
-	// often what it started is: that means to read all of /proc.
+	// weighEvery is how often the plug-in's own memory is looked at when it is near its
+	// bound, and treeEvery how often when it is far from it, and how often what it started
+	// is: that means to read all of /proc.
 	weighEvery = 100 * time.Millisecond
 	treeEvery  = time.Second
+	// fillRate is more than a process can take of memory, in bytes a second: so long
+	// before the bound nothing has to be looked at.
+	fillRate = 16 << 30
 )
 
 // memoryDefault is half of the machine's memory: the other half is the manager's,
@@ -36,8 +40,6 @@ func memoryDefault() (int64, error) {
 // that is too much.
 func (h *remote) weigh() {
 	defer h.watched.Done()
-	tick := time.NewTicker(weighEvery)
-	defer tick.Stop()
 	var children int64
 	looked := time.Now()
 	for {
@@ -64,9 +66,15 @@ func (h *remote) weigh() {
 			return
 		case <-h.process.exited:
 			return
-		case <-tick.C:
+		case <-time.After(weighAfter(h.options.Memory - own - children)):
 		}
 	}
+}
+
+// weighAfter is when to look again that so much is left to the bound.
+func weighAfter(left int64) time.Duration {
+	full := time.Duration(float64(left) / fillRate * float64(time.Second))
+	return min(max(full, weighEvery), treeEvery)
 }
 
 func tooHeavy(own, children, bound int64) *Error {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,10 +112,19 @@ func setMemory(bytes int64) {
 		return
 	}
 	debug.SetMemoryLimit(bytes)
-	if bytes < memoryBefore {
-		debug.FreeOSMemory() // what the group before had more for counts for this one
+	// What the group before had more for counts for this one. To return it takes a
+	// whole collection, so that is done only where too much is held.
+	if bytes < memoryBefore && heldBytes() > bytes {
+		debug.FreeOSMemory()
 	}
 	memoryBefore = bytes
+}
+
+// heldBytes is the memory that the Go runtime has from the system.
+func heldBytes() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
 // prepare checks the group against the graph, makes its nodes and their inputs,

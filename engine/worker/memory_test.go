@@ -23,3 +23,23 @@ func TestLessMemoryIsReturnedAtOnce(t *testing.T) {
 		t.Errorf("it held %d bytes, and then %d", before, after)
 	}
 }
+
+// A worker that holds little goes on from group to group without a collection.
+func TestLessMemoryCostsNothingWhereLittleIsHeld(t *testing.T) {
+	defer func() { debug.SetMemoryLimit(math.MaxInt64); memoryBefore = 0 }()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	collections := func() int64 {
+		var s debug.GCStats
+		debug.ReadGCStats(&s)
+		return s.NumGC
+	}
+	debug.FreeOSMemory()
+	before := collections()
+	for range 3 {
+		setMemory(1 << 40)
+		setMemory(1 << 39)
+	}
+	if n := collections() - before; n > 0 {
+		t.Errorf("%d collections", n)
+	}
+}
