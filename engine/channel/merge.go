@@ -44,10 +44,12 @@ type Merge struct {
 
 	mu      sync.Mutex
 	mode    mergeMode
-	all     []job.Source // everything added: Close closes it
-	waiting []job.Source // not handed out or pumped yet
-	stored  int          // pumps of stored sources that run
-	running int          // all pumps that run
+	added   int
+	open    map[job.Source]bool // added and not read to the end: Close closes them
+	waiting []job.Source        // not handed out or pumped yet
+	later   int                 // the first so many of waiting are known to be stored
+	stored  int                 // pumps of stored sources that run
+	running int                 // all pumps that run
 	done    bool
 	ended   bool // out is closed
 	err     error
@@ -65,7 +67,7 @@ var _ job.Input = (*Merge)(nil)
 
 // NewMerge makes an input that expects that many sources.
 func NewMerge(sources int) *Merge {
-	m := &Merge{expected: sources, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
+	m := &Merge{expected: sources, open: map[job.Source]bool{}, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -75,7 +77,7 @@ func NewMerge(sources int) *Merge {
 func (m *Merge) Sources() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(m.expected, len(m.all))
+	return max(m.expected, m.added)
 }
 
 // Counts returns what was read so far.
@@ -90,7 +92,8 @@ func (m *Merge) Add(s job.Source) {
 		_ = s.Close()
 		return
 	}
-	m.all = append(m.all, s)
+	m.added++
+	m.open[s] = true
 	m.waiting = append(m.waiting, s)
 	m.advance()
 }
@@ -116,11 +119,11 @@ func (m *Merge) Fail(err error) {
 func (m *Merge) Close() error {
 	m.Fail(fmt.Errorf("input: %w", ErrClosed))
 	m.mu.Lock()
-	all := m.all
-	m.all = nil
+	open := m.open
+	m.open, m.waiting, m.later = map[job.Source]bool{}, nil, 0
 	m.mu.Unlock()
 	var errs []error
-	for _, s := range all {
+	for s := range open {
 		errs = append(errs, s.Close())
 	}
 	m.pumps.Wait()
@@ -162,9 +165,9 @@ func (m *Merge) NextSource(ctx context.Context) (job.Source, error) {
 			defer m.mu.Unlock()
 			return nil, m.err
 		case len(m.waiting) > 0:
-			s := m.waiting[0]
-			m.waiting = m.waiting[1:]
+			s := m.takeFirst()
 			m.mu.Unlock()
+			taken(s)
 			return &counted{Source: s, merge: m}, nil
 		case m.done:
 			m.mu.Unlock()
@@ -203,21 +206,21 @@ func (m *Merge) advance() {
 		default:
 		}
 	case modeBatches:
-		later := m.waiting[:0]
-		for _, s := range m.waiting {
-			stored := IsStored(s)
-			if stored && m.stored == storedAtOnce {
-				later = append(later, s)
-				continue
+		all := m.waiting
+		m.waiting = all[:m.later]
+		for _, s := range all[m.later:] {
+			if IsStored(s) {
+				m.waiting = append(m.waiting, s)
+			} else {
+				m.start(s, false)
 			}
-			if stored {
-				m.stored++
-			}
-			m.running++
-			m.pumps.Add(1)
-			go m.pump(s, stored)
 		}
-		m.waiting = later
+		clear(all[len(m.waiting):])
+		for len(m.waiting) > 0 && m.stored < storedAtOnce {
+			m.stored++
+			m.start(m.takeFirst(), true)
+		}
+		m.later = len(m.waiting)
 		if m.done && m.running == 0 && len(m.waiting) == 0 && m.err == nil && !m.ended {
 			m.ended = true
 			close(m.out)
@@ -225,12 +228,44 @@ func (m *Merge) advance() {
 	}
 }
 
+// takeFirst takes the source that waited longest. The caller holds mu.
+func (m *Merge) takeFirst() job.Source {
+	s := m.waiting[0]
+	m.waiting[0], m.waiting = nil, m.waiting[1:]
+	return s
+}
+
+// start has a source pumped. The caller holds mu.
+func (m *Merge) start(s job.Source, stored bool) {
+	m.running++
+	m.pumps.Add(1)
+	go m.pump(s, stored)
+}
+
+// taken tells a source that wants to know that it waits no more.
+func taken(s job.Source) {
+	if t, ok := s.(interface{ Taken() }); ok {
+		t.Taken()
+	}
+}
+
+// over forgets a source that needs no closing any more.
+func (m *Merge) over(s job.Source) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.open, s)
+}
+
 // pump moves one source's batches into out.
 func (m *Merge) pump(s job.Source, stored bool) {
 	defer m.pumps.Done()
+	taken(s)
 	err := m.copyFrom(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err == nil {
+		delete(m.open, s)
+	}
 	m.running--
 	if stored {
 		m.stored--
@@ -295,6 +330,12 @@ func (c *counted) Next(ctx context.Context) (*job.Batch, error) {
 		err = &SourceError{From: c.From(), Err: err}
 	}
 	return b, err
+}
+
+// Close closes the source, which the input forgets.
+func (c *counted) Close() error {
+	c.merge.over(c.Source)
+	return c.Source.Close()
 }
 
 func (c *counted) Stored() bool { return IsStored(c.Source) }

@@ -266,7 +266,11 @@ func (w *coder) attempt(c *Core, a *attempt) {
 	num(w, &a.tries)
 	list(w, &a.missing, func(w *coder, m *missing) { num(w, &m.conn); nums(w, &m.bits) })
 	num(w, &a.misses)
-	list(w, &a.updated, func(w *coder, k *sourceKey) { num(w, &k.conn); num(w, &k.from) })
+	list(w, &a.given, func(w *coder, k *sourceKey) { num(w, &k.conn); num(w, &k.from) })
+	if !w.before {
+		num(w, &a.givenBytes)
+		num(w, &a.awaits)
+	}
 	thousandths := int64(a.progress * 1000)
 	num(w, &thousandths)
 	if w.reading {
@@ -306,6 +310,7 @@ func (w *coder) readyOrder(j *job) {
 // relink makes the live attempts in what was read live ones again.
 func (w *coder) relink(c *Core, j *job) {
 	j.recount()
+	j.lastMore = j.memoryForFiles()
 	var live []*attempt
 	for i := range j.bundles {
 		for _, r := range j.bundles[i].runs {

@@ -53,7 +53,8 @@ type Core struct {
 	out           []Action
 	outUsual      int // how many the last step gave
 	changed       []*job
-	updates       map[scheduler.AttemptID][]sourceKey
+	updates       map[scheduler.AttemptID]*wire.SourcesUpdate
+	fed           int // bytes of sources given in updates
 	starts        []plainStart
 	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
 	where         []*launcher            // of the launch at hand
@@ -78,7 +79,7 @@ func (c *Core) clear() {
 	c.launchers = index[scheduler.LauncherID, launcher]{}
 	c.byName = map[string]*launcher{}
 	c.claims = index[uint64, claim]{}
-	c.updates = map[scheduler.AttemptID][]sourceKey{}
+	c.updates = map[scheduler.AttemptID]*wire.SourcesUpdate{}
 	c.policy.checkpoints = map[string]*policyCheckpoint{}
 }
 
@@ -96,6 +97,7 @@ const usualMax = 1 << 12
 func (c *Core) Step(b *wire.Batch) []Action {
 	c.out = make([]Action, 0, c.outUsual)
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
+	c.fed = 0
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {

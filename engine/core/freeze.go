@@ -124,7 +124,7 @@ func frozenRuns(runs []*run) []*run {
 
 func (a *attempt) frozen() *attempt {
 	f := *a
-	f.updated = slices.Clone(a.updated)
+	f.given = slices.Clone(a.given)
 	f.missing = slices.Clone(a.missing)
 	for i := range f.missing {
 		f.missing[i].bits = slices.Clone(f.missing[i].bits)

@@ -183,6 +183,9 @@ func (c *Core) recheck(b *bundle) {
 
 // makeReady offers a bundle to the policy.
 func (c *Core) makeReady(b *bundle) {
+	if b.last() {
+		b.job.lastMore = b.job.memoryForFiles()
+	}
 	b.enter(bundleReady)
 	b.since = c.now
 	b.job.linkReady(b)

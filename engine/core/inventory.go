@@ -86,9 +86,7 @@ func (c *Core) reconcile(a *attempt, state wire.AttemptInventory_State, there bo
 	if there && a.run.peersSent {
 		c.sendPeersTo(a)
 	}
-	if len(a.updated) > 0 && a.stop == nil {
-		c.sendSources(a, a.updated)
-	}
+	c.giveAgain(a)
 }
 
 // reconcileStored deletes what is not needed and finds what is gone.

@@ -221,8 +221,9 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 	if b.last() {
 		m.SourcesComplete = true
 		m.Finish = &wire.Finish{
-			Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Files: j.files(), Keep: j.keep, Granted: j.intent || j.outlived, Mark: c.mark(j.id),
+			Publish: j.phase == jobPublishing, Outputs: j.spec.Outputs, Keep: j.keep, Granted: j.intent || j.outlived, Mark: c.mark(j.id),
 		}
+		m.Finish.Files, m.Finish.FilesTotal = c.filesFrom(j, 0), j.filesTotal()
 	} else {
 		c.findMissing(a) // each time: outputs are lost while the command is
 		if b.sole {
@@ -253,21 +254,6 @@ func (j *job) refs(nodes []int32) []*wire.NodeRef {
 func (c *Core) mark(id scheduler.JobID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, c.set.TokenSeed))
 	return hex.EncodeToString(sum[:tokenBytes])
-}
-
-// files lists what the job's accepted attempts wrote into its outputs, when they
-// are to be published or kept.
-func (j *job) files() []*wire.CommittedFile {
-	if j.phase != jobPublishing && !j.keep {
-		return nil
-	}
-	var files []*wire.CommittedFile
-	for i := range j.plan.Bundles {
-		for _, k := range j.bundles[i].kept {
-			files = append(files, k.report.Files...)
-		}
-	}
-	return files
 }
 
 // String names a bundle's phase.

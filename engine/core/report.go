@@ -40,6 +40,10 @@ func (c *Core) report(m *wire.LauncherReport) {
 		c.takeInventory(l, inventory{w.Inventory.GetAttempts(), w.Inventory.GetStored(), w.Inventory.GetJobs(), 0})
 	case *wire.Report_JobDropped:
 		l.dropped(scheduler.JobID(w.JobDropped))
+	case *wire.Report_SourcesTaken:
+		c.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *attempt) { c.sourcesTaken(a, w.SourcesTaken.GetConfirm()) })
+	case *wire.Report_FilesWanted:
+		c.attemptReport(l, w.FilesWanted.GetAttempt(), func(a *attempt) { c.sendFiles(a, w.FilesWanted.GetFrom()) })
 	case *wire.Report_Load:
 		c.loadReport(l, w.Load)
 	case *wire.Report_Refused:
@@ -89,6 +93,7 @@ func (c *Core) started(a *attempt, address string) {
 		Launcher: a.launcher.id, Speculative: a.run.speculative,
 	})
 	c.sendPeers(a.run)
+	c.feed(a)
 	c.touch(b.job)
 }
 

@@ -34,6 +34,10 @@ type Settings struct {
 	// at its first start.
 	TokenSeed string `json:"tokenSeed"`
 
+	// CommandBytes bounds the list in one command to a launcher, bytes: the places of an
+	// attempt's input and the files to publish; default 128 KiB. What is left follows when
+	// the worker has taken that in.
+	CommandBytes int `json:"commandBytes"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
 	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
@@ -148,7 +152,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -223,6 +227,7 @@ func (s *Settings) counts() []namedInt {
 		{"attemptsMax", s.AttemptsMax},
 		{"lostMax", s.LostMax},
 		{"commandTries", s.CommandTries},
+		{"commandBytes", s.CommandBytes},
 		{"blameAfter", s.BlameAfter},
 		{"blameJobs", s.BlameJobs},
 		{"avoidMax", s.AvoidMax},

@@ -90,11 +90,11 @@ func (a *attempt) isMissing(k sourceKey) bool {
 
 // supply gives a source that came back, or came at last, to who misses it.
 func (c *Core) supply(j *job, k sourceKey) {
-	for _, a := range j.conns[k.conn].waiting {
-		c.supplyTo(a, k)
-	}
 	if b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)}); b.losses > 0 {
 		c.resupply(j, k)
+	}
+	for _, a := range j.conns[k.conn].waiting {
+		c.supplyTo(a, k)
 	}
 }
 
@@ -102,20 +102,16 @@ func (c *Core) supply(j *job, k sourceKey) {
 // they find out that the old one is gone. Those that read it already don't look.
 func (c *Core) resupply(j *job, k sourceKey) {
 	for _, a := range j.attempts.sorted() {
-		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) && !slices.Contains(c.updates[a.id], k) {
-			c.updates[a.id] = append(c.updates[a.id], k)
+		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) {
+			c.miss(a, k)
+			c.supplyTo(a, k)
 		}
 	}
 }
 
 func (c *Core) supplyTo(a *attempt, k sourceKey) {
-	if !a.isMissing(k) {
-		return
-	}
-	a.missingOf(k.conn)[k.from/64] &^= 1 << (k.from % 64)
-	a.misses--
-	if !slices.Contains(c.updates[a.id], k) {
-		c.updates[a.id] = append(c.updates[a.id], k)
+	if a.isMissing(k) && a.takes() {
+		c.tellSource(a, k)
 	}
 }
 
@@ -125,43 +121,8 @@ func (c *Core) stopWaiting(a *attempt) {
 		n := &a.run.bundle.job.conns[m.conn]
 		n.waiting = slices.DeleteFunc(n.waiting, func(x *attempt) bool { return x == a })
 	}
-	a.missing, a.misses = nil, 0
+	a.missing, a.misses, a.given, a.givenBytes, a.awaits = nil, 0, nil, 0, 0
 	delete(c.updates, a.id)
-}
-
-// flushSources sends each reader what a step supplied, in one message.
-func (c *Core) flushSources() {
-	for _, id := range sortedKeys(c.updates) {
-		if a := c.attempts.Get(id); a != nil && a.launcher.up {
-			c.sendSources(a, c.updates[id])
-			a.updated = append(a.updated, c.updates[id]...)
-		}
-	}
-	clear(c.updates)
-}
-
-func (c *Core) sendSources(a *attempt, keys []sourceKey) {
-	m := &wire.SourcesUpdate{Attempt: uint64(a.id), Complete: a.misses == 0}
-	for _, k := range keys {
-		if s := c.source(a.run.bundle.job, k); s != nil {
-			m.Sources = append(m.Sources, s)
-		}
-	}
-	c.command(a.launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
-}
-
-// sourcesOf lists the sources an attempt starts with.
-func (c *Core) sourcesOf(a *attempt) []*wire.Source {
-	j := a.run.bundle.job
-	var list []*wire.Source
-	j.eachInput(a.run.bundle.filed(a.group), func(k sourceKey) {
-		if !a.isMissing(k) {
-			if s := c.source(j, k); s != nil {
-				list = append(list, s)
-			}
-		}
-	})
-	return list
 }
 
 // source describes where a writer's output is; nil when there is none.

@@ -70,6 +70,9 @@ type job struct {
 	waitTill scheduler.Time
 	whyLater string   // why publishing waits until then
 	kept     []string // folders with parts that stay, of a job that is over
+	filesAt  filesPlace
+
+	lastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
 
 	watched     bool           // the timer for readers that wait is set
 	blamed      []blame        // in order of launcher
@@ -247,9 +250,11 @@ type attempt struct {
 	sentAt     scheduler.Time
 	tries      int // of the command that waits for its confirmation
 
-	missing []missing   // sources it was not given
-	misses  int         // how many
-	updated []sourceKey // sources given after its start
+	missing    []missing      // sources it was not given
+	misses     int            // how many
+	given      []sourceKey    // by updates that it has not confirmed
+	givenBytes int            // of those
+	awaits     scheduler.Time // the update that it is to confirm before it gets another; 0: none
 
 	progress float64
 	work     *wire.Work
@@ -320,15 +325,32 @@ func (b *bundle) demand(i int) (stage int, kind string, slots int, memory int64)
 		s := &b.job.stages[b.stage].sole
 		return int(b.stage), s.kind, s.slots, s.memory
 	case b.last():
-		return len(b.job.plan.Graph.Stages), b.job.lastKind(), 1, lastMemory
+		return len(b.job.plan.Graph.Stages), b.job.lastKind(), 1, lastMemory + b.job.lastMore
 	}
 	g := &b.job.plan.Groups[b.groups()[i]]
 	return g.Stage, g.Kind, g.Slots, g.Memory
 }
 
-// lastMemory is what the group that publishes or cleans takes, bytes. It only
-// renames and deletes.
-const lastMemory = 64 << 20
+// What the group that publishes or cleans takes, bytes: it only renames and deletes, but
+// holds the list of the files.
+const (
+	lastMemory     = 64 << 20
+	lastFileMemory = 512 // for each file to publish or keep
+)
+
+// memoryForFiles is what the last group takes for the list of files: no more than some
+// group of the job took, so that there is a launcher for it.
+func (j *job) memoryForFiles() int64 {
+	files := int64(j.filesTotal())
+	if files == 0 {
+		return 0
+	}
+	largest := int64(lastMemory)
+	for i := range j.plan.Groups {
+		largest = max(largest, j.plan.Groups[i].Memory)
+	}
+	return min(files*lastFileMemory, largest-lastMemory)
+}
 
 // lastKind is the slot kind of the group that publishes: the default one if the
 // job uses it, else that of its first stage, which the cluster must have anyway.

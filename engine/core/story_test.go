@@ -27,6 +27,7 @@ func TestStories(t *testing.T) {
 
 // story is a core, and a policy that decides what the script says.
 type story struct {
+	confirm uint64 // of the last update of sources
 	c       *Core
 	at      time.Duration
 	out     []string
@@ -125,7 +126,17 @@ func (s *story) command(m *wire.Command) string {
 		}
 		return fmt.Sprintf("peers of a%d: %s", d.Peers.Attempt, strings.Join(peers, ", "))
 	case *wire.Command_Sources:
-		return fmt.Sprintf("sources for a%d:%s", d.Sources.Attempt, sourceText(d.Sources.Sources, d.Sources.Complete))
+		text := fmt.Sprintf("sources for a%d:%s", d.Sources.Attempt, sourceText(d.Sources.Sources, d.Sources.Complete))
+		if s.confirm = d.Sources.Confirm; s.confirm != 0 {
+			text += " to be confirmed"
+		}
+		return text
+	case *wire.Command_Files:
+		text := fmt.Sprintf("files for a%d from %d:", d.Files.Attempt, d.Files.From)
+		for _, f := range d.Files.Files {
+			text += " " + f.Name
+		}
+		return text
 	case *wire.Command_Suspend:
 		return fmt.Sprintf("suspend a%d", d.Suspend)
 	case *wire.Command_Resume:
@@ -157,6 +168,9 @@ func (s *story) startLine(m *wire.StartAttempt) string {
 			verb = "withdraw"
 		}
 		text += fmt.Sprintf(" %s %v %d files", verb, f.Outputs, len(f.Files))
+		if f.FilesTotal > uint64(len(f.Files)) {
+			text += fmt.Sprintf(" of %d", f.FilesTotal)
+		}
 	}
 	if m.Speculative {
 		text += " again"
@@ -248,6 +262,12 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		report(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
 	case "resumed":
 		report(&wire.Report{What: &wire.Report_Resumed{Resumed: id}})
+	case "taken":
+		report(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: id, Confirm: s.confirm}}})
+	case "taken-late": // a confirmation of another update
+		report(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: id, Confirm: s.confirm - 1}}})
+	case "files":
+		report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: id, From: number(named["from"])}}})
 	case "commit":
 		report(&wire.Report{What: &wire.Report_Commit{Commit: id}})
 	case "input-lost":

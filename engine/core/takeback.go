@@ -234,12 +234,12 @@ func (c *Core) beingTaken(b *bundle) bool {
 	return false
 }
 
-// youngestWaiting lists the running bundle attempts of a job that miss sources,
-// the last started first.
+// youngestWaiting lists the running bundle attempts of a job that wait for sources
+// to be made, the last started first.
 func (c *Core) youngestWaiting(j *job) []*run {
 	var runs []*run
 	for _, a := range j.attempts.sorted() {
-		if a.misses > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) {
+		if a.misses > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) && a.waits() {
 			runs = append(runs, a.run)
 		}
 	}

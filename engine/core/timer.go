@@ -25,6 +25,7 @@ const (
 	timerClean
 	timerPrepared
 	timerStall
+	timerFeed
 )
 
 // timer is due at a time. It is never cancelled: whoever it is for looks, when
@@ -89,6 +90,10 @@ func (c *Core) expire() {
 			c.expirePrepared()
 		case timerStall:
 			c.stallDue(t.id)
+		case timerFeed:
+			if a := c.attempts.Get(scheduler.AttemptID(t.id)); a != nil {
+				c.feed(a)
+			}
 		}
 	}
 }

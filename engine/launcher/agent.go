@@ -57,22 +57,23 @@ type agent struct {
 
 // attempt is one that the manager asked for and has not told to forget.
 type attempt struct {
-	start      *wire.StartAttempt
-	proc       *proc // nil before it has a worker and after the end
-	log        *attemptLog
-	early      []*wire.ToWorker // what came before it had a worker; at most earlyMax
-	started    *wire.AttemptStarted
-	lost       map[lostKey]*wire.InputLost // asked for and not seen again
-	lostKeys   []lostKey
-	asksCommit bool
-	stopped    bool // by command: its end is no failure
-	frozen     bool // what the manager wants
-	suspended  bool // what is
-	clock      runClock
-	peak       int64              // bytes that its processes were seen to hold
-	excess     *wire.Failure      // why it is being killed: it holds too much
-	ended      *wire.AttemptEnded // nil while it runs; kept until forgotten
-	endedAt    time.Time          // when the report was last sent
+	start       *wire.StartAttempt
+	proc        *proc // nil before it has a worker and after the end
+	log         *attemptLog
+	early       []*wire.ToWorker // what came before it had a worker; at most earlyMax
+	started     *wire.AttemptStarted
+	lost        map[lostKey]*wire.InputLost // asked for and not seen again
+	lostKeys    []lostKey
+	asksCommit  bool
+	filesWanted uint64 // number of the file that it asked for and was not told; 0: none
+	stopped     bool   // by command: its end is no failure
+	frozen      bool   // what the manager wants
+	suspended   bool   // what is
+	clock       runClock
+	peak        int64              // bytes that its processes were seen to hold
+	excess      *wire.Failure      // why it is being killed: it holds too much
+	ended       *wire.AttemptEnded // nil while it runs; kept until forgotten
+	endedAt     time.Time          // when the report was last sent
 }
 
 type lostKey struct {
@@ -185,6 +186,8 @@ func (a *agent) obey(c *wire.Command) {
 		a.pass(do.Peers.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Peers{Peers: do.Peers}})
 	case *wire.Command_Sources:
 		a.passSources(do.Sources)
+	case *wire.Command_Files:
+		a.passFiles(do.Files)
 	case *wire.Command_Commit:
 		a.pass(do.Commit.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Commit{Commit: do.Commit}})
 	case *wire.Command_Stop:
@@ -285,6 +288,9 @@ func (a *agent) resend(at *attempt) {
 	}
 	for _, k := range at.lostKeys {
 		a.send(&wire.Report{What: &wire.Report_InputLost{InputLost: at.lost[k]}})
+	}
+	if at.filesWanted != 0 {
+		a.send(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: at.start.Attempt, From: at.filesWanted}}})
 	}
 	if at.asksCommit {
 		a.send(&wire.Report{What: &wire.Report_Commit{Commit: at.start.Attempt}})

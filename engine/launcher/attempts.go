@@ -60,6 +60,9 @@ func (a *agent) assign(p *proc, at *attempt) {
 		run.LocalStores = a.near.list()
 	}
 	p.send(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
+	if s := at.start; len(s.Sources) > 0 || len(s.GetFinish().GetFiles()) > 0 {
+		at.start = withoutLists(s) // until the attempt is forgotten
+	}
 	for _, m := range at.early {
 		p.send(m)
 	}
@@ -67,6 +70,19 @@ func (a *agent) assign(p *proc, at *attempt) {
 	if at.frozen {
 		go a.applyFreeze(p, at)
 	}
+}
+
+// withoutLists is a start command without what only the worker needs and what may be
+// large.
+func withoutLists(s *wire.StartAttempt) *wire.StartAttempt {
+	slim := &wire.StartAttempt{
+		Attempt: s.Attempt, Job: s.Job, Bundle: s.Bundle, BundleAttempt: s.BundleAttempt, Token: s.Token, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory,
+		Program: s.Program, Plan: s.Plan, Fingerprint: s.Fingerprint, JobName: s.JobName, User: s.User,
+	}
+	if s.Finish != nil {
+		slim.Finish = &wire.Finish{}
+	}
+	return slim
 }
 
 // pass hands a message to an attempt's worker, or keeps it until there is one.
@@ -97,6 +113,14 @@ func (a *agent) passSources(s *wire.SourcesUpdate) {
 	a.pass(s.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: s}})
 }
 
+// passFiles hands on files that are to be published.
+func (a *agent) passFiles(f *wire.FilesUpdate) {
+	if at := a.attempts[f.Attempt]; at != nil && at.filesWanted == f.From {
+		at.filesWanted = 0
+	}
+	a.pass(f.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Files{Files: f}})
+}
+
 func (at *attempt) forgetLost(k lostKey) {
 	delete(at.lost, k)
 	for i, other := range at.lostKeys {
@@ -124,6 +148,11 @@ func (a *agent) onReport(p *proc, r *wire.Report) {
 		a.setRunning(at, what.Progress.Work)
 	case *wire.Report_InputLost:
 		at.noteLost(what.InputLost)
+	case *wire.Report_SourcesTaken:
+		what.SourcesTaken.Attempt = at.start.Attempt
+	case *wire.Report_FilesWanted:
+		what.FilesWanted.Attempt = at.start.Attempt
+		at.filesWanted = what.FilesWanted.From
 	case *wire.Report_Commit:
 		at.asksCommit = true
 	case *wire.Report_Ended:

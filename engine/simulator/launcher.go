@@ -397,7 +397,9 @@ func (f *fake) command(m *wire.Command) {
 	case *wire.Command_Peers:
 		f.task(d.Peers.Attempt, func(t *task) { t.peers(d.Peers) })
 	case *wire.Command_Sources:
-		f.task(d.Sources.Attempt, func(t *task) { t.moreSources(d.Sources.Sources) })
+		f.task(d.Sources.Attempt, func(t *task) { t.moreSources(d.Sources) })
+	case *wire.Command_Files:
+		f.task(d.Files.Attempt, func(t *task) { t.moreFiles(d.Files) })
 	case *wire.Command_Suspend:
 		f.task(d.Suspend, (*task).suspend)
 	case *wire.Command_Resume:
@@ -465,7 +467,7 @@ func (f *fake) start(m *wire.StartAttempt) {
 		f.refuse(m)
 		return
 	}
-	t := &task{f: f, m: m, sources: map[[2]uint32]*wire.Source{}, read: map[[2]uint32]uint64{}}
+	t := &task{f: f, m: m, sources: map[[2]uint32]*wire.Source{}, read: map[[2]uint32]uint64{}, files: m.GetFinish().GetFiles()}
 	f.tasks[m.Attempt] = t
 	f.begun[m.Attempt], f.warm[m.Job] = true, true
 	f.s.joinGang(t)

@@ -3,6 +3,8 @@ package simulator
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -249,16 +251,19 @@ func (l *ledger) firstStart(s *Sim, h *held) error {
 	}
 	j := s.byJob[m.Job]
 	if m.Finish == nil {
-		return j.checkSources(m)
+		return j.checkSources(m, s.core.Settings().CommandBytes)
 	}
 	return nil
 }
 
 // checkSources holds what an attempt is given to read against the graph. What is
-// lost while one attempt runs a second one may wait for, too.
-func (j *fakeJob) checkSources(m *wire.StartAttempt) error {
+// lost while one attempt runs a second one may wait for, too. Inputs come later when
+// the command is full.
+func (j *fakeJob) checkSources(m *wire.StartAttempt, commandBytes int) error {
 	given := map[[2]uint32]bool{}
+	bytes := 0
 	for _, s := range m.Sources {
+		bytes += 2 * proto.Size(s) // at least what the core counts
 		if !j.ended[s.Attempt] {
 			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
 		}
@@ -269,7 +274,7 @@ func (j *fakeJob) checkSources(m *wire.StartAttempt) error {
 		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
 	}
 	for _, k := range needs {
-		if !given[k] && !m.Speculative && j.spec.Graph.Connections[k[0]].SlowStart == 0 {
+		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k[0]].SlowStart == 0 {
 			return fmt.Errorf("attempt %d starts without input %v, which is no slow-start", m.Attempt, k)
 		}
 	}

@@ -109,6 +109,9 @@ func (s *Sim) settings() core.Settings {
 	c.BlameAfter, c.BlameJobs, c.BlameFor = 2, 2, 30*time.Second
 	c.PublishTries, c.PublishRetryMax, c.CleanTries, c.CleanMax = 1000, 5*time.Second, 1000, time.Hour
 	c.AttemptsKept, c.NotesKept = 20, 5
+	if few := []int{1, 300}; s.opt.Seed%4 < 2 { // so that lists come in several commands
+		c.CommandBytes = few[s.opt.Seed%4]
+	}
 	return c
 }
 

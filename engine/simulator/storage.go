@@ -74,7 +74,7 @@ func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
 // came to its end.
 func complete(t *task, j *fakeJob) string {
 	var got, want []string
-	for _, f := range t.m.Finish.Files {
+	for _, f := range t.files {
 		got = append(got, f.Name)
 		var attempt, index uint64
 		if _, err := fmt.Sscanf(f.Temporary, "a%d.%d", &attempt, &index); err != nil || !j.ended[attempt] {

@@ -21,6 +21,7 @@ type task struct {
 	dead      bool                       // with its launcher's life
 	sources   map[[2]uint32]*wire.Source // as told
 	read      map[[2]uint32]uint64       // by which attempt's output
+	files     []*wire.CommittedFile      // of a last group, as told
 	lost      []*wire.InputLost          // told and not replaced yet
 	parked    []func()                   // what is to go on when it is resumed
 	ended     *wire.AttemptEnded
@@ -59,6 +60,7 @@ func (t *task) gone() { t.dead = true }
 func (t *task) begin() {
 	t.started = true
 	t.tellStarted()
+	t.askFiles()
 	t.goOn()
 }
 
@@ -78,6 +80,7 @@ func (t *task) reportAgain() {
 	for _, l := range t.lost {
 		t.f.tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 	}
+	t.askFiles()
 	if t.asked && !t.granted {
 		t.f.tell(&wire.Report{What: &wire.Report_Commit{Commit: t.m.Attempt}})
 	}
@@ -135,14 +138,40 @@ func (t *task) keepSources(list []*wire.Source) {
 	}
 }
 
-func (t *task) moreSources(list []*wire.Source) {
-	t.keepSources(list)
+func (t *task) moreSources(m *wire.SourcesUpdate) {
+	t.keepSources(m.Sources)
+	if m.Confirm != 0 {
+		t.f.s.Seen["updates that ask to be confirmed"]++
+		t.later(t.f.s.upTo(100*time.Millisecond), func() {
+			t.f.tell(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: t.m.Attempt, Confirm: m.Confirm}}})
+		})
+	}
 	t.goOn()
 }
 
+// moreFiles takes in files for a last group.
+func (t *task) moreFiles(m *wire.FilesUpdate) {
+	if m.From != uint64(len(t.files)) {
+		return // it came before
+	}
+	t.files = append(t.files, m.Files...)
+	t.f.s.Seen["further files"]++
+	t.askFiles()
+	t.goOn()
+}
+
+// askFiles asks for the files of a last group that it lacks.
+func (t *task) askFiles() {
+	if t.lacksFiles() {
+		t.f.tell(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: t.m.Attempt, From: uint64(len(t.files))}}})
+	}
+}
+
+func (t *task) lacksFiles() bool { return uint64(len(t.files)) < t.m.GetFinish().GetFilesTotal() }
+
 // goOn reads what there is to read; when it has all, it executes.
 func (t *task) goOn() {
-	if !t.started || t.executing || t.m.WaitForPeers && !t.peered {
+	if !t.started || t.executing || t.m.WaitForPeers && !t.peered || t.lacksFiles() {
 		return
 	}
 	missing := false

@@ -841,6 +841,7 @@ type Command struct {
 	//	*Command_DropJob
 	//	*Command_DropOutput
 	//	*Command_ReportInventory
+	//	*Command_Files
 	Do            isCommand_Do `protobuf_oneof:"do"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -996,6 +997,15 @@ func (x *Command) GetReportInventory() bool {
 	return false
 }
 
+func (x *Command) GetFiles() *FilesUpdate {
+	if x != nil {
+		if x, ok := x.Do.(*Command_Files); ok {
+			return x.Files
+		}
+	}
+	return nil
+}
+
 type isCommand_Do interface {
 	isCommand_Do()
 }
@@ -1044,6 +1054,10 @@ type Command_ReportInventory struct {
 	ReportInventory bool `protobuf:"varint,13,opt,name=report_inventory,json=reportInventory,proto3,oneof"`
 }
 
+type Command_Files struct {
+	Files *FilesUpdate `protobuf:"bytes,14,opt,name=files,proto3,oneof"` // answers files_wanted
+}
+
 func (*Command_Start) isCommand_Do() {}
 
 func (*Command_Peers) isCommand_Do() {}
@@ -1066,6 +1080,8 @@ func (*Command_DropOutput) isCommand_Do() {}
 
 func (*Command_ReportInventory) isCommand_Do() {}
 
+func (*Command_Files) isCommand_Do() {}
+
 // StartAttempt tells all that a worker needs to run a group.
 type StartAttempt struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1083,7 +1099,7 @@ type StartAttempt struct {
 	Fingerprint     []byte                 `protobuf:"bytes,12,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	JobName         string                 `protobuf:"bytes,13,opt,name=job_name,json=jobName,proto3" json:"job_name,omitempty"`
 	User            string                 `protobuf:"bytes,14,opt,name=user,proto3" json:"user,omitempty"`
-	Sources         []*Source              `protobuf:"bytes,15,rep,name=sources,proto3" json:"sources,omitempty"`                                         // file inputs known now
+	Sources         []*Source              `protobuf:"bytes,15,rep,name=sources,proto3" json:"sources,omitempty"`                                         // file inputs known now, as many as one command holds
 	SourcesComplete bool                   `protobuf:"varint,16,opt,name=sources_complete,json=sourcesComplete,proto3" json:"sources_complete,omitempty"` // no more will come, unless one is lost
 	WaitForPeers    bool                   `protobuf:"varint,17,opt,name=wait_for_peers,json=waitForPeers,proto3" json:"wait_for_peers,omitempty"`        // tcp channels: do not run nodes before Peers
 	Finish          *Finish                `protobuf:"bytes,18,opt,name=finish,proto3" json:"finish,omitempty"`                                           // set for the job's last group
@@ -1414,10 +1430,11 @@ type Finish struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Publish       bool                   `protobuf:"varint,1,opt,name=publish,proto3" json:"publish,omitempty"` // else: remove everything
 	Outputs       []string               `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
-	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`      // to publish or keep them
-	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`       // publishing failed for good: the parts stay, and a list of them is left beside them
-	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"` // a publisher had its grant, or may have had it: some outputs may be there already
-	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`        // what no other job of any cluster has, for the file that says who published an output
+	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`                              // to publish or keep them: the first, as many as one command holds
+	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`                               // publishing failed for good: the parts stay, and a list of them is left beside them
+	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"`                         // a publisher had its grant, or may have had it: some outputs may be there already
+	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`                                // what no other job of any cluster has, for the file that says who published an output
+	FilesTotal    uint64                 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"` // the worker asks for the others, by files_wanted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1494,6 +1511,127 @@ func (x *Finish) GetMark() string {
 	return ""
 }
 
+func (x *Finish) GetFilesTotal() uint64 {
+	if x != nil {
+		return x.FilesTotal
+	}
+	return 0
+}
+
+// FilesUpdate are further files for the job's last group.
+type FilesUpdate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // number of the first, counted from 0
+	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilesUpdate) Reset() {
+	*x = FilesUpdate{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilesUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilesUpdate) ProtoMessage() {}
+
+func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
+func (*FilesUpdate) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *FilesUpdate) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *FilesUpdate) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *FilesUpdate) GetFiles() []*CommittedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// FilesWanted asks for further files.
+type FilesWanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // how many the worker has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FilesWanted) Reset() {
+	*x = FilesWanted{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FilesWanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FilesWanted) ProtoMessage() {}
+
+func (x *FilesWanted) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
+func (*FilesWanted) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *FilesWanted) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *FilesWanted) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
 // CommittedFile is a part that an accepted attempt wrote.
 type CommittedFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1509,7 +1647,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1659,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1672,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -1589,7 +1727,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1739,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1752,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -1642,7 +1780,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1792,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1805,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -1696,13 +1834,14 @@ type SourcesUpdate struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Sources       []*Source              `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	Confirm       uint64                 `protobuf:"varint,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // not 0: no more comes until sources_taken tells this number
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1853,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1866,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -1751,6 +1890,66 @@ func (x *SourcesUpdate) GetComplete() bool {
 	return false
 }
 
+func (x *SourcesUpdate) GetConfirm() uint64 {
+	if x != nil {
+		return x.Confirm
+	}
+	return 0
+}
+
+// SourcesTaken: the worker has what an update told.
+type SourcesTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Confirm       uint64                 `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // of the update
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourcesTaken) Reset() {
+	*x = SourcesTaken{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourcesTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourcesTaken) ProtoMessage() {}
+
+func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
+func (*SourcesTaken) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SourcesTaken) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *SourcesTaken) GetConfirm() uint64 {
+	if x != nil {
+		return x.Confirm
+	}
+	return 0
+}
+
 type StopAttempt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1762,7 +1961,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1973,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1986,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -1822,7 +2021,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2033,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2046,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -1892,6 +2091,8 @@ type Report struct {
 	//	*Report_Refused
 	//	*Report_Load
 	//	*Report_JobDropped
+	//	*Report_SourcesTaken
+	//	*Report_FilesWanted
 	What          isReport_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1899,7 +2100,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2112,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2125,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2065,6 +2266,24 @@ func (x *Report) GetJobDropped() uint64 {
 	return 0
 }
 
+func (x *Report) GetSourcesTaken() *SourcesTaken {
+	if x != nil {
+		if x, ok := x.What.(*Report_SourcesTaken); ok {
+			return x.SourcesTaken
+		}
+	}
+	return nil
+}
+
+func (x *Report) GetFilesWanted() *FilesWanted {
+	if x != nil {
+		if x, ok := x.What.(*Report_FilesWanted); ok {
+			return x.FilesWanted
+		}
+	}
+	return nil
+}
+
 type isReport_What interface {
 	isReport_What()
 }
@@ -2121,6 +2340,14 @@ type Report_JobDropped struct {
 	JobDropped uint64 `protobuf:"varint,15,opt,name=job_dropped,json=jobDropped,proto3,oneof"` // job of which nothing is left here, as drop_job asked
 }
 
+type Report_SourcesTaken struct {
+	SourcesTaken *SourcesTaken `protobuf:"bytes,16,opt,name=sources_taken,json=sourcesTaken,proto3,oneof"`
+}
+
+type Report_FilesWanted struct {
+	FilesWanted *FilesWanted `protobuf:"bytes,17,opt,name=files_wanted,json=filesWanted,proto3,oneof"`
+}
+
 func (*Report_Started) isReport_What() {}
 
 func (*Report_Phase) isReport_What() {}
@@ -2147,6 +2374,10 @@ func (*Report_Load) isReport_What() {}
 
 func (*Report_JobDropped) isReport_What() {}
 
+func (*Report_SourcesTaken) isReport_What() {}
+
+func (*Report_FilesWanted) isReport_What() {}
+
 type AttemptStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -2157,7 +2388,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2400,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2413,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2209,7 +2440,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2452,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2465,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2262,7 +2493,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2505,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2518,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -2325,7 +2556,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2568,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2581,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -2411,7 +2642,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2654,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2667,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -2510,7 +2741,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2753,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2766,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -2576,7 +2807,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2819,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2832,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Counter) GetName() string {
@@ -2634,7 +2865,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2877,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2890,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -2715,7 +2946,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2958,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2971,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -2774,7 +3005,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +3017,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +3030,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -2882,7 +3113,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04_cpuB\t\n" +
 	"\a_memory\" \n" +
 	"\fHeartbeatAck\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xc4\x04\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\xfe\x04\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x129\n" +
@@ -2898,7 +3129,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\bdrop_job\x18\v \x01(\x04H\x00R\adropJob\x12>\n" +
 	"\vdrop_output\x18\f \x01(\v2\x1b.hamadryad.engine.v1.StoredH\x00R\n" +
 	"dropOutput\x12+\n" +
-	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventoryB\x04\n" +
+	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
+	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05filesB\x04\n" +
 	"\x02do\"\xe3\x04\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
@@ -2934,14 +3166,23 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x12\x1a\n" +
 	"\blauncher\x18\a \x01(\x04R\blauncher\x12\x12\n" +
-	"\x04rack\x18\b \x01(\tR\x04rack\"\xb8\x01\n" +
+	"\x04rack\x18\b \x01(\tR\x04rack\"\xd9\x01\n" +
 	"\x06Finish\x12\x18\n" +
 	"\apublish\x18\x01 \x01(\bR\apublish\x12\x18\n" +
 	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x128\n" +
 	"\x05files\x18\x03 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\x12\x12\n" +
 	"\x04keep\x18\x04 \x01(\bR\x04keep\x12\x18\n" +
 	"\agranted\x18\x05 \x01(\bR\agranted\x12\x12\n" +
-	"\x04mark\x18\x06 \x01(\tR\x04mark\"\x9b\x01\n" +
+	"\x04mark\x18\x06 \x01(\tR\x04mark\x12\x1f\n" +
+	"\vfiles_total\x18\a \x01(\x04R\n" +
+	"filesTotal\"u\n" +
+	"\vFilesUpdate\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x128\n" +
+	"\x05files\x18\x03 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\";\n" +
+	"\vFilesWanted\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\"\x9b\x01\n" +
 	"\rCommittedFile\x12\x16\n" +
 	"\x06output\x18\x01 \x01(\rR\x06output\x12\x1c\n" +
 	"\ttemporary\x18\x02 \x01(\tR\ttemporary\x12\x12\n" +
@@ -2955,11 +3196,15 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04Peer\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x122\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.NodeRefR\x05nodes\"|\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.NodeRefR\x05nodes\"\x96\x01\n" +
 	"\rSourcesUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x125\n" +
 	"\asources\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.SourceR\asources\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"Z\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x18\n" +
+	"\aconfirm\x18\x04 \x01(\x04R\aconfirm\"B\n" +
+	"\fSourcesTaken\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
+	"\aconfirm\x18\x02 \x01(\x04R\aconfirm\"Z\n" +
 	"\vStopAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
 	"\bgrace_ns\x18\x02 \x01(\x03R\agraceNs\x12\x16\n" +
@@ -2967,7 +3212,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\rCommitVerdict\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\agranted\x18\x02 \x01(\bR\agranted\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf4\x05\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x85\a\n" +
 	"\x06Report\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12?\n" +
@@ -2987,7 +3232,9 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\arefused\x18\r \x01(\v2#.hamadryad.engine.v1.CommandRefusedH\x00R\arefused\x126\n" +
 	"\x04load\x18\x0e \x01(\v2 .hamadryad.engine.v1.MachineLoadH\x00R\x04load\x12!\n" +
 	"\vjob_dropped\x18\x0f \x01(\x04H\x00R\n" +
-	"jobDroppedB\x06\n" +
+	"jobDropped\x12H\n" +
+	"\rsources_taken\x18\x10 \x01(\v2!.hamadryad.engine.v1.SourcesTakenH\x00R\fsourcesTaken\x12E\n" +
+	"\ffiles_wanted\x18\x11 \x01(\v2 .hamadryad.engine.v1.FilesWantedH\x00R\vfilesWantedB\x06\n" +
 	"\x04what\"D\n" +
 	"\x0eAttemptStarted\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
@@ -3063,7 +3310,7 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
@@ -3082,28 +3329,31 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*NodeRef)(nil),             // 14: hamadryad.engine.v1.NodeRef
 	(*Source)(nil),              // 15: hamadryad.engine.v1.Source
 	(*Finish)(nil),              // 16: hamadryad.engine.v1.Finish
-	(*CommittedFile)(nil),       // 17: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 18: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 19: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 20: hamadryad.engine.v1.SourcesUpdate
-	(*StopAttempt)(nil),         // 21: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 22: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 23: hamadryad.engine.v1.Report
-	(*AttemptStarted)(nil),      // 24: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 25: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 26: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 27: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 28: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 29: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 30: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 31: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 32: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 33: hamadryad.engine.v1.CommandRefused
-	(*Failure)(nil),             // 34: hamadryad.engine.v1.Failure
+	(*FilesUpdate)(nil),         // 17: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 18: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 19: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 20: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 21: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 22: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 23: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 24: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 25: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 26: hamadryad.engine.v1.Report
+	(*AttemptStarted)(nil),      // 27: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 28: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 29: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 30: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 31: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 32: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 33: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 34: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 35: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 36: hamadryad.engine.v1.CommandRefused
+	(*Failure)(nil),             // 37: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	4,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	23, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	26, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
 	9,  // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
 	8,  // 3: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
 	12, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
@@ -3114,42 +3364,46 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	1,  // 9: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
 	10, // 10: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
 	13, // 11: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	18, // 12: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	20, // 13: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	21, // 14: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	22, // 15: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	20, // 12: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	22, // 13: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	24, // 14: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	25, // 15: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	7,  // 16: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	14, // 17: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	15, // 18: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	16, // 19: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	17, // 20: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	19, // 21: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	14, // 22: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	15, // 23: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	24, // 24: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	25, // 25: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	26, // 26: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	28, // 27: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	31, // 28: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	7,  // 29: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	32, // 30: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	33, // 31: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	10, // 32: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	27, // 33: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 34: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	34, // 35: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	27, // 36: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	29, // 37: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	17, // 38: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	30, // 39: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	6,  // 40: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	7,  // 41: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	34, // 42: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	17, // 17: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	14, // 18: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	15, // 19: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	16, // 20: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	19, // 21: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	19, // 22: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	21, // 23: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	14, // 24: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	15, // 25: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	27, // 26: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	28, // 27: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	29, // 28: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	31, // 29: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	34, // 30: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	7,  // 31: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	35, // 32: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	36, // 33: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	10, // 34: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	23, // 35: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	18, // 36: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	30, // 37: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 38: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	37, // 39: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	30, // 40: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	32, // 41: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	19, // 42: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	33, // 43: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	6,  // 44: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	7,  // 45: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	37, // 46: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -3171,8 +3425,9 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_DropJob)(nil),
 		(*Command_DropOutput)(nil),
 		(*Command_ReportInventory)(nil),
+		(*Command_Files)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[21].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[24].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -3186,6 +3441,8 @@ func file_engine_wire_launcher_proto_init() {
 		(*Report_Refused)(nil),
 		(*Report_Load)(nil),
 		(*Report_JobDropped)(nil),
+		(*Report_SourcesTaken)(nil),
+		(*Report_FilesWanted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3193,7 +3450,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

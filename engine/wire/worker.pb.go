@@ -36,6 +36,7 @@ type ToWorker struct {
 	//	*ToWorker_Commit
 	//	*ToWorker_Ping
 	//	*ToWorker_Exit
+	//	*ToWorker_Files
 	Do            isToWorker_Do `protobuf_oneof:"do"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -150,6 +151,15 @@ func (x *ToWorker) GetExit() bool {
 	return false
 }
 
+func (x *ToWorker) GetFiles() *FilesUpdate {
+	if x != nil {
+		if x, ok := x.Do.(*ToWorker_Files); ok {
+			return x.Files
+		}
+	}
+	return nil
+}
+
 type isToWorker_Do interface {
 	isToWorker_Do()
 }
@@ -186,6 +196,10 @@ type ToWorker_Exit struct {
 	Exit bool `protobuf:"varint,8,opt,name=exit,proto3,oneof"` // no more groups: end
 }
 
+type ToWorker_Files struct {
+	Files *FilesUpdate `protobuf:"bytes,9,opt,name=files,proto3,oneof"`
+}
+
 func (*ToWorker_Setup) isToWorker_Do() {}
 
 func (*ToWorker_Run) isToWorker_Do() {}
@@ -201,6 +215,8 @@ func (*ToWorker_Commit) isToWorker_Do() {}
 func (*ToWorker_Ping) isToWorker_Do() {}
 
 func (*ToWorker_Exit) isToWorker_Do() {}
+
+func (*ToWorker_Files) isToWorker_Do() {}
 
 type WorkerSetup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -653,7 +669,7 @@ var File_engine_wire_worker_proto protoreflect.FileDescriptor
 
 const file_engine_wire_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xae\x03\n" +
+	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xe8\x03\n" +
 	"\bToWorker\x128\n" +
 	"\x05setup\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerSetupH\x00R\x05setup\x121\n" +
 	"\x03run\x18\x02 \x01(\v2\x1d.hamadryad.engine.v1.RunGroupH\x00R\x03run\x122\n" +
@@ -662,7 +678,8 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04stop\x18\x05 \x01(\v2 .hamadryad.engine.v1.StopAttemptH\x00R\x04stop\x12<\n" +
 	"\x06commit\x18\x06 \x01(\v2\".hamadryad.engine.v1.CommitVerdictH\x00R\x06commit\x12/\n" +
 	"\x04ping\x18\a \x01(\v2\x19.hamadryad.engine.v1.PingH\x00R\x04ping\x12\x14\n" +
-	"\x04exit\x18\b \x01(\bH\x00R\x04exitB\x04\n" +
+	"\x04exit\x18\b \x01(\bH\x00R\x04exit\x128\n" +
+	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05filesB\x04\n" +
 	"\x02do\"\xb9\x02\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
@@ -725,10 +742,11 @@ var file_engine_wire_worker_proto_goTypes = []any{
 	(*SourcesUpdate)(nil), // 8: hamadryad.engine.v1.SourcesUpdate
 	(*StopAttempt)(nil),   // 9: hamadryad.engine.v1.StopAttempt
 	(*CommitVerdict)(nil), // 10: hamadryad.engine.v1.CommitVerdict
-	(*Property)(nil),      // 11: hamadryad.engine.v1.Property
-	(*StartAttempt)(nil),  // 12: hamadryad.engine.v1.StartAttempt
-	(*Report)(nil),        // 13: hamadryad.engine.v1.Report
-	(*Failure)(nil),       // 14: hamadryad.engine.v1.Failure
+	(*FilesUpdate)(nil),   // 11: hamadryad.engine.v1.FilesUpdate
+	(*Property)(nil),      // 12: hamadryad.engine.v1.Property
+	(*StartAttempt)(nil),  // 13: hamadryad.engine.v1.StartAttempt
+	(*Report)(nil),        // 14: hamadryad.engine.v1.Report
+	(*Failure)(nil),       // 15: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_worker_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.ToWorker.setup:type_name -> hamadryad.engine.v1.WorkerSetup
@@ -738,17 +756,18 @@ var file_engine_wire_worker_proto_depIdxs = []int32{
 	9,  // 4: hamadryad.engine.v1.ToWorker.stop:type_name -> hamadryad.engine.v1.StopAttempt
 	10, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	4,  // 6: hamadryad.engine.v1.ToWorker.ping:type_name -> hamadryad.engine.v1.Ping
-	11, // 7: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
-	12, // 8: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
-	3,  // 9: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
-	6,  // 10: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
-	13, // 11: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
-	14, // 12: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	11, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	12, // 8: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
+	13, // 9: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
+	3,  // 10: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
+	6,  // 11: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
+	14, // 12: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
+	15, // 13: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_worker_proto_init() }
@@ -767,6 +786,7 @@ func file_engine_wire_worker_proto_init() {
 		(*ToWorker_Commit)(nil),
 		(*ToWorker_Ping)(nil),
 		(*ToWorker_Exit)(nil),
+		(*ToWorker_Files)(nil),
 	}
 	file_engine_wire_worker_proto_msgTypes[5].OneofWrappers = []any{
 		(*FromWorker_Ready)(nil),

@@ -68,7 +68,8 @@ func (g *group) connectInputs(n *node) error {
 		if expected[c.ToPort] == 0 && !slices.ContainsFunc(n.ins, func(p *inPort) bool { return p.name == c.ToPort }) {
 			n.ins = append(n.ins, &inPort{name: c.ToPort})
 		}
-		expected[c.ToPort] += len(g.w.writers(c.index, n.index))
+		low, high, list := g.w.writerRange(c.index, n.index)
+		expected[c.ToPort] += high - low + len(list)
 	}
 	for _, port := range n.ins {
 		port.merge = channel.NewMerge(expected[port.name])
@@ -84,6 +85,10 @@ func (g *group) connectInputs(n *node) error {
 func (g *group) connectPort(n *node, port *inPort) error {
 	for _, c := range g.w.connections {
 		if int(c.ToStage) != n.stage || c.ToPort != port.name {
+			continue
+		}
+		if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+			g.inputs.expect(n, port, c)
 			continue
 		}
 		for _, from := range g.w.writers(c.index, n.index) {
@@ -117,8 +122,6 @@ func (g *group) connectSource(n *node, port *inPort, c indexed, from int) error 
 			return err
 		}
 		port.merge.Add(s)
-	case wire.ChannelKind_CHANNEL_KIND_FILE:
-		g.inputs.expect(n, port, c, from)
 	default:
 		return invalidf("connection %d has the unknown channel kind %v", c.index, c.Kind)
 	}

@@ -27,6 +27,12 @@ func (w *worker) writers(connection, to int) []int {
 	return indexes(r, list)
 }
 
+// writerRange is writers as a range of low to high, which is not included, and a list.
+func (w *worker) writerRange(connection, to int) (low, high int, list []int32) {
+	r, list := w.plan.Writers(connection, to)
+	return r.Low, r.High, list
+}
+
 func indexes(r graph.Range, list []int32) []int {
 	all := make([]int, 0, r.High-r.Low+len(list))
 	graph.Each(r, list, func(i int) { all = append(all, i) })

@@ -15,9 +15,10 @@ import (
 // finish publishes the job's outputs, keeps what could not be published, or removes
 // what the job left. Done again, it finds either state and ends right.
 func (g *group) finish(ctx context.Context, f *wire.Finish) error {
-	outputs := g.outputsOf(f)
-	var err error
+	outputs, err := g.outputsOf(ctx, f)
 	switch {
+	case err != nil:
+		return err
 	case f.Publish:
 		err = g.publish(ctx, outputs)
 	case f.Keep:
@@ -34,7 +35,7 @@ func (g *group) finish(ctx context.Context, f *wire.Finish) error {
 }
 
 // outputsOf lists the job's outputs with their parts.
-func (g *group) outputsOf(f *wire.Finish) []*publish.Output {
+func (g *group) outputsOf(ctx context.Context, f *wire.Finish) ([]*publish.Output, error) {
 	outputs := make([]*publish.Output, len(f.Outputs))
 	mark := fmt.Sprintf("%s %s", g.job, g.start.JobName)
 	if f.Mark != "" {
@@ -45,13 +46,46 @@ func (g *group) outputsOf(f *wire.Finish) []*publish.Output {
 			Folder: folder, Temporary: plan.Temporary(folder, g.start.Job), Mark: mark + "\n", By: fmt.Sprintf("a%d", g.start.Attempt),
 		}
 	}
-	for _, p := range f.Files {
-		if int(p.Output) < len(outputs) {
-			o := outputs[p.Output]
-			o.Parts = append(o.Parts, publish.Part{Temporary: p.Temporary, Name: p.Name, Node: g.nodeName(p)})
+	for files, got := f.Files, uint64(0); ; {
+		for _, p := range files {
+			if int(p.Output) < len(outputs) {
+				o := outputs[p.Output]
+				o.Parts = append(o.Parts, publish.Part{Temporary: p.Temporary, Name: p.Name, Node: g.nodeName(p)})
+			}
+		}
+		if got += uint64(len(files)); got >= f.FilesTotal {
+			return outputs, nil
+		}
+		var err error
+		if files, err = g.askFiles(ctx, got); err != nil {
+			return nil, err
 		}
 	}
-	return outputs
+}
+
+// askFiles gets the next files from the manager, which tells as many at once as fit
+// into one command. The launcher repeats the question when it was lost.
+func (g *group) askFiles(ctx context.Context, from uint64) ([]*wire.CommittedFile, error) {
+	g.filesFrom.Store(from)
+	g.w.report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: g.start.Attempt, From: from}}})
+	select {
+	case m := <-g.filesMore:
+		if len(m.Files) == 0 {
+			return nil, fmt.Errorf("the manager lists %d files to publish and knows no more than %d", g.start.Finish.FilesTotal, from)
+		}
+		return m.Files, nil
+	case <-g.stopping:
+		return nil, errors.New("stopped before it had the list of the files")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// moreFiles takes in files that askFiles waits for. A repetition changes nothing.
+func (g *group) moreFiles(m *wire.FilesUpdate) {
+	if g.filesFrom.CompareAndSwap(m.From, 0) { // from 0 nobody asks
+		g.filesMore <- m
+	}
 }
 
 // nodeName names the node that wrote a part.

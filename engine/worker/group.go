@@ -52,18 +52,20 @@ type group struct {
 	failure  *wire.Failure
 	stored   []*wire.StoredOutput
 
-	published []uint32 // outputs that a last group found published
+	published []uint32               // outputs that a last group found published
+	filesFrom atomic.Uint64          // number of the file that a last group waits for; 0: it does not
+	filesMore chan *wire.FilesUpdate // one at most
 }
 
 func newGroup(w *worker, r *wire.RunGroup) *group {
 	g := &group{
 		w: w, run: r, start: r.Start, job: scheduler.JobID(r.Start.Job).String(),
-		peers: make(chan *wire.Peers, 1), stopping: make(chan struct{}), began: time.Now(),
+		peers: make(chan *wire.Peers, 1), filesMore: make(chan *wire.FilesUpdate, 1), stopping: make(chan struct{}), began: time.Now(),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.commit = &commit{settled: make(chan struct{})}
 	g.inputs = newInputs(g)
-	g.inputs.update(r.Start.Sources) // before any that come later
+	g.inputs.update(r.Start.Sources, 0) // before any that come later
 	g.local = map[string]string{}
 	for _, s := range r.LocalStores {
 		g.local[s.Address] = s.Folder

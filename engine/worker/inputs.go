@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,64 +30,158 @@ const (
 // producer names one stored output that the group reads.
 type producer struct{ connection, from int }
 
-// inputs holds what is known of the producers of a group's file inputs.
+// sourcesAhead is how many sources of a port may wait for its program before the
+// manager is left to wait with further ones, unless another port lacks some.
+const sourcesAhead = 1000
+
+// inputs holds what is known of the producers of a group's file inputs: those that
+// were told and are not read yet by all who read them.
 type inputs struct {
 	group  *group
 	queues map[edge]channel.Writer // writing ends of the group's shm channels
 
 	mu      sync.Mutex
-	known   map[producer]*wire.Source
-	waiting map[producer][]func() // adds the source to its input, once the producer is known
+	known   map[producer]*given
+	told    map[int]*bitset // by connection: the producers that were ever told
+	readers []storedReader
 	ports   []*inPort
+	confirm uint64        // update that the manager waits for to be confirmed; 0: none
 	changed chan struct{} // closed and made anew at each update
+}
+
+// given is a producer's newest source, and by how many storedSources it is not done with.
+type given struct {
+	source *wire.Source
+	left   int
+}
+
+// storedReader is a node's input over a file connection.
+type storedReader struct {
+	node *node
+	port *inPort
+	c    indexed
+	low  int     // it reads these producers,
+	high int     // high not included,
+	list []int32 // and these, in order
+}
+
+func (r *storedReader) reads(from int) bool {
+	if from >= r.low && from < r.high {
+		return true
+	}
+	_, found := slices.BinarySearch(r.list, int32(from))
+	return found
 }
 
 func newInputs(g *group) *inputs {
 	return &inputs{
 		group: g, queues: map[edge]channel.Writer{},
-		known: map[producer]*wire.Source{}, waiting: map[producer][]func(){}, changed: make(chan struct{}),
+		known: map[producer]*given{}, told: map[int]*bitset{}, changed: make(chan struct{}),
 	}
 }
 
-// update takes in sources. One for a producer that is known takes its place.
-func (in *inputs) update(sources []*wire.Source) {
+// update takes in sources. One for a producer that is known takes its place; one
+// that was read is known no more, and stays so.
+func (in *inputs) update(sources []*wire.Source, confirm uint64) {
+	in.add(in.take(sources))
+	if confirm != 0 {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.confirm = confirm
+		in.confirmSoon()
+	}
+}
+
+// take notes sources, and makes those that are to be added to ports.
+func (in *inputs) take(sources []*wire.Source) (fresh []*storedSource) {
 	if len(sources) == 0 {
-		return
+		return nil
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, s := range sources {
 		p := producer{int(s.Connection), int(s.From)}
-		in.known[p] = s
-		for _, add := range in.waiting[p] {
-			add()
+		told := in.told[p.connection]
+		if told == nil {
+			told = &bitset{}
+			in.told[p.connection] = told
 		}
-		delete(in.waiting, p)
+		switch k := in.known[p]; {
+		case k != nil:
+			k.source = s
+		case told.add(p.from):
+			in.known[p] = &given{source: s}
+			for i := range in.readers {
+				fresh = in.sourceFor(fresh, &in.readers[i], p)
+			}
+		}
 	}
 	close(in.changed)
 	in.changed = make(chan struct{})
+	return fresh
 }
 
-// expect adds the producer's source to the port's input as soon as it is known,
-// so that NextSource never yields one that can't be read yet.
-func (in *inputs) expect(n *node, port *inPort, c indexed, from int) {
+// sourceFor makes a reader's source of a producer that was not known before. The
+// caller holds mu.
+func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer) []*storedSource {
+	if r.c.index != p.connection || !r.reads(p.from) {
+		return list
+	}
+	in.known[p].left++
+	r.port.ahead++
+	return append(list, &storedSource{
+		inputs: in, node: r.node, port: r.port, producer: p, store: r.c.Store,
+		partition: in.group.w.partition(p.connection, p.from, r.node.index),
+	})
+}
+
+// add adds sources to their ports. An input that is over closes them at once, so mu
+// is not held.
+func (in *inputs) add(list []*storedSource) {
+	for _, s := range list {
+		s.port.merge.Add(s)
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	p := producer{c.index, from}
-	s := &storedSource{
-		inputs: in, node: n, producer: p, store: c.Store,
-		partition: in.group.w.partition(c.index, from, n.index),
+	for _, s := range list {
+		s.port.settleOne()
 	}
-	port.left++
-	add := func() {
-		port.merge.Add(s)
-		port.settleOne()
-	}
-	if in.known[p] != nil {
-		add()
+}
+
+// confirmSoon confirms an update as soon as some port needs what follows. So a worker
+// holds few of very many sources. The caller holds mu.
+func (in *inputs) confirmSoon() {
+	if in.confirm == 0 {
 		return
 	}
-	in.waiting[p] = append(in.waiting[p], add)
+	open := false
+	for _, p := range in.ports {
+		if p.left > 0 && p.ahead < sourcesAhead {
+			open = true
+		}
+	}
+	if !open {
+		return
+	}
+	id := in.group.start.Attempt
+	in.group.w.report(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: id, Confirm: in.confirm}}})
+	in.confirm = 0
+}
+
+// expect has the port read its producers over a connection, each as soon as it is
+// known, so that NextSource never yields one that can't be read yet.
+func (in *inputs) expect(n *node, port *inPort, c indexed) {
+	low, high, list := in.group.w.writerRange(c.index, n.index)
+	r := storedReader{n, port, c, low, high, list}
+	in.mu.Lock()
+	port.left += high - low + len(list)
+	in.readers = append(in.readers, r)
+	var known []*storedSource
+	for p := range in.known {
+		known = in.sourceFor(known, &r, p)
+	}
+	in.mu.Unlock()
+	in.add(known)
 }
 
 // opened takes in a new port. It counts as one more source to come until
@@ -122,11 +217,49 @@ func (in *inputs) fail(err error) {
 }
 
 // current is the newest source of a producer, and a channel that closes when
-// there may be a newer one.
+// there may be a newer one. nil: it was read.
 func (in *inputs) current(p producer) (*wire.Source, <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.known[p], in.changed
+	if k := in.known[p]; k != nil {
+		return k.source, in.changed
+	}
+	return nil, in.changed
+}
+
+// taken notes that a port's program has one source less ahead.
+func (in *inputs) taken(port *inPort) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	port.ahead--
+	in.confirmSoon()
+}
+
+// done notes that one of those who read a producer needs it no more.
+func (in *inputs) done(p producer) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if k := in.known[p]; k != nil {
+		if k.left--; k.left == 0 {
+			delete(in.known, p)
+		}
+	}
+}
+
+// bitset is a set of small numbers.
+type bitset struct{ words []uint64 }
+
+// add puts a number in, and says whether it was not there.
+func (b *bitset) add(i int) bool {
+	for len(b.words) <= i/64 {
+		b.words = append(b.words, 0)
+	}
+	bit := uint64(1) << (i % 64)
+	if b.words[i/64]&bit != 0 {
+		return false
+	}
+	b.words[i/64] |= bit
+	return true
 }
 
 // storedSource reads one partition of one producer's stored output, wherever it
@@ -134,6 +267,7 @@ func (in *inputs) current(p producer) (*wire.Source, <-chan struct{}) {
 type storedSource struct {
 	inputs    *inputs
 	node      *node
+	port      *inPort
 	producer  producer
 	partition int
 	store     string // of the connection: "" for the launchers' stores
@@ -142,6 +276,7 @@ type storedSource struct {
 
 	mu     sync.Mutex
 	closed bool
+	ended  bool         // it was read to its end
 	at     *wire.Source // what reader reads
 	direct bool         // reader opens the file itself
 	remote *wire.Source // one whose file is not where it should be on this machine
@@ -153,6 +288,9 @@ func (s *storedSource) From() int { return s.producer.from }
 
 // Stored tells channel.Merge that nothing waits for this source's reader.
 func (s *storedSource) Stored() bool { return true }
+
+// Taken is called by channel.Merge when the source is handed out or read.
+func (s *storedSource) Taken() { s.inputs.taken(s.port) }
 
 // Bytes is not known before the file is open.
 func (s *storedSource) Bytes() int64 {
@@ -178,6 +316,9 @@ func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
 			s.handed.Store(true)
 			s.node.read[s.node.group.locality(at.Host, at.Rack)].Add(int64(len(b.Data)))
 			return b, nil
+		case err == io.EOF: //nolint:errorlint // only the bare one is the end: a failure may wrap it
+			s.end()
+			return nil, err
 		case errors.Is(err, io.EOF) || ctx.Err() != nil || s.isClosed():
 			return nil, err
 		case !isChannelTrouble(err):
@@ -200,6 +341,9 @@ type retry struct {
 func (s *storedSource) trouble(ctx context.Context, at *wire.Source, cause error, r *retry) error {
 	s.drop()
 	newest, changed := s.inputs.current(s.producer)
+	if newest == nil {
+		return fmt.Errorf("%s: %w", s.name(at), channel.ErrClosed)
+	}
 	replaced := newest != at && newest.Attempt != at.Attempt
 	if s.handed.Load() {
 		if !replaced {
@@ -284,8 +428,11 @@ func (s *storedSource) name(at *wire.Source) string {
 func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return nil, s.at, channel.ErrClosed
+	case s.ended:
+		return nil, s.at, io.EOF
 	}
 	if s.reader != nil {
 		return s.reader, s.at, nil
@@ -335,6 +482,16 @@ func (s *storedSource) dropLocked() {
 	}
 }
 
+// end notes that everything was read.
+func (s *storedSource) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && !s.closed {
+		s.inputs.done(s.producer)
+	}
+	s.ended = true
+}
+
 func (s *storedSource) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -345,6 +502,9 @@ func (s *storedSource) isClosed() bool {
 func (s *storedSource) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.ended && !s.closed {
+		s.inputs.done(s.producer)
+	}
 	s.closed = true
 	s.dropLocked()
 	return nil

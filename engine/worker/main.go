@@ -124,7 +124,11 @@ func (w *worker) take(m *wire.ToWorker) error {
 		}
 	case *wire.ToWorker_Sources:
 		if g.is(do.Sources.Attempt) {
-			g.inputs.update(do.Sources.Sources)
+			g.inputs.update(do.Sources.Sources, do.Sources.Confirm)
+		}
+	case *wire.ToWorker_Files:
+		if g.is(do.Files.Attempt) {
+			g.moreFiles(do.Files)
 		}
 	case *wire.ToWorker_Stop:
 		if g.is(do.Stop.Attempt) {

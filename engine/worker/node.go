@@ -54,6 +54,7 @@ type inPort struct {
 	name  string
 	merge *channel.Merge
 	left  int // sources that are not added yet; guarded by inputs.mu
+	ahead int // stored ones that were added and not taken; guarded by inputs.mu
 }
 
 var _ job.Runtime = (*node)(nil)
