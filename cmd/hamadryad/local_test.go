@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -111,17 +112,7 @@ func (r *localRun) pluginOf() []int {
 	if len(managers) != 1 {
 		return nil
 	}
-	var pids []int
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", managers[0]))
-	for _, task := range tasks {
-		children, _ := os.ReadFile(task)
-		for _, f := range strings.Fields(string(children)) {
-			if pid, err := strconv.Atoi(f); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
+	return processes.Below(managers[0])
 }
 
 // Whatever part is killed in mid-job, the job ends with the same result.
