@@ -156,25 +156,34 @@ func (s *launcherServer) receive(ctx context.Context, stream grpc.BidiStreamingS
 // before its stream is read no further.
 const intakeMax = 1024
 
+// intakeBytesMax bounds these by bytes, in the same way: a launcher's largest message
+// and more.
+const intakeBytesMax = 64 << 20
+
 // intake brings what one stream reports to the core, in order.
 type intake struct {
 	ctx     context.Context
 	driver  *driver
 	queue   chan entry
+	room    *room        // for what is in queue
 	waiting atomic.Int64 // in queue and in hand
 }
 
 // newIntake begins one, which ends with ctx.
 func newIntake(ctx context.Context, d *driver) *intake {
-	in := &intake{ctx: ctx, driver: d, queue: make(chan entry, intakeMax)}
+	in := &intake{ctx: ctx, driver: d, queue: make(chan entry, intakeMax), room: newRoom(intakeBytesMax)}
 	go in.run()
 	return in
 }
 
 // add takes an entry; it waits when too many wait. For one goroutine.
 func (in *intake) add(e entry) error {
+	e = e.sized()
 	if in.waiting.Load() == 0 && in.driver.offer(e) {
 		return nil // the usual way: nobody waits for anything
+	}
+	if err := in.room.take(in.ctx, e.bytes, in.driver.ended); err != nil {
+		return err
 	}
 	in.waiting.Add(1)
 	select {
@@ -194,6 +203,7 @@ func (in *intake) run() {
 			if in.driver.put(in.ctx, e) != nil {
 				return // and so does who adds
 			}
+			in.room.give(e.bytes)
 			in.waiting.Add(-1)
 		case <-in.ctx.Done():
 			return

@@ -20,9 +20,15 @@ const (
 	// inboxMax is how many entries wait for the core before who brings more has to
 	// wait: launchers' streams, callers and the policy are held up, nothing is lost.
 	inboxMax = 1024
+	// inboxBytesMax bounds what waits for the core by bytes, in the same way. One
+	// entry has at most as much as a record of the log.
+	inboxBytesMax = 128 << 20
 	// batchInputsMax bounds one step, so that a flood does not delay what follows
 	// from its beginning.
 	batchInputsMax = 4096
+	// batchBytesMax bounds one step by bytes: no more is gathered than that and one
+	// entry.
+	batchBytesMax = 16 << 20
 	// gatherWait is how long a step waits, under load, for more than its first
 	// input: what arrives together shares one step, one record of the log, one round
 	// and one message. Work that was started together mostly ends together.
@@ -45,6 +51,15 @@ type entry struct {
 	look func(*core.Core) func()
 	// graph is the hash of the graph that the input names: it must be there.
 	graph string
+	bytes int64 // of the inputs, as they are logged; put and offer fill it in
+}
+
+// sized is the entry with its size.
+func (e entry) sized() entry {
+	for _, in := range e.inputs {
+		e.bytes += int64(proto.Size(in))
+	}
+	return e
 }
 
 // driver owns the core. Only run touches it.
@@ -54,6 +69,7 @@ type driver struct {
 	held  *hold
 	clock clock
 	inbox chan entry
+	room  *room         // for what waits in inbox
 	ended chan struct{} // closed when run has returned
 
 	atOnce  func(core.Action) bool // does what need not wait for the disk; false: not of that sort
@@ -78,22 +94,33 @@ func (c clock) now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
 // put hands inputs to the core. It waits for room until ctx or the driver ends.
 func (d *driver) put(ctx context.Context, e entry) error {
+	if e.bytes == 0 {
+		e = e.sized()
+	}
+	if err := d.room.take(ctx, e.bytes, d.ended); err != nil {
+		return err
+	}
 	select {
 	case d.inbox <- e:
 		return nil
 	case <-ctx.Done():
+		d.room.give(e.bytes)
 		return context.Cause(ctx)
 	case <-d.ended:
 		return errStopping
 	}
 }
 
-// offer hands inputs to the core if there is room.
+// offer hands inputs, whose size is known, to the core if there is room.
 func (d *driver) offer(e entry) bool {
+	if !d.room.offered(e.bytes) {
+		return false
+	}
 	select {
 	case d.inbox <- e:
 		return true
 	default:
+		d.room.give(e.bytes)
 		return false
 	}
 }
@@ -158,15 +185,34 @@ func (d *driver) run(ctx context.Context) error {
 		if err := d.step(entries); err != nil {
 			return err
 		}
+		d.taken(entries)
 		timer.Reset(d.untilWake())
 	}
+}
+
+// taken makes room for more when a step has taken entries in.
+func (d *driver) taken(entries []entry) {
+	for _, e := range entries {
+		d.room.give(e.bytes)
+	}
+	clear(entries)
+}
+
+// full says whether a step has enough.
+func full(entries []entry) bool {
+	inputs, bytes := 0, int64(0)
+	for _, e := range entries {
+		inputs += len(e.inputs)
+		bytes += e.bytes
+	}
+	return inputs >= batchInputsMax || bytes >= batchBytesMax
 }
 
 // gather waits for more, up to gatherWait. The policy's answer ends it: slots
 // stand empty until it is carried out.
 func (d *driver) gather(entries []entry, timer *time.Timer) []entry {
 	timer.Reset(gatherWait)
-	for !entries[len(entries)-1].urgent() {
+	for !entries[len(entries)-1].urgent() && !full(entries) {
 		select {
 		case e := <-d.inbox:
 			entries = append(entries, e)
@@ -183,15 +229,10 @@ func (e entry) urgent() bool {
 
 // drain takes what else is there, without waiting.
 func (d *driver) drain(entries []entry) []entry {
-	inputs := 0
-	for _, e := range entries {
-		inputs += len(e.inputs)
-	}
-	for inputs < batchInputsMax {
+	for !full(entries) {
 		select {
 		case e := <-d.inbox:
 			entries = append(entries, e)
-			inputs += len(e.inputs)
 		default:
 			return entries
 		}

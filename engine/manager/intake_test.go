@@ -35,7 +35,7 @@ func TestHeartbeatsDoNotWaitForTheCore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		d := &driver{inbox: make(chan entry, 3), ended: make(chan struct{})}
+		d := &driver{inbox: make(chan entry, 3), room: newRoom(inboxBytesMax), ended: make(chan struct{})}
 		m := &manager{driver: d, launchers: newLaunchers(time.Second, time.Minute), supervisor: &supervisor{}, stats: newMetrics()}
 		s := newStation("a", 1)
 		joined(t, m.launchers, s)

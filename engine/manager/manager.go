@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
-		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), ended: make(chan struct{}),
+		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
 		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
 	}
 	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
