@@ -3,6 +3,7 @@ package launcher
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -237,19 +238,28 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 
 // tellable makes a failure of an end that no message to the manager can hold.
 func tellable(e *wire.AttemptEnded) *wire.AttemptEnded {
-	if len(e.Stored)+len(e.Files) == 0 {
+	if len(e.Stored)+len(e.Files)+len(e.Counters) == 0 && e.Failure == nil {
 		return e
 	}
 	n := proto.Size(e)
 	if n <= wire.ReportBytesMax {
 		return e
 	}
+	if e.Failure != nil { // of a worker that does not keep to its own bounds
+		return &wire.AttemptEnded{Attempt: e.Attempt, End: e.End, Work: e.Work, Failure: &wire.Failure{
+			Kind: e.Failure.Kind, Stage: beginning(e.Failure.Stage), Index: e.Failure.Index, Producer: e.Failure.Producer,
+			Message: fmt.Sprintf("%s... (the report of its end takes %d bytes and was cut)", beginning(e.Failure.Message), n),
+		}}
+	}
 	return &wire.AttemptEnded{Attempt: e.Attempt, End: wire.End_END_FAILED, Work: e.Work, Failure: &wire.Failure{
 		Kind: wire.ErrorKind_ERROR_KIND_INVALID,
-		Message: fmt.Sprintf("the report of its end takes %d bytes, at most %d are possible: it wrote %d stored files and %d output files; write fewer, or use fewer readers",
-			n, wire.ReportBytesMax, len(e.Stored), len(e.Files)),
+		Message: fmt.Sprintf("the report of its end takes %d bytes, at most %d are possible: it wrote %d stored files and %d output files, and counted under %d names; write fewer, use fewer readers, or count under fewer and shorter names",
+			n, wire.ReportBytesMax, len(e.Stored), len(e.Files), len(e.Counters)),
 	}}
 }
+
+// beginning is the start of a text.
+func beginning(text string) string { return strings.ToValidUTF8(text[:min(len(text), lastWords)], "") }
 
 // stop ends an attempt: at once, or with a grace.
 func (a *agent) stop(s *wire.StopAttempt) {

@@ -55,3 +55,16 @@ func TestAnEndTooLargeToTellIsAFailure(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// Counters and failures that no message can hold are no end of the stream either.
+func TestTextsOfAnEndAreCut(t *testing.T) {
+	long := strings.Repeat("x", wire.ReportBytesMax)
+	counted := tellable(&wire.AttemptEnded{Attempt: 7, End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: long}}})
+	if counted.End != wire.End_END_FAILED || !strings.Contains(counted.Failure.GetMessage(), "under 1 names") {
+		t.Errorf("%.300v", counted)
+	}
+	failed := tellable(&wire.AttemptEnded{Attempt: 7, End: wire.End_END_STOPPED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "why: " + long, Stage: long, Stack: long}})
+	if proto.Size(failed) > 10<<10 || failed.End != wire.End_END_STOPPED || failed.Failure.Kind != wire.ErrorKind_ERROR_KIND_LOST || !strings.HasPrefix(failed.Failure.Message, "why: x") {
+		t.Errorf("%d bytes: %.300v", proto.Size(failed), failed)
+	}
+}

@@ -72,7 +72,8 @@ func (b bounds) check(method string, m any) error {
 	}
 	if most < launcherMessageMax { // the server reads no larger one
 		if n := proto.Size(message); n > most {
-			return status.Errorf(codes.InvalidArgument, "the request has %d bytes, at most %d are taken: send less at once", n, most)
+			field, _ := wire.LargestField(message)
+			return status.Errorf(codes.InvalidArgument, "the request has %d bytes, most of them in %s, and at most %d are taken: send less at once", n, field, most)
 		}
 	}
 	if err := b.walk(message.ProtoReflect()); err != nil {

@@ -243,8 +243,9 @@ func (s *supervisor) settled(v core.SettingsVerdict) {
 	}
 	delete(s.asked, v.Version)
 	if len(v.Problems) > 0 {
-		s.problems.set(problemSettings, "the policy rejects the new settings, the old ones stand:\n"+v.Problems.Error(), 0)
-		s.log.Error("the policy rejects its new settings: the old ones stand", "problems", v.Problems.Error())
+		why := shortened(v.Problems)
+		s.problems.set(problemSettings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
+		s.log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 		return
 	}
 	s.problems.clear(problemSettings, problemChange)

@@ -202,6 +202,7 @@ func (s *supervisor) start(a core.StartPolicy) {
 }
 
 func (s *supervisor) started(h *hosted, d scheduler.Description) {
+	d.Name, d.Version = cut(d.Name, textBytesMax), cut(d.Version, textBytesMax)
 	s.mu.Lock()
 	if h.ended {
 		s.mu.Unlock()
@@ -265,6 +266,7 @@ func (s *supervisor) end(h *hosted) {
 // failed takes a generation off that could not start, died, hung or broke the
 // contract, and decides what comes in its place.
 func (s *supervisor) failed(h *hosted, err error) {
+	err = shortened(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.ended {
@@ -339,10 +341,27 @@ func (s *supervisor) accept(spec Policy) {
 func problemsOf(err error) error {
 	var p scheduler.Problems
 	if errors.As(err, &p) {
-		return p
+		err = p
 	}
-	return err
+	return shortened(err)
 }
+
+// shortened is an error whose text is bounded, whatever a plug-in put into it: it
+// goes into log, event log and status.
+func shortened(err error) error {
+	if err == nil || len(err.Error()) <= failureTextMax {
+		return err
+	}
+	return &shortError{cut(err.Error(), failureTextMax), err}
+}
+
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }
 
 // again starts the policy once more, or the one in this process when it has
 // failed too often, or stalled, which it would do again; with mu held.

@@ -1,5 +1,12 @@
 package wire
 
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
 // Bounds that both sides of a connection hold to. The event log takes records of 64
 // MiB at most, so nothing that becomes one input of the core is larger than these.
 const (
@@ -15,3 +22,41 @@ const (
 	// GraphBytesMax is the largest graph of all, before compression.
 	GraphBytesMax = 256 << 20
 )
+
+// LargestField is the name and the size of the largest field of a message, or of the
+// messages in it, for errors about requests that are too large. A list counts as a
+// whole.
+func LargestField(m proto.Message) (name string, bytes int) { return largest(m.ProtoReflect()) }
+
+func largest(m protoreflect.Message) (name string, bytes int) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		field, n := strings.ReplaceAll(string(f.Name()), "_", " "), 0
+		switch {
+		case f.IsList():
+			for i := range v.List().Len() {
+				n += sizeOf(f, v.List().Get(i))
+			}
+		case f.Kind() == protoreflect.MessageKind && !f.IsMap():
+			field, n = largest(v.Message())
+		default:
+			n = sizeOf(f, v)
+		}
+		if n > bytes {
+			name, bytes = field, n
+		}
+		return true
+	})
+	return name, bytes
+}
+
+func sizeOf(f protoreflect.FieldDescriptor, v protoreflect.Value) int {
+	switch f.Kind() {
+	case protoreflect.StringKind:
+		return len(v.String())
+	case protoreflect.BytesKind:
+		return len(v.Bytes())
+	case protoreflect.MessageKind:
+		return proto.Size(v.Message().Interface())
+	}
+	return 0
+}

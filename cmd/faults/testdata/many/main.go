@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/engine/app"
@@ -17,6 +18,8 @@ func main() {
 		job.Definition{Name: "sums", Help: "N READERS OUTPUT [LATER]  N nodes write their index, READERS nodes add all up; LATER: readers begin early", Build: sums},
 		job.Definition{Name: "parts", Help: "N OUTPUT  each of N nodes writes one part", Build: parts},
 		job.Definition{Name: "located", Help: "N OUTPUT  N nodes whose input lies on three hosts each; a reader adds their indexes up", Build: located},
+		job.Definition{Name: "taken", Help: "N OUTPUT  as parts, and the first makes a folder OUTPUT that is in the way", Build: taken},
+		job.Definition{Name: "twice", Help: "OUTPUT  two nodes make one file", Build: twice},
 	)
 }
 
@@ -121,4 +124,39 @@ func places(i int) []job.Place {
 		list = append(list, job.Place{Host: fmt.Sprintf("host-%03d.example.test", h), Rack: fmt.Sprintf("/rack-%02d", h%20), Bytes: 1})
 	}
 	return list
+}
+
+func taken(g *job.Graph, args []string) error {
+	n, err := numbers(args, 1)
+	if err != nil {
+		return err
+	}
+	f := g.Output(args[1])
+	g.Stage("write", n[0], func(ctx context.Context, n *job.Node) error {
+		if n.Info().Index == 0 {
+			if err := os.MkdirAll(args[1], 0o755); err != nil {
+				return err
+			}
+		}
+		return part(ctx, n, f, fmt.Sprintln(n.Info().Index))
+	})
+	return nil
+}
+
+func twice(g *job.Graph, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give OUTPUT")
+	}
+	f := g.Output(args[0])
+	g.Stage("write", 2, func(ctx context.Context, n *job.Node) error {
+		w, err := n.Create(ctx, f, "result")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w, n.Info().Index); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+	return nil
 }
