@@ -97,6 +97,10 @@ func unseal(magic string, blob []byte, most int) ([]byte, error) {
 	}
 	defer expand.Close()
 	var message bytes.Buffer
+	var head zstd.Header
+	if head.Decode(blob[headerSize:]) == nil && head.HasFCS && head.FrameContentSize <= uint64(most) {
+		message.Grow(int(head.FrameContentSize) + bytes.MinRead) // a buffer that grows takes three times as much
+	}
 	if n, err := io.Copy(&message, io.LimitReader(expand, int64(most)+1)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	} else if n > int64(most) {

@@ -17,7 +17,6 @@ func main() {
 	app.Main(
 		job.Definition{Name: "sums", Help: "N READERS OUTPUT [LATER]  N nodes write their index, READERS nodes add all up; LATER: readers begin early", Build: sums},
 		job.Definition{Name: "parts", Help: "N OUTPUT  each of N nodes writes one part", Build: parts},
-		job.Definition{Name: "located", Help: "N OUTPUT  N nodes whose input lies on three hosts each; a reader adds their indexes up", Build: located},
 		job.Definition{Name: "taken", Help: "N OUTPUT  as parts, and the first makes a folder OUTPUT that is in the way", Build: taken},
 		job.Definition{Name: "twice", Help: "OUTPUT  two nodes make one file", Build: twice},
 	)
@@ -100,30 +99,6 @@ func parts(g *job.Graph, args []string) error {
 	f := g.Output(args[1])
 	g.Stage("write", n[0], func(ctx context.Context, n *job.Node) error { return part(ctx, n, f, "x") })
 	return nil
-}
-
-func located(g *job.Graph, args []string) error {
-	n, err := numbers(args, 1)
-	if err != nil {
-		return err
-	}
-	tasks := make([]job.Task, n[0])
-	for i := range tasks {
-		tasks[i] = job.Task{{Path: fmt.Sprintf("file:///in/%d", i/100), Offset: int64(i % 100), Length: 1, Size: 100, Places: places(i)}}
-	}
-	write := g.Stage("write", n[0], writeIndexes).Read(tasks)
-	read := g.Stage("read", 1, addUp(g.Output(args[1])))
-	g.AllToAll(write.Out("indexes"), read.In("indexes"), job.Channel{Kind: job.File})
-	return nil
-}
-
-func places(i int) []job.Place {
-	var list []job.Place
-	for k := range 3 {
-		h := (i + 37*k) % 500
-		list = append(list, job.Place{Host: fmt.Sprintf("host-%03d.example.test", h), Rack: fmt.Sprintf("/rack-%02d", h%20), Bytes: 1})
-	}
-	return list
 }
 
 func taken(g *job.Graph, args []string) error {
