@@ -36,6 +36,7 @@ var benchmarks = []benchmark{
 	{"small-job", "a word count of 1 KB on a running cluster", smallJob},
 	{"round", "one round of a policy", rounds},
 	{"assign", "the way from the end of an attempt to the next launch, with core, log and policy", assignments},
+	{"steps", "how long a step of the core takes with a million tasks and twenty thousand launchers (12 GB of memory)", steps},
 	{"channel", "a million records through each kind of channel", channels},
 	{"wordcount-500mb", "the words of 500 MB, against a hand-written program (0.5 GB)", wordCount500},
 	{"sort-1gb", "100-byte records, against GNU sort (1 GB, and 5 GB while it runs)", sorts(gb)},

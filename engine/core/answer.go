@@ -12,7 +12,7 @@ import (
 // policyAnswer applies a policy's decisions, each of which gets its outcome.
 func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 	p := &c.policy
-	if p.current == nil || !p.inFlight || p.current.number != m.GetGeneration() || p.asked != m.GetRound() {
+	if p.current == nil || !p.inFlight || p.deciding != nil || p.current.number != m.GetGeneration() || p.asked != m.GetRound() {
 		p.dropped++
 		return
 	}
@@ -21,9 +21,8 @@ func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 		c.breach(err.Error())
 		return
 	}
-	p.inFlight = false
-	c.apply(p.current, &d)
-	c.cutOver()
+	p.deciding = &deciding{data: m.GetDecisions(), decisions: d}
+	c.decide()
 }
 
 // decode reads decisions and holds them against the limits.
@@ -45,45 +44,60 @@ func (c *Core) decode(b []byte) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// apply applies decisions in the order of the contract.
-func (c *Core) apply(g *generation, d *scheduler.Decisions) {
-	round := c.policy.asked
+// decide applies the answer at hand, or as much of it as the step may do.
+func (c *Core) decide() {
+	p := &c.policy
+	g, d := p.current, p.deciding
+	if !c.apply(g, d) {
+		return
+	}
+	p.deciding, p.inFlight = nil, false
+	c.applyRest(g, &d.decisions)
+	c.cutOver()
+}
+
+// apply applies decisions in the order of the contract; false when some are left.
+func (c *Core) apply(g *generation, d *deciding) bool {
+	round, list := c.policy.asked, &d.decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
 		c.stats.decision(kind, reason)
 		return scheduler.Outcome{At: c.now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
-	for i, x := range d.Refuse {
-		reason, why := c.refuse(x)
-		c.tell(g, outcome(scheduler.DecisionRefuse, i, reason, why))
+	refuse, admit, preempt, resume, launch := &d.done[0], &d.done[1], &d.done[2], &d.done[3], &d.done[4]
+	for ; *refuse < len(list.Refuse) && c.spend(workDecide); *refuse++ {
+		reason, why := c.refuse(list.Refuse[*refuse])
+		c.tell(g, outcome(scheduler.DecisionRefuse, *refuse, reason, why))
 	}
-	for i, x := range d.Admit {
-		reason, why := c.admit(x)
-		c.tell(g, outcome(scheduler.DecisionAdmit, i, reason, why))
+	for ; *admit < len(list.Admit) && c.spend(workDecide); *admit++ {
+		reason, why := c.admit(list.Admit[*admit])
+		c.tell(g, outcome(scheduler.DecisionAdmit, *admit, reason, why))
 	}
-	for i, x := range d.Preempt {
+	for ; *preempt < len(list.Preempt) && c.spend(workDecide); *preempt++ {
+		x := list.Preempt[*preempt]
 		// The outcome stands before what follows from it.
 		at := c.hold()
 		reason, why := c.preempt(x)
-		o := outcome(scheduler.DecisionPreempt, i, reason, why)
+		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
 		c.tellAt(at, o)
 	}
-	for i, x := range d.Resume {
-		reason, why := c.resume(x)
-		c.tell(g, outcome(scheduler.DecisionResume, i, reason, why))
+	for ; *resume < len(list.Resume) && c.spend(workDecide); *resume++ {
+		reason, why := c.resume(list.Resume[*resume])
+		c.tell(g, outcome(scheduler.DecisionResume, *resume, reason, why))
 	}
-	for i, x := range d.Launch {
-		if next := prefetch.Next(d.Launch, i); next != nil {
+	for ; *launch < len(list.Launch) && c.spend(workDecide); *launch++ {
+		if next := prefetch.Next(list.Launch, *launch); next != nil {
 			c.prefetchLaunches(next)
 		}
+		x := list.Launch[*launch]
 		at := c.hold()
 		ids, reason, why := c.launch(x)
-		o := outcome(scheduler.DecisionLaunch, i, reason, why)
+		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
 		c.tellAt(at, o)
 	}
-	c.applyRest(g, d)
+	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
 
 // hold marks the place of an event that is told after what follows from it.

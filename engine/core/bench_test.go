@@ -38,7 +38,15 @@ func benchCluster(tb testing.TB, launchers, slots int) *bench {
 	return b
 }
 
+// step feeds inputs to the core, and goes on while it has left work to later steps.
 func (b *bench) step(inputs ...*wire.Input) {
+	b.once(inputs...)
+	for wake, ok := b.c.NextWake(); ok && wake <= b.c.Now(); wake, ok = b.c.NextWake() {
+		b.once()
+	}
+}
+
+func (b *bench) once(inputs ...*wire.Input) {
 	b.at += int64(2 * time.Millisecond)
 	for _, a := range b.c.Step(&wire.Batch{At: b.at, Inputs: inputs}) {
 		if b.watch != nil {

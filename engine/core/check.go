@@ -156,11 +156,17 @@ func (c *Core) checkJob(j *job) error {
 			return fmt.Errorf("stage %q: %d groups done and %d nodes open, counted as %d and %d", s.name, done[i], open[i], s.done, s.open)
 		}
 	}
-	if len(j.attempts) == 0 && ready == 0 && j.waitTill <= c.now && j.phase != jobEnding {
+	if len(j.attempts) == 0 && ready == 0 && j.waitTill <= c.now && !j.unfinishedWork() && j.phase != jobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.phase)
 	}
 	if err := j.checkCounts(); err != nil {
 		return err
+	}
+	if j.unfinishedWork() != inSorted(c.busy, j.id) {
+		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.unfinishedWork(), !j.unfinishedWork())
+	}
+	if j.phase == jobLeaving {
+		return nil
 	}
 	return c.checkConns(j)
 }
@@ -193,7 +199,7 @@ func (c *Core) checkBundle(b *bundle) error {
 		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", unmet, len(b.runs))
 	case b.phase == bundleRunning && len(b.runs) == 0:
 		return fmt.Errorf("it runs without an attempt")
-	case b.phase == bundleWaiting && unmet == 0 && len(b.runs) == 0 && b.job.phase == jobRunning && !b.last():
+	case b.phase == bundleWaiting && unmet == 0 && len(b.runs) == 0 && b.job.phase == jobRunning && b.index < b.job.opened:
 		return fmt.Errorf("it waits for nothing")
 	case b.twice != 0 && (b.phase != bundleRunning || len(b.runs) != 1):
 		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.phase, len(b.runs))

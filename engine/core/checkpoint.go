@@ -340,6 +340,9 @@ func (w *coder) policy(c *Core) {
 	for _, b := range []*bool{&p.inFlight, &p.known, &p.admits, &p.resumes} {
 		flag(w, b)
 	}
+	if !w.before {
+		opt(w, &p.deciding, func(w *coder, d *deciding) { d.code(w) })
+	}
 	num(w, &p.asked)
 	num(w, &p.askedAt)
 	num(w, &p.rounds)

@@ -32,22 +32,19 @@ func (w *coder) jobs(c *Core) {
 		w.job(c, j)
 		if w.reading && w.err == nil {
 			c.jobs.add(id, j)
-			if j.phase != jobAsked {
-				for i := range j.bundles {
-					c.bundles.Set(j.bundles[i].id, &j.bundles[i])
+			for i := range j.bundles {
+				if b := &j.bundles[i]; j.knows(b) {
+					c.bundles.Set(b.id, b)
 				}
 			}
+			c.noteWork(j)
 		}
 	}
 }
 
 func (w *coder) job(c *Core, j *job) {
 	w.spec(c, j)
-	var first scheduler.BundleID
-	if len(j.bundles) > 0 {
-		first = j.bundles[0].id
-	}
-	num(w, &first)
+	num(w, &j.first)
 	if w.reading && w.err == nil {
 		plan, err := graph.Expand(j.spec.GetGraph(), 0, noLimits)
 		if err != nil {
@@ -55,7 +52,10 @@ func (w *coder) job(c *Core, j *job) {
 			return
 		}
 		j.plan = plan
-		j.expand(first)
+		j.expand()
+		for i := range j.bundles {
+			j.bundles[i].id = j.first + scheduler.BundleID(i)
+		}
 	}
 	w.jobFields(j)
 	for i := range j.stages {
@@ -91,7 +91,7 @@ func (w *coder) spec(c *Core, j *job) {
 	}
 	message(w, &j.spec)
 	if w.reading && w.err == nil && j.spec.GetGraphBlob() != "" {
-		if err := c.fillGraph(j.spec); err != nil {
+		if err := fillGraph(j.spec, c.graphs); err != nil {
 			w.fail(fmt.Errorf("%s: %w", j.id, err))
 		}
 	}
@@ -115,6 +115,14 @@ func (w *coder) jobFields(j *job) {
 	if !w.before {
 		flag(w, &j.keep)
 		str(w, &j.whyLater)
+	}
+	switch {
+	case !w.before:
+		num(w, &j.opened)
+		num(w, &j.closed)
+		list(w, &j.kept, str[string])
+	case w.reading: // nothing was left to later steps
+		j.opened, j.closed = len(j.plan.Bundles), len(j.bundles)
 	}
 	num(w, &j.lastLaunch)
 	nums(w, &j.ranOn)

@@ -27,6 +27,7 @@ type Core struct {
 	lossTold bool           // that the log lost records, in this life
 
 	jobs     index[scheduler.JobID, job] // live, admitted or asked
+	busy     []scheduler.JobID           // of them, those that a later step has to go on with, ascending
 	prepared []prepared                  // in order of id
 	ended    []*endedJob                 // in order of their end, the oldest first
 	bundles  idmap.Map[scheduler.BundleID, bundle]
@@ -36,6 +37,7 @@ type Core struct {
 	byName    map[string]*launcher
 	aliases   map[string]string // hosts by their further names; nil: made when it is next used
 	up        int               // launchers that are up
+	moves     uint64            // how often one came or went; what was found before may lie elsewhere now
 
 	claims    index[uint64, claim]
 	suspended []*run // runs that wait to be resumed, the first suspended first
@@ -59,10 +61,12 @@ type Core struct {
 	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
 	where         []*launcher            // of the launch at hand
 	roomier       bool                   // slots got free
+	work          int                    // what is left of Settings.StepWork
 	topology      bool                   // launchers came or went
 
-	graphs Graphs          // see GraphsFrom; nil: none are kept
-	ask    func(AskPolicy) // see AskEarly; nil: rounds are actions
+	graphs Graphs                   // see GraphsFrom; nil: none are kept
+	drafts map[*wire.JobSpec]*Draft // see Expect; nil: none are there
+	ask    func(AskPolicy)          // see AskEarly; nil: rounds are actions
 }
 
 // New returns a core that knows nothing.
@@ -98,6 +102,7 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	c.out = make([]Action, 0, c.outUsual)
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
 	c.fed = 0
+	c.work = c.set.StepWork
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
@@ -105,8 +110,10 @@ func (c *Core) Step(b *wire.Batch) []Action {
 		}
 		c.input(in)
 	}
+	c.goOn()
 	c.expire()
 	c.settle()
+	c.drafts = nil
 	out := c.out
 	c.out, c.outUsual = nil, min(len(out), usualMax)
 	return out

@@ -18,6 +18,9 @@ func (c *Core) endedReport(l *launcher, m *wire.AttemptEnded) {
 		c.endedAlready(l, m)
 		return
 	}
+	if a.stop == nil && a.run.bundle.job.phase == jobEnding { // stopAll had not come to it
+		c.stopForEnd(a.run)
+	}
 	switch {
 	case m.GetEnd() == wire.End_END_FINISHED && a.mayFinish():
 		c.finished(a, m)

@@ -16,7 +16,7 @@ import (
 // group that publishes. An attempt that lost against its twin is waited for, so
 // that nothing of a job runs when it has ended.
 func (c *Core) checkDone(j *job) {
-	if j.phase != jobRunning || j.unfinished > 0 || len(j.attempts) > 0 {
+	if j.phase != jobRunning || j.unfinished > 0 || len(j.attempts) > 0 || j.opened < len(j.plan.Bundles) {
 		return
 	}
 	if j.lastBundle() == nil {
@@ -33,21 +33,15 @@ func (c *Core) endJob(j *job, outcome scheduler.JobOutcome, f *wire.Failure) {
 	if j.ends() {
 		return
 	}
-	j.phase, j.outcome, j.failure = jobEnding, outcome, f
-	for b := range j.allReady() {
-		c.withdraw(b)
-	}
+	j.phase, j.outcome, j.failure, j.closed = jobEnding, outcome, f, 0
 	c.releaseClaimsOfJob(j.id)
-	for _, a := range j.attempts.sorted() {
-		c.stopRun(a.run, scheduler.Killed, "its job "+outcome.String(), 0, 0)
-	}
 	c.touch(j)
-	c.checkQuiet(j)
+	c.stopAll(j)
 }
 
 // checkQuiet goes on with the end of a job of which nothing runs any more.
 func (c *Core) checkQuiet(j *job) {
-	if j.phase != jobEnding || len(j.attempts) > 0 {
+	if j.phase != jobEnding || len(j.attempts) > 0 || j.closed < len(j.bundles) {
 		return
 	}
 	if j.lastBundle() == nil {
@@ -196,25 +190,20 @@ func (c *Core) leaveTraces(j *job, why string) {
 
 // jobOver takes a job out of the state; what is kept is its summary.
 func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
-	j.outcome = outcome
+	j.phase, j.outcome, j.closed = jobLeaving, outcome, 0
 	c.releaseClaimsOfJob(j.id)
-	c.emit(scheduler.JobFinished{At: c.now, Job: j.id, Outcome: outcome})
-	for i := range j.bundles {
-		b := &j.bundles[i]
-		c.bundles.Delete(b.id)
-		for _, k := range b.kept {
-			if l := c.launchers.get(k.launcher); l != nil {
-				delete(l.outputs, k.attempt)
-			}
-		}
-	}
-	for _, id := range j.ranOn {
-		if l := c.launchers.get(id); l != nil {
-			c.dropJob(l, j.id)
-		}
-	}
-	c.stats.job(outcome)
+	c.touch(j)
+	c.leave(j)
+}
+
+// gone ends the last of a job.
+func (c *Core) gone(j *job) {
+	c.emit(scheduler.JobFinished{At: c.now, Job: j.id, Outcome: j.outcome})
+	c.stats.job(j.outcome)
 	c.remember(j)
+	if i, found := slices.BinarySearch(c.busy, j.id); found {
+		c.busy = slices.Delete(c.busy, i, i+1)
+	}
 	c.jobs.remove(j.id)
 	c.touch(j)
 }

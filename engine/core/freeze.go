@@ -46,6 +46,10 @@ func frozen[K ~uint64, T any](x *index[K, T], copied func(*T) *T) index[K, T] {
 
 func (p policyState) frozen() policyState {
 	p.current, p.next = p.current.frozen(), p.next.frozen()
+	if p.deciding != nil {
+		d := *p.deciding
+		p.deciding = &d
+	}
 	p.checkpoints = maps.Clone(p.checkpoints) // each is replaced as a whole
 	return p
 }
@@ -87,7 +91,7 @@ func (j *job) frozen() *job {
 	f := *j
 	f.attempts = nil // written with their bundles
 	f.avoid, f.ranOn, f.blamed = slices.Clone(j.avoid), slices.Clone(j.ranOn), slices.Clone(j.blamed)
-	f.history, f.notes = slices.Clone(j.history), slices.Clone(j.notes)
+	f.history, f.notes, f.kept = slices.Clone(j.history), slices.Clone(j.notes), slices.Clone(j.kept)
 	f.stages = slices.Clone(j.stages)
 	for i := range f.stages {
 		f.stages[i].times.counts = slices.Clone(j.stages[i].times.counts)

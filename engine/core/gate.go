@@ -77,7 +77,7 @@ func (c *Core) storedOutput(j *job, conn, from int, size int64, perReader []int6
 	}
 	n.bytes[from] = size
 	if n.all {
-		n.where = addBytes(n.where, where, size)
+		n.where, n.most = addBytes(n.where, where, size), mostOf{}
 		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
 			n.perReader[i] += max(b, 0)
 		}
@@ -104,7 +104,7 @@ func (n *conn) forget(from int, where scheduler.LauncherID) {
 	for _, w := range n.where {
 		total += w.bytes
 	}
-	n.where = addBytes(n.where, where, -size)
+	n.where, n.most = addBytes(n.where, where, -size), mostOf{}
 	// The sizes of its partitions were not kept: take an even share off.
 	for i := range n.perReader {
 		n.perReader[i] -= share(n.perReader[i], size, total)
@@ -173,7 +173,7 @@ func (c *Core) crossed(j *job, conn, stage, reader, fanIn, old, now int) {
 // recheck moves a bundle between waiting and ready.
 func (c *Core) recheck(b *bundle) {
 	switch {
-	case b.job.phase != jobRunning:
+	case b.job.phase != jobRunning || b.index >= b.job.opened: // open comes to it
 	case b.phase == bundleWaiting && b.unmet == 0 && len(b.runs) == 0: // a twin of an earlier life is waited for
 		c.makeReady(b)
 	case b.phase == bundleReady && b.unmet > 0:

@@ -23,6 +23,9 @@ func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.Refu
 	if b.phase != bundleReady && !twin {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.id, b.job.id, b.phase)
 	}
+	if b.job.phase == jobEnding {
+		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.job.id, b.id)
+	}
 	if twin && (b.runs[0].granted || b.runs[0].stopped != 0) {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.id, b.job.id)
 	}

@@ -128,6 +128,7 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	l.attempts, l.suspended, l.outputs, l.drops = nil, 0, map[scheduler.AttemptID]*output{}, nil
 	l.told = scheduler.Offer{Launcher: l.id}
 	c.up++
+	c.moves++
 	c.topology, c.roomier = true, true
 	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
 	c.emit(l.joinedEvent())
@@ -157,6 +158,7 @@ func (c *Core) loseLauncher(l *launcher, reason string) {
 	c.releaseHoldsOn(l)
 	l.up, l.load = false, machineLoad{}
 	c.up--
+	c.moves++
 	c.topology = true
 	c.stats.LaunchersLost++
 	for _, a := range l.attempts.sorted() {

@@ -68,14 +68,9 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 		add = func(string, string, int64) {}
 	}
 	if n.all {
-		var all int64
-		for _, w := range n.where {
-			all += w.bytes
-		}
-		for _, w := range n.where {
-			if l := c.launchers.get(w.launcher); l != nil && l.up {
-				add(l.host, l.rack, share(n.perReader[reader], w.bytes, all))
-			}
+		c.findMost(n)
+		for _, p := range n.most.places {
+			add(p.Host, p.Rack, share(n.perReader[reader], p.Bytes, n.most.total))
 		}
 		return n.perReader[reader]
 	}
@@ -95,6 +90,30 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 		}
 	})
 	return total
+}
+
+// mostOf are the places that hold most of what the writers of an all-to-all connection
+// wrote. Its readers share them: there may be as many launchers as readers.
+type mostOf struct {
+	places []scheduler.Place // of most bytes first; their bytes are those of all readers
+	total  int64             // bytes of all writers
+	since  uint64            // Core.moves when it was found, and one; 0: it is to be found
+}
+
+// findMost finds a connection's places, unless they are known.
+func (c *Core) findMost(n *conn) {
+	if n.most.since == c.moves+1 {
+		return
+	}
+	n.most = mostOf{since: c.moves + 1}
+	sums := map[string]scheduler.Place{}
+	for _, w := range n.where {
+		n.most.total += w.bytes
+		if l := c.launchers.get(w.launcher); l != nil && l.up && w.bytes > 0 {
+			sums[l.host] = scheduler.Place{Host: l.host, Rack: l.rack, Bytes: sums[l.host].Bytes + w.bytes}
+		}
+	}
+	n.most.places = mostBytes(sums)
 }
 
 // mostBytes returns the places that hold most, at most scheduler.PlacesMax, in

@@ -15,6 +15,7 @@ type policyState struct {
 	current, next *generation
 
 	inFlight  bool
+	deciding  *deciding      // the answer to the round in flight, which is being applied; nil: none is
 	asked     uint64         // number of the round in flight, or of the last
 	askedAt   scheduler.Time // its time
 	rounds    uint64         // number of the last round made
@@ -164,7 +165,7 @@ func (c *Core) policyFailed(number uint64, reason string) {
 		c.log(Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case p.current != nil && p.current.number == number:
 		c.log(Warn, "the policy failed", "policy", p.current.name, "generation", fmt.Sprint(number), "reason", reason)
-		p.current, p.inFlight = nil, false
+		p.current, p.inFlight, p.deciding = nil, false, nil
 		p.problem = reason
 		p.restarts++
 		c.releaseAllClaims()
@@ -183,7 +184,7 @@ func (c *Core) breach(reason string) {
 // dropPolicies forgets the generations of the manager's last life.
 func (c *Core) dropPolicies() {
 	p := &c.policy
-	p.current, p.next, p.inFlight, p.known = nil, nil, false, false
+	p.current, p.next, p.inFlight, p.deciding, p.known = nil, nil, false, nil, false
 	c.releaseAllClaims()
 }
 

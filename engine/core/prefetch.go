@@ -114,3 +114,18 @@ func prefetchSpecs(starts []plainStart) {
 	}
 	runtime.KeepAlive(sum)
 }
+
+// prefetchStragglers touches what a look for stragglers is about.
+func prefetchStragglers(attempts []*attempt) {
+	var sum byte
+	for _, a := range attempts {
+		sum += prefetch.All(a)
+	}
+	for _, a := range attempts {
+		sum += prefetch.All(a.run)
+	}
+	for _, a := range attempts {
+		sum += prefetch.All(a.run.bundle)
+	}
+	runtime.KeepAlive(sum)
+}

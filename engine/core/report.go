@@ -157,7 +157,7 @@ func (c *Core) commitAsked(l *launcher, id scheduler.AttemptID) {
 	switch {
 	case a == nil:
 		why = "the attempt counts as ended"
-	case a.stop != nil || a.run.stopped != 0:
+	case a.stop != nil || a.run.stopped != 0 || a.run.bundle.job.phase == jobEnding:
 		why = "the attempt is being stopped"
 	case a.run.granted:
 	default:

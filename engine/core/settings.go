@@ -38,6 +38,10 @@ type Settings struct {
 	// attempt's input and the files to publish; default 128 KiB. What is left follows when
 	// the worker has taken that in.
 	CommandBytes int `json:"commandBytes"`
+	// StepWork bounds how much long work one step does, in units of about a
+	// microsecond: the start and the end of jobs with very many bundles, answers with
+	// very many decisions, very many timers. The next step goes on; default 4096.
+	StepWork int `json:"stepWork"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
 	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
@@ -152,7 +156,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		CommandBytes: 128 << 10, RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, StepWork: 4096, RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -224,6 +228,7 @@ type namedDuration struct {
 
 func (s *Settings) counts() []namedInt {
 	return []namedInt{
+		{"stepWork", s.StepWork},
 		{"attemptsMax", s.AttemptsMax},
 		{"lostMax", s.LostMax},
 		{"commandTries", s.CommandTries},

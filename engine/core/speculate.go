@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // watchStragglers sets the timer that looks for stragglers while anything runs.
@@ -30,11 +31,16 @@ func (c *Core) speculate() {
 	}
 }
 
+// speculateOn looks at all live attempts of a job, in any order, and sorts those that
+// straggle.
 func (c *Core) speculateOn(j *job) {
 	second := 0
 	var candidates []*attempt
-	marks := map[int]time.Duration{} // by stage; computed once
-	for _, a := range j.attempts.sorted() {
+	marks := make([]time.Duration, len(j.stages)) // computed once
+	for i, a := range j.attempts {
+		if next := prefetch.Next(j.attempts, i); next != nil {
+			prefetchStragglers(next)
+		}
 		if a.run.speculative || a.run.bundle.twice != 0 {
 			second++
 			continue
@@ -45,7 +51,7 @@ func (c *Core) speculateOn(j *job) {
 	}
 	allowed := max(len(j.attempts)*c.set.SpeculationSharePercent/100, 1)
 	// Those that run longest first.
-	slices.SortStableFunc(candidates, func(x, y *attempt) int { return cmp.Compare(x.started, y.started) })
+	slices.SortFunc(candidates, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.id, y.id)) })
 	for _, a := range candidates {
 		if second >= allowed {
 			return
@@ -56,21 +62,20 @@ func (c *Core) speculateOn(j *job) {
 }
 
 // straggles says whether an attempt runs far longer than others of its stage did.
-func (c *Core) straggles(a *attempt, marks map[int]time.Duration) bool {
+func (c *Core) straggles(a *attempt, marks []time.Duration) bool {
 	r, b := a.run, a.run.bundle
 	if len(b.runs) != 1 || len(r.attempts) != 1 || r.granted || r.stopped != 0 || a.phase != attemptRunning || a.suspending || a.misses > 0 {
 		return false
 	}
-	stage := int(a.stage)
-	mark, ok := marks[stage]
-	if !ok {
-		s := &b.job.stages[stage]
+	mark := marks[a.stage]
+	if mark == 0 {
+		s := &b.job.stages[a.stage]
 		mark = durationMax
 		if s.done > 0 && s.done*100 >= s.groups*c.set.SpeculationAfterPercent {
 			median := s.times.median()
 			mark = max(c.set.SpeculationMin, median/100*time.Duration(c.set.SpeculationPercent))
 		}
-		marks[stage] = mark
+		marks[a.stage] = mark
 	}
 	return a.running(c.now) > mark
 }

@@ -24,6 +24,7 @@ const (
 	jobPublishing                     // all groups finished; the last one publishes
 	jobEnding                         // failed or killed: its attempts are being stopped
 	jobCleaning                       // failed or killed: the last group cleans
+	jobLeaving                        // over: what is left of it is taken out of the state
 )
 
 // job is a live job.
@@ -41,6 +42,7 @@ type job struct {
 	attempts   attemptSet // live
 	resting    int        // of them: suspended
 	ready      readyList
+	opened     int                    // bundles that were made known, without the last
 	avoid      []scheduler.LauncherID // excluded for the whole job, ascending
 	lastLaunch scheduler.Time         // of a bundle of it
 	ranOn      []scheduler.LauncherID // launchers to be told of its end, ascending
@@ -57,9 +59,11 @@ type job struct {
 	submitted scheduler.Time
 	admitted  scheduler.Time
 	conns     []conn
-	into      [][]int32 // by stage: file connections into it
-	outOf     [][]int32 // by stage: file connections out of it
-	shapes    []shape   // distinct demands of its bundles
+	first     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
+	closed    int                // bundles that stopAll, then leave, has come to
+	into      [][]int32          // by stage: file connections into it
+	outOf     [][]int32          // by stage: file connections out of it
+	shapes    []shape            // distinct demands of its bundles
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
@@ -129,6 +133,7 @@ type conn struct {
 	perReader []int64
 	// where sums the bytes by launcher, of an all-to-all; in order of launcher.
 	where []launcherBytes
+	most  mostOf // of where
 	// waiting are the live readers that miss a source, in order of attempt.
 	waiting []*attempt
 }
@@ -380,7 +385,9 @@ func (b *bundle) nodes(i int) []int32 {
 }
 
 // ends says whether nothing of the job is to start any more, but its last bundle.
-func (j *job) ends() bool { return j.phase == jobEnding || j.phase == jobCleaning }
+func (j *job) ends() bool {
+	return j.phase == jobEnding || j.phase == jobCleaning || j.phase == jobLeaving
+}
 
 // readyList links a job's ready bundles, the longest ready first.
 type readyList struct {

@@ -7,7 +7,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"google.golang.org/protobuf/proto"
 )
 
 // prepare hands out a job id. Nothing else of the job exists yet.
@@ -94,24 +93,15 @@ func (c *Core) submittedBefore(id scheduler.JobID, client uint64) bool {
 
 // newJob checks a submission and makes the job of it, in no phase yet.
 func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
-	if err := c.checkSpec(spec); err != nil {
-		return nil, err
+	d := c.drafts[spec]
+	if d == nil {
+		d = c.set.Draft(spec, c.graphs)
 	}
-	spec = proto.CloneOf(spec)
-	spec.MemoryDefault = c.set.MemoryDefault // as it is at submission, whatever the setting becomes
-	if err := c.fillGraph(spec); err != nil {
-		return nil, err
+	if d.err != nil {
+		return nil, d.err
 	}
-	plan, err := graph.Expand(spec.GetGraph(), c.set.MemoryDefault, c.set.Graph)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkKinds(spec.Graph); err != nil {
-		return nil, err
-	}
-	j := &job{id: id, spec: spec, plan: plan, pool: spec.Pool, priority: scheduler.Priority(spec.Priority), submitted: c.now}
-	first := c.ids.bundle + 1
-	j.expand(scheduler.BundleID(first))
+	j := d.job
+	j.id, j.submitted, j.first = id, c.now, scheduler.BundleID(c.ids.bundle+1)
 	c.ids.bundle += uint64(len(j.bundles))
 	return j, nil
 }
@@ -126,15 +116,15 @@ func (c *Core) GraphsFrom(f Graphs) { c.graphs = f }
 
 // fillGraph fetches the graph that a submission names, and gives its stages the memory
 // that they leave to the site.
-func (c *Core) fillGraph(spec *wire.JobSpec) error {
+func fillGraph(spec *wire.JobSpec, graphs Graphs) error {
 	if spec.GraphBlob != "" {
 		if spec.Graph != nil {
 			return fmt.Errorf("the submission holds a graph and names another: leave out one")
 		}
-		if c.graphs == nil {
+		if graphs == nil {
 			return fmt.Errorf("the graph %.64s is not there: send it before the submission", spec.GraphBlob)
 		}
-		g, err := c.graphs(spec.GraphBlob)
+		g, err := graphs(spec.GraphBlob)
 		if err != nil {
 			return fmt.Errorf("the graph %.64s can't be read: %w", spec.GraphBlob, err)
 		}
@@ -148,8 +138,8 @@ func (c *Core) fillGraph(spec *wire.JobSpec) error {
 	return nil
 }
 
-func (c *Core) checkSpec(spec *wire.JobSpec) error {
-	l := c.set.Graph
+func (s *Settings) checkSpec(spec *wire.JobSpec) error {
+	l := s.Graph
 	for _, n := range []struct{ what, value string }{
 		{"name", spec.GetName()}, {"pool", spec.GetPool()}, {"user's name", spec.GetPrincipal().GetName()},
 	} {
@@ -180,13 +170,13 @@ func (c *Core) checkSpec(spec *wire.JobSpec) error {
 const outputsMax = 1000
 
 // checkKinds refuses slot kinds that the site does not declare.
-func (c *Core) checkKinds(g *wire.Graph) error {
-	if len(c.set.Kinds) == 0 {
+func (s *Settings) checkKinds(g *wire.Graph) error {
+	if len(s.Kinds) == 0 {
 		return nil
 	}
-	for _, s := range g.Stages {
-		if kind := graph.KindOf(s); !slices.Contains(c.set.Kinds, kind) {
-			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", s.Name, kind, c.set.Kinds)
+	for _, m := range g.Stages {
+		if kind := graph.KindOf(m); !slices.Contains(s.Kinds, kind) {
+			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", m.Name, kind, s.Kinds)
 		}
 	}
 	return nil
@@ -199,7 +189,7 @@ func keepsChannels(g *wire.Graph) bool {
 }
 
 // expand makes bundles, stages and connections from the plan.
-func (j *job) expand(first scheduler.BundleID) {
+func (j *job) expand() {
 	p := j.plan
 	count := len(p.Bundles)
 	j.unfinished = count
@@ -210,7 +200,7 @@ func (j *job) expand(first scheduler.BundleID) {
 	j.stages = make([]stage, len(p.Graph.Stages))
 	for i := range j.bundles {
 		b := &j.bundles[i]
-		*b = bundle{id: first + scheduler.BundleID(i), job: j, index: i}
+		b.job, b.index = j, i
 		b.shape()
 	}
 	j.into, j.outOf = make([][]int32, len(j.stages)), make([][]int32, len(j.stages))
@@ -271,18 +261,16 @@ const lastStage = "publish"
 func (c *Core) start(j *job) {
 	j.phase = jobRunning
 	j.admitted = c.now
-	for i := range j.bundles {
-		c.bundles.Set(j.bundles[i].id, &j.bundles[i])
+	if b := j.lastBundle(); b != nil {
+		b.id = j.first + scheduler.BundleID(b.index)
+		c.bundles.Set(b.id, b)
 	}
 	c.reply(j.client, j.id, nil)
 	j.client = 0
 	c.touch(j)
 	c.emit(scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
 	c.checkPlaceableOf(j, map[string]bool{})
-	for i := range j.plan.Bundles {
-		c.recheck(&j.bundles[i])
-	}
-	c.checkDone(j)
+	c.open(j)
 }
 
 // forPolicy is what the policy learns of a job.

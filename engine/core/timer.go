@@ -59,7 +59,7 @@ func (c *Core) after(d time.Duration, kind timerKind, id uint64) {
 
 // expire does what is due.
 func (c *Core) expire() {
-	for len(c.timers) > 0 && c.timers[0].at <= c.now {
+	for len(c.timers) > 0 && c.timers[0].at <= c.now && c.spend(workTimer) {
 		t := heap.Pop(&c.timers).(timer)
 		switch t.kind {
 		case timerCommand:
@@ -99,8 +99,11 @@ func (c *Core) expire() {
 }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
-// before, and false when time alone changes nothing.
+// before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
+	if len(c.busy) > 0 || c.policy.deciding != nil {
+		return c.now, true
+	}
 	var at scheduler.Time
 	found := false
 	earlier := func(t scheduler.Time) {

@@ -167,13 +167,44 @@ func (s *managerServer) Submit(ctx context.Context, q *wire.SubmitRequest) (*wir
 		}
 		defer done()
 	}
-	_, err := s.m.callWith(ctx, entry{graph: q.Spec.GraphBlob}, func(client uint64) *wire.Input {
+	draft, err := s.draft(ctx, scheduler.JobID(q.Job), q.Spec)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.m.callWith(ctx, entry{graph: q.Spec.GraphBlob, draft: draft}, func(client uint64) *wire.Input {
 		return &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: client, Job: q.Job, Spec: q.Spec}}}
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &wire.SubmitReply{}, nil
+}
+
+// draftFrom is from how many nodes on a job is drafted beside the core, which costs a
+// look at its settings first.
+const draftFrom = 10_000
+
+// draft makes the draft of a large job, one at a time; nil for others, and for what the
+// core will not take in anyway.
+func (s *managerServer) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) (*core.Draft, error) {
+	nodes := uint64(0)
+	for _, stage := range spec.GetGraph().GetStages() {
+		nodes += uint64(stage.GetNodes())
+	}
+	if nodes < draftFrom && spec.GraphBlob == "" {
+		return nil, nil
+	}
+	s.m.drafting.Lock()
+	defer s.m.drafting.Unlock()
+	var set core.Settings
+	awaited := false
+	if err := s.m.driver.glance(ctx, func(c *core.Core) { set, awaited = c.Settings(), c.Awaits(id) }); err != nil {
+		return nil, statusOf(err)
+	}
+	if !awaited {
+		return nil, nil
+	}
+	return set.Draft(spec, s.m.graphs.load), nil
 }
 
 // HasBlob tells whether a program or plan needs not be sent.

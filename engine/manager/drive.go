@@ -25,7 +25,7 @@ const (
 	inboxBytesMax = 128 << 20
 	// batchInputsMax bounds one step, so that a flood does not delay what follows
 	// from its beginning.
-	batchInputsMax = 4096
+	batchInputsMax = 2048
 	// batchBytesMax bounds one step by bytes: no more is gathered than that and one
 	// entry.
 	batchBytesMax = 16 << 20
@@ -49,9 +49,11 @@ type entry struct {
 	// look runs after the step that takes the inputs in; it may read the core. What
 	// it returns runs when all that it can have seen is durable.
 	look func(*core.Core) func()
-	// graph is the hash of the graph that the input names: it must be there.
+	// graph is the hash of the graph that the input names: it must be there, or draft
+	// have it.
 	graph string
-	bytes int64 // of the inputs, as they are logged; put and offer fill it in
+	draft *core.Draft // of the job that the input submits; nil: the core makes it
+	bytes int64       // of the inputs, as they are logged; put and offer fill it in
 }
 
 // sized is the entry with its size.
@@ -253,7 +255,7 @@ func (d *driver) untilWake() time.Duration {
 func (d *driver) step(entries []entry) error {
 	batch := &wire.Batch{At: int64(d.clock.now())}
 	for _, e := range entries {
-		if e.graph != "" {
+		if drafted := d.core.Expect(e.draft); !drafted && e.graph != "" {
 			if err := d.graphs.check(e.graph); err != nil {
 				d.refuse(e.inputs[0], wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the job's graph can't be read any more: %v", err))
 				continue

@@ -57,6 +57,7 @@ type manager struct {
 	before     core.Stats // what was counted before this life
 	http       *http.Client
 	stalled    atomic.Pointer[error] // why the event log takes nothing; nil: it does
+	drafting   sync.Mutex            // held while a large job is drafted
 	stopping   chan struct{}         // closed when the streams have to end
 	served     time.Time             // when this life began to serve
 }

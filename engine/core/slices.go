@@ -1,0 +1,179 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// While the core steps, everybody waits. What is long by nature is done in slices: the
+// start and the end of a job with very many bundles, an answer with very many
+// decisions, very many timers that are due at once. A step does Settings.StepWork of
+// it and leaves the rest in the state, as a cursor. NextWake is then at once, so the
+// rest is done in the steps that follow, together with what came meanwhile.
+
+// What a piece of long work counts for in Settings.StepWork: about as many
+// microseconds.
+const (
+	workOpen   = 3 // to offer a bundle of a job that starts
+	workClose  = 1 // to look at a bundle of a job that ends
+	workStop   = 4 // to stop an attempt, or to tell a launcher that a job is over
+	workDecide = 4 // to apply a decision
+	workTimer  = 4
+)
+
+// spend takes from what the step may do of long work; false when nothing is left.
+func (c *Core) spend(work int) bool {
+	if c.work <= 0 {
+		return false
+	}
+	c.work -= work
+	return true
+}
+
+// goOn goes on with what earlier steps left.
+func (c *Core) goOn() {
+	if c.policy.deciding != nil {
+		c.decide()
+	}
+	for _, id := range slices.Clone(c.busy) {
+		c.goOnWith(c.jobs.get(id))
+	}
+}
+
+func (c *Core) goOnWith(j *job) {
+	switch j.phase {
+	case jobRunning:
+		c.open(j)
+	case jobEnding:
+		c.stopAll(j)
+	case jobLeaving:
+		c.leave(j)
+	}
+}
+
+// unfinishedWork says whether a later step has to go on with a job.
+func (j *job) unfinishedWork() bool {
+	switch j.phase {
+	case jobRunning:
+		return j.opened < len(j.plan.Bundles)
+	case jobEnding:
+		return j.closed < len(j.bundles)
+	}
+	return j.phase == jobLeaving
+}
+
+// noteWork keeps the list of the jobs that later steps have to go on with.
+func (c *Core) noteWork(j *job) {
+	if j.unfinishedWork() {
+		c.busy = addSorted(c.busy, j.id)
+	} else if i, found := slices.BinarySearch(c.busy, j.id); found {
+		c.busy = slices.Delete(c.busy, i, i+1)
+	}
+}
+
+// knows says whether a bundle is among those that are known, and not among those that
+// are gone again.
+func (j *job) knows(b *bundle) bool {
+	switch {
+	case j.phase == jobAsked, j.phase == jobLeaving && b.index < j.closed:
+		return false
+	}
+	return b.last() || b.index < j.opened
+}
+
+// open makes the bundles of a job that starts known, and offers those that wait for
+// nothing. Until it has come to a bundle, that neither starts nor becomes ready.
+func (c *Core) open(j *job) {
+	for j.opened < len(j.plan.Bundles) && c.spend(workOpen) {
+		b := &j.bundles[j.opened]
+		j.opened++
+		b.id = j.first + scheduler.BundleID(b.index)
+		c.bundles.Set(b.id, b)
+		c.recheck(b)
+	}
+	c.noteWork(j)
+	if j.opened == len(j.plan.Bundles) {
+		c.checkDone(j)
+	}
+}
+
+// stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
+// it goes on with its end, when nothing of it runs any more.
+func (c *Core) stopAll(j *job) {
+	for j.closed < len(j.bundles) && c.spend(workClose) {
+		if j.closed == j.opened { // what it never came to neither is ready nor runs
+			j.closed = max(j.closed, len(j.plan.Bundles))
+			if j.lastBundle() == nil {
+				break
+			}
+		}
+		b := &j.bundles[j.closed]
+		j.closed++
+		if b.phase == bundleReady {
+			c.withdraw(b)
+		}
+		for _, r := range b.runs {
+			c.stopForEnd(r)
+		}
+	}
+	c.noteWork(j)
+	c.checkQuiet(j)
+}
+
+// stopForEnd stops an attempt of a bundle because its job ends.
+func (c *Core) stopForEnd(r *run) {
+	c.work -= workStop * len(r.attempts)
+	c.stopRun(r, scheduler.Killed, "its job "+r.bundle.job.outcome.String(), 0, 0)
+}
+
+// leave takes what is left of a job that is over out of the state, and has launchers
+// drop what they have of it.
+func (c *Core) leave(j *job) {
+	for ; j.closed < len(j.bundles) && c.spend(workClose); j.closed++ {
+		b := &j.bundles[j.closed]
+		c.bundles.Delete(b.id)
+		for _, k := range b.kept {
+			if l := c.launchers.get(k.launcher); l != nil {
+				delete(l.outputs, k.attempt)
+			}
+		}
+	}
+	if j.closed < len(j.bundles) {
+		c.noteWork(j)
+		return
+	}
+	for len(j.ranOn) > 0 && c.spend(workStop) {
+		if l := c.launchers.get(j.ranOn[0]); l != nil {
+			c.dropJob(l, j.id)
+		}
+		j.ranOn = j.ranOn[1:]
+	}
+	if len(j.ranOn) > 0 {
+		c.noteWork(j)
+		return
+	}
+	c.gone(j)
+}
+
+// deciding is an answer of the policy that is being applied.
+type deciding struct {
+	data      []byte // as it came
+	decisions scheduler.Decisions
+	done      [5]int // how many of each kind were applied, in the order of apply
+}
+
+// code codes an answer that is being applied, by what came.
+func (d *deciding) code(w *coder) {
+	blob(w, &d.data)
+	for i := range d.done {
+		num(w, &d.done[i])
+	}
+	if w.reading && w.err == nil {
+		var err error
+		if d.decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
+			w.fail(err)
+		}
+	}
+}

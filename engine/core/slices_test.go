@@ -1,0 +1,222 @@
+package core
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// No step does more of long work than Settings.StepWork lets it, whatever it is, and the
+// steps that follow do all the rest.
+func TestLongWorkIsDoneInSlices(t *testing.T) {
+	const groups = 3000
+	b := benchCluster(t, 100, groups)
+	b.c.set.StepWork = 300
+	id := b.prepare()
+	most := func(what string, perStep int, count func() int, in *wire.Input) {
+		t.Helper()
+		before, steps := count(), 0
+		b.once(in)
+		for {
+			now := count()
+			if n := max(now-before, before-now); n > perStep {
+				t.Fatalf("%s: one step did %d, want %d at most", what, n, perStep)
+			}
+			before = now
+			if wake, ok := b.c.NextWake(); !ok || wake > b.c.Now() {
+				break
+			}
+			steps++
+			b.once(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+			if err := b.c.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if steps < groups/perStep-1 {
+			t.Errorf("%s: it took %d more steps", what, steps)
+		}
+	}
+	most("submit", 300/workOpen, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
+		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
+	}}})
+	j := b.c.jobs.get(id)
+	if j.ready.count != groups {
+		t.Fatalf("%d bundles are ready, want %d", j.ready.count, groups)
+	}
+	var d scheduler.Decisions
+	for i := range groups {
+		d.Launch = append(d.Launch, scheduler.Launch{Bundle: j.first + scheduler.BundleID(i), Launchers: []scheduler.LauncherID{scheduler.LauncherID(1 + i%100)}})
+	}
+	data, err := schedwire.EncodeDecisions(&d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b.round == nil {
+		b.step()
+	}
+	most("launch", 300/workDecide, func() int { return b.c.attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+		Generation: 1, Round: b.round.Round.Number, Decisions: data,
+	}}})
+	if n := len(j.attempts); n != groups {
+		t.Fatalf("%d attempts run, want %d", n, groups)
+	}
+	stopped := func() (n int) {
+		for _, a := range j.attempts {
+			if a.stop != nil {
+				n++
+			}
+		}
+		return n
+	}
+	most("kill", 300/(workClose+workStop)+1, stopped, &wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
+	if stopped() != groups {
+		t.Fatalf("%d attempts are being stopped, want %d", stopped(), groups)
+	}
+	for _, a := range j.attempts.sorted()[1:] {
+		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.id), Report: &wire.Report{
+			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_STOPPED}},
+		}}}})
+	}
+	last := j.attempts[0]
+	most("leave", 300/workClose, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.launcher.id), Report: &wire.Report{
+		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_STOPPED}},
+	}}}})
+	if b.c.jobs.len() != 0 || b.c.bundles.Len() != 0 {
+		t.Errorf("%d jobs and %d bundles are left", b.c.jobs.len(), b.c.bundles.Len())
+	}
+}
+
+// prepare announces a job.
+func (b *bench) prepare() scheduler.JobID {
+	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	return scheduler.JobID(b.c.ids.job)
+}
+
+// What reports its end, or asks to commit, before a killed job's stops came to it is
+// killed all the same.
+func TestEndOfJobComesBeforeItsStops(t *testing.T) {
+	b := benchCluster(t, 1, 10)
+	b.c.set.StepWork = 1
+	b.submit(t, 4)
+	b.launchSome(4)
+	id := scheduler.JobID(b.c.ids.job)
+	j := b.c.jobs.get(id)
+	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
+	var last *attempt
+	for _, a := range j.attempts {
+		if a.stop == nil && (last == nil || a.id > last.id) {
+			last = a
+		}
+	}
+	if last == nil {
+		t.Fatal("all attempts are being stopped after one step")
+	}
+	report := func(r *wire.Report) {
+		r.Incarnation = 1
+		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: 1, Report: r}}})
+	}
+	var verdict *wire.CommitVerdict
+	b.watch = func(a Action) {
+		if to, ok := a.(ToLauncher); ok && to.Command.GetCommit() != nil {
+			verdict = to.Command.GetCommit()
+		}
+	}
+	report(&wire.Report{What: &wire.Report_Commit{Commit: uint64(last.id)}})
+	if verdict.GetGranted() || verdict == nil {
+		t.Errorf("the commit was answered with %v", verdict)
+	}
+	report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_FINISHED}}})
+	if last.outcome != scheduler.Killed || j.finished != 0 {
+		t.Errorf("the attempt is %v, and %d groups count as finished", last.outcome, j.finished)
+	}
+	if err := b.c.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A core that was given a draft is the same as one that made it itself; a draft of
+// other settings is not taken.
+func TestDraftDecidesTheSame(t *testing.T) {
+	for _, nodes := range []uint32{20, 2_000_000} { // the second is refused
+		spec := &wire.JobSpec{Name: "j", Graph: &wire.Graph{
+			Stages: []*wire.Stage{{Name: "map", Nodes: nodes}, {Name: "reduce", Nodes: 3}},
+			Connections: []*wire.Connection{{
+				FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+			}},
+		}}
+		run := func(expect bool) []byte {
+			b := benchCluster(t, 3, 4)
+			id := b.prepare()
+			set := b.c.Settings()
+			if expect && !b.c.Expect(set.Draft(spec, nil)) {
+				t.Fatal("the draft was not taken")
+			}
+			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
+			if in := b.c.jobs.len() == 1; in != (nodes < 100) {
+				t.Fatalf("%d jobs of %d nodes are there", b.c.jobs.len(), nodes)
+			}
+			return b.c.Checkpoint()
+		}
+		if !bytes.Equal(run(true), run(false)) {
+			t.Errorf("%d nodes: the draft makes another state", nodes)
+		}
+	}
+	b := benchCluster(t, 1, 1)
+	set := b.c.Settings()
+	set.MemoryDefault++
+	if b.c.Expect(set.Draft(&wire.JobSpec{Name: "j"}, nil)) {
+		t.Error("a draft of other settings was taken")
+	}
+}
+
+// The places of a reader's input are those that hold most, found once for all readers.
+func TestPlacesOfManyLaunchers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	b := benchCluster(t, 40, 1)
+	n := &conn{all: true, perReader: []int64{1 << 30}}
+	bytesOf := map[string]int64{}
+	for i := range 200 {
+		id := scheduler.LauncherID(1 + random.IntN(40))
+		size := random.Int64N(1 << 20)
+		n.where, n.most = addBytes(n.where, id, size), mostOf{}
+		bytesOf[b.c.launchers.get(id).host] += size
+		if i%20 > 0 {
+			continue
+		}
+		b.c.findMost(n)
+		kept := map[string]bool{}
+		var least int64 = 1 << 62
+		for _, p := range n.most.places {
+			kept[p.Host], least = true, min(least, p.Bytes)
+			if p.Bytes != bytesOf[p.Host] {
+				t.Errorf("%s has %d bytes, want %d", p.Host, p.Bytes, bytesOf[p.Host])
+			}
+		}
+		for host, size := range bytesOf {
+			if !kept[host] && size > least {
+				t.Errorf("%s with %d bytes is left out for one with %d", host, size, least)
+			}
+		}
+		if want := min(len(bytesOf), scheduler.PlacesMax); len(kept) != want {
+			t.Errorf("%d places, want %d", len(kept), want)
+		}
+	}
+	b.c.findMost(n)
+	var gone *launcher
+	for l := range b.c.launchers.all() {
+		if l.host == n.most.places[0].Host {
+			gone = l
+		}
+	}
+	b.c.loseLauncher(gone, "test")
+	b.c.findMost(n)
+	for _, p := range n.most.places {
+		if p.Host == gone.host {
+			t.Errorf("%s counts, and its launcher is lost", p.Host)
+		}
+	}
+}
