@@ -329,8 +329,8 @@ func (s *stepper) report(m *wire.StartAttempt, r *wire.Report) *wire.Input {
 // looks are what is asked of the core between two steps.
 func (s *stepper) looks() {
 	for range 5 {
-		s.time("attempts", func() { s.core.JobStatus(scheduler.JobID(s.job), true) })
-		s.time("launchers", func() { s.core.Launchers() })
+		s.time("attempts", func() { s.core.StatusLater(scheduler.JobID(s.job), true) })
+		s.time("launchers", func() { s.core.LaunchersLater() })
 		s.time("freeze", func() { s.core.Freeze() })
 	}
 }

@@ -1,11 +1,13 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Jobs lists the live jobs in order of id, and with all those that ended and are
@@ -27,12 +29,32 @@ func (c *Core) Jobs(all bool) []*wire.JobSummary {
 // asked for: at most Settings.AttemptsKept that ended, and all that live. It is
 // false for a job that is not known. What it returns must not be changed.
 func (c *Core) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
+	later, known := c.StatusLater(id, attempts)
+	if !known {
+		return nil, false
+	}
+	return later(), true
+}
+
+// StatusLater is JobStatus in two steps, because a job may have very many attempts: it
+// notes what there is, and the function that it returns makes the status of that, on any
+// goroutine, while the core goes on.
+func (c *Core) StatusLater(id scheduler.JobID, attempts bool) (later func() *wire.JobStatus, known bool) {
 	if j := c.jobs.get(id); j != nil {
-		return c.statusOf(j, attempts), true
+		s := c.statusOf(j)
+		if !attempts {
+			return func() *wire.JobStatus { return s }, true
+		}
+		rows := j.attemptRows()
+		return func() *wire.JobStatus {
+			s.Attempts = rows.status()
+			return s
+		}, true
 	}
 	for _, e := range c.ended {
 		if e.status.Summary.Job == uint64(id) {
-			return e.statusWith(attempts), true
+			s := e.statusWith(attempts)
+			return func() *wire.JobStatus { return s }, true
 		}
 	}
 	return nil, false
@@ -71,7 +93,7 @@ func (j *job) summary() *wire.JobSummary {
 	return s
 }
 
-func (c *Core) statusOf(j *job, attempts bool) *wire.JobStatus {
+func (c *Core) statusOf(j *job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.summary(), Failure: j.failure, Waiting: c.waitingOf(j), Outputs: j.spec.Outputs,
 		Read: slices.Clone(j.read[:]), LocalAttempts: slices.Clone(j.local[:]), Counters: j.counters(), Stages: j.stageStatus(),
@@ -80,33 +102,58 @@ func (c *Core) statusOf(j *job, attempts bool) *wire.JobStatus {
 		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.notesDropped))
 	}
 	s.Notes = append(s.Notes, j.notes...)
-	if attempts {
-		s.Attempts = j.attemptStatus()
-	}
 	return s
 }
 
-func (j *job) attemptStatus() []*wire.AttemptStatus {
-	var list []*wire.AttemptStatus
+// attemptRows are what the status of a job's attempts is made of.
+type attemptRows struct {
+	stages []string
+	ended  []pastAttempt // the oldest first
+	live   []liveAttempt // in any order
+}
+
+type liveAttempt struct {
+	pastAttempt // without what is known at the end
+	state       string
+}
+
+func (j *job) attemptRows() attemptRows {
+	r := attemptRows{stages: make([]string, len(j.stages)), ended: make([]pastAttempt, len(j.history)), live: make([]liveAttempt, len(j.attempts))}
+	for i := range j.stages {
+		r.stages[i] = j.stages[i].name
+	}
 	for i := range j.history {
-		p := &j.history[(j.historyNext+i)%len(j.history)]
+		r.ended[i] = j.history[(j.historyNext+i)%len(j.history)]
+	}
+	for i, a := range j.attempts {
+		if next := prefetch.Next(j.attempts, i); next != nil {
+			prefetchStragglers(next)
+		}
+		x := &r.live[i]
+		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, started: a.started, speculative: a.run.speculative}
+		x.state = a.state()
+		if a.stop != nil {
+			x.reason = a.stop.reason
+		}
+	}
+	return r
+}
+
+// status makes the messages: what ended, then what lives, in order of id.
+func (r attemptRows) status() []*wire.AttemptStatus {
+	var list []*wire.AttemptStatus
+	add := func(p *pastAttempt, state string) {
 		list = append(list, &wire.AttemptStatus{
-			Attempt: uint64(p.id), Stage: j.stages[p.stage].name, Index: uint32(p.index), Launcher: p.launcher,
-			State: p.outcome.String(), Started: int64(p.started), Ended: int64(p.ended), Speculative: p.speculative, Reason: p.reason,
+			Attempt: uint64(p.id), Stage: r.stages[p.stage], Index: uint32(p.index), Launcher: p.launcher, State: state,
+			Started: int64(p.started), Ended: int64(p.ended), Speculative: p.speculative, Reason: p.reason,
 		})
 	}
-	for _, a := range j.attempts.sorted() {
-		s := &wire.AttemptStatus{
-			Attempt: uint64(a.id), Stage: lastStage, Launcher: a.launcher.name, State: a.state(), Started: int64(a.started), Speculative: a.run.speculative,
-		}
-		if b := a.run.bundle; !b.last() {
-			n := j.plan.Node(b.nodes(a.group)[0])
-			s.Stage, s.Index = j.stages[n.Stage].name, uint32(n.Index)
-		}
-		if a.stop != nil {
-			s.Reason = a.stop.reason
-		}
-		list = append(list, s)
+	for i := range r.ended {
+		add(&r.ended[i], r.ended[i].outcome.String())
+	}
+	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.id, y.id) })
+	for i := range r.live {
+		add(&r.live[i].pastAttempt, r.live[i].state)
 	}
 	return list
 }
@@ -162,18 +209,46 @@ func (c *Core) waitingOf(j *job) []string {
 
 // Launchers lists the launchers, those that were lost and are remembered too, in
 // order of id.
-func (c *Core) Launchers() []*wire.LauncherStatus {
-	var list []*wire.LauncherStatus
-	for _, id := range c.launchers.ids {
+func (c *Core) Launchers() []*wire.LauncherStatus { return c.LaunchersLater()() }
+
+// LaunchersLater is Launchers in two steps, as StatusLater is for a job.
+func (c *Core) LaunchersLater() func() []*wire.LauncherStatus {
+	rows := make([]launcherRow, len(c.launchers.ids))
+	counts := make(slotCounts, 0, 2*len(rows)) // of all rows, one after another
+	for i, id := range c.launchers.ids {
 		l := c.launchers.get(id)
-		s := &wire.LauncherStatus{
-			Launcher: uint64(l.id), Name: l.name, Host: l.host, Rack: l.rack, Slots: wireSlots(l.slots), Free: wireSlots(l.free),
-			Memory: l.memory, MemoryFree: l.memoryFree, State: l.state(),
+		rows[i] = launcherRow{
+			id: l.id, name: l.name, host: l.host, rack: l.rack, memory: l.memory, memoryFree: l.memoryFree, state: l.state(),
+			suspended: l.suspended, running: len(l.attempts) - l.suspended, slots: len(l.slots), free: len(l.free),
 		}
-		s.Suspended, s.Running = uint32(l.suspended), uint32(len(l.attempts)-l.suspended)
-		list = append(list, s)
+		counts = append(append(counts, l.slots...), l.free...)
 	}
-	return list
+	return func() []*wire.LauncherStatus {
+		list := make([]*wire.LauncherStatus, len(rows))
+		for i := range rows {
+			r := &rows[i]
+			list[i] = r.message(counts[:r.slots], counts[r.slots:r.slots+r.free])
+			counts = counts[r.slots+r.free:]
+		}
+		return list
+	}
+}
+
+// launcherRow is what is shown of a launcher.
+type launcherRow struct {
+	id                 scheduler.LauncherID
+	name, host, rack   string
+	memory, memoryFree int64
+	state              string
+	suspended, running int
+	slots, free        int // kinds
+}
+
+func (r *launcherRow) message(slots, free slotCounts) *wire.LauncherStatus {
+	return &wire.LauncherStatus{
+		Launcher: uint64(r.id), Name: r.name, Host: r.host, Rack: r.rack, Slots: wireSlots(slots), Free: wireSlots(free),
+		Memory: r.memory, MemoryFree: r.memoryFree, State: r.state, Suspended: uint32(r.suspended), Running: uint32(r.running),
+	}
 }
 
 func (l *launcher) state() string {

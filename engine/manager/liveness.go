@@ -20,6 +20,9 @@ const (
 	livenessEvery = 100 * time.Millisecond
 	// redialTimeout bounds one such dial.
 	redialTimeout = 2 * time.Second
+	// redialsMax bounds the dials that are under way: after a restart all launchers are
+	// without a stream for a while.
+	redialsMax = 256
 )
 
 // liveness judges which launchers are lost: at once when a stream ended and
@@ -30,6 +33,7 @@ type liveness struct {
 	lostAfter time.Duration
 	put       func(context.Context, entry) error
 	dial      func(ctx context.Context, address string) error
+	dialing   int // dials under way; with the table locked
 }
 
 func (v *liveness) run(ctx context.Context) {
@@ -85,9 +89,13 @@ func (v *liveness) look(ctx context.Context) []loss {
 		}
 		l.again(r, end)
 	}
-	for r := range l.alone {
+	for r := range l.alone { // in any order, so each has its turn
+		if v.dialing >= redialsMax {
+			break
+		}
 		if !r.lost && r.id != 0 && r.http != "" && !r.dialing {
 			r.dialing = true
+			v.dialing++
 			go v.redial(ctx, r, r.incarnation, r.http)
 		}
 	}
@@ -112,6 +120,7 @@ func (v *liveness) redial(ctx context.Context, r *launcherRecord, incarnation ui
 	l := v.launchers
 	l.mu.Lock()
 	r.dialing = false
+	v.dialing--
 	if !errors.Is(err, unix.ECONNREFUSED) || r.session != nil || r.lost || r.incarnation != incarnation {
 		l.mu.Unlock()
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,6 +271,42 @@ func TestLiveLaunchersAreNotLookedAt(t *testing.T) {
 		}
 		if l.looked > 5*len(all) {
 			t.Errorf("%d looks at %d launchers in a minute, want one in each 20 s and two at first", l.looked, len(all))
+		}
+	})
+}
+
+// After a restart no launcher has a stream: they are dialled some at a time, each in
+// its turn.
+func TestFewLaunchersAreDialledAtOnce(t *testing.T) {
+	const launchers = 3 * redialsMax
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaunchers(time.Second, time.Hour)
+		for i := range launchers {
+			r := &launcherRecord{name: fmt.Sprint(i), id: scheduler.LauncherID(i + 1), incarnation: 1, http: fmt.Sprint(i), heard: time.Now()}
+			l.byName[r.name], l.byID[r.id], l.alone[r] = r, r, true
+			l.watch(r)
+		}
+		var mu sync.Mutex
+		dialled, now, most := map[string]bool{}, 0, 0
+		v := &liveness{launchers: l, lostAfter: time.Hour, dial: func(_ context.Context, address string) error {
+			mu.Lock()
+			dialled[address] = true
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(redialTimeout)
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return errors.New("no route")
+		}}
+		ctx, cancel := context.WithCancel(context.Background())
+		go v.run(ctx)
+		time.Sleep(100 * redialTimeout)
+		cancel()
+		time.Sleep(2 * redialTimeout)
+		if most > redialsMax || len(dialled) != launchers {
+			t.Errorf("%d of %d launchers were dialled, up to %d at once; want all, and at most %d at once", len(dialled), launchers, most, redialsMax)
 		}
 	})
 }

@@ -17,11 +17,11 @@ import (
 
 // jobStatus reads a job. The error is a NotFound status for one that is unknown.
 func (m *manager) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	var s *wire.JobStatus
+	var s func() *wire.JobStatus
 	var known bool
 	var lost *wire.Failure
 	err := m.driver.read(ctx, func(c *core.Core) {
-		if s, known = c.JobStatus(scheduler.JobID(job), attempts); !known {
+		if s, known = c.StatusLater(scheduler.JobID(job), attempts); !known {
 			lost = c.Lost(scheduler.JobID(job))
 		}
 	})
@@ -33,7 +33,7 @@ func (m *manager) jobStatus(ctx context.Context, job uint64, attempts bool) (*wi
 	case !known:
 		return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", scheduler.JobID(job))
 	}
-	return s, nil
+	return s(), nil
 }
 
 // lostError is about a job that an earlier life may have known.
@@ -76,10 +76,12 @@ func (s *managerServer) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.Jo
 // heard of for a while are suspect.
 func (s *managerServer) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
-	if err := s.m.driver.read(ctx, func(c *core.Core) { r.Launchers = c.Launchers() }); err != nil {
+	var list func() []*wire.LauncherStatus
+	if err := s.m.driver.read(ctx, func(c *core.Core) { list = c.LaunchersLater() }); err != nil {
 		return nil, statusOf(err)
 	}
 	suspects, loads := s.m.launchers.suspects(), s.m.launchers.loads()
+	r.Launchers = list()
 	for _, l := range r.Launchers {
 		l.Load = loads[l.Name]
 		if l.State == "up" && slices.Contains(suspects, l.Name) {

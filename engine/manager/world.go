@@ -95,14 +95,14 @@ func (w world) Collect(out chan<- prometheus.Metric) {
 	w.own(to)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	var launchers []*wire.LauncherStatus
+	var launchers func() []*wire.LauncherStatus
 	var jobs []*wire.JobSummary
 	var now core.Stats
-	if w.m.driver.glance(ctx, func(c *core.Core) { launchers, jobs, now = c.Launchers(), c.Jobs(false), c.Stats() }) != nil {
+	if w.m.driver.glance(ctx, func(c *core.Core) { launchers, jobs, now = c.LaunchersLater(), c.Jobs(false), c.Stats() }) != nil {
 		return
 	}
 	counts(to, now, w.m.before)
-	machines(to, launchers)
+	machines(to, launchers())
 	var pending, running float64
 	for _, j := range jobs {
 		running += float64(j.GroupsRunning)
