@@ -125,8 +125,21 @@ func (a *assigner) awaitDurable(record uint64) error {
 	return a.failed
 }
 
-// step feeds one batch to the core and logs it.
+// step feeds one batch to the core, and goes on while that has left work to later steps.
 func (a *assigner) step(inputs ...*wire.Input) error {
+	for {
+		if err := a.once(inputs...); err != nil {
+			return err
+		}
+		if wake, ok := a.core.NextWake(); !ok || wake > a.core.Now() {
+			return nil
+		}
+		inputs = []*wire.Input{{What: &wire.Input_Tick{Tick: true}}}
+	}
+}
+
+// once feeds one batch to the core and logs it.
+func (a *assigner) once(inputs ...*wire.Input) error {
 	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: inputs}
 	record, err := proto.Marshal(batch)
 	if err != nil {
