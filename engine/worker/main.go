@@ -57,7 +57,8 @@ type worker struct {
 	built chan struct{} // closed when the graph was built, or could not be
 	// What building makes, for who has waited for built.
 	site        site
-	specs       []job.StageSpec
+	specs       []job.StageSpec // without their tasks
+	tasks       []*tasks        // by stage; nil: it reads none
 	graph       *wire.Graph
 	plan        *graph.Plan
 	connections []indexed        // of graph
@@ -142,6 +143,9 @@ func (w *worker) take(m *wire.ToWorker) error {
 	return nil
 }
 
+// manyTasks is from how many of a stage on the memory that building took is given back.
+const manyTasks = 50_000
+
 // begin has the job's graph built, beside the goroutine of serve: a large plan takes
 // seconds, and pings that nobody hears meanwhile would end the lease. A job that can't
 // be built here is reported; the launcher then ends this process.
@@ -162,6 +166,9 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 				ready.Failure.Kind = wire.ErrorKind_ERROR_KIND_LOST
 			}
 			w.graph = nil
+		}
+		if slices.ContainsFunc(w.tasks, func(t *tasks) bool { return t != nil && len(t.ends) >= manyTasks }) {
+			debug.FreeOSMemory() // what building took counts against the nodes' memory
 		}
 		// What fails here the goroutine of serve sees, too. It comes before all that a
 		// group reports.
@@ -216,6 +223,8 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	for i, stage := range g.Stages() {
 		spec := stage.Spec()
 		spec.Memory = w.graph.Stages[i].Memory
+		w.tasks = append(w.tasks, packTasks(spec.Tasks))
+		spec.Tasks = nil
 		w.specs = append(w.specs, spec)
 	}
 	return nil

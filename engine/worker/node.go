@@ -61,8 +61,8 @@ var _ job.Runtime = (*node)(nil)
 
 func newNode(g *group, stage, index int) *node {
 	n := &node{group: g, spec: &g.w.specs[stage], stage: stage, index: index, outs: map[string]*guard{}}
-	if n.spec.Tasks != nil {
-		n.task = n.spec.Tasks[index]
+	if t := g.w.tasks[stage]; t != nil {
+		n.task = t.task(index)
 		n.toRead.Store(n.task.Bytes())
 	}
 	n.progress.Store(math.Float64bits(math.NaN()))
