@@ -98,6 +98,10 @@ func (c *Core) expire() {
 	}
 }
 
+// overdue says whether a step left timers to the next that were due in it. NextWake is
+// then at once.
+func (c *Core) overdue() bool { return len(c.timers) > 0 && c.timers[0].at <= c.now }
+
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
