@@ -47,13 +47,8 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
 	x := scheduler.Explanation{Reason: p.reasons[id], Place: placeIn(p.queue, j)}
-	waiting := 0
-	var first *view.Bundle
-	for b := range p.view.ReadyOf(j) {
-		if waiting++; first == nil {
-			first = b
-		}
-	}
+	// Rounds wait meanwhile, and a job may have a million bundles: they are not walked.
+	waiting, first := j.ReadyCount(), p.firstReady(j)
 	x.Detail = fmt.Sprintf("number %d of %d in the queue (priority %s), %d bundles ready, %d attempts live",
 		x.Place, len(p.queue), j.Info.Priority, waiting, len(j.Attempts()))
 	if first != nil {
@@ -68,6 +63,14 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		{Name: "live", Value: strconv.Itoa(len(j.Attempts()))},
 	}
 	return x, nil
+}
+
+// firstReady is the first bundle of a job that the last round left, or nil.
+func (p *Policy) firstReady(j *view.Job) *view.Bundle {
+	for b := range p.view.ReadyOf(j) {
+		return b
+	}
+	return nil
 }
 
 // Status shows the one pool there is.

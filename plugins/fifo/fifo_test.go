@@ -259,3 +259,29 @@ func TestLackOfMemoryIsNamed(t *testing.T) {
 		t.Errorf("%q, error %v", x.Detail, err)
 	}
 }
+
+// Rounds wait while a job is explained, several times a second for each that somebody
+// watches: it takes no longer for a job with very many ready bundles.
+func TestExplainDoesNotWalkWhatIsReady(t *testing.T) {
+	quickest := func(ready int) time.Duration {
+		s := start(t, "")
+		events := []scheduler.Event{s.submit(1, 0)}
+		for i := range ready {
+			events = append(events, s.ready(1, scheduler.BundleID(10+i), 1))
+		}
+		s.events(events...)
+		best := time.Hour
+		for range 20 {
+			began := time.Now()
+			x, err := s.policy.Explain(1)
+			best = min(best, time.Since(began))
+			if err != nil || !strings.Contains(x.Detail, fmt.Sprintf("%d bundles ready", ready)) {
+				t.Fatalf("%+v, %v", x, err)
+			}
+		}
+		return best
+	}
+	if few, many := quickest(100), quickest(100_000); many > 20*few+20*time.Microsecond {
+		t.Errorf("with 100 ready bundles it takes %v, with 100,000 %v", few, many)
+	}
+}
