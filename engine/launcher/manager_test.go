@@ -30,6 +30,10 @@ import (
 // patience bounds every wait of these tests, on a machine that is slow and busy.
 const patience = 2 * time.Minute
 
+// shownMax bounds what a failure shows of the reports, in bytes: a report that is not
+// confirmed comes again and again.
+const shownMax = 4 << 10
+
 // leaseShort is for tests in which the lease runs out: short enough to wait for, and
 // so long that it does not run out before it should.
 const leaseShort = 3 * time.Second
@@ -216,7 +220,9 @@ func (n *node) wait(what string, check func() bool) {
 		case <-late.C:
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			n.m.t.Fatalf("launcher %s: no %s after %v; reports so far: %v", n.name, what, patience, n.reports)
+			last := fmt.Sprint(n.reports)
+			n.m.t.Fatalf("launcher %s: no %s after %v; %d reports that nobody took, at their end: %s",
+				n.name, what, patience, len(n.reports), last[max(0, len(last)-shownMax):])
 		}
 	}
 }

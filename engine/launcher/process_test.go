@@ -199,8 +199,13 @@ func TestFrozenLauncherStartsAfresh(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// Its worker ends by its own watchdog.
+	// The lease counts from when something was sent that the manager answered: a
+	// lease from now it is over. The worker ends by its own watchdog, and may do so
+	// sooner, because of the last answers it was not yet told.
+	waitFor(t, "a launcher that stands still", func() bool { return state(cmd.Process.Pid) == 'T' })
+	over := time.Now().Add(m.lease)
 	waitFor(t, "end of the worker", func() bool { return childOf(cmd.Process.Pid) == 0 })
+	waitFor(t, "end of the lease", func() bool { return time.Now().After(over) })
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
