@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,12 +142,12 @@ func TestLauncherStoppedBeyondLease(t *testing.T) {
 	i := c.launcherOf(pid)
 	family := c.family(i)
 	for _, p := range family {
-		signal(t, p, syscall.SIGSTOP)
+		signalIfThere(t, p, syscall.SIGSTOP)
 	}
 	eventually(t, "another attempt of the reduce", func() bool { return j.attempts("part") >= 2 })
 	j.open("part")
-	for _, p := range family {
-		signal(t, p, syscall.SIGCONT)
+	for _, p := range family { // the launcher comes first, and ends the others as soon as it can
+		signalIfThere(t, p, syscall.SIGCONT)
 	}
 	j.succeeds()
 	eventually(t, "the launcher joins again", func() bool {
@@ -254,6 +255,14 @@ func kill(t *testing.T, pid int) { t.Helper(); signal(t, pid, syscall.SIGKILL) }
 func signal(t *testing.T, pid int, s syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatalf("signal %v to %d: %v", s, pid, err)
+	}
+}
+
+// signalIfThere sends a signal to a process that may have ended meanwhile.
+func signalIfThere(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("signal %v to %d: %v", s, pid, err)
 	}
 }
