@@ -2,9 +2,10 @@ package hdfs
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestFailOver(t *testing.T) {
 	root := mkdir(t, s, "hdfs://pair/failover")
 	content := noise(5 << 20)
 	write(t, s, root+"/a", content)
-	failOver(t, c, s, root+"/first", content)
+	failOver(t, c, s, "name0", root+"/first", content)
 	// The first NameNode comes back and stands by. Clients that know nothing ask it
 	// first, and are sent away.
 	if err := c.StartStandby(t.Context()); err != nil {
@@ -37,7 +38,7 @@ func TestFailOver(t *testing.T) {
 		t.Errorf("where it lies, past a NameNode that stands by: %+v, %v", blocks, err)
 	}
 	write(t, fresh, root+"/b", content)
-	failOver(t, c, s, root+"/second", content)
+	failOver(t, c, s, "name1", root+"/second", content)
 	// One that is frozen takes connections and never answers.
 	if err := c.StartStandby(t.Context()); err != nil {
 		t.Fatal(err)
@@ -62,9 +63,9 @@ func TestFailOver(t *testing.T) {
 
 // failOver kills the NameNode that serves while calls, a reader and writers are under
 // way, and lets the other one take over.
-func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, root string, content []byte) {
+func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, serves, root string, content []byte) {
 	t.Helper()
-	ctx := context.Background()
+	ctx := t.Context() // what still waits ends with a test that failed
 	if err := s.Mkdir(ctx, root); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, root string, content 
 	if err := c.KillNameNode(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error)
+	tear(t, c, serves)
+	done := make(chan error, 3)
 	go func() { done <- s.Mkdir(ctx, root+"/b") }()
 	go func() { done <- s.Rename(ctx, root+"/a", root+"/c") }()
 	go func() {
@@ -108,5 +110,17 @@ func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, root string, content 
 	}
 	if got := names(t, s, root); strings.Contains(got, "creating") {
 		t.Errorf("left behind: %s", got)
+	}
+}
+
+// tear leaves the files of a NameNode that was killed as it began a segment of edits,
+// in its own folder and in the shared one: made and filled, without a header.
+func tear(t *testing.T, c *hdfstest.Cluster, name string) {
+	t.Helper()
+	for _, folder := range []string{name, "edits"} {
+		path := filepath.Join(c.Folder(), folder, "current", "edits_inprogress_0000000000001000000")
+		if err := os.WriteFile(path, bytes.Repeat([]byte{0xff}, 1<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -18,6 +18,8 @@ const (
 	// silence is after what time a daemon that was frozen is given up: soon, and not
 	// before a busy machine lets one answer that was not.
 	silence = 4 * time.Second
+	// tidyMax bounds the tidying of a test that has failed.
+	tidyMax = 10 * time.Second
 )
 
 // store returns a store that finds a cluster as its default, and waits long for it.

@@ -75,7 +75,13 @@ func mkdir(t testing.TB, s *Store, url string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Delete(context.Background(), url); err != nil {
+		ctx := context.Background()
+		if t.Failed() { // perhaps because the cluster is gone, which the store would wait for
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, tidyMax)
+			defer cancel()
+		}
+		if err := s.Delete(ctx, url); err != nil {
 			t.Error(err)
 		}
 	})

@@ -63,6 +63,9 @@ func Start(t testing.TB, o Options) *Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Logs())
+		}
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
@@ -88,6 +91,9 @@ func Run(m interface{ Run() int }) int {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.cluster != nil {
+		if code != 0 {
+			os.Stderr.WriteString(shared.cluster.Logs())
+		}
 		if err := shared.cluster.Stop(); err != nil {
 			os.Stderr.WriteString(err.Error() + "\n")
 			code = max(code, 1)

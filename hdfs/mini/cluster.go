@@ -73,7 +73,7 @@ func (o *Options) check() error {
 }
 
 // Cluster is a running HDFS. Its methods may be called by one goroutine at a time,
-// but those that only read (addresses, Command, Run, Replicas) by any.
+// but those that only read (addresses, Command, Run, Replicas, Logs) by any.
 type Cluster struct {
 	kit     *Kit
 	options Options

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,8 +20,9 @@ const (
 	dataNodeHeap = "-Xmx384m"
 	// stopTimeout is how long a daemon has to end by itself before it is killed.
 	stopTimeout = 20 * time.Second
-	// tailBytes of a log or an answer are shown when something fails.
-	tailBytes = 4 << 10
+	// tailBytes of a log or an answer are shown when something fails: enough for a
+	// few of Java's long traces.
+	tailBytes = 16 << 10
 )
 
 // daemon is a NameNode or a DataNode that can be started many times.
@@ -126,6 +128,15 @@ func (d *daemon) logTail() string {
 		return err.Error()
 	}
 	return string(log[max(0, len(log)-tailBytes):])
+}
+
+// Logs is the end of each daemon's log, for people who look for what went wrong.
+func (c *Cluster) Logs() string {
+	var all strings.Builder
+	for _, d := range c.daemons() {
+		fmt.Fprintf(&all, "---- the end of the log of %s\n%s\n", d.name, d.logTail())
+	}
+	return all.String()
 }
 
 // spawner starts processes from one thread that lives as long as they may: the

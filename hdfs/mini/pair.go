@@ -1,8 +1,12 @@
 package mini
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 )
 
@@ -68,11 +72,50 @@ func (c *Cluster) startPair(ctx context.Context) error {
 // activate makes a NameNode the one that serves, whatever the other one says, and
 // waits until it does.
 func (c *Cluster) activate(ctx context.Context, name int) error {
-	if _, err := c.Run(ctx, "haadmin", "-transitionToActive", "--forceactive", nameID(name)); err != nil {
+	if err := c.dropTorn(); err != nil {
 		return err
+	}
+	if _, err := c.Run(ctx, "haadmin", "-transitionToActive", "--forceactive", nameID(name)); err != nil {
+		return fmt.Errorf("%w; the end of the log of %s:\n%s", err, nameID(name), c.names[name].logTail())
 	}
 	c.active = name
 	return c.waitReady(ctx, make([]string, len(c.data)))
+}
+
+// dropTorn removes segments of edits that a NameNode was killed over before they had
+// a header: it fills the file with 0xff first. Such a segment holds no edits, but HDFS
+// takes it for damage, moves it aside and ends the NameNode that was to serve; an
+// operator would start that one once more.
+func (c *Cluster) dropTorn() error {
+	segments, err := filepath.Glob(filepath.Join(c.folder, "*", "current", "edits_inprogress_*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range segments {
+		torn, err := isTorn(path)
+		if err == nil && torn {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTorn tells whether a segment has the filling where its header begins.
+func isTorn(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	header := make([]byte, 4)
+	n, err := io.ReadFull(f, header)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n > 0 && bytes.Count(header[:n], []byte{0xff}) == n, err
 }
 
 // FailOver makes the NameNode that stands by the one that serves. Kill the other one
