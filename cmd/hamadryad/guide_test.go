@@ -23,7 +23,7 @@ var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
-	for _, name := range []string{"POLICIES.md"} {
+	for _, name := range []string{"DAG.md", "POLICIES.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playGuide(t, filepath.Join("../../docs", name))
@@ -104,9 +104,9 @@ func playGuide(t *testing.T, path string) {
 		err = fmt.Errorf("it takes more than %v", guideMax)
 	}
 	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "express", "manager.log"))
-		t.Fatalf("%v\n%s\nthe manager's log:\n%s", err, out, log)
+		t.Fatalf("%v\n%s\n%s", err, out, logsIn(dir))
 	}
+	t.Logf("it prints\n%s", out)
 	printed := strings.Split(string(out), "@@@\n")[1:]
 	if len(printed) != len(all) {
 		t.Fatalf("%d commands of %d ran:\n%s", len(printed), len(all), out)
@@ -116,6 +116,17 @@ func playGuide(t *testing.T, path string) {
 			t.Errorf("%s\nis to print\n%s\nand prints\n%s", c.command, strings.Join(c.lines, "\n"), printed[i])
 		}
 	}
+}
+
+// logsIn is what the logs hold that a guide had written into its folder.
+func logsIn(dir string) string {
+	var b strings.Builder
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "*.log"))
+	for _, path := range found {
+		log, _ := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s:\n%s\n", filepath.Base(path), log)
+	}
+	return b.String()
 }
 
 // prints matches what a guide shows; three dots stand for anything.
