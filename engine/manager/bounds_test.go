@@ -391,3 +391,23 @@ func replayed(t *testing.T, cfg Config, groups int) {
 		t.Errorf("without the graph: %v", err)
 	}
 }
+
+// A launcher that has stored more than a million outputs joins and works: what it has
+// is bounded by the bytes of its message only.
+func TestALauncherWithAMillionOutputsJoins(t *testing.T) {
+	const stored = 1_100_000
+	b := newTestbed(t)
+	b.start()
+	l, err := b.tryJoin("a", 1, true, func(j *wire.Join) {
+		for i := range uint64(stored) {
+			j.Stored = append(j.Stored, &wire.Stored{Job: 1_000_000 + i%3, Attempt: 1_000_000_000 + i})
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.submit(1)
+	if err := l.finish(l.next()); err != nil {
+		t.Error(err)
+	}
+}

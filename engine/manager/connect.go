@@ -24,12 +24,12 @@ const (
 	joinTimeout = 10 * time.Second
 	// blobChunkBytes is the size of the parts in which a blob is sent.
 	blobChunkBytes = 256 << 10
-	// Bounds of what a launcher says of itself.
-	nameBytesMax     = 256
-	namesMax         = 64
-	slotKindsMax     = 64
-	slotsMax         = 100_000
-	inventoryMaxSize = 1 << 20
+	// Bounds of what a launcher says of itself. What it has of attempts is bounded by
+	// launcherMessageMax only: some three million entries.
+	nameBytesMax = 256
+	namesMax     = 64
+	slotKindsMax = 64
+	slotsMax     = 100_000
 )
 
 // launcherServer is the service that launchers talk to.
@@ -119,8 +119,6 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
 	case j.Memory < 0:
 		return errors.New("a launcher's memory can't be negative")
-	case len(j.Attempts) > inventoryMaxSize || len(j.Stored) > inventoryMaxSize:
-		return fmt.Errorf("a launcher's inventory has at most %d entries", inventoryMaxSize)
 	}
 	seen := map[string]bool{}
 	for _, s := range j.Slots {

@@ -219,6 +219,15 @@ func (b *testbed) launcher(name string, incarnation uint64, hold bool, running .
 }
 
 func (b *testbed) tryLauncher(name string, incarnation uint64, hold bool, running ...uint64) (*fakeLauncher, error) {
+	return b.tryJoin(name, incarnation, hold, func(j *wire.Join) {
+		for _, a := range running {
+			j.Attempts = append(j.Attempts, &wire.AttemptInventory{Attempt: a, State: wire.AttemptInventory_STATE_RUNNING})
+		}
+	})
+}
+
+// tryJoin has a launcher join with what the change of its join says.
+func (b *testbed) tryJoin(name string, incarnation uint64, hold bool, change func(*wire.Join)) (*fakeLauncher, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
 	web, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,9 +244,7 @@ func (b *testbed) tryLauncher(name string, incarnation uint64, hold bool, runnin
 		Name: name, Incarnation: incarnation, Host: "h", Slots: []*wire.Slots{{Kind: "default", Count: 2}}, Memory: 1 << 30,
 		DataAddress: "127.0.0.1:1", HttpAddress: web.Addr().String(), CanSuspend: true,
 	}
-	for _, a := range running {
-		l.join.Attempts = append(l.join.Attempts, &wire.AttemptInventory{Attempt: a, State: wire.AttemptInventory_STATE_RUNNING})
-	}
+	change(l.join)
 	if err := stream.Send(&wire.FromLauncher{Join: l.join}); err != nil {
 		return nil, err
 	}
