@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/manager"
 )
 
-// accepted is a configuration that a policy has run with, as the manager keeps it:
-// the contents of its files. Flags and variables are those of the manager's start.
+// accepted is a configuration that a policy has run with, as the manager keeps it, or
+// that a launcher has joined with: the contents of its files. Flags and variables are
+// those of the process's start.
 type accepted struct {
 	Texts map[string][]byte `json:"texts"`
 	At    time.Time         `json:"at"` // when it was read
@@ -25,17 +27,26 @@ func sourceOf(c *config.Config) ([]byte, error) {
 // lastSite returns the configuration that the manager of the sources accepted last;
 // nil when there is none.
 func lastSite(s config.Sources) (*site, time.Time, error) {
-	b, err := manager.Accepted(config.DataFolder(s))
+	b, err := manager.Accepted(config.DataFolder(s, "manager"))
 	if b == nil || err != nil {
 		return nil, time.Time{}, err
 	}
+	at, err := recall(&s, b)
+	if err != nil {
+		return nil, at, err
+	}
+	last, err := loadSite(s)
+	return last, at, err
+}
+
+// recall lets the sources read what was kept, and returns when that was read.
+func recall(s *config.Sources, kept []byte) (time.Time, error) {
 	var a accepted
-	if err := json.Unmarshal(b, &a); err != nil {
-		return nil, a.At, fmt.Errorf("the configuration that was accepted last: %w", err)
+	if err := json.Unmarshal(kept, &a); err != nil {
+		return a.At, fmt.Errorf("the configuration that was accepted last: %w", err)
 	}
 	s.Texts = a.Texts
-	last, err := loadSite(s)
-	return last, a.At, err
+	return a.At, nil
 }
 
 // startSite is the configuration to start a manager with: that of the sources, or,
@@ -56,4 +67,43 @@ func startSite(s config.Sources) (now *site, last *manager.Policy, problem error
 		return nil, nil, nil, errors.Join(wrong, err)
 	}
 	return before, nil, fmt.Errorf("%w\nin force is what was accepted and read at %s", wrong, at.Format(time.RFC3339)), nil
+}
+
+// startLauncher is what to start a launcher with: what the sources say, or, when that
+// has mistakes, what it joined with last, with the mistakes. A machine that comes back
+// while a file is wrong would be missing otherwise.
+func startLauncher(s config.Sources) (launcher.Config, error) {
+	now, wrong := loadLauncher(s)
+	if wrong == nil {
+		return now, nil
+	}
+	kept, err := launcher.Accepted(config.DataFolder(s, "launcher"))
+	if kept == nil || err != nil {
+		return now, errors.Join(wrong, err)
+	}
+	at, err := recall(&s, kept)
+	if err != nil {
+		return now, errors.Join(wrong, err)
+	}
+	last, err := loadLauncher(s)
+	if err != nil {
+		return now, errors.Join(wrong, fmt.Errorf("and what was accepted before can't be used either: %w", err))
+	}
+	last.Source = nil // it is kept
+	last.Problem = fmt.Errorf("%w\nin force is what was accepted and read at %s", wrong, at.Format(time.RFC3339))
+	return last, nil
+}
+
+// loadLauncher makes a launcher's configuration and checks what can be without
+// starting it.
+func loadLauncher(s config.Sources) (launcher.Config, error) {
+	c, err := config.Load(s)
+	if err != nil {
+		return launcher.Config{}, err
+	}
+	cfg := launcherConfig(c)
+	if cfg.Source, err = sourceOf(c); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Check()
 }

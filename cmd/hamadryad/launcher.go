@@ -18,14 +18,18 @@ func (c *cli) launcherCommand() *cobra.Command {
 		Use: "launcher", Short: "Run a launcher", Args: cobra.NoArgs,
 		Long: `Runs a launcher: the agent of one machine. It joins the manager with its slots
 and memory, starts and ends the workers that run jobs, and serves what they store.
-Launchers may come and go while jobs run.`,
+Launchers may come and go while jobs run.
+
+The configuration file is read once. A launcher that is started again while the file
+has mistakes goes on with what it joined with last, and says so in its log and in
+hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
 		Example: "  hamadryad launcher --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := f.sources(cmd)
 			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
 				s.Flags["launcher.manager"] = c.manager
 			}
-			site, err := config.Load(s)
+			cfg, err := startLauncher(s)
 			if err != nil {
 				return err
 			}
@@ -34,7 +38,6 @@ Launchers may come and go while jobs run.`,
 				return err
 			}
 			defer stop()
-			cfg := launcherConfig(site)
 			cfg.ExitWithParent = child.exitWithParent
 			cfg.Ready = func() { child.ready("joined") }
 			return launcher.Run(ctx, cfg)

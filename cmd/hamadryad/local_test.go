@@ -280,6 +280,46 @@ func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
 	}
 }
 
+// A launcher that is killed while its file is wrong comes back with what it had joined
+// with. Without it nothing could run here.
+func TestLauncherRestartsWhileTheFileIsWrong(t *testing.T) {
+	for name, wrong := range map[string]string{
+		"no YAML":           "launcher:\n  slots: [\n",
+		"unknown key":       "launcher:\n  solts: 3\n",
+		"no slots at all":   "launcher:\n  slots: {default: 0}\n",
+		"an unknown policy": "policy:\n  name: fare\nlauncher:\n  slots: 0\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "site.yaml")
+			if err := os.WriteFile(file, []byte("launcher:\n  slots: 3\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			const tasks = 60
+			r := startLocal(t, tasks, "--launchers", "1", "--config", file)
+			eventually(t, "the job is under way", func() bool { return progressOf(r) > 0 })
+			kept := filepath.Join(r.dir, "c", "launcher-1", "configuration.accepted")
+			eventually(t, "the configuration is kept", func() bool { _, err := os.Stat(kept); return err == nil })
+			if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range r.processes("--name launcher-1") {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			log := func() string {
+				text, _ := os.ReadFile(filepath.Join(r.dir, "c", "launcher-1.log"))
+				return string(text)
+			}
+			eventually(t, "the launcher joins again and says what is wrong", func() bool {
+				return strings.Count(log(), "joined the manager") == 2 && strings.Contains(log(), "what the launcher joined with last stays in force")
+			})
+			look := r.command("launchers")
+			eventually(t, "it has its slots", func() bool { return strings.Contains(look(), "default=3") })
+			r.finish(tasks)
+		})
+	}
+}
+
 // command runs a command of the command line against the cluster, again and again.
 func (r *localRun) command(args ...string) func() string {
 	r.t.Helper()

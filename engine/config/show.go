@@ -86,10 +86,11 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// DataFolder finds manager.data in sources that may be wrong otherwise: what a
-// manager kept there is needed above all when the rest can't be read.
-func DataFolder(s Sources) string {
-	const key, variable = "manager.data", "HAMADRYAD_MANAGER_DATA="
+// DataFolder finds manager.data or launcher.data, by its section, in sources that may
+// be wrong otherwise: what was kept there is needed above all when the rest can't be
+// read.
+func DataFolder(s Sources, section string) string {
+	key, variable := section+".data", "HAMADRYAD_"+strings.ToUpper(section)+"_DATA="
 	if v := s.Flags[key]; v != "" {
 		return v
 	}
@@ -100,7 +101,7 @@ func DataFolder(s Sources) string {
 	}
 	if s.File != "" {
 		if text, err := readBounded(s.File); err == nil {
-			if v := dataIn(text); v != "" {
+			if v := dataIn(text, section); v != "" {
 				return v
 			}
 		}
@@ -115,18 +116,16 @@ const dataTries = 100
 // mistakeAt finds the line that an error of the YAML reader names.
 var mistakeAt = regexp.MustCompile(`^yaml: line (\d+):`)
 
-// dataIn reads manager.data from a file: from as many of its first lines as make up
-// a document, when it is none as a whole.
-func dataIn(text []byte) string {
+// dataIn reads the key data of a section from a file: from as many of its first lines
+// as make up a document, when it is none as a whole.
+func dataIn(text []byte, section string) string {
 	for range dataTries {
-		var file struct {
-			Manager struct {
-				Data string `yaml:"data"`
-			} `yaml:"manager"`
-		}
+		file := map[string]struct {
+			Data string `yaml:"data"`
+		}{}
 		// A wrong type elsewhere leaves what was right.
-		if err := yaml.Unmarshal(text, &file); file.Manager.Data != "" {
-			return file.Manager.Data
+		if err := yaml.Unmarshal(text, &file); file[section].Data != "" {
+			return file[section].Data
 		} else if err == nil {
 			return ""
 		} else {

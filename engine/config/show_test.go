@@ -67,11 +67,14 @@ func TestDataFolderOfAWrongFile(t *testing.T) {
 		"cut in a word": "manager:\n  data: /there\npolicy:\n  name: \"fi",
 		"tab":           "manager:\n  data: /there\n\tlease: 1s\n" + strings.Repeat("a: 1\n", 1000),
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := DataFolder(Sources{File: file}); got != "/there" {
-			t.Errorf("%s: %q", name, got)
+		for _, section := range []string{"manager", "launcher"} {
+			its := strings.ReplaceAll(text, "manager", section)
+			if err := os.WriteFile(file, []byte(its), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := DataFolder(Sources{File: file}, section); got != "/there" {
+				t.Errorf("%s, %s: %q", section, name, got)
+			}
 		}
 	}
 	for want, s := range map[string]Sources{
@@ -79,7 +82,7 @@ func TestDataFolderOfAWrongFile(t *testing.T) {
 		"/env":                   {File: file, Environ: []string{"HAMADRYAD_MANAGER_DATA=/env"}},
 		"hamadryad-data/manager": {File: file + "-gone"},
 	} {
-		if got := DataFolder(s); got != want {
+		if got := DataFolder(s, "manager"); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

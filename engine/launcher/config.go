@@ -45,6 +45,11 @@ type Config struct {
 	// ExitWithParent ends the launcher when the process that started it ends.
 	ExitWithParent bool
 	Log            *slog.Logger `json:"-"` // nil: slog.Default()
+	// Source is what this was made from. It is kept when the manager has let the
+	// launcher in, for Accepted; nil: nothing is kept.
+	Source []byte `json:"-"`
+	// Problem says why the configuration that was to be taken was not; nil: it was.
+	Problem error `json:"-"`
 	// Ready, if set, is called once, when the manager has let the launcher in.
 	Ready func() `json:"-"`
 }
@@ -63,6 +68,12 @@ const namesMax = 64
 
 // logBytesMin keeps room for a beginning, an end and the line between them.
 const logBytesMin = 4 << 10
+
+// Check reports what Run would refuse.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
 
 // withDefaults fills in what is not said and checks the rest.
 func (c Config) withDefaults() (Config, error) {

@@ -141,12 +141,43 @@ func (d *folder) claimIdentity() error {
 		return nil
 	}
 	d.identity = rand.Text()
-	err = os.WriteFile(path+".new", []byte(d.identity+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
+	err = d.replace("identity", []byte(d.identity+"\n"))
 	if err == nil && spent {
 		_, err = d.note.WriteAt([]byte(strings.Repeat(" ", 2*noteSlot)), 0)
+	}
+	return err
+}
+
+// acceptedFile keeps the configuration that the launcher joined with last.
+const acceptedFile = "configuration.accepted"
+
+// Accepted returns the configuration that a launcher with this data folder joined with
+// last: the bytes of Config.Source, nil when there are none. Who starts a launcher
+// falls back to it when the configuration can't be taken as it is now: the machine
+// would be missing otherwise.
+func Accepted(data string) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(data, acceptedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// replace writes a file of the folder anew: whole, durable and in the old one's place,
+// or not at all.
+func (d *folder) replace(name string, content []byte) error {
+	path := filepath.Join(d.root, name)
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
 	return errors.Join(err, syncFolder(d.root))
 }

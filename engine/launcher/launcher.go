@@ -28,6 +28,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Problem != nil {
+		cfg.Log.Error("the configuration has mistakes: what the launcher joined with last stays in force until it is started with a right one", "error", cfg.Problem)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if cfg.ExitWithParent {

@@ -40,8 +40,14 @@ func newMetrics(a *agent) *metrics {
 	gauge := func(name, help string, value func(at *attempt) bool) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return a.count(value) })
 	}
+	wrong := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "hamadryad_launcher_config_wrong", Help: "1 when the launcher began with what it had joined with before, because its configuration had mistakes.",
+	})
+	if a.cfg.Problem != nil {
+		wrong.Set(1)
+	}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots,
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong,
 		gauge("hamadryad_launcher_running", "Attempts that run.", func(at *attempt) bool { return at.ended == nil && !at.suspended }),
 		gauge("hamadryad_launcher_suspended", "Attempts that are suspended.", func(at *attempt) bool { return at.suspended }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hamadryad_launcher_workers", Help: "Worker processes."}, func() float64 {

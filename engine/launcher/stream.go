@@ -230,7 +230,17 @@ func (a *agent) welcomed(w *wire.Welcome) error {
 		a.cfg.Ready()
 		a.cfg.Ready = nil
 	}
+	if first && a.cfg.Source != nil {
+		go a.keepSource() // heartbeats don't wait for the disk
+	}
 	return nil
+}
+
+// keepSource keeps the configuration that the manager let in.
+func (a *agent) keepSource() {
+	if err := a.folder.replace(acceptedFile, a.cfg.Source); err != nil {
+		a.log.Warn("the configuration can't be kept: a restart while its file is wrong will fail", "error", err)
+	}
 }
 
 func (a *agent) disconnected() {
