@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -10,51 +11,85 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// decode reads a Blob message without making messages of its million splits: those
-// take four times the memory of the splits themselves, and most of the time.
-func decode(message []byte) (*Plan, error) {
-	p := &Plan{}
-	var names tables
-	var inputs [][]byte
-	err := fields(message, func(number protowire.Number, _ uint64, b []byte) error {
-		switch number {
-		case 1:
-			p.Name = string(b)
-		case 2:
-			p.Args = append(p.Args, string(b))
-		case 3:
-			inputs = append(inputs, b)
-		case 4:
-			p.Folders = append(p.Folders, string(b))
-		case 5:
-			names.hosts = append(names.hosts, string(b))
-		case 6:
-			names.racks = append(names.racks, string(b))
-		case 7:
-			names.folders = append(names.folders, string(b))
-		case 8:
-			f, err := decodeFile(b)
-			p.Files = append(p.Files, f)
-			return err
-		case 9:
-			p.Channels = string(b)
-		case 10:
-			return decodeMemory(p, b)
-		default:
-			return fmt.Errorf("field %d is unknown", number)
+// decode reads a Blob message without making messages of its million splits, which take
+// four times the memory of the splits themselves and most of the time, and without the
+// whole message in memory. It is read twice: the names that splits refer to stand behind
+// them.
+func decode(open func() (io.Reader, error)) (*Plan, error) {
+	d := &decoder{p: &Plan{}}
+	for _, field := range []func(s *source, number protowire.Number, length int64) error{d.rest, d.inputs} {
+		r, err := open()
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.Inputs = make([][]job.Task, len(inputs))
-	for i, b := range inputs {
-		if p.Inputs[i], err = names.input(b); err != nil {
+		s := newSource(r, BytesMax)
+		err = s.fields(whole, func(number protowire.Number, length int64) error { return field(s, number, length) })
+		if err != nil {
 			return nil, err
 		}
 	}
-	return p, nil
+	return d.p, nil
+}
+
+// decoder holds what the first reading finds for the second.
+type decoder struct {
+	p      *Plan
+	names  tables
+	counts []counts // of each input
+}
+
+// rest takes in all but the inputs, which it counts.
+func (d *decoder) rest(s *source, number protowire.Number, length int64) error {
+	if number == inputsField {
+		c, err := count(s, length)
+		d.counts = append(d.counts, c)
+		return err
+	}
+	b, err := s.bytes(length)
+	if err != nil {
+		return err
+	}
+	switch number {
+	case 1:
+		d.p.Name = string(b)
+	case 2:
+		d.p.Args = append(d.p.Args, string(b))
+	case 4:
+		d.p.Folders = append(d.p.Folders, string(b))
+	case 5:
+		d.names.hosts = append(d.names.hosts, string(b))
+	case 6:
+		d.names.racks = append(d.names.racks, string(b))
+	case 7:
+		d.names.folders = append(d.names.folders, string(b))
+	case 8:
+		f, err := decodeFile(b)
+		d.p.Files = append(d.p.Files, f)
+		return err
+	case 9:
+		d.p.Channels = string(b)
+	case 10:
+		return decodeMemory(d.p, b)
+	default:
+		return fmt.Errorf("field %d is unknown", number)
+	}
+	return nil
+}
+
+// inputsField is the number of Blob's inputs.
+const inputsField = 3
+
+// inputs takes in the inputs.
+func (d *decoder) inputs(s *source, number protowire.Number, length int64) error {
+	if d.p.Inputs == nil {
+		d.p.Inputs = make([][]job.Task, 0, len(d.counts))
+	}
+	if number != inputsField {
+		return nil
+	}
+	input, err := d.names.input(s, length, d.counts[len(d.p.Inputs)])
+	d.p.Inputs = append(d.p.Inputs, input)
+	return err
 }
 
 func decodeMemory(p *Plan, message []byte) error {
@@ -88,6 +123,37 @@ func decodeFile(message []byte) (LocalFile, error) {
 // tables are the names that splits refer to by position.
 type tables struct{ hosts, racks, folders []string }
 
+// counts are of what an input holds. Each is of bytes that are there.
+type counts struct{ tasks, splits, places int }
+
+// count counts what the next bytes of an input hold.
+func count(s *source, length int64) (c counts, err error) {
+	err = eachSplit(s, length, func() { c.tasks++ }, func(split []byte) error {
+		c.splits++
+		return fields(split, func(number protowire.Number, _ uint64, _ []byte) error {
+			if number == 7 {
+				c.places++
+			}
+			return nil
+		})
+	})
+	return c, err
+}
+
+// eachSplit calls task before the splits of each task of an input, and split with each.
+func eachSplit(s *source, length int64, task func(), split func([]byte) error) error {
+	return s.fields(s.at+length, func(_ protowire.Number, length int64) error {
+		task()
+		return s.fields(s.at+length, func(_ protowire.Number, length int64) error {
+			b, err := s.bytes(length)
+			if err != nil {
+				return err
+			}
+			return split(b)
+		})
+	})
+}
+
 // room is what an input's splits lie in: one piece of memory for each sort.
 type room struct {
 	splits []job.Split
@@ -95,32 +161,18 @@ type room struct {
 }
 
 // input reads the tasks of one Files call.
-func (t *tables) input(message []byte) ([]job.Task, error) {
-	var counts struct{ tasks, splits, places int }
-	// What will be read is counted first, and each count is of bytes that are there.
-	err := fields(message, func(number protowire.Number, _ uint64, task []byte) error {
-		counts.tasks++
-		return fields(task, func(_ protowire.Number, _ uint64, split []byte) error {
-			counts.splits++
-			return fields(split, func(number protowire.Number, _ uint64, _ []byte) error {
-				if number == 7 {
-					counts.places++
-				}
-				return nil
-			})
-		})
-	})
-	if err != nil {
-		return nil, err
+func (t *tables) input(s *source, length int64, c counts) ([]job.Task, error) {
+	tasks := make([]job.Task, 0, c.tasks)
+	r := room{splits: make([]job.Split, 0, c.splits), places: make([]job.Place, 0, c.places)}
+	first := 0
+	end := func() { // of the task at hand
+		if n := len(tasks); n > 0 {
+			tasks[n-1] = r.splits[first:len(r.splits):len(r.splits)]
+		}
+		first = len(r.splits)
 	}
-	tasks := make([]job.Task, 0, counts.tasks)
-	r := room{splits: make([]job.Split, 0, counts.splits), places: make([]job.Place, 0, counts.places)}
-	err = fields(message, func(_ protowire.Number, _ uint64, task []byte) error {
-		first := len(r.splits)
-		err := fields(task, func(_ protowire.Number, _ uint64, split []byte) error { return t.split(&r, split) })
-		tasks = append(tasks, r.splits[first:len(r.splits):len(r.splits)])
-		return err
-	})
+	err := eachSplit(s, length, func() { end(); tasks = append(tasks, nil) }, func(split []byte) error { return t.split(&r, split) })
+	end()
 	return tasks, err
 }
 

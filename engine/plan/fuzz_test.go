@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
+
+// of reads a message that is in memory.
+func of(message []byte) func() (io.Reader, error) {
+	return func() (io.Reader, error) { return bytes.NewReader(message), nil }
+}
 
 // Whatever bytes a plan's message has, decoding ends with a plan or an error; and a plan
 // comes back from its own encoding.
@@ -25,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(message[:len(message)/2])
 	f.Add([]byte{0x1a, 0x04, 0x0a, 0x02, 0x0a, 0x00})
 	f.Fuzz(func(t *testing.T, message []byte) {
-		p, err := decode(message)
+		p, err := decode(of(message))
 		if err != nil {
 			return
 		}
@@ -33,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return // text that is no UTF-8
 		}
-		got, err := decode(again)
+		got, err := decode(of(again))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,23 +82,18 @@ func seal(magic string, message []byte) ([]byte, error) {
 
 // unseal returns the message of a blob.
 func unseal(magic string, blob []byte, most int) ([]byte, error) {
-	if len(blob) < headerSize || string(blob[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: it does not begin as it should", ErrDamaged)
-	}
-	if v := blob[len(magic)]; v != version {
-		return nil, fmt.Errorf("it has version %d and this program reads version %d: build the program and the engine from the same release", v, version)
-	}
-	if binary.LittleEndian.Uint32(blob[len(magic)+1:]) != crc32.Checksum(blob[headerSize:], castagnoli) {
-		return nil, fmt.Errorf("%w: wrong checksum", ErrDamaged)
-	}
-	expand, err := zstd.NewReader(bytes.NewReader(blob[headerSize:]), zstd.WithDecoderConcurrency(1))
+	packed, err := opened(magic, blob)
 	if err != nil {
-		return nil, fmt.Errorf("expand: %w", err)
+		return nil, err
+	}
+	expand, err := expander(packed)
+	if err != nil {
+		return nil, err
 	}
 	defer expand.Close()
 	var message bytes.Buffer
 	var head zstd.Header
-	if head.Decode(blob[headerSize:]) == nil && head.HasFCS && head.FrameContentSize <= uint64(most) {
+	if head.Decode(packed) == nil && head.HasFCS && head.FrameContentSize <= uint64(most) {
 		message.Grow(int(head.FrameContentSize) + bytes.MinRead) // a buffer that grows takes three times as much
 	}
 	if n, err := io.Copy(&message, io.LimitReader(expand, int64(most)+1)); err != nil {
@@ -107,4 +102,28 @@ func unseal(magic string, blob []byte, most int) ([]byte, error) {
 		return nil, fmt.Errorf("it takes more than %d bytes when it is expanded", most)
 	}
 	return message.Bytes(), nil
+}
+
+// opened checks a blob's header and returns the frame behind it.
+func opened(magic string, blob []byte) ([]byte, error) {
+	if len(blob) < headerSize || string(blob[:len(magic)]) != magic {
+		return nil, fmt.Errorf("%w: it does not begin as it should", ErrDamaged)
+	}
+	if v := blob[len(magic)]; v != version {
+		return nil, fmt.Errorf("it has version %d and this program reads version %d: build the program and the engine from the same release", v, version)
+	}
+	packed := blob[headerSize:]
+	if binary.LittleEndian.Uint32(blob[len(magic)+1:]) != crc32.Checksum(packed, castagnoli) {
+		return nil, fmt.Errorf("%w: wrong checksum", ErrDamaged)
+	}
+	return packed, nil
+}
+
+// expander reads the message of a frame.
+func expander(packed []byte) (*zstd.Decoder, error) {
+	expand, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, fmt.Errorf("expand: %w", err)
+	}
+	return expand, nil
 }

@@ -10,9 +10,11 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -79,14 +81,22 @@ func Encode(p *Plan) ([]byte, error) {
 	return seal(magic, message)
 }
 
-// Decode reads a blob that Encode wrote. What it takes beside the plan itself is the
-// expanded message: every worker of a job has to do this, within its nodes' memory.
+// Decode reads a blob that Encode wrote. It takes little memory beside the plan itself:
+// every worker of a job has to do this, within its nodes' memory.
 func Decode(blob []byte) (*Plan, error) {
-	message, err := unseal(magic, blob, BytesMax)
+	packed, err := opened(magic, blob)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	p, err := decode(message)
+	expand, err := expander(packed)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	defer expand.Close()
+	p, err := decode(func() (io.Reader, error) { return expand, expand.Reset(bytes.NewReader(packed)) })
+	if errors.Is(err, errTooLong) {
+		return nil, fmt.Errorf("plan: it takes more than %d bytes when it is expanded", BytesMax)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w: %w", ErrDamaged, err)
 	}
