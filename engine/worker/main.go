@@ -167,7 +167,7 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 			}
 			w.graph = nil
 		}
-		if slices.ContainsFunc(w.tasks, func(t *tasks) bool { return t != nil && len(t.ends) >= manyTasks }) {
+		if slices.ContainsFunc(w.tasks, func(t *tasks) bool { return t != nil && t.len() >= manyTasks }) {
 			debug.FreeOSMemory() // what building took counts against the nodes' memory
 		}
 		// What fails here the goroutine of serve sees, too. It comes before all that a
@@ -223,7 +223,11 @@ func (w *worker) build(s *wire.WorkerSetup) (err error) {
 	for i, stage := range g.Stages() {
 		spec := stage.Spec()
 		spec.Memory = w.graph.Stages[i].Memory
-		w.tasks = append(w.tasks, packTasks(spec.Tasks))
+		packed, err := packTasks(spec.Tasks)
+		if err != nil {
+			return fmt.Errorf("job %s: %w", p.Name, err)
+		}
+		w.tasks = append(w.tasks, packed)
 		spec.Tasks = nil
 		w.specs = append(w.specs, spec)
 	}
