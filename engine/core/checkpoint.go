@@ -22,17 +22,18 @@ const (
 )
 
 // Checkpoint returns all of the state as bytes: equal states give equal bytes.
-// It is called between steps. For a large state see Freeze.
+// It is called between steps. For a large state see Freeze and WriteCheckpoint.
 func (c *Core) Checkpoint() []byte {
 	var b bytes.Buffer
-	if err := c.writeCheckpoint(&b); err != nil {
+	if err := c.WriteCheckpoint(&b); err != nil {
 		panic("core: a buffer takes all: " + err.Error())
 	}
 	return b.Bytes()
 }
 
-// writeCheckpoint writes the state in bounded parts. Errors are those of the writer.
-func (c *Core) writeCheckpoint(to io.Writer) error {
+// WriteCheckpoint writes what Checkpoint returns, in bounded parts. Errors are those of
+// the writer. No step may be taken meanwhile.
+func (c *Core) WriteCheckpoint(to io.Writer) error {
 	w := &coder{buf: []byte(checkpointFormat), to: to}
 	w.core(c)
 	w.flush()

@@ -13,7 +13,8 @@
 //	...                            // Options.OnDurable(seq, ...) when it is on disk
 //
 // A new file is written beside the current one, which takes the records meanwhile: they
-// are copied before the new one takes its place (Rotate).
+// are copied before the new one takes its place (Rotate). Its checkpoint can be made of
+// the current file by who replays that (RotateFrom, Past).
 //
 // One goroutine writes; what is appended while it syncs goes out together with
 // the next sync (group commit). A crash in mid-write leaves a torn tail at the

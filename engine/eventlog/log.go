@@ -201,7 +201,7 @@ func (l *Log) Full() bool { return l.w.full() }
 
 // Checkpoint writes a checkpoint, however large, front to back. It is called once, by
 // another goroutine, and must not depend on what happens meanwhile. Its errors are those
-// of the writer it is given.
+// of the writer it is given, or, in a rotation, a Later.
 type Checkpoint func(to io.Writer) error
 
 // Rotate has a new file made that opens with the checkpoint and holds all records from
@@ -209,7 +209,24 @@ type Checkpoint func(to io.Writer) error
 // current one, and are copied when the new file takes its place. There is one rotation at
 // a time. When there is no room for the file the log goes on with the current one, and
 // Full reports true again after a while.
-func (l *Log) Rotate(checkpoint Checkpoint) error { return l.w.rotate(checkpoint) }
+func (l *Log) Rotate(checkpoint Checkpoint) error {
+	return l.w.rotate(func(_ Past, to io.Writer) error { return checkpoint(to) })
+}
+
+// RotateFrom is Rotate with a checkpoint that is made again of what the current file
+// holds, so that nobody has to stand still for it. When that could not be done the log
+// goes on as Later says.
+func (l *Log) RotateFrom(remake Remake) error {
+	return l.w.rotate(func(past Past, to io.Writer) error {
+		if err := l.w.reach(past.End); err != nil {
+			return err
+		}
+		return remake(past, to)
+	})
+}
+
+// Overgrown says whether the current file is so many times as long as one that is Full.
+func (l *Log) Overgrown(times int64) bool { return l.w.overgrown(times) }
 
 // Folder is where the log's files are.
 func (l *Log) Folder() string { return l.o.Folder }

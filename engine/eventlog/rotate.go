@@ -48,7 +48,8 @@ const (
 	rotateAgain = 30 * time.Second
 )
 
-func (w *writer) rotate(checkpoint Checkpoint) error {
+// rotate has the next file made.
+func (w *writer) rotate(checkpoint Remake) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.ended(); err != nil {
@@ -62,7 +63,8 @@ func (w *writer) rotate(checkpoint Checkpoint) error {
 	n := w.newNext(w.next)
 	n.source, n.old, n.from = w.path, w.salt, w.opened+w.bytes
 	w.beside.Go(func() {
-		err := w.begin(n, checkpoint)
+		past := Past{Path: n.source, End: n.from, Next: n.first}
+		err := w.begin(n, func(to io.Writer) error { return checkpoint(past, to) })
 		if err == nil {
 			err = w.follow(n)
 		}
@@ -93,8 +95,11 @@ func (w *writer) abandon(n *next, err error) {
 	}
 	os.Remove(n.path + ".new")
 	w.turning, w.again = false, time.Now().Add(rotateAgain)
+	var later Later
 	switch {
 	case w.ended() != nil:
+	case errors.As(err, &later):
+		w.again = time.Now().Add(later.After)
 	case IsFull(err):
 		w.l.o.Log.Warn("event log: there is no room for a new file: the current one goes on", "error", err, "again in", rotateAgain)
 	default:
@@ -102,6 +107,17 @@ func (w *writer) abandon(n *next, err error) {
 		w.hurryLocked()
 	}
 	w.changed.Broadcast()
+}
+
+// reach waits until the current file has been written up to an offset.
+func (w *writer) reach(at int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hurryLocked()
+	for w.written < at && w.ended() == nil {
+		w.changed.Wait()
+	}
+	return w.ended()
 }
 
 // IsFull says whether an error means that a disk or a quota is full.
@@ -264,7 +280,7 @@ func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
 	}
 	size := int(binary.LittleEndian.Uint32(buffer[4:]))
 	if size > RecordBytesMax {
-		return buffer, errors.New("event log: a record that was written can't be read")
+		return buffer, errors.New("its length is out of bounds")
 	}
 	buffer = slices.Grow(buffer, size)[:frameHeader+size]
 	_, err := io.ReadFull(r, buffer[frameHeader:])

@@ -171,7 +171,16 @@ func (w *writer) lastAppended() uint64 {
 func (w *writer) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.turning && w.bytes >= max(w.l.o.SegmentBytes-w.opened, w.opened) && !time.Now().Before(w.again)
+	return !w.turning && w.bytes >= w.enough() && !time.Now().Before(w.again)
+}
+
+// enough is how many bytes of records make the file full; with mu held.
+func (w *writer) enough() int64 { return max(w.l.o.SegmentBytes-w.opened, w.opened) }
+
+func (w *writer) overgrown(times int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bytes >= times*w.enough()
 }
 
 func (w *writer) close() error {
