@@ -68,7 +68,7 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 	return manager.Run(ctx, manager.Config{
 		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
-		BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
+		FreezeMax: m.EventLog.FreezeMax, Remaker: remaker, BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		Core: site.core, Policy: site.policy, Last: last, Fallback: fifo.New, Updates: updates, Log: log,
 		File: s.File, Problem: problem, Shown: site.shown,
 		Ready: func(grpc, http string) { child.ready(grpc + " " + http) },

@@ -91,6 +91,31 @@ func TestACheckpointThatCannotBeWrittenSaysSo(t *testing.T) {
 	}
 }
 
+// However a checkpoint is cut into writes, it is seen whether it is whole.
+func TestWhole(t *testing.T) {
+	b := benchCluster(t, 3, 1)
+	b.submit(t, 9)
+	checkpoint := b.c.Checkpoint()
+	for _, size := range []int{1, 2, 3, 4, 5, 7, 64, len(checkpoint)} {
+		for n := range len(checkpoint) + 1 {
+			var got bytes.Buffer
+			w := &Whole{To: &got}
+			for part := range slices.Chunk(checkpoint[:n], size) {
+				if _, err := w.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.End(); (err == nil) != (n == len(checkpoint)) || !bytes.Equal(got.Bytes(), checkpoint[:n]) {
+				t.Fatalf("%d of %d bytes in writes of %d: %v", n, len(checkpoint), size, err)
+			}
+		}
+	}
+	w := &Whole{To: &failingWriter{10}}
+	if _, err := w.Write(checkpoint); !errors.Is(err, errFull) || !errors.Is(w.Failed, errFull) {
+		t.Error(err, w.Failed)
+	}
+}
+
 // What is kept of jobs that failed with long reasons is small: a thousand of them once
 // made a checkpoint that could never be read.
 func TestReasonsThatAreKeptAreShort(t *testing.T) {

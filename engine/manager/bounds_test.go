@@ -1,13 +1,17 @@
 package manager
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -343,11 +347,17 @@ func TestALargeGraphIsABlob(t *testing.T) {
 		t.Errorf("the log has %d bytes", n)
 	}
 	replayed(t, b.cfg, nodes+1)
+	// Each file of the log keeps the graphs that its checkpoint names.
+	graph := filepath.Join(b.cfg.Data, "graphs", hashOf(string(blob)))
+	age(t, graph)
 	b.stop()
+	needed(t, graph)
 	if n := logBytes(t, b.cfg.Data); n > 4<<20 {
 		t.Errorf("the log has %d bytes after the restart", n)
 	}
+	age(t, graph)
 	b.start()
+	needed(t, graph)
 	s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: prepared.Job})
 	if err != nil || s.Summary.Groups != nodes+1 {
 		t.Fatal(s, err)
@@ -355,6 +365,26 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	b.launcher("a", 1, true, attempt)
 	if _, err := b.api.Kill(b.ctx(), &wire.JobRef{Job: prepared.Job}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// age has a file be as old as if nobody had needed it for long.
+func age(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needed makes sure that it is not, any more.
+func needed(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if time.Since(info.ModTime()) > 12*time.Hour {
+		t.Errorf("%s was last needed %v ago", path, time.Since(info.ModTime()))
 	}
 }
 
@@ -384,12 +414,44 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	if jobs := l.core.Jobs(false); len(jobs) != 1 || jobs[0].Groups != uint32(groups) {
 		t.Errorf("replayed: %v", jobs)
 	}
+	remaking := Remaking{Past: past(t, segment), Graphs: kept.folder}
+	var remade bytes.Buffer
+	if err := Remake(t.Context(), remaking, &remade); err != nil || !bytes.Equal(remade.Bytes(), l.core.Checkpoint()) {
+		t.Errorf("the log's checkpoint is not that of the core (%v)", err)
+	}
 	if err := os.RemoveAll(kept.folder); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := restore(segment, core.DefaultSettings(), kept); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.folder) {
 		t.Errorf("without the graph: %v", err)
 	}
+	remade.Reset()
+	if err := Remake(t.Context(), remaking, &remade); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.folder) || remade.Len() > 0 {
+		t.Errorf("remade without the graph: %v", err)
+	}
+}
+
+// past is a file with what a segment has.
+func past(t *testing.T, s *eventlog.Segment) (past eventlog.Past) {
+	t.Helper()
+	log, err := eventlog.Open(eventlog.Options{Folder: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = log.Begin(s.Header, func(to io.Writer) error { _, err := to.Write(bytes.Join(s.Checkpoint, nil)); return err })
+	}
+	for i := 0; err == nil && i < len(s.Records); i++ {
+		_, err = log.Append(s.Records[i])
+	}
+	if err == nil {
+		err = log.RotateFrom(func(p eventlog.Past, _ io.Writer) error { past = p; return eventlog.Later{Err: errors.New("no")} })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Settle()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return past
 }
 
 // A launcher that has stored more than a million outputs joins and works: what it has

@@ -22,6 +22,13 @@ type Config struct {
 	LogKeep      int   // eventlog.KeepSegmentsDefault
 	LogKeepBytes int64 // eventlog.KeepBytesDefault
 	BlobBytes    int64 // programs and plans; 16 GiB
+	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
+	// Where that is not enough the checkpoint is made from the event log, beside the core;
+	// 5 ms.
+	FreezeMax time.Duration
+	// Remaker is the command that does that in a process of its own (RemakeFlags, Remake);
+	// empty: a goroutine of this process does.
+	Remaker []string
 
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s
@@ -83,6 +90,7 @@ func (c *Config) fill() error {
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	c.HTTP = cmp.Or(c.HTTP, "127.0.0.1:0")
 	c.BlobBytes = cmp.Or(c.BlobBytes, 16<<30)
+	c.FreezeMax = cmp.Or(c.FreezeMax, 5*time.Millisecond)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.LauncherLostAfter = cmp.Or(c.LauncherLostAfter, 20*time.Second)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -78,6 +77,7 @@ type driver struct {
 	durable func(core.Action)      // does the rest; must not block
 	stats   *metrics
 	graphs  *graphs
+	remaker *remaker
 }
 
 // clock gives times that never go back, also across restarts of the manager: it
@@ -184,7 +184,7 @@ func (d *driver) run(ctx context.Context) error {
 		}
 		last = time.Now()
 		entries = d.drain(entries)
-		if err := d.step(entries); err != nil {
+		if err := d.step(ctx, entries); err != nil {
 			return err
 		}
 		d.taken(entries)
@@ -252,7 +252,7 @@ func (d *driver) untilWake() time.Duration {
 
 // step feeds one batch to the core: what the entries bring, and a tick when it is
 // due.
-func (d *driver) step(entries []entry) error {
+func (d *driver) step(ctx context.Context, entries []entry) error {
 	batch := &wire.Batch{At: int64(d.clock.now())}
 	for _, e := range entries {
 		if drafted := d.core.Expect(e.draft); !drafted && e.graph != "" {
@@ -280,21 +280,9 @@ func (d *driver) step(entries []entry) error {
 		}
 	}
 	if d.log.Full() {
-		return d.rotate()
+		return d.rotate(ctx)
 	}
 	return nil
-}
-
-// rotate has the log begin a new file with a checkpoint. The core stands still while its
-// state is frozen; the rest happens beside it.
-func (d *driver) rotate() error {
-	start := time.Now()
-	frozen := d.core.Freeze()
-	d.stats.freeze(time.Since(start))
-	return d.log.Rotate(func(to io.Writer) error {
-		d.graphs.prune(frozen.GraphBlobs(), d.log.Folder())
-		return frozen.Write(to)
-	})
 }
 
 // recordBytesMax is the largest record that a step may make; a test lowers it.

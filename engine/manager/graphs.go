@@ -173,15 +173,28 @@ func (g *graphs) check(hash string) error {
 	return nil
 }
 
+// keep notes that these are needed by the file of the log that is begun: live jobs have
+// them.
+func (g *graphs) keep(live []string) {
+	var errs []error
+	for _, hash := range live {
+		errs = append(errs, g.use(hash))
+	}
+	if err := errors.Join(errs...); err != nil {
+		g.log.Warn("graphs that jobs need could not be marked as needed", "folder", g.folder, "error", err)
+	}
+}
+
 // prune removes the graphs that no log file can need: none of these, which live jobs
 // have, and none that was needed since the oldest file began.
 func (g *graphs) prune(live []string, log string) {
-	if err := g.removeOld(live, log); err != nil {
+	g.keep(live)
+	if err := g.removeOld(log); err != nil {
 		g.log.Warn("graphs that no event log file needs could not be removed", "folder", g.folder, "error", err)
 	}
 }
 
-func (g *graphs) removeOld(live []string, log string) error {
+func (g *graphs) removeOld(log string) error {
 	entries, err := os.ReadDir(g.folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -189,18 +202,15 @@ func (g *graphs) removeOld(live []string, log string) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, hash := range live {
-		errs = append(errs, g.use(hash))
-	}
 	files, err := eventlog.Files(log)
 	if err != nil || len(files) == 0 {
-		return errors.Join(append(errs, err)...)
+		return err
 	}
 	oldest, err := eventlog.ReadHeader(files[0])
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return err
 	}
+	var errs []error
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && info.ModTime().Before(time.Unix(0, oldest.Created).Add(-graphGrace)) {

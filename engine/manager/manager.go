@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
 		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
-		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
+		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs, remaker: newRemaker(m),
 	}
 	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
 	held.reached(log.Last()) // all that was replayed
@@ -211,7 +211,8 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
 	defer late.Stop()
 	log.Settle() // a rotation that is under way
-	err = log.Rotate(m.life.core.Freeze().Write)
+	m.graphs.keep(m.life.core.GraphBlobs())
+	err = log.Rotate(m.life.core.WriteCheckpoint) // no step is taken any more
 	log.Settle()
 	return errors.Join(err, log.Close())
 }

@@ -61,6 +61,9 @@ var fifoPlugin = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if code, asked := remakeHere(); asked {
+		os.Exit(code)
+	}
 	code := m.Run()
 	if path, err := fifoPlugin(); err == nil {
 		os.RemoveAll(filepath.Dir(path))

@@ -18,6 +18,8 @@ type metrics struct {
 	grpc           *grpcprom.ServerMetrics
 	steps          prometheus.Histogram
 	frozen         prometheus.Histogram
+	checkpoints    *prometheus.HistogramVec
+	notRemade      prometheus.Counter
 	inputs         prometheus.Counter
 	rounds         prometheus.Histogram
 	slowRounds     prometheus.Counter
@@ -39,6 +41,8 @@ func newMetrics() *metrics {
 		grpc:           grpcprom.NewServerMetrics(),
 		steps:          prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_step_seconds", Help: "Time of one step of the core.", Buckets: latencies}),
 		frozen:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_freeze_seconds", Help: "Time for which the core stood still to have its state written as a checkpoint.", Buckets: latencies}),
+		checkpoints:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamadryad_checkpoint_seconds", Help: "Time that it took to write a checkpoint beside the core, by what it was made from: the core's state, which stood still for hamadryad_core_freeze_seconds, or the event log.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}, []string{"from"}),
+		notRemade:      prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_checkpoints_failed_total", Help: "Checkpoints that could not be made from the event log, and were put off."}),
 		inputs:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_core_inputs_total", Help: "Inputs that the core took in."}),
 		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
 		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
@@ -48,7 +52,7 @@ func newMetrics() *metrics {
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
 	}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.grpc,
-		m.steps, m.frozen, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
+		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
 	return m
 }
 
@@ -58,6 +62,11 @@ func (m *metrics) step(took time.Duration, inputs int) {
 }
 
 func (m *metrics) freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
+
+// checkpoint notes one that is written.
+func (m *metrics) checkpoint(from string, took time.Duration) {
+	m.checkpoints.WithLabelValues(from).Observe(took.Seconds())
+}
 
 func (m *metrics) round(took time.Duration) {
 	m.roundCount.Add(1)

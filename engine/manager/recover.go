@@ -40,32 +40,53 @@ func restore(s *eventlog.Segment, settings core.Settings, kept *graphs) (*life, 
 		return nil, fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen: "+
 			"start the old program once more on this data and stop it with SIGTERM, so that it leaves a clean end", s.Path, s.Header.Core, core.Version)
 	}
-	l := &life{identity: s.Header.Identity}
-	var last scheduler.Time
-	var err error
-	if l.core, err = core.RestoreParts(s.Checkpoint, kept.load); err != nil {
-		return nil, fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", s.Path, err)
+	r := &replay{file: s.Path, kept: kept}
+	if err := r.restore(s.Checkpoint); err != nil {
+		return nil, err
 	}
 	for i, record := range s.Records {
-		batch := &wire.Batch{}
-		if err := proto.Unmarshal(record, batch); err != nil {
-			return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", s.Path, s.First+uint64(i), err)
+		if err := r.step(s.First+uint64(i), record); err != nil {
+			return nil, err
 		}
-		for _, in := range batch.Inputs { // what was decided with a graph is not decided without
-			if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
-				if err := kept.check(hash); err != nil {
-					return nil, fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", s.Path, s.First+uint64(i), kept.folder, err)
-				}
-			}
-		}
-		l.core.Step(batch)
-		last = scheduler.Time(batch.At)
 	}
-	l.clock = newClock(max(last, scheduler.Time(s.Header.Created)))
+	l := &life{core: r.core, identity: s.Header.Identity}
+	l.clock = newClock(max(r.last, scheduler.Time(s.Header.Created)))
 	l.began = scheduler.Time(cmp.Or(s.Header.Began, s.Header.Created))
 	l.age = max(l.clock.base.Sub(l.began), 1)
 	l.term = core.Term(max(s.Header.Term, l.core.Term()), l.age)
 	return l, nil
+}
+
+// replay is a core that goes through a file of the log again.
+type replay struct {
+	file string
+	kept *graphs
+	core *core.Core
+	last scheduler.Time // of the newest record
+}
+
+func (r *replay) restore(checkpoint [][]byte) (err error) {
+	if r.core, err = core.RestoreParts(checkpoint, r.kept.load); err != nil {
+		return fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", r.file, err)
+	}
+	return nil
+}
+
+func (r *replay) step(number uint64, record []byte) error {
+	batch := &wire.Batch{}
+	if err := proto.Unmarshal(record, batch); err != nil {
+		return fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
+	}
+	for _, in := range batch.Inputs { // what was decided with a graph is not decided without
+		if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
+			if err := r.kept.check(hash); err != nil {
+				return fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", r.file, number, r.kept.folder, err)
+			}
+		}
+	}
+	r.core.Step(batch)
+	r.last = scheduler.Time(batch.At)
+	return nil
 }
 
 // open restores the core from the data folder and begins a new term. Where there is
@@ -79,7 +100,8 @@ func open(ctx context.Context, o eventlog.Options, settings core.Settings, kept 
 	l, err := restore(log.Recovered(), settings, kept)
 	if err == nil {
 		h := eventlog.Header{Core: core.Version, Identity: l.identity, Term: l.term, Began: int64(l.began)}
-		err = patiently(ctx, o, l.age > 0, func() error { return log.Begin(h, l.core.Freeze().Write) })
+		kept.keep(l.core.GraphBlobs())
+		err = patiently(ctx, o, l.age > 0, func() error { return log.Begin(h, l.core.WriteCheckpoint) })
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())

@@ -24,6 +24,9 @@ type Options struct {
 	// ReplayEvery is how many steps of the log are replayed together; default 150.
 	// With 1 a difference is found in the step that made it.
 	ReplayEvery int
+	// Replayed, when not nil, is told of each replay: the checkpoint at its beginning,
+	// the batches of its log, and the checkpoint that they come to. Its error is the run's.
+	Replayed func(from []byte, batches [][]byte, to []byte) error
 }
 
 // Policy is one kind of policy to draw.
@@ -285,6 +288,12 @@ func (s *Sim) replay() {
 	if !bytes.Equal(c.Checkpoint(), now) {
 		s.fail("the log of %d batches replays to another state", len(s.log))
 		return
+	}
+	if s.opt.Replayed != nil {
+		if err := s.opt.Replayed(s.base, s.log, now); err != nil {
+			s.fail("%v", err)
+			return
+		}
 	}
 	s.base, s.frozen, s.log, s.logged = now, s.core.Freeze(), nil, nil
 	s.history.keep(now)

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/manager"
+)
+
+// remaker is how a manager runs checkpointCommand: by the program that it is itself, also
+// when the file of that name was replaced since.
+var remaker = []string{"/proc/self/exe", "checkpoint"}
+
+// checkpointCommand is for managers alone: it makes a checkpoint from the event log, in a
+// process of its own, so that the manager goes on meanwhile.
+func (c *cli) checkpointCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return manager.RemakeAsked(cmd.Context(), args, c.out)
+		},
+	}
+}

@@ -1,0 +1,47 @@
+package core
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+)
+
+// Whole passes a checkpoint on that somebody else writes, and tells whether all of it
+// came. Its zero value with To is ready.
+type Whole struct {
+	To     io.Writer
+	Failed error // of To
+
+	sum  uint32 // of all but what is held back
+	last []byte // the last bytes, which may be the checksum
+	n    int64
+}
+
+// Write passes on.
+func (w *Whole) Write(b []byte) (int, error) {
+	w.n += int64(len(b))
+	if len(b) >= crc32.Size {
+		w.sum = crc32.Update(w.sum, castagnoli, w.last)
+		w.sum = crc32.Update(w.sum, castagnoli, b[:len(b)-crc32.Size])
+		w.last = append(w.last[:0], b[len(b)-crc32.Size:]...)
+	} else {
+		w.last = append(w.last, b...)
+		known := max(0, len(w.last)-crc32.Size)
+		w.sum = crc32.Update(w.sum, castagnoli, w.last[:known])
+		w.last = append(w.last[:0], w.last[known:]...)
+	}
+	n, err := w.To.Write(b)
+	if err != nil {
+		w.Failed = err
+	}
+	return n, err
+}
+
+// End returns an error unless what was written is one checkpoint.
+func (w *Whole) End() error {
+	if w.n < int64(len(checkpointFormat)+crc32.Size) || binary.LittleEndian.Uint32(w.last) != w.sum {
+		return errors.New("what was written is no whole checkpoint of the core")
+	}
+	return nil
+}

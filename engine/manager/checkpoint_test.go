@@ -1,0 +1,299 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/simulator"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+)
+
+// remakeArgument has this test's program do what a manager's child does.
+const remakeArgument = "-remake"
+
+// remakeHere is the child's part of TestMain.
+func remakeHere() (code int, asked bool) {
+	if len(os.Args) < 2 || os.Args[1] != remakeArgument {
+		return 0, false
+	}
+	if err := RemakeAsked(context.Background(), os.Args[2:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+// rotated is a log that follows a simulated history, and is rotated from its file at
+// each replay.
+type rotated struct {
+	t         *testing.T
+	log       *eventlog.Log
+	folder    string
+	at        []byte // the checkpoint that the log comes to
+	rotations int
+}
+
+func (r *rotated) replayed(from []byte, batches [][]byte, to []byte) error {
+	if r.log == nil || !bytes.Equal(r.at, from) { // the history lost its end
+		r.begin(from)
+	}
+	for _, b := range batches {
+		if _, err := r.log.Append(b); err != nil {
+			return err
+		}
+	}
+	if err := r.log.RotateFrom(func(past eventlog.Past, w io.Writer) error {
+		return Remake(r.t.Context(), Remaking{past, filepath.Join(r.folder, "graphs")}, w)
+	}); err != nil {
+		return err
+	}
+	r.log.Settle()
+	if got := checkpointOf(r.t, newestFile(r.t, r.folder)); !bytes.Equal(got, to) {
+		return fmt.Errorf("after %d rotations and %d batches the log's checkpoint is not the core's", r.rotations, len(batches))
+	}
+	r.at, r.rotations = to, r.rotations+1
+	return nil
+}
+
+func (r *rotated) begin(from []byte) {
+	r.end()
+	r.folder = r.t.TempDir()
+	var err error
+	r.log, err = eventlog.Open(eventlog.Options{Folder: r.folder, NoSync: true, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = r.log.Begin(eventlog.Header{Core: core.Version}, func(to io.Writer) error { _, err := to.Write(from); return err })
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rotated) end() {
+	if r.log != nil {
+		if err := r.log.Close(); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+func newestFile(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := eventlog.Files(folder)
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	return files[len(files)-1]
+}
+
+func checkpointOf(t *testing.T, file string) []byte {
+	t.Helper()
+	s, err := eventlog.ReadSegment(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Join(s.Checkpoint, nil)
+}
+
+// Whatever happens in a cluster, a checkpoint that is made from the log is that of the
+// core, to the byte, and so is what is made from a file that begins with such a one.
+func TestACheckpointFromTheLogIsThatOfTheCore(t *testing.T) {
+	for seed := uint64(1); seed <= 6; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := &rotated{t: t}
+			s := simulator.New(simulator.Options{
+				Seed: seed, ReplayEvery: 100, Replayed: r.replayed,
+				Policies: []simulator.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "admit", New: policies.Admit}},
+			})
+			if err := s.Run(); err != nil {
+				t.Error(err)
+			}
+			r.end()
+			if r.rotations < 5 {
+				t.Errorf("%d rotations", r.rotations)
+			}
+		})
+	}
+}
+
+// metric reads a number from the manager's page.
+func (b *testbed) metric(name string) int {
+	b.t.Helper()
+	_, page := b.page("/metrics")
+	for line := range strings.Lines(page) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return int(n)
+		}
+	}
+	return 0
+}
+
+const (
+	fromLog    = `hamadryad_checkpoint_seconds_count{from="log"}`
+	fromState  = `hamadryad_checkpoint_seconds_count{from="state"}`
+	stoodStill = "hamadryad_core_freeze_seconds_count"
+	notMade    = "hamadryad_checkpoints_failed_total"
+)
+
+// busy runs jobs until something holds.
+func (b *testbed) busy(holds func() bool) (jobs []uint64) {
+	b.t.Helper()
+	for until := time.Now().Add(waitMax); !holds(); {
+		if time.Now().After(until) {
+			b.t.Fatal("it does not come to hold")
+		}
+		job := b.submit(40)
+		if s := b.follow(job); !succeeded(s) {
+			b.t.Fatal(s)
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+// A manager whose core is never to stand still has its checkpoints made by another
+// process, from the log, while work goes on. Each says what the file before it comes to;
+// a restart finds all of the work.
+func TestCheckpointsAreMadeBesideTheCore(t *testing.T) {
+	b := newTestbed(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.LogFileBytes, b.cfg.LogKeep, b.cfg.FreezeMax, b.cfg.Remaker = 100<<10, 1000, 1, []string{self, remakeArgument}
+	b.start()
+	b.launcher("a", 1, false)
+	jobs := b.busy(func() bool { return b.metric(fromLog) >= 3 })
+	if n := b.metric(notMade); n != 0 {
+		t.Errorf("%d checkpoints could not be made", n)
+	}
+	if frozen, from := b.metric(stoodStill), b.metric(fromState); frozen != from {
+		t.Errorf("%d freezes for %d checkpoints", frozen, from)
+	}
+	before := b.known(jobs)
+	b.stop()
+	continues(t, b.cfg.Data)
+	b.start()
+	if after := b.known(jobs); after != before {
+		t.Errorf("before the restart:\n%s\nand after it:\n%s", before, after)
+	}
+	continues(t, b.cfg.Data)
+}
+
+// known is what the manager knows of jobs.
+func (b *testbed) known(jobs []uint64) string {
+	b.t.Helper()
+	var text strings.Builder
+	for _, job := range jobs {
+		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		fmt.Fprintln(&text, job, s.Summary.State, s.Summary.GroupsFinished)
+	}
+	return text.String()
+}
+
+// continues makes sure that each file of a log opens with what the one before it comes to.
+func continues(t *testing.T, data string) {
+	t.Helper()
+	files, err := eventlog.Files(filepath.Join(data, "log"))
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	var before *eventlog.Segment
+	for _, file := range files {
+		s, err := eventlog.ReadSegment(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && !bytes.Equal(comesTo(t, before, s.First, data), bytes.Join(s.Checkpoint, nil)) {
+			t.Fatalf("%s does not open with what the file before it comes to", file)
+		}
+		before = s
+	}
+}
+
+// comesTo is the checkpoint of the core that replayed a file up to a record, which it does
+// not have or another file has, too.
+func comesTo(t *testing.T, s *eventlog.Segment, next uint64, data string) []byte {
+	t.Helper()
+	r := &replay{file: s.Path, kept: openGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))}
+	if err := r.restore(s.Checkpoint); err != nil {
+		t.Fatal(err)
+	}
+	for i, record := range s.Records[:next-s.First] {
+		if err := r.step(s.First+uint64(i), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r.core.Checkpoint()
+}
+
+// What can befall the process that makes checkpoints: it is killed when half is written,
+// it writes nothing and says that all is well, it refuses. The log goes on, it is tried
+// again, and in the end the core stands still for a checkpoint. The fourth hangs, and the
+// manager's end ends it.
+func TestAProcessThatMakesNoCheckpoint(t *testing.T) {
+	defer func(was time.Duration) { remakeAgain = was }(remakeAgain)
+	remakeAgain = time.Millisecond
+	b := newTestbed(t)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "remaker")
+	if err := os.WriteFile(script, []byte(`cd "$0.d"
+echo $$ > pid$(ls | wc -l)
+case $(ls | wc -l) in
+1) head -c 100000 /dev/zero; kill -9 $$ ;;
+2) exit 0 ;;
+3) head -c 100000 /dev/zero; echo it is refused >&2; exit 1 ;;
+*) exec sleep 10000 ;;
+esac
+`), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(script+".d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.LogFileBytes, b.cfg.LogKeep, b.cfg.FreezeMax, b.cfg.Remaker = 100<<10, 1000, 1, []string{"/bin/sh", script}
+	b.start()
+	b.launcher("a", 1, false)
+	pid := 0
+	b.busy(func() bool {
+		text, err := os.ReadFile(filepath.Join(script+".d", "pid3"))
+		if err == nil {
+			pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return pid != 0 && b.metric(stoodStill) > 0
+	})
+	for _, why := range []string{"signal: killed", "no whole checkpoint", "it is refused", "the core stands still"} {
+		if !strings.Contains(b.log.String(), why) {
+			t.Errorf("the log does not say %q", why)
+		}
+	}
+	if n := b.metric(notMade); n != 3 {
+		t.Errorf("%d checkpoints could not be made", n)
+	}
+	b.stop()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the process that hangs outlives the manager: %v", err)
+	}
+	continues(t, b.cfg.Data)
+}
