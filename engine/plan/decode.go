@@ -16,7 +16,7 @@ import (
 // whole message in memory. It is read twice: the names that splits refer to stand behind
 // them.
 func decode(open func() (io.Reader, error)) (*Plan, error) {
-	d := &decoder{p: &Plan{}}
+	d := &decoder{p: &Plan{Inputs: [][]job.Task{}}}
 	for _, field := range []func(s *source, number protowire.Number, length int64) error{d.rest, d.inputs} {
 		r, err := open()
 		if err != nil {
@@ -81,9 +81,6 @@ const inputsField = 3
 
 // inputs takes in the inputs.
 func (d *decoder) inputs(s *source, number protowire.Number, length int64) error {
-	if d.p.Inputs == nil {
-		d.p.Inputs = make([][]job.Task, 0, len(d.counts))
-	}
 	if number != inputsField {
 		return nil
 	}
