@@ -164,7 +164,7 @@ func (a *assigner) once(inputs ...*wire.Input) error {
 func (a *assigner) act(action core.Action, record uint64) error {
 	switch action := action.(type) {
 	case core.StartPolicy:
-		d, err := a.host.Start(a.ctx, scheduler.Config{}, action.Snapshot, action.Environment)
+		d, err := a.host.Start(a.ctx, scheduler.Config{}, action.Snapshot(), action.Environment)
 		if err != nil {
 			return err
 		}

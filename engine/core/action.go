@@ -47,8 +47,11 @@ type AskPolicy struct {
 // is one. A PolicyStarted or PolicyFailed input is to follow.
 type StartPolicy struct {
 	Generation  uint64
-	Snapshot    scheduler.Snapshot
 	Environment scheduler.Environment
+
+	now        scheduler.Time // what Snapshot is made of
+	pages      [][]scheduler.Event
+	checkpoint *policyCheckpoint // nil: it left none
 }
 
 // PolicyGone ends a generation: after a cut-over to another (Breach ""), or

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -76,11 +77,15 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 	for ; *preempt < len(list.Preempt) && c.spend(workDecide); *preempt++ {
 		x := list.Preempt[*preempt]
 		// The outcome stands before what follows from it.
-		at := c.hold()
+		at, known := c.hold(), c.gathered(x.Victims)
 		reason, why := c.preempt(x)
 		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
-		c.tellAt(at, o)
+		c.tellAt(g, at[0], o)
+		if o.Accepted && len(known) > 0 {
+			o.Preempt.Victims = known
+			c.tellAt(c.policy.next, at[1], o)
+		}
 	}
 	for ; *resume < len(list.Resume) && c.spend(workDecide); *resume++ {
 		reason, why := c.resume(list.Resume[*resume])
@@ -95,7 +100,10 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 		ids, reason, why := c.launch(x)
 		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
-		c.tellAt(at, o)
+		c.tellAt(g, at[0], o)
+		if n := c.policy.next; n != nil && o.Accepted && n.gathering.hasBundle(c.bundles.Get(x.Bundle)) {
+			c.tellAt(n, at[1], o)
+		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
@@ -112,17 +120,24 @@ func (c *Core) hold() [2]int {
 	return at
 }
 
-// tellAt tells an outcome at a marked place: to the policy, and to one that is
-// being started if it has to know.
-func (c *Core) tellAt(at [2]int, o scheduler.Outcome) {
-	for i, g := range []*generation{c.policy.current, c.policy.next} {
-		if g == nil || i == 1 && !o.Accepted {
-			continue
-		}
-		g.events = append(g.events, nil)
-		copy(g.events[at[i]+1:], g.events[at[i]:])
-		g.events[at[i]] = o
+// tellAt tells a generation, if there is one, an outcome at a marked place.
+func (c *Core) tellAt(g *generation, at int, o scheduler.Outcome) {
+	if g != nil {
+		g.events = slices.Insert(g.events, at, scheduler.Event(o))
 	}
+}
+
+// gathered returns those of some victims that a generation that is being started knows:
+// what happens to the others it sees when its snapshot comes to them.
+func (c *Core) gathered(victims []scheduler.AttemptID) []scheduler.AttemptID {
+	n := c.policy.next
+	if n == nil || n.gathering == nil {
+		return victims
+	}
+	return slices.DeleteFunc(slices.Clone(victims), func(id scheduler.AttemptID) bool {
+		a := c.attempts.Get(id)
+		return a == nil || !n.gathering.hasBundle(a.run.bundle)
+	})
 }
 
 func (c *Core) applyRest(g *generation, d *scheduler.Decisions) {

@@ -78,8 +78,8 @@ func (c *Core) announceAgain(b *bundle) {
 
 func (c *Core) announce(b *bundle) {
 	b.since = c.now
-	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
-	c.emit(c.readyEvent(b))
+	c.emit(b, scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	c.emit(b, c.readyEvent(b))
 }
 
 // dropAvoidIfAll forgets what a bundle avoids when nothing else is left: a

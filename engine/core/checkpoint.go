@@ -386,6 +386,9 @@ func (w *coder) generation(_ *coder, g *generation) {
 	flag(w, &g.fresh)
 	num(w, &g.wakeAt)
 	num(w, &g.notes)
+	if !w.before {
+		opt(w, &g.gathering, func(w *coder, x *gathering) { num(w, &x.launcher); num(w, &x.job); num(w, &x.bundle) })
+	}
 	w.events(&g.events)
 }
 

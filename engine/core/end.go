@@ -298,7 +298,7 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	if outcome == scheduler.Preempted && a.stop != nil {
 		e.For = a.stop.forJob
 	}
-	c.emit(e)
+	c.emit(b, e)
 	c.stats.outcome(outcome)
 	c.keepHistory(a, outcome, reason)
 	c.touch(j)

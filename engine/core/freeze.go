@@ -88,6 +88,9 @@ func (g *generation) frozen() *generation {
 	}
 	f := *g
 	f.events = slices.Clone(g.events)
+	if g.gathering != nil {
+		f.gathering = &gathering{launcher: g.gathering.launcher, job: g.gathering.job, bundle: g.gathering.bundle}
+	}
 	return &f
 }
 

@@ -192,7 +192,7 @@ func (c *Core) makeReady(b *bundle) {
 	if len(b.avoid) > 0 || len(b.job.avoid) > 0 {
 		c.dropAvoidIfAll(b)
 	}
-	c.emit(c.readyEvent(b))
+	c.emit(b, c.readyEvent(b))
 	c.touch(b.job)
 }
 
@@ -200,7 +200,7 @@ func (c *Core) makeReady(b *bundle) {
 func (c *Core) withdraw(b *bundle) {
 	b.enter(bundleWaiting)
 	b.job.unlinkReady(b)
-	c.emit(scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	c.emit(b, scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
 	c.releaseClaimsOf(b)
 	c.touch(b.job)
 }

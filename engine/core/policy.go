@@ -41,7 +41,8 @@ type generation struct {
 	ready         bool // started, and waits for the cut-over
 	fresh         bool // it was told no offers yet
 	wakeAt        scheduler.Time
-	events        []scheduler.Event // for its next round
+	gathering     *gathering        // the snapshot that it is started with; nil: it is made
+	events        []scheduler.Event // for its next round, or that follow what was gathered
 	notes         int               // how many of them are notes
 }
 
@@ -52,10 +53,29 @@ type policyCheckpoint struct {
 	checkpoint scheduler.Checkpoint
 }
 
-// emit tells an event to the policy, and to one that is being started.
-func (c *Core) emit(e scheduler.Event) {
+// emitLauncher tells an event about a launcher to the policy, and to one that is being
+// started, unless that will see it when its snapshot comes to the launcher.
+func (c *Core) emitLauncher(l *launcher, e scheduler.Event) {
 	c.tell(c.policy.current, e)
-	c.tell(c.policy.next, e)
+	if n := c.policy.next; n != nil && n.gathering.hasLauncher(l.id) {
+		c.tell(n, e)
+	}
+}
+
+// emitJob is the same for an event about a job.
+func (c *Core) emitJob(j *job, e scheduler.Event) {
+	c.tell(c.policy.current, e)
+	if n := c.policy.next; n != nil && n.gathering.hasJob(j.id) {
+		c.tell(n, e)
+	}
+}
+
+// emit is the same for an event about a bundle.
+func (c *Core) emit(b *bundle, e scheduler.Event) {
+	c.tell(c.policy.current, e)
+	if n := c.policy.next; n != nil && n.gathering.hasBundle(b) {
+		c.tell(n, e)
+	}
 }
 
 // tell tells an event to one generation.
@@ -65,14 +85,13 @@ func (c *Core) tell(g *generation, e scheduler.Event) {
 	}
 }
 
-// policyStart makes a snapshot for a new generation, beside what runs.
+// policyStart has a snapshot made for a new generation, beside what runs: see gather.
 func (c *Core) policyStart(m *wire.PolicyStart) {
 	p := &c.policy
 	if p.next != nil {
 		c.act(PolicyGone{Generation: p.next.number})
 	}
-	p.next = &generation{number: m.GetGeneration(), policy: m.GetPolicy(), fresh: true}
-	c.act(StartPolicy{Generation: p.next.number, Snapshot: c.snapshot(p.next.policy), Environment: c.environment()})
+	p.next = &generation{number: m.GetGeneration(), policy: m.GetPolicy(), fresh: true, gathering: &gathering{}}
 }
 
 func (c *Core) environment() scheduler.Environment {

@@ -88,7 +88,7 @@ func (c *Core) started(a *attempt, address string) {
 		a.confirmed()
 	}
 	b := a.run.bundle
-	c.emit(scheduler.AttemptStarted{
+	c.emit(b, scheduler.AttemptStarted{
 		At: c.now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(a.stage),
 		Launcher: a.launcher.id, Speculative: a.run.speculative,
 	})
@@ -103,7 +103,7 @@ func (c *Core) executing(a *attempt, yes bool) {
 		return
 	}
 	a.phased = c.now
-	c.emit(scheduler.AttemptPhase{At: c.now, Attempt: a.id, Phase: scheduler.PhaseExecute})
+	c.emit(a.run.bundle, scheduler.AttemptPhase{At: c.now, Attempt: a.id, Phase: scheduler.PhaseExecute})
 }
 
 // sureStarted makes up for a report of the start that was lost: who says

@@ -39,7 +39,7 @@ type Settings struct {
 	// the worker has taken that in.
 	CommandBytes int `json:"commandBytes"`
 	// StepWork bounds how much long work one step does, in units of about a
-	// microsecond: the start and the end of jobs with very many bundles, answers with
+	// microsecond: the start and the end of jobs with very many bundles, snapshots of them, answers with
 	// very many decisions, very many timers. The next step goes on; default 4096.
 	StepWork int `json:"stepWork"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.

@@ -8,7 +8,7 @@ import (
 )
 
 // While the core steps, everybody waits. What is long by nature is done in slices: the
-// start and the end of a job with very many bundles, an answer with very many
+// start and the end of a job with very many bundles, a snapshot of them, an answer with very many
 // decisions, very many timers that are due at once. A step does Settings.StepWork of
 // it and leaves the rest in the state, as a cursor. NextWake is then at once, so the
 // rest is done in the steps that follow, together with what came meanwhile.
@@ -21,6 +21,7 @@ const (
 	workStop   = 4 // to stop an attempt, or to tell a launcher that a job is over
 	workDecide = 4 // to apply a decision
 	workTimer  = 4
+	workGather = 2 // to tell of a bundle, a job or a launcher in a snapshot
 )
 
 // spend takes from what the step may do of long work; false when nothing is left.
@@ -40,6 +41,7 @@ func (c *Core) goOn() {
 	for _, id := range slices.Clone(c.busy) {
 		c.goOnWith(c.jobs.get(id))
 	}
+	c.gather()
 }
 
 func (c *Core) goOnWith(j *job) {

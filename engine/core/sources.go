@@ -265,7 +265,7 @@ func (c *Core) reopen(b *bundle) {
 	j.unfinished++
 	j.countDone(b, -1)
 	c.stats.Rerun++
-	c.emit(scheduler.BundleWantedAgain{At: c.now, Job: j.id, Bundle: b.id})
+	c.emit(b, scheduler.BundleWantedAgain{At: c.now, Job: j.id, Bundle: b.id})
 	if b.losses > c.set.LostMax {
 		c.failLost(b, "its output was lost")
 		return

@@ -83,7 +83,7 @@ func (c *Core) straggles(a *attempt, marks []time.Duration) bool {
 // wantTwice offers a running bundle for a second attempt.
 func (c *Core) wantTwice(b *bundle) {
 	b.twice = c.now
-	c.emit(c.twiceEvent(b))
+	c.emit(b, c.twiceEvent(b))
 	c.touch(b.job)
 }
 

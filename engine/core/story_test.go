@@ -87,7 +87,7 @@ func (s *story) act(a Action) {
 		s.round = &storyRound{a.Generation, a.Round.Number}
 		s.events = append(s.events, a.Round.Events...)
 	case StartPolicy:
-		s.events = append(s.events, a.Snapshot.Events...)
+		s.events = append(s.events, a.Snapshot().Events...)
 	case PolicyGone:
 		s.say("policy %d ends", a.Generation)
 	case Reply:

@@ -268,7 +268,7 @@ func (c *Core) start(j *job) {
 	c.reply(j.client, j.id, nil)
 	j.client = 0
 	c.touch(j)
-	c.emit(scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
+	c.emitJob(j, scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
 	c.checkPlaceableOf(j, map[string]bool{})
 	c.open(j)
 }
@@ -320,7 +320,7 @@ func (c *Core) updateJob(m *wire.UpdateJob) {
 		c.noteJob(j, fmt.Sprintf("priority set to %s by %s", j.priority, m.GetPrincipal().GetName()))
 	}
 	if j.phase != jobAsked {
-		c.emit(scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
+		c.emitJob(j, scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
 	}
 	c.touch(j)
 	c.reply(m.GetClient(), j.id, nil)

@@ -32,7 +32,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	c.giveSlots(a)
 	c.victimDone(a)
 	c.offerChanged(a.launcher)
-	c.emit(scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
+	c.emit(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 	c.noteSuspended(a.run)
 }
@@ -116,7 +116,7 @@ func (c *Core) resumedNow(a *attempt) {
 		a.confirmed()
 	}
 	c.offerChanged(a.launcher)
-	c.emit(scheduler.AttemptResumed{At: c.now, Attempt: a.id})
+	c.emit(a.run.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 }
 

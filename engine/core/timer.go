@@ -105,7 +105,7 @@ func (c *Core) overdue() bool { return len(c.timers) > 0 && c.timers[0].at <= c.
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.busy) > 0 || c.policy.deciding != nil {
+	if n := c.policy.next; len(c.busy) > 0 || c.policy.deciding != nil || n != nil && n.gathering != nil {
 		return c.now, true
 	}
 	var at scheduler.Time

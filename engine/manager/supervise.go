@@ -192,7 +192,7 @@ func (s *supervisor) start(a core.StartPolicy) {
 		if h.inProcess {
 			config = scheduler.Config{} // the settings are another policy's
 		}
-		d, err := h.host.Start(s.ctx, config, a.Snapshot, env)
+		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
 		if err != nil {
 			s.failed(h, err)
 			return

@@ -82,12 +82,13 @@ func (d *policyDriver) start(s *Sim, a core.StartPolicy) {
 	d.everBad = d.everBad || l.kind.Bad
 	d.lives[a.Generation] = l
 	s.Seen["policy "+l.kind.Name]++
-	if err := l.mirror.Start(a.Snapshot); err != nil {
+	snapshot := a.Snapshot()
+	if err := l.mirror.Start(snapshot); err != nil {
 		s.fail("the snapshot for generation %d: %v", a.Generation, err)
 		return
 	}
 	if s.chance(200) {
-		pages, err := schedwire.EncodeSnapshot(&a.Snapshot)
+		pages, err := schedwire.EncodeSnapshot(&snapshot)
 		if err == nil {
 			_, err = schedwire.DecodeSnapshot(pages)
 		}
@@ -96,15 +97,15 @@ func (d *policyDriver) start(s *Sim, a core.StartPolicy) {
 			return
 		}
 	}
-	s.After(s.upTo(500*time.Millisecond), func() { d.begin(s, l, a) })
+	s.After(s.upTo(500*time.Millisecond), func() { d.begin(s, l, snapshot, a.Environment) })
 }
 
 // begin starts the policy; some do not.
-func (d *policyDriver) begin(s *Sim, l *life, a core.StartPolicy) {
+func (d *policyDriver) begin(s *Sim, l *life, snapshot scheduler.Snapshot, env scheduler.Environment) {
 	if l.dead {
 		return
 	}
-	about, err := l.policy.Start(scheduler.Config{}, a.Snapshot, a.Environment)
+	about, err := l.policy.Start(scheduler.Config{}, snapshot, env)
 	if err != nil && !l.kind.Bad {
 		s.fail("policy %s does not start: %v", l.kind.Name, err)
 		return

@@ -227,7 +227,7 @@ func (p *player) act(a core.Action) error {
 }
 
 func (p *player) start(a core.StartPolicy) error {
-	d, err := p.policy.Start(p.config, a.Snapshot, a.Environment)
+	d, err := p.policy.Start(p.config, a.Snapshot(), a.Environment)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,79 @@
+package core
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// A snapshot that is made over many steps, while work starts, ends and is lost, and jobs
+// and launchers come and go, tells in the end the world as it is then.
+func TestSnapshotWhileWorkGoesOn(t *testing.T) {
+	for seed := range uint64(200) {
+		lot := rand.New(rand.NewPCG(seed, 1))
+		b := benchCluster(t, 6, 4)
+		for range 1 + lot.IntN(4) {
+			b.submit(t, 1+lot.IntN(40))
+			b.launchSome(lot.IntN(10))
+			if lot.IntN(2) == 0 {
+				b.endAll()
+			}
+		}
+		b.c.set.StepWork = 1 + lot.IntN(20)
+		var start *StartPolicy
+		b.watch = func(a Action) {
+			if a, ok := a.(StartPolicy); ok {
+				start = &a
+			}
+		}
+		b.once(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 2}}})
+		steps := 0
+		for ; start == nil; steps++ {
+			b.somethingHappens(lot)
+		}
+		var mirror view.View
+		if err := mirror.Start(start.Snapshot()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, want := mirror.World(), b.c.World()
+		for i := range want.Launchers { // the first round tells offers
+			got.Launchers[i].Offer, want.Launchers[i].Offer = scheduler.Offer{}, scheduler.Offer{}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: after %d steps the snapshot tells\n%+v\nand it is\n%+v", seed, steps, got, want)
+		}
+		if seed == 0 && steps == 0 {
+			t.Error("the snapshot was made in one step")
+		}
+	}
+}
+
+// somethingHappens steps the core with a report, a lost launcher, a kill, or nothing.
+func (b *bench) somethingHappens(lot *rand.Rand) {
+	jobs, launchers := b.c.jobs.ids, b.c.launchers.ids
+	switch n := lot.IntN(20); {
+	case n < 12 && len(b.lives) > 0:
+		i := lot.IntN(len(b.lives))
+		l := b.lives[i]
+		r := &wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: l.Command.GetStart().Attempt}}}
+		if n < 8 {
+			ends := []wire.End{wire.End_END_FINISHED, wire.End_END_FINISHED, wire.End_END_FAILED}
+			r.What = &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: l.Command.GetStart().Attempt, End: ends[lot.IntN(3)]}}
+			b.lives = append(b.lives[:i], b.lives[i+1:]...)
+		}
+		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+	case n == 12 && len(jobs) > 0:
+		b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}}})
+	case n == 13 && b.c.up > 1:
+		b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}}})
+	case n == 14 && len(jobs) > 0:
+		pool := "other"
+		b.once(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: &wire.UpdateJob{Job: uint64(jobs[lot.IntN(len(jobs))]), Pool: &pool}}})
+	default:
+		b.once(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	}
+}
