@@ -326,10 +326,19 @@ func (s *stepper) report(m *wire.StartAttempt, r *wire.Report) *wire.Input {
 	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: s.where[m.Attempt], Report: r}}}
 }
 
+// attempts reads all attempts of the job, as the manager does for a client.
+func (s *stepper) attempts() {
+	var status *core.Status
+	s.time("attempts", func() { status, _ = s.core.StatusOf(scheduler.JobID(s.job), true) })
+	for more := true; more; {
+		s.time("attempts", func() { more = status.Look() })
+	}
+}
+
 // looks are what is asked of the core between two steps.
 func (s *stepper) looks() {
 	for range 5 {
-		s.time("attempts", func() { s.core.StatusLater(scheduler.JobID(s.job), true) })
+		s.attempts()
 		s.time("launchers", func() { s.core.LaunchersLater() })
 		s.time("freeze", func() { s.core.Freeze() })
 	}

@@ -53,6 +53,9 @@ func (c *Core) addAttempt(a *attempt) {
 	c.attempts.Set(a.id, a)
 	a.run.bundle.job.attempts.add(a, inJob)
 	a.launcher.attempts.add(a, inLauncher)
+	if a.run.speculative {
+		a.run.bundle.job.doubled++
+	}
 	if a.phase == attemptSuspended {
 		a.rest(+1)
 	}
@@ -63,6 +66,9 @@ func (c *Core) removeAttempt(a *attempt) {
 	c.attempts.Delete(a.id)
 	a.run.bundle.job.attempts.remove(a, inJob)
 	a.launcher.attempts.remove(a, inLauncher)
+	if a.run.speculative {
+		a.run.bundle.job.doubled--
+	}
 	if a.phase == attemptSuspended {
 		a.rest(-1)
 	}

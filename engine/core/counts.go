@@ -70,6 +70,9 @@ func (j *job) recount() {
 		p := b.phase
 		b.phase = bundleWaiting
 		b.enter(p)
+		if b.twice != 0 {
+			j.doubled++
+		}
 		if b.last() {
 			continue
 		}
@@ -130,8 +133,17 @@ func (j *job) checkCounts() error {
 	for i := range fresh.stages {
 		fresh.stages[i].nodesIn = [bundleFinished + 1]int32{}
 	}
+	doubled := 0
+	for _, a := range j.attempts {
+		if a.run.speculative {
+			doubled++
+		}
+	}
 	for i := range j.bundles {
 		b := &j.bundles[i]
+		if b.twice != 0 {
+			doubled++
+		}
 		for g := range b.width() {
 			nodes := []int{len(j.stages) - 1}
 			if !b.last() {
@@ -149,6 +161,9 @@ func (j *job) checkCounts() error {
 				fresh.sum(k, +1)
 			}
 		}
+	}
+	if doubled != j.doubled {
+		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.doubled)
 	}
 	for i := range j.stages {
 		if a, b := j.stages[i].nodesIn, fresh.stages[i].nodesIn; a != b {

@@ -293,7 +293,7 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	a.ran, a.since, a.outcome = a.running(c.now), c.now, outcome
 	a.phase = attemptEnded
 	a.run.live--
-	b.twice = 0
+	b.setTwice(0)
 	e := scheduler.AttemptEnded{At: c.now, Attempt: a.id, Outcome: outcome, Work: work, Reason: reason}
 	if outcome == scheduler.Preempted && a.stop != nil {
 		e.For = a.stop.forJob

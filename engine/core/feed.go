@@ -83,6 +83,9 @@ func (c *Core) feed(a *attempt) {
 func (a *attempt) waits() bool {
 	for _, m := range a.missing {
 		n := &a.run.bundle.job.conns[m.conn]
+		if n.all && n.done == len(n.bytes) {
+			continue
+		}
 		for w, word := range m.bits {
 			for ; word != 0; word &= word - 1 {
 				if n.bytes[w*64+bits.TrailingZeros64(word)] < 0 {
@@ -124,26 +127,92 @@ func (c *Core) flushSources() {
 	clear(c.updates)
 }
 
-// sourcesOf lists the sources that an attempt starts with. It misses what is more
-// than one command holds.
+// listing makes the list of the sources that an attempt starts with.
+type listing struct {
+	c    *Core
+	a    *attempt
+	list []*wire.Source
+	left int // bytes that the command still holds
+
+	conn   int32
+	missed []uint64           // what the attempt misses of conn; nil: nothing
+	listed map[int32][]uint64 // by connection what is in the list; nil for a group of one node, which meets no writer twice
+	looked int                // at so many writers
+}
+
+// sourcesOf lists the sources that an attempt starts with. It misses those that are not
+// there, and what is more than one command holds: of a million writers that is most, so
+// they are noted sixty-four at a time.
 func (c *Core) sourcesOf(a *attempt) []*wire.Source {
 	j := a.run.bundle.job
-	var list []*wire.Source
-	left := c.set.CommandBytes
-	j.eachInput(a.run.bundle.filed(a.group), func(k sourceKey) {
-		if a.isMissing(k) {
-			return
+	nodes := a.run.bundle.filed(a.group)
+	l := listing{c: c, a: a, left: c.set.CommandBytes}
+	if len(nodes) > 1 {
+		l.listed = map[int32][]uint64{}
+	}
+	for _, x := range nodes {
+		n := j.plan.Node(x)
+		for _, conn := range j.into[n.Stage] {
+			l.conn, l.missed = conn, a.missingOf(conn)
+			r, some := j.plan.Writers(int(conn), n.Index)
+			for from := r.Low; from < r.High; {
+				end := min((from/64+1)*64, r.High)
+				l.word(from/64, ^uint64(0)<<(from%64)&(^uint64(0)>>(64-uint(end-1)%64-1)))
+				from = end
+			}
+			for _, from := range some {
+				l.word(int(from)/64, 1<<(from%64))
+			}
 		}
-		if left <= 0 {
-			c.miss(a, k)
-			return
+	}
+	c.work -= l.looked/looksAtOnce + len(l.list)
+	return l.list
+}
+
+// looksAtOnce is how many looks whether an output is there count for one in
+// Settings.StepWork.
+const looksAtOnce = 256
+
+// word lists, or notes as missed, those of 64 writers that are wanted.
+func (l *listing) word(w int, wanted uint64) {
+	if l.missed != nil {
+		wanted &^= l.missed[w]
+	}
+	if listed := l.listed[l.conn]; listed != nil {
+		wanted &^= listed[w]
+	}
+	j := l.a.run.bundle.job
+	n := &j.conns[l.conn]
+	for ; wanted != 0 && l.left > 0; wanted &= wanted - 1 {
+		from := w*64 + bits.TrailingZeros64(wanted)
+		l.looked++
+		if n.bytes[from] < 0 {
+			l.miss(w, wanted&-wanted)
+			continue
 		}
-		if s := c.source(j, k); s != nil {
-			list = append(list, s)
-			left -= sizeOf(s)
+		s := l.c.source(j, sourceKey{l.conn, int32(from)})
+		l.list = append(l.list, s)
+		l.left -= sizeOf(s)
+		if l.listed != nil {
+			if l.listed[l.conn] == nil {
+				l.listed[l.conn] = make([]uint64, (len(n.bytes)+63)/64)
+			}
+			l.listed[l.conn][w] |= wanted & -wanted
 		}
-	})
-	return list
+	}
+	if wanted != 0 {
+		l.miss(w, wanted)
+	}
+}
+
+// miss notes writers as missed that were not.
+func (l *listing) miss(w int, which uint64) {
+	if l.missed == nil {
+		l.missed = l.c.missingFor(l.a, l.conn)
+		l.c.watchWaiting(l.a.run.bundle.job)
+	}
+	l.missed[w] |= which
+	l.a.misses += bits.OnesCount64(which)
 }
 
 // filesPlace is where in a job's bundles a file of it stands. It is found again from

@@ -211,7 +211,7 @@ func (c *Core) gone(j *job) {
 // remember keeps what status shows of a job that ended.
 func (c *Core) remember(j *job) {
 	s := c.statusOf(j)
-	s.Attempts = j.attemptRows().status()
+	s.Attempts = j.endedRows().status() // nothing lives any more
 	s.Waiting = nil
 	for _, stage := range s.Stages { // what did not finish waits for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0

@@ -79,7 +79,7 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	r, ids := newRun(b, where)
 	r.speculative, r.launched = twin, c.now
 	if twin {
-		b.twice = 0
+		b.setTwice(0)
 		c.stats.Speculative++
 	} else {
 		b.job.unlinkReady(b)
@@ -228,7 +228,6 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 		}
 		m.Finish.Files, m.Finish.FilesTotal = c.filesFrom(j, 0), j.filesTotal()
 	} else {
-		c.findMissing(a) // each time: outputs are lost while the command is
 		if b.sole {
 			whole.ref.Stage, whole.ref.Index = uint32(b.stage), uint32(b.first)
 			whole.refs[0] = &whole.ref
@@ -237,7 +236,7 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 			m.Nodes = j.refs(b.nodes(a.group))
 		}
 		m.WaitForPeers = b.wired
-		m.Sources = c.sourcesOf(a)
+		m.Sources = c.sourcesOf(a) // each time: outputs are lost while the command is
 		m.SourcesComplete = a.misses == 0
 	}
 	return &whole.command

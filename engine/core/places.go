@@ -122,14 +122,20 @@ func mostBytes(sums map[string]scheduler.Place) []scheduler.Place {
 	if len(sums) == 0 {
 		return nil
 	}
-	list := make([]scheduler.Place, 0, len(sums))
-	for _, p := range sums {
-		list = append(list, p)
+	list := make([]scheduler.Place, 0, min(len(sums), scheduler.PlacesMax)+1)
+	for _, p := range sums { // most of thousands are less than all that are kept
+		if len(list) == scheduler.PlacesMax && moreBytes(list[len(list)-1], p) < 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, p, moreBytes)
+		list = slices.Insert(list, at, p)
+		list = list[:min(len(list), scheduler.PlacesMax)]
 	}
-	slices.SortFunc(list, func(a, b scheduler.Place) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
-	})
-	return slices.Clone(list[:min(len(list), scheduler.PlacesMax)])
+	return list
+}
+
+func moreBytes(a, b scheduler.Place) int {
+	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
 }
 
 // commitOf returns the last accepted end of the group of a node, or nil.

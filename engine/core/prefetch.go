@@ -115,8 +115,17 @@ func prefetchSpecs(starts []plainStart) {
 	runtime.KeepAlive(sum)
 }
 
-// prefetchStragglers touches what a look for stragglers is about.
-func prefetchStragglers(attempts []*attempt) {
+// prefetchAttempts touches attempts.
+func prefetchAttempts(attempts []*attempt) {
+	var sum byte
+	for _, a := range attempts {
+		sum += prefetch.All(a)
+	}
+	runtime.KeepAlive(sum)
+}
+
+// prefetchRows touches what is shown of attempts.
+func prefetchRows(attempts []*attempt) {
 	var sum byte
 	for _, a := range attempts {
 		sum += prefetch.All(a)

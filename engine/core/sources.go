@@ -47,31 +47,27 @@ func (j *job) reads(nodes []int32, k sourceKey) bool {
 	return false
 }
 
-// findMissing lists what an attempt that is told to start is not given yet.
-func (c *Core) findMissing(a *attempt) {
-	j := a.run.bundle.job
-	j.eachInput(a.run.bundle.filed(a.group), func(k sourceKey) {
-		if j.conns[k.conn].bytes[k.from] < 0 {
-			c.miss(a, k)
-		}
-	})
-}
-
 // miss notes that an attempt has to be given a source when it is there.
 func (c *Core) miss(a *attempt, k sourceKey) {
-	n := &a.run.bundle.job.conns[k.conn]
-	m := a.missingOf(k.conn)
-	if m == nil {
-		a.missing = append(a.missing, missing{int(k.conn), make([]uint64, (len(n.bytes)+63)/64)})
-		m = a.missing[len(a.missing)-1].bits
-		i, _ := slices.BinarySearchFunc(n.waiting, a.id, func(x *attempt, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
-		n.waiting = slices.Insert(n.waiting, i, a)
-	}
+	m := c.missingFor(a, k.conn)
 	if m[k.from/64]>>(k.from%64)&1 == 0 {
 		m[k.from/64] |= 1 << (k.from % 64)
 		a.misses++
 	}
 	c.watchWaiting(a.run.bundle.job)
+}
+
+// missingFor returns what an attempt misses of a connection, to be added to.
+func (c *Core) missingFor(a *attempt, conn int32) []uint64 {
+	if m := a.missingOf(conn); m != nil {
+		return m
+	}
+	n := &a.run.bundle.job.conns[conn]
+	m := make([]uint64, (len(n.bytes)+63)/64)
+	a.missing = append(a.missing, missing{int(conn), m})
+	i, _ := slices.BinarySearchFunc(n.waiting, a.id, func(x *attempt, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
+	n.waiting = slices.Insert(n.waiting, i, a)
+	return m
 }
 
 func (a *attempt) missingOf(conn int32) []uint64 {

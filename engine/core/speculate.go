@@ -32,20 +32,15 @@ func (c *Core) speculate() {
 }
 
 // speculateOn looks at all live attempts of a job, in any order, and sorts those that
-// straggle.
+// straggle. There may be very many, so of most it looks at nothing else.
 func (c *Core) speculateOn(j *job) {
-	second := 0
 	var candidates []*attempt
 	marks := make([]time.Duration, len(j.stages)) // computed once
 	for i, a := range j.attempts {
 		if next := prefetch.Next(j.attempts, i); next != nil {
-			prefetchStragglers(next)
+			prefetchAttempts(next)
 		}
-		if a.run.speculative || a.run.bundle.twice != 0 {
-			second++
-			continue
-		}
-		if c.straggles(a, marks) {
+		if a.phase == attemptRunning && a.running(c.now) > c.stragglerMark(j, a.stage, marks) && a.mayBeDoubled() {
 			candidates = append(candidates, a)
 		}
 	}
@@ -53,36 +48,48 @@ func (c *Core) speculateOn(j *job) {
 	// Those that run longest first.
 	slices.SortFunc(candidates, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.id, y.id)) })
 	for _, a := range candidates {
-		if second >= allowed {
+		if j.doubled >= allowed {
 			return
 		}
-		second++
 		c.wantTwice(a.run.bundle)
 	}
 }
 
-// straggles says whether an attempt runs far longer than others of its stage did.
-func (c *Core) straggles(a *attempt, marks []time.Duration) bool {
-	r, b := a.run, a.run.bundle
-	if len(b.runs) != 1 || len(r.attempts) != 1 || r.granted || r.stopped != 0 || a.phase != attemptRunning || a.suspending || a.misses > 0 {
-		return false
-	}
-	mark := marks[a.stage]
-	if mark == 0 {
-		s := &b.job.stages[a.stage]
-		mark = durationMax
+// stragglerMark is the running time above which an attempt of a stage straggles: far
+// longer than others of the stage ran. Of a stage of which too few have finished none does.
+func (c *Core) stragglerMark(j *job, stage int32, marks []time.Duration) time.Duration {
+	if marks[stage] == 0 {
+		s := &j.stages[stage]
+		marks[stage] = durationMax
 		if s.done > 0 && s.done*100 >= s.groups*c.set.SpeculationAfterPercent {
 			median := s.times.median()
-			mark = max(c.set.SpeculationMin, median/100*time.Duration(c.set.SpeculationPercent))
+			marks[stage] = max(c.set.SpeculationMin, median/100*time.Duration(c.set.SpeculationPercent))
 		}
-		marks[a.stage] = mark
 	}
-	return a.running(c.now) > mark
+	return marks[stage]
+}
+
+// mayBeDoubled says whether a second attempt beside this one would help: it is alone,
+// does not end, and waits for nothing.
+func (a *attempt) mayBeDoubled() bool {
+	r, b := a.run, a.run.bundle
+	return len(b.runs) == 1 && len(r.attempts) == 1 && !r.speculative && b.twice == 0 &&
+		!r.granted && r.stopped == 0 && !a.suspending && a.misses == 0
+}
+
+// setTwice has a bundle wanted twice since a time, or, at 0, not any more.
+func (b *bundle) setTwice(since scheduler.Time) {
+	if b.twice != 0 {
+		b.job.doubled--
+	}
+	if b.twice = since; since != 0 {
+		b.job.doubled++
+	}
 }
 
 // wantTwice offers a running bundle for a second attempt.
 func (c *Core) wantTwice(b *bundle) {
-	b.twice = c.now
+	b.setTwice(c.now)
 	c.emit(b, c.twiceEvent(b))
 	c.touch(b.job)
 }

@@ -41,6 +41,7 @@ type job struct {
 	unfinished int        // bundles, without the last
 	attempts   attemptSet // live
 	resting    int        // of them: suspended
+	doubled    int        // of them: speculative; and bundles that are wanted twice
 	ready      readyList
 	opened     int                    // bundles that were made known, without the last
 	avoid      []scheduler.LauncherID // excluded for the whole job, ascending

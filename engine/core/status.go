@@ -29,35 +29,80 @@ func (c *Core) Jobs(all bool) []*wire.JobSummary {
 // asked for: at most Settings.AttemptsKept that ended, and all that live. It is
 // false for a job that is not known. What it returns must not be changed.
 func (c *Core) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
-	later, known := c.StatusLater(id, attempts)
+	s, known := c.StatusOf(id, attempts)
 	if !known {
 		return nil, false
 	}
-	return later(), true
+	for s.Look() {
+	}
+	return s.Message(), true
 }
 
-// StatusLater is JobStatus in two steps, because a job may have very many attempts: it
-// notes what there is, and the function that it returns makes the status of that, on any
-// goroutine, while the core goes on.
-func (c *Core) StatusLater(id scheduler.JobID, attempts bool) (later func() *wire.JobStatus, known bool) {
+// Status is what is known of a job. A job may have very many attempts, so they are
+// looked at some at a time, and the message is made beside the core.
+type Status struct {
+	message *wire.JobStatus
+	rows    *attemptRows // nil: none are to be added
+	left    []*attempt   // to be looked at
+}
+
+// looksOfStatus is how many attempts Look looks at.
+const looksOfStatus = 4096
+
+// StatusOf notes what is known of a job, and which attempts live when they are asked
+// for. It is false for a job that is not known.
+func (c *Core) StatusOf(id scheduler.JobID, attempts bool) (*Status, bool) {
 	if j := c.jobs.get(id); j != nil {
-		s := c.statusOf(j)
-		if !attempts {
-			return func() *wire.JobStatus { return s }, true
+		s := &Status{message: c.statusOf(j)}
+		if attempts {
+			s.rows, s.left = j.endedRows(), slices.Clone(j.attempts)
 		}
-		rows := j.attemptRows()
-		return func() *wire.JobStatus {
-			s.Attempts = rows.status()
-			return s
-		}, true
+		return s, true
 	}
 	for _, e := range c.ended {
 		if e.status.Summary.Job == uint64(id) {
-			s := e.statusWith(attempts)
-			return func() *wire.JobStatus { return s }, true
+			return &Status{message: e.statusWith(attempts)}, true
 		}
 	}
 	return nil, false
+}
+
+// Look looks at some of the attempts, between two steps; false when none were left.
+func (s *Status) Look() bool {
+	if len(s.left) == 0 {
+		return false
+	}
+	n := min(len(s.left), looksOfStatus)
+	s.rows.look(s.left[:n])
+	s.left = s.left[n:]
+	return true
+}
+
+// Message makes the message, once, when Look found nothing left. It may be called on
+// any goroutine.
+func (s *Status) Message() *wire.JobStatus {
+	if s.rows != nil {
+		s.message.Attempts = s.rows.status()
+	}
+	return s.message
+}
+
+// JobOfAttempt returns the job that shows an attempt; false when none does.
+func (c *Core) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
+	if a := c.attempts.Get(id); a != nil {
+		return a.run.bundle.job.id, true
+	}
+	for j := range c.jobs.all() {
+		if slices.ContainsFunc(j.history, func(p pastAttempt) bool { return p.id == id }) {
+			return j.id, true
+		}
+	}
+	for _, e := range c.ended {
+		if slices.ContainsFunc(e.status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
+			return scheduler.JobID(e.status.Summary.Job), true
+		}
+	}
+	return 0, false
 }
 
 // statusWith is the status of a job that ended, without its attempts unless they are
@@ -117,30 +162,38 @@ type liveAttempt struct {
 	state       string
 }
 
-func (j *job) attemptRows() attemptRows {
-	r := attemptRows{stages: make([]string, len(j.stages)), ended: make([]pastAttempt, len(j.history)), live: make([]liveAttempt, len(j.attempts))}
+// endedRows are the rows of those that ended.
+func (j *job) endedRows() *attemptRows {
+	r := &attemptRows{stages: make([]string, len(j.stages)), ended: make([]pastAttempt, len(j.history))}
 	for i := range j.stages {
 		r.stages[i] = j.stages[i].name
 	}
 	for i := range j.history {
 		r.ended[i] = j.history[(j.historyNext+i)%len(j.history)]
 	}
-	for i, a := range j.attempts {
-		if next := prefetch.Next(j.attempts, i); next != nil {
-			prefetchStragglers(next)
-		}
-		x := &r.live[i]
-		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, started: a.started, speculative: a.run.speculative}
-		x.state = a.state()
-		if a.stop != nil {
-			x.reason = a.stop.reason
-		}
-	}
 	return r
 }
 
+// look adds the rows of attempts that lived when they were noted.
+func (r *attemptRows) look(attempts []*attempt) {
+	for i, a := range attempts {
+		if next := prefetch.Next(attempts, i); next != nil {
+			prefetchRows(next)
+		}
+		x := liveAttempt{state: a.state()}
+		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, started: a.started, speculative: a.run.speculative}
+		if a.phase == attemptEnded {
+			x.ended = a.since
+		}
+		if a.stop != nil {
+			x.reason = a.stop.reason
+		}
+		r.live = append(r.live, x)
+	}
+}
+
 // status makes the messages: what ended, then what lives, in order of id.
-func (r attemptRows) status() []*wire.AttemptStatus {
+func (r *attemptRows) status() []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
 	add := func(p *pastAttempt, state string) {
 		list = append(list, &wire.AttemptStatus{
@@ -160,6 +213,8 @@ func (r attemptRows) status() []*wire.AttemptStatus {
 
 func (a *attempt) state() string {
 	switch {
+	case a.phase == attemptEnded:
+		return a.outcome.String()
 	case a.stop != nil:
 		return "stopping"
 	case a.phase == attemptSuspended:
@@ -211,7 +266,7 @@ func (c *Core) waitingOf(j *job) []string {
 // order of id.
 func (c *Core) Launchers() []*wire.LauncherStatus { return c.LaunchersLater()() }
 
-// LaunchersLater is Launchers in two steps, as StatusLater is for a job.
+// LaunchersLater is Launchers in two steps: the function that it returns makes the messages, on any goroutine.
 func (c *Core) LaunchersLater() func() []*wire.LauncherStatus {
 	rows := make([]launcherRow, len(c.launchers.ids))
 	counts := make(slotCounts, 0, 2*len(rows)) // of all rows, one after another

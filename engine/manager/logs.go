@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -72,17 +71,9 @@ func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingSer
 // jobOf finds the job that an attempt belongs to.
 func (m *manager) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, error) {
 	var job scheduler.JobID
-	err := m.driver.read(ctx, func(c *core.Core) {
-		for _, j := range c.Jobs(true) {
-			has := func(a *wire.AttemptStatus) bool { return a.Attempt == attempt }
-			s, _ := c.JobStatus(jobID(j.Job), true)
-			if slices.ContainsFunc(s.GetAttempts(), has) {
-				job = jobID(j.Job)
-				return
-			}
-		}
-	})
-	if err == nil && job == 0 {
+	var known bool
+	err := m.driver.read(ctx, func(c *core.Core) { job, known = c.JobOfAttempt(scheduler.AttemptID(attempt)) })
+	if err == nil && !known {
 		return 0, status.Errorf(codes.NotFound, "no job has an attempt %d: \"hamadryad status --attempts JOB\" lists a job's", attempt)
 	}
 	return job, statusOf(err)

@@ -17,11 +17,11 @@ import (
 
 // jobStatus reads a job. The error is a NotFound status for one that is unknown.
 func (m *manager) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	var s func() *wire.JobStatus
+	var s *core.Status
 	var known bool
 	var lost *wire.Failure
 	err := m.driver.read(ctx, func(c *core.Core) {
-		if s, known = c.StatusLater(scheduler.JobID(job), attempts); !known {
+		if s, known = c.StatusOf(scheduler.JobID(job), attempts); !known {
 			lost = c.Lost(scheduler.JobID(job))
 		}
 	})
@@ -33,7 +33,12 @@ func (m *manager) jobStatus(ctx context.Context, job uint64, attempts bool) (*wi
 	case !known:
 		return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", scheduler.JobID(job))
 	}
-	return s(), nil
+	for more := attempts; more; {
+		if err := m.driver.read(ctx, func(*core.Core) { more = s.Look() }); err != nil {
+			return nil, statusOf(err)
+		}
+	}
+	return s.Message(), nil
 }
 
 // lostError is about a job that an earlier life may have known.
