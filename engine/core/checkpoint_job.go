@@ -63,6 +63,9 @@ func (w *coder) job(c *Core, j *job) {
 	}
 	for i := range j.conns {
 		w.conn(&j.conns[i])
+		if w.reading && j.conns[i].telling {
+			j.telling++
+		}
 	}
 	for i := range j.bundles {
 		w.bundle(c, &j.bundles[i])
@@ -184,6 +187,11 @@ func (w *coder) conn(n *conn) {
 	num(w, &n.done)
 	nums(w, &n.have)
 	nums(w, &n.perReader)
+	if !w.before {
+		flag(w, &n.telling)
+		num(w, &n.told)
+		num(w, &n.before)
+	}
 	list(w, &n.where, func(w *coder, x *launcherBytes) { num(w, &x.launcher); num(w, &x.bytes) })
 }
 

@@ -47,9 +47,10 @@ func (a *attempt) rest(by int) {
 	a.run.bundle.job.resting += by
 }
 
-// sum adds the counters of an accepted attempt, or takes off those of one that another
+// sum adds the counters and files of an accepted attempt, or takes off those of one that another
 // was accepted in place of.
 func (j *job) sum(k *commit, by int) {
+	j.files += by * len(k.report.GetFiles())
 	for _, n := range k.report.GetCounters() {
 		i, found := slices.BinarySearchFunc(j.sums, n.GetName(), func(s counterSum, name string) int { return cmp.Compare(s.name, name) })
 		if !found {
@@ -161,6 +162,9 @@ func (j *job) checkCounts() error {
 				fresh.sum(k, +1)
 			}
 		}
+	}
+	if fresh.files != j.files {
+		return fmt.Errorf("accepted attempts wrote %d files, counted as %d", fresh.files, j.files)
 	}
 	if doubled != j.doubled {
 		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.doubled)

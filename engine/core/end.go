@@ -114,7 +114,8 @@ func (c *Core) commitRun(r *run) {
 		c.stopRun(twin, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
 	b.enter(bundleFinished)
-	b.twice, b.since = 0, c.now
+	b.setTwice(0)
+	b.since = c.now
 	c.releaseClaimsOf(b)
 	old := b.kept
 	b.kept = r.commits

@@ -257,16 +257,11 @@ func (c *Core) filesFrom(j *job, from uint64) []*wire.CommittedFile {
 }
 
 // filesTotal is how many files filesFrom lists in all.
-func (j *job) filesTotal() (total uint64) {
+func (j *job) filesTotal() uint64 {
 	if j.phase != jobPublishing && !j.keep {
 		return 0
 	}
-	for i := range j.plan.Bundles {
-		for _, k := range j.bundles[i].kept {
-			total += uint64(len(k.report.Files))
-		}
-	}
-	return total
+	return uint64(j.files)
 }
 
 // sendFiles answers a worker that asks for further files. It keeps asking until an

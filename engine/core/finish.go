@@ -24,6 +24,7 @@ func (c *Core) checkDone(j *job) {
 		return
 	}
 	j.phase = jobPublishing
+	c.noteWork(j) // readers of it may not have been told what they need no more
 	c.makeReady(j.lastBundle())
 }
 

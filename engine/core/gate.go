@@ -60,11 +60,16 @@ func (b *bundle) countUnmet() {
 	}
 }
 
+// writersThere is how many of a reader's writers are there, as far as the reader was told.
 func (j *job) writersThere(c, reader int) int {
-	if n := &j.conns[c]; n.all {
-		return n.done
+	n := &j.conns[c]
+	switch {
+	case !n.all:
+		return int(n.have[reader])
+	case n.telling && reader >= n.told:
+		return n.before
 	}
-	return int(j.conns[c].have[reader])
+	return n.done
 }
 
 // storedOutput notes that a writer's output is there, in the place of an earlier
@@ -144,15 +149,43 @@ func (c *Core) count(j *job, conn, from, delta int) {
 		})
 		return
 	}
-	old := n.done
-	n.done += delta
 	fanIn := len(n.bytes)
 	early, full := j.opensAt(conn, fanIn, false), j.opensAt(conn, fanIn, true)
-	if high := max(old, n.done); high != early && high != full {
+	if high := max(n.done, n.done+delta); high != early && high != full {
+		n.done += delta
 		return // no input opens or closes at this count
 	}
-	for reader := range n.perReader {
-		c.crossed(j, conn, int(base), reader, fanIn, old, n.done)
+	if n.telling { // of a crossing before this one
+		c.tellReaders(j, conn, len(n.perReader))
+	}
+	n.telling, n.told, n.before = true, 0, n.done
+	n.done += delta
+	j.telling++
+	c.tellReaders(j, conn, 0)
+}
+
+// tellReaders opens or closes the inputs of an all-to-all connection's readers: so many
+// at least, and as many as the step may do.
+func (c *Core) tellReaders(j *job, conn, least int) {
+	n := &j.conns[conn]
+	base := int(j.plan.Connection(conn).ToStage)
+	for n.told < len(n.perReader) && (n.told < least || c.spend(workOpen)) {
+		n.told++
+		c.crossed(j, conn, base, n.told-1, len(n.bytes), n.before, n.done)
+	}
+	if n.told == len(n.perReader) {
+		n.telling = false
+		j.telling--
+	}
+	c.noteWork(j)
+}
+
+// tellAllReaders goes on with all connections of which readers are being told.
+func (c *Core) tellAllReaders(j *job) {
+	for conn := 0; j.telling > 0 && conn < len(j.conns) && c.work > 0; conn++ {
+		if j.conns[conn].telling {
+			c.tellReaders(j, conn, 0)
+		}
 	}
 }
 

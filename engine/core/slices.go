@@ -48,6 +48,7 @@ func (c *Core) goOnWith(j *job) {
 	switch j.phase {
 	case jobRunning:
 		c.open(j)
+		c.tellAllReaders(j)
 	case jobEnding:
 		c.stopAll(j)
 	case jobLeaving:
@@ -59,7 +60,7 @@ func (c *Core) goOnWith(j *job) {
 func (j *job) unfinishedWork() bool {
 	switch j.phase {
 	case jobRunning:
-		return j.opened < len(j.plan.Bundles)
+		return j.opened < len(j.plan.Bundles) || j.telling > 0
 	case jobEnding:
 		return j.closed < len(j.bundles)
 	}

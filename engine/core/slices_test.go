@@ -220,3 +220,64 @@ func TestPlacesOfManyLaunchers(t *testing.T) {
 		}
 	}
 }
+
+// Very many readers of one writer become ready some in a step; when its output is lost
+// before all did, those that did wait again, and the others never were ready.
+func TestReadersAreToldInSlices(t *testing.T) {
+	const readers = 3000
+	b := benchCluster(t, 2, 1)
+	id := b.prepare()
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{
+		Stages: []*wire.Stage{{Name: "map", Nodes: 1}, {Name: "reduce", Nodes: readers}},
+		Connections: []*wire.Connection{{
+			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		}},
+	}}}}})
+	j := b.c.jobs.get(id)
+	b.next, b.last = j.first, j.first
+	b.c.set.StepWork = 300
+	ready := func(most int) {
+		t.Helper()
+		before := j.ready.count
+		b.once()
+		if n := max(j.ready.count-before, before-j.ready.count); n > most {
+			t.Fatalf("%d readers were told in one step, want %d at most", n, most)
+		}
+		if err := b.c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runWriter := func() *wire.LauncherReport {
+		b.lives = nil
+		for b.next = j.first; len(b.lives) == 0; {
+			b.launchSome(1)
+		}
+		return &wire.LauncherReport{Launcher: uint64(b.lives[0].Launcher), Report: &wire.Report{
+			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+				Attempt: b.lives[0].Command.GetStart().Attempt, End: wire.End_END_FINISHED, Stored: []*wire.StoredOutput{{Bytes: readers}},
+			}},
+		}}
+	}
+	end := runWriter()
+	b.once(&wire.Input{What: &wire.Input_Report{Report: end}})
+	for range 5 {
+		ready(300 / workOpen)
+	}
+	if n := j.ready.count; n < 300/workOpen || n > readers/2 {
+		t.Fatalf("%d readers are ready after a few steps", n)
+	}
+	b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: end.Launcher, Incarnation: 1}}})
+	for wake, ok := b.c.NextWake(); ok && wake <= b.c.Now(); wake, ok = b.c.NextWake() {
+		ready(readers)
+	}
+	if n := j.ready.count; n != 1 {
+		t.Fatalf("%d bundles are ready, want the writer alone", n)
+	}
+	b.step(&wire.Input{What: &wire.Input_Report{Report: runWriter()}})
+	if n := j.ready.count; n != readers {
+		t.Errorf("%d readers are ready, want %d", n, readers)
+	}
+	if err := b.c.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -51,6 +51,7 @@ type job struct {
 	history     []pastAttempt // the last to end, as a ring
 	historyNext int           // its oldest
 	finished    int           // groups
+	files       int           // that their accepted attempts wrote into the job's outputs
 	read        [scheduler.LocalityLevels]int64
 	local       [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
 
@@ -65,6 +66,8 @@ type job struct {
 	into      [][]int32          // by stage: file connections into it
 	outOf     [][]int32          // by stage: file connections out of it
 	shapes    []shape            // distinct demands of its bundles
+	largest   int64              // memory of a group, bytes
+	telling   int                // connections of which readers are being told
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
@@ -137,6 +140,11 @@ type conn struct {
 	most  mostOf // of where
 	// waiting are the live readers that miss a source, in order of attempt.
 	waiting []*attempt
+
+	// That enough writers are there, or no longer, the readers of an all-to-all are told
+	// some in a step: those below told know of done, the others of before.
+	telling      bool
+	told, before int
 }
 
 type launcherBytes struct {
@@ -347,15 +355,7 @@ const (
 // memoryForFiles is what the last group takes for the list of files: no more than some
 // group of the job took, so that there is a launcher for it.
 func (j *job) memoryForFiles() int64 {
-	files := int64(j.filesTotal())
-	if files == 0 {
-		return 0
-	}
-	largest := int64(lastMemory)
-	for i := range j.plan.Groups {
-		largest = max(largest, j.plan.Groups[i].Memory)
-	}
-	return min(files*lastFileMemory, largest-lastMemory)
+	return max(min(int64(j.filesTotal())*lastFileMemory, j.largest-lastMemory), 0)
 }
 
 // lastKind is the slot kind of the group that publishes: the default one if the

@@ -212,6 +212,7 @@ func (j *job) expand() {
 	for i := range p.Groups {
 		s := &j.stages[p.Groups[i].Stage]
 		s.groups++
+		j.largest = max(j.largest, p.Groups[i].Memory)
 		s.slots = max(s.slots, p.Groups[i].Slots)
 	}
 	if j.lastBundle() != nil {
