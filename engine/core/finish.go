@@ -60,7 +60,11 @@ func (c *Core) checkQuiet(j *job) {
 func (c *Core) lastFinished(j *job, m *wire.AttemptEnded) {
 	published := uniq(m.GetPublished(), len(j.spec.Outputs))
 	if j.phase == jobPublishing || len(published) > 0 && len(published) == len(j.spec.Outputs) {
-		if j.phase == jobCleaning {
+		switch {
+		case j.unfinished > 0:
+			c.noteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
+				j.unfinished))
+		case j.phase == jobCleaning:
 			c.noteJob(j, "its outputs had been published before it ended")
 		}
 		j.stages[len(j.stages)-1].done = 1

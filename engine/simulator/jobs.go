@@ -366,12 +366,14 @@ func (s *Sim) checkEnd(j *fakeJob, status *wire.JobStatus) {
 		if j.poison || j.invalid || j.tooLarge || j.occupied {
 			s.fail("%s succeeded and should not", j.name)
 		}
+		// A job that had published before the log lost that says so, and counts what is known.
+		lost := s.history.lost && slices.ContainsFunc(status.Notes, func(note string) bool { return strings.Contains(note, "log lost records") })
 		for i, st := range status.Stages {
 			want := uint32(1) // the last bundle is in no stage of the graph
 			if i < len(j.spec.Graph.Stages) {
 				want = j.spec.Graph.Stages[i].Nodes
 			}
-			if st.Finished != want || st.Running+st.Ready+st.Waiting+st.Suspended > 0 {
+			if st.Finished > want || st.Finished < want && !lost || st.Running+st.Ready+st.Waiting+st.Suspended > 0 {
 				s.fail("%s succeeded with stage %v, want %d nodes finished", j.name, st, want)
 			}
 		}
@@ -379,7 +381,7 @@ func (s *Sim) checkEnd(j *fakeJob, status *wire.JobStatus) {
 		for _, c := range status.Counters {
 			nodes += c.Value
 		}
-		if nodes != int64(j.plan.Nodes()) {
+		if nodes > int64(j.plan.Nodes()) || nodes < int64(j.plan.Nodes()) && !lost {
 			s.fail("%s counted %d nodes and has %d: groups committed twice or not at all", j.name, nodes, j.plan.Nodes())
 		}
 	case good:
