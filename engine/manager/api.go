@@ -303,14 +303,14 @@ func (s *managerServer) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest)
 const policyPrefix = "policy: "
 
 // explained adds the policy's word on why a job waits.
-func (m *manager) explained(ctx context.Context, s *wire.JobStatus) {
+func (m *manager) explained(ctx context.Context, s *wire.JobStatus, explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)) {
 	if ended(s) || !waits(s) {
 		return
 	}
 	if p, slow := m.problems.of(problemSlow); slow {
 		defer func() { s.Waiting = append(s.Waiting, policyPrefix+p.text) }()
 	}
-	e, ok := m.supervisor.explain(ctx, scheduler.JobID(s.Summary.Job))
+	e, ok := explain(ctx, scheduler.JobID(s.Summary.Job))
 	if !ok || (e.Reason == scheduler.WaitNone && e.Detail == "") {
 		return
 	}

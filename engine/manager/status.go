@@ -66,7 +66,7 @@ func (s *managerServer) Status(ctx context.Context, q *wire.StatusRequest) (*wir
 	if err != nil {
 		return nil, err
 	}
-	s.m.explained(ctx, st)
+	s.m.explained(ctx, st, s.m.supervisor.explain)
 	return st, nil
 }
 

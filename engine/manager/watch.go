@@ -19,6 +19,9 @@ const (
 	// watchGap is the least time between two messages of a watch. Only a job's end
 	// is told sooner.
 	watchGap = 100 * time.Millisecond
+	// explainEvery is the least time between two questions about why a job waits that one
+	// watch asks of the policy: it makes no round while it answers.
+	explainEvery = time.Second
 	// watchersMax bounds streams that watch jobs.
 	watchersMax = 10_000
 )
@@ -111,6 +114,7 @@ func (s *managerServer) Watch(q *wire.StatusRequest, stream grpc.ServerStreaming
 		return err
 	}
 	defer s.m.watchers.remove(job, w)
+	why := sparing{explain: s.m.supervisor.explain}
 	for {
 		st, err := s.m.jobStatus(ctx, q.Job, q.Attempts)
 		var lost lostError
@@ -120,12 +124,43 @@ func (s *managerServer) Watch(q *wire.StatusRequest, stream grpc.ServerStreaming
 		if err != nil {
 			return err
 		}
-		s.m.explained(ctx, st)
+		s.m.explained(ctx, st, why.ask)
 		if err := stream.Send(st); err != nil || ended(st) {
 			return err
 		}
-		if err := w.next(ctx, s.m.stopping); err != nil {
+		stop := why.renew(w)
+		err = w.next(ctx, s.m.stopping)
+		stop()
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// sparing asks the policy why a job waits, and repeats its answer until it may ask again.
+type sparing struct {
+	explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)
+	due     time.Time // it may ask again
+	old     bool      // the last answer was a repetition
+	last    scheduler.Explanation
+	ok      bool
+}
+
+func (s *sparing) ask(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
+	if s.old = time.Now().Before(s.due); !s.old {
+		s.last, s.ok = s.explain(ctx, job)
+		s.due = time.Now().Add(explainEvery)
+	}
+	return s.last, s.ok
+}
+
+// renew wakes a watcher that was told an old answer as soon as there may be a new one:
+// perhaps nothing else changes. The function that it returns ends that.
+func (s *sparing) renew(w *watcher) (stop func()) {
+	if !s.old {
+		return func() {}
+	}
+	s.old = false
+	t := time.AfterFunc(time.Until(s.due), func() { signal(w.changed) })
+	return func() { t.Stop() }
 }

@@ -46,3 +46,41 @@ func TestAnEndIsToldAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A watch asks the policy once a second at most, whatever changes. What it told last is
+// never older than that, and an old answer is renewed although nothing changes.
+func TestAWatchSparesThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		why := sparing{explain: func(context.Context, scheduler.JobID) (scheduler.Explanation, bool) {
+			asked++
+			return scheduler.Explanation{Place: asked}, true
+		}}
+		w := &watcher{changed: make(chan struct{}, 1)}
+		told := func() int {
+			x, _ := why.ask(t.Context(), 7)
+			return x.Place
+		}
+		for range 55 { // 5.5 s
+			told()
+			time.Sleep(watchGap)
+		}
+		if asked != 6 {
+			t.Errorf("asked %d times in 5.5 s", asked)
+		}
+		if n := told(); n != 6 {
+			t.Errorf("told answer %d", n)
+		}
+		defer why.renew(w)()
+		began := time.Now()
+		<-w.changed
+		if n := told(); n != 7 || time.Since(began) > explainEvery {
+			t.Errorf("answer %d after %v", n, time.Since(began))
+		}
+		why.renew(w)()
+		time.Sleep(time.Minute)
+		if len(w.changed) > 0 {
+			t.Error("a new answer is renewed")
+		}
+	})
+}

@@ -21,7 +21,8 @@ type TaskScheduler interface {
 	// of the policy: the manager restarts it from a new snapshot.
 	AssignTasks(Round) (Decisions, error)
 	// Explain says why a job waits. ErrUnknownJob when it is not known. It changes
-	// nothing.
+	// nothing. It is asked about once a second for each watch of a job, and rounds wait
+	// for it: it is not to walk a job's bundles, of which there may be a million.
 	Explain(JobID) (Explanation, error)
 	// Status shows pools, shares and queues. It changes nothing.
 	Status() (Status, error)
