@@ -17,12 +17,13 @@ import (
 // them.
 func decode(open func() (io.Reader, error)) (*Plan, error) {
 	d := &decoder{p: &Plan{Inputs: [][]job.Task{}}}
+	s := newSource(BytesMax)
 	for _, field := range []func(s *source, number protowire.Number, length int64) error{d.rest, d.inputs} {
 		r, err := open()
 		if err != nil {
 			return nil, err
 		}
-		s := newSource(r, BytesMax)
+		s.begin(r)
 		err = s.fields(whole, func(number protowire.Number, length int64) error { return field(s, number, length) })
 		if err != nil {
 			return nil, err

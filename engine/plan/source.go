@@ -19,13 +19,19 @@ type source struct {
 }
 
 // sourceBytes is the buffer of a source: what is longer than that is copied.
-const sourceBytes = 64 << 10
+const sourceBytes = 8 << 10
 
 // errTooLong says that a message has more bytes than it may.
 var errTooLong = errors.New("it has more bytes than it may")
 
-func newSource(r io.Reader, most int64) *source {
-	return &source{r: bufio.NewReaderSize(r, sourceBytes), most: most}
+func newSource(most int64) *source {
+	return &source{r: bufio.NewReaderSize(nil, sourceBytes), most: most}
+}
+
+// begin reads a message from its front.
+func (s *source) begin(r io.Reader) {
+	s.r.Reset(r)
+	s.at = 0
 }
 
 // ReadByte implements io.ByteReader.
