@@ -13,53 +13,74 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
+// oneOf has one of several tries succeed. A machine that stands still for a moment
+// spoils some of them; a launcher that is wrong spoils all.
+func oneOf(t *testing.T, try func() error) {
+	t.Helper()
+	const tries = 4
+	var err error
+	for range tries {
+		if err = try(); err == nil {
+			return
+		}
+		t.Log(err)
+	}
+	t.Error(err)
+}
+
 // A manager that is away for most of the lease finds all work, whatever the launcher
 // had come to wait between its tries.
 func TestManagerAwayForMostOfTheLease(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	m.lease = 2 * leaseShort
-	n := m.launch("a", nil)
-	id := n.start(m.job("ticking").attempt(0, 0))
-	n.logged(id, "tick 1")
-	before := n.join.Incarnation
-	m.server.Stop()
-	back := time.Now().Add(m.lease * 7 / 10)
-	waitFor(t, "most of the lease", func() bool { return time.Now().After(back) })
-	l, err := net.Listen("tcp", m.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.serve(l)
-	n.wait("second join", func() bool { return n.joins == 2 })
-	if late := time.Since(back); late > m.lease/5 {
-		t.Errorf("it joined %v after the manager was back", late)
-	}
-	if n.join.Incarnation != before || len(n.join.Attempts) != 1 || n.join.Attempts[0].State != wire.AttemptInventory_STATE_RUNNING {
-		t.Errorf("it joined as %v, and was %d", n.join, before)
-	}
+	oneOf(t, func() error {
+		m := newManager(t)
+		m.lease = 2 * leaseShort
+		n := m.launch("a", nil)
+		id := n.start(m.job("ticking").attempt(0, 0))
+		n.logged(id, "tick 1")
+		before := n.join.Incarnation
+		m.server.Stop()
+		back := time.Now().Add(m.lease * 7 / 10)
+		waitFor(t, "most of the lease", func() bool { return time.Now().After(back) })
+		l, err := net.Listen("tcp", m.addr)
+		if err != nil {
+			return err
+		}
+		m.serve(l)
+		n.wait("second join", func() bool { return n.joins == 2 })
+		if late := time.Since(back); late > m.lease/5 {
+			return fmt.Errorf("it joined %v after the manager was back", late)
+		}
+		if n.join.Incarnation != before || len(n.join.Attempts) != 1 || n.join.Attempts[0].State != wire.AttemptInventory_STATE_RUNNING {
+			return fmt.Errorf("it joined as %v, and was %d", n.join, before)
+		}
+		return nil
+	})
 }
 
 // A launcher that is stuck when its lease is nearly over does not prolong that of its
 // workers.
 func TestWorkersEndWithTheLaunchersLease(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	m.lease = leaseShort * 4 / 3
-	n, cmd := m.launchProcess(m.config("a"))
-	id := n.start(m.job("hang").attempt(0, 0))
-	pid := n.pid(id, "hangs")
-	m.deaf.Store(true)
-	deaf := time.Now()
-	stuck := deaf.Add(m.lease * 6 / 10)
-	waitFor(t, "most of the lease", func() bool { return time.Now().After(stuck) })
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	waitDead(t, pid)
-	if late := time.Since(deaf); late > m.lease*13/10 {
-		t.Errorf("the worker ended %v after the last word, with a lease of %v", late, m.lease)
-	}
+	oneOf(t, func() error {
+		m := newManager(t)
+		m.lease = leaseShort * 4 / 3
+		n, cmd := m.launchProcess(m.config("a"))
+		id := n.start(m.job("hang").attempt(0, 0))
+		pid := n.pid(id, "hangs")
+		m.deaf.Store(true)
+		deaf := time.Now()
+		stuck := deaf.Add(m.lease * 6 / 10)
+		waitFor(t, "most of the lease", func() bool { return time.Now().After(stuck) })
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		waitDead(t, pid)
+		if late := time.Since(deaf); late > m.lease*13/10 {
+			return fmt.Errorf("the worker ended %v after the last word, with a lease of %v", late, m.lease)
+		}
+		return nil
+	})
 }
 
 // What a launcher notes at the end of its lease needs no room: here its folder is
