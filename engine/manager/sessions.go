@@ -299,7 +299,8 @@ func (l *launchers) told(r *launcherRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.telling = false
-	if r.lost && r.session == nil {
+	// Another may have taken the name meanwhile and be gone again before the core let it in.
+	if r.session == nil && (r.lost || r.id == 0) {
 		l.forget(r)
 	}
 }

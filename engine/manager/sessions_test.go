@@ -124,6 +124,7 @@ func judge(t *testing.T, l *launchers, dial error) (string, time.Duration) {
 	start := time.Now()
 	go v.run(ctx)
 	e := <-losses
+	synctest.Wait() // it notes that it told the loss
 	lost := e.inputs[0].GetLauncherLost()
 	if lost.Launcher != 7 || lost.Incarnation != 1 {
 		t.Fatal(lost)
@@ -205,6 +206,35 @@ func TestANameIsItsLaunchersUntilItIsLost(t *testing.T) {
 		}
 		l.released(second.session) // the core had not let it in
 		joined(t, l, newStationOf("one", "a", 2))
+	})
+}
+
+// A loss is on its way to the core, another takes the name and is gone at once: the
+// name is free when the core knows.
+func TestANameIsFreeWhenWhoTookItDuringALossIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaunchers(time.Second, 20*time.Second)
+		first := newStationOf("one", "a", 1)
+		joined(t, l, first)
+		l.released(first.session)
+		held, free := make(chan entry), make(chan struct{})
+		v := &liveness{
+			launchers: l, lostAfter: 20 * time.Second,
+			put:  func(_ context.Context, e entry) error { held <- e; <-free; return nil },
+			dial: func(context.Context, string) error { return errors.New("no route") },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go v.run(ctx)
+		<-held
+		second := newStationOf("two", "a", 2)
+		if err := l.claim(second.session); err != nil {
+			t.Fatal(err)
+		}
+		l.released(second.session) // the core had not let it in
+		close(free)
+		synctest.Wait()
+		joined(t, l, newStationOf("three", "a", 1))
 	})
 }
 
@@ -305,6 +335,8 @@ func TestFewLaunchersAreDialledAtOnce(t *testing.T) {
 		time.Sleep(100 * redialTimeout)
 		cancel()
 		time.Sleep(2 * redialTimeout)
+		mu.Lock()
+		defer mu.Unlock()
 		if most > redialsMax || len(dialled) != launchers {
 			t.Errorf("%d of %d launchers were dialled, up to %d at once; want all, and at most %d at once", len(dialled), launchers, most, redialsMax)
 		}
