@@ -141,13 +141,14 @@ func (a *agent) session(ctx context.Context, client rpc.LaunchersClient) (joined
 		case <-ended:
 		}
 	}()
+	join := a.join() // takes a while where very much is stored
 	tooLate := time.AfterFunc(welcomeMax, func() { cancel(errors.New("the manager does not answer the join")) })
 	defer tooLate.Stop()
 	stream, err := client.Connect(ctx, grpc.WaitForReady(false))
 	if err != nil {
 		return false, cause(ctx, err)
 	}
-	if err := stream.Send(&wire.FromLauncher{Join: a.join()}); err != nil {
+	if err := stream.Send(&wire.FromLauncher{Join: join}); err != nil {
 		return false, cause(ctx, err)
 	}
 	first, err := stream.Recv()

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// joinTimeout bounds the wait for a launcher's first message.
-	joinTimeout = 10 * time.Second
+	// joinTimeout bounds the wait for a launcher's first message, which may have
+	// launcherMessageMax bytes.
+	joinTimeout = time.Minute
 	// blobChunkBytes is the size of the parts in which a blob is sent.
 	blobChunkBytes = 256 << 10
 	// Bounds of what a launcher says of itself. What it has of attempts is bounded by

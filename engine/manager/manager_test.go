@@ -238,16 +238,16 @@ func (b *testbed) tryJoin(name string, incarnation uint64, hold bool, change fun
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { web.Close() })
+	join := &wire.Join{
+		Name: name, Incarnation: incarnation, Host: "h", Slots: []*wire.Slots{{Kind: "default", Count: 2}}, Memory: 1 << 30,
+		DataAddress: "127.0.0.1:1", HttpAddress: web.Addr().String(), CanSuspend: true,
+	}
+	change(join)
 	stream, err := rpc.NewLaunchersClient(b.conn).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &fakeLauncher{b: b, stream: stream, cancel: cancel, hold: hold, started: make(chan uint64, 1000), ended: make(chan error, 1), http: web}
-	l.join = &wire.Join{
-		Name: name, Incarnation: incarnation, Host: "h", Slots: []*wire.Slots{{Kind: "default", Count: 2}}, Memory: 1 << 30,
-		DataAddress: "127.0.0.1:1", HttpAddress: web.Addr().String(), CanSuspend: true,
-	}
-	change(l.join)
+	l := &fakeLauncher{b: b, stream: stream, cancel: cancel, join: join, hold: hold, started: make(chan uint64, 1000), ended: make(chan error, 1), http: web}
 	if err := stream.Send(&wire.FromLauncher{Join: l.join}); err != nil {
 		return nil, err
 	}

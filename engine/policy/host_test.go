@@ -49,7 +49,7 @@ func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *watch.Output) {
 	t.Helper()
 	book := &watch.Output{}
 	h, err := policy.Launch(within(t), policy.Options{
-		Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book), Memory: 256 << 20,
+		Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +296,7 @@ func TestProgramsThatAreNotTheOne(t *testing.T) {
 			t.Errorf("%s: error %v; want one with %q", name, err, c.want)
 		}
 	}
-	h, err := policy.Launch(within(t), policy.Options{Path: good, Checksum: hex.EncodeToString(sum[:])})
+	h, err := policy.Launch(within(t), policy.Options{Path: good, Checksum: hex.EncodeToString(sum[:]), StartTimeout: inTime})
 	if err != nil {
 		t.Fatalf("right checksum: %v", err)
 	}

@@ -23,7 +23,7 @@ const orphanKey = "HAMADRYAD_TEST_ORPHAN_HOST"
 // hostToKill launches a plug-in, tells its pid and waits for its own end.
 func hostToKill(value string) {
 	path, dir, _ := strings.Cut(value, ",")
-	h, err := policy.Launch(context.Background(), policy.Options{Path: path, Dir: dir})
+	h, err := policy.Launch(context.Background(), policy.Options{Path: path, Dir: dir, StartTimeout: inTime})
 	if err != nil {
 		fmt.Println("launch:", err)
 		os.Exit(1)
@@ -37,7 +37,7 @@ func hostToKill(value string) {
 // sweeps up the socket it left; a living host's socket stays.
 func TestPlugInEndsWithItsKilledHost(t *testing.T) {
 	good, dir := policytest.Plugin(t, policytest.Good), policytest.SocketDir(t)
-	living, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir})
+	living, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir, StartTimeout: inTime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestPlugInEndsWithItsKilledHost(t *testing.T) {
 		return alive(func(group int, _ string) bool { return group == pid }) == nil
 	})
 	start(t, living)
-	next, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir})
+	next, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir, StartTimeout: inTime})
 	if err != nil {
 		t.Fatal(err)
 	}
