@@ -69,6 +69,8 @@ type options struct {
 	// places, if set, gives launcher i its host and rack.
 	places func(i int) (host, rack string)
 	disk   string // size of a disk of its own for the manager's data; "": none
+	// eventLog are further settings of the manager's event log, each behind a comma.
+	eventLog string
 }
 
 // process is one program of the cluster.
@@ -202,13 +204,13 @@ func (c *cluster) managerConfig(policy string) string {
   heartbeat: 100ms
   lease: %v
   launcherLostAfter: %v
-  eventLog: {fileSize: 64KiB}
+  eventLog: {fileSize: 64KiB%s}
 policy:
 %score:
   takeBackAfter: 300ms
   commandTimeout: 1s
   speculation: false # tests count attempts
-%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, policy, c.options.core)
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, policy, c.options.core)
 }
 
 // policy is the configuration's lines that choose the policy.

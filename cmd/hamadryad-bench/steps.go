@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -22,7 +24,8 @@ import (
 // watches. They give the longest step of each kind and the 99th of a hundred, in processor
 // time of the core's thread. What an
 // input leaves to later steps counts for its kind. Log, policy and connections are left
-// out.
+// out. The last two rows tell what another process pays for a checkpoint, so that the core
+// need not.
 
 const (
 	stepsTasks     = 1_000_000
@@ -37,16 +40,19 @@ const (
 // stepKinds are the kinds of steps, and of what else holds the core up.
 var stepKinds = []string{
 	"join", "first-round", "submit", "launch", "started", "tick", "ended", "readers", "readers-launch", "over", "kill",
-	"watch", "attempts", "launchers", "snapshot", "freeze",
+	"watch", "attempts", "launchers", "snapshot", "rotate",
 }
 
-func steps(_ context.Context, b *bench) error {
+func steps(ctx context.Context, b *bench) error {
 	runtime.LockOSThread() // whose time is measured
 	defer runtime.UnlockOSThread()
 	longest, late := map[string][]float64{}, map[string][]float64{}
+	var logs []*stepLog
 	for range b.runs {
 		s := newStepper()
-		err := s.play()
+		s.log.program = filepath.Join(b.bin, "hamadryad")
+		logs = append(logs, s.log)
+		err := s.play(ctx)
 		s.heap()
 		if err != nil {
 			return err
@@ -65,7 +71,7 @@ func steps(_ context.Context, b *bench) error {
 			return err
 		}
 	}
-	return nil
+	return addCheckpoints(b.out, logs)
 }
 
 // stepper is a core of which each step is timed.
@@ -83,17 +89,18 @@ type stepper struct {
 	fresh  []*wire.StartAttempt // launched, their start not reported yet
 	live   []*wire.StartAttempt
 	where  map[uint64]uint64 // launcher by attempt
+	log    *stepLog
 	err    error
 }
 
 func newStepper() *stepper {
 	set := core.DefaultSettings()
 	set.PolicyStallAfter = 0
-	return &stepper{core: core.New(set), took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom()}
+	return &stepper{core: core.New(set), took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom(), log: &stepLog{}}
 }
 
 // play is what is measured.
-func (s *stepper) play() error {
+func (s *stepper) play(ctx context.Context) error {
 	s.kind = "join"
 	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
 	s.join()
@@ -102,7 +109,13 @@ func (s *stepper) play() error {
 		Stages:      []*wire.Stage{{Name: "map", Nodes: stepsTasks - stepsReaders, Inputs: stepInputs(stepsTasks - stepsReaders)}, {Name: "reduce", Nodes: stepsReaders}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL}},
 	})
+	if err := s.log.begin(s.core); err != nil {
+		return err
+	}
 	s.run(stepsTasks / 2)
+	if err := s.log.end(ctx, s.core); err != nil {
+		return err
+	}
 	s.looks()
 	s.policy(2)
 	s.run(stepsTasks - stepsReaders - stepsTasks/2 - stepsLaunchers*stepsSlots)
@@ -140,10 +153,12 @@ func stepRack(i int) string { return fmt.Sprintf("rack-%03d", i/40) }
 
 // time notes how long the core is held up by f: the processor time of its thread, which
 // is the same beside other programs.
-func (s *stepper) time(kind string, f func()) {
+func (s *stepper) time(kind string, f func()) time.Duration {
 	start := threadTime()
 	f()
-	s.took[kind] = append(s.took[kind], float64((threadTime()-start).Microseconds())/1000)
+	took := threadTime() - start
+	s.took[kind] = append(s.took[kind], float64(took.Microseconds())/1000)
+	return took
 }
 
 func threadTime() time.Duration {
@@ -160,7 +175,11 @@ func (s *stepper) step(inputs ...*wire.Input) {
 		s.at += 2 * time.Millisecond
 		batch := &wire.Batch{At: int64(s.at), Inputs: inputs}
 		var actions []core.Action
-		s.time(s.kind, func() { actions = s.core.Step(batch) })
+		took := s.time(s.kind, func() { actions = s.core.Step(batch) })
+		if s.log.log != nil {
+			s.log.steps += took
+			s.err = cmp.Or(s.err, s.log.append(batch))
+		}
 		for _, a := range actions {
 			s.act(a)
 		}
@@ -340,6 +359,11 @@ func (s *stepper) looks() {
 	for range 5 {
 		s.attempts()
 		s.time("launchers", func() { s.core.LaunchersLater() })
-		s.time("freeze", func() { s.core.Freeze() })
+		s.time("rotate", func() {
+			s.core.GraphBlobs()
+			if s.core.FreezeTime() <= manager.FreezeMaxDefault {
+				s.core.Freeze()
+			}
+		})
 	}
 }

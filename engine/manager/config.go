@@ -10,6 +10,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
+// FreezeMaxDefault is Config.FreezeMax by default: half of what a step of the core is to
+// take at most.
+const FreezeMaxDefault = 5 * time.Millisecond
+
 // Config is all that a manager is told. Zero durations and sizes mean the
 // defaults of the comments.
 type Config struct {
@@ -24,9 +28,9 @@ type Config struct {
 	BlobBytes    int64 // programs and plans; 16 GiB
 	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
 	// Where that is not enough the checkpoint is made from the event log, beside the core;
-	// 5 ms.
+	// FreezeMaxDefault.
 	FreezeMax time.Duration
-	// Remaker is the command that does that in a process of its own (RemakeFlags, Remake);
+	// Remaker is the command that does that in a process of its own (RemakeAsked);
 	// empty: a goroutine of this process does.
 	Remaker []string
 
@@ -90,7 +94,7 @@ func (c *Config) fill() error {
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	c.HTTP = cmp.Or(c.HTTP, "127.0.0.1:0")
 	c.BlobBytes = cmp.Or(c.BlobBytes, 16<<30)
-	c.FreezeMax = cmp.Or(c.FreezeMax, 5*time.Millisecond)
+	c.FreezeMax = cmp.Or(c.FreezeMax, FreezeMaxDefault)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.LauncherLostAfter = cmp.Or(c.LauncherLostAfter, 20*time.Second)
