@@ -32,8 +32,8 @@ run: build ## count the words of the Go source tree on a local cluster
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
 # package that has it. Those of iproute2 cut links between network namespaces. The
 # race detector needs gcc; tests on a real HDFS, and those with Apache's readers of
-# file formats, need Maven and a JDK from 11 to 21, those with pyarrow Python's venv
-# (which is no program), those with Kerberos its server.
+# file formats, need Maven and a JDK from 11 to 21, those with pyarrow and the policy
+# in Python need Python's venv (which is no program), those with Kerberos its server.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
@@ -53,8 +53,8 @@ deps: ## programs that tests run: installs what is missing, as root with apt-get
 	fi; \
 	[ -z "$$(missing)" ] || { echo "the tests run programs that are not here; install (program:package):" $$(missing); exit 1; }
 
-jars: deps ## what tests run in Java and Python (a real HDFS, readers of file formats), into the user's cache folder
-	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache mapreduce/format/testdata/others
+jars: deps ## what tests run in Java and Python (a real HDFS, readers of file formats, a policy), into the user's cache folder
+	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache mapreduce/format/testdata/others examples/policy-python
 
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...

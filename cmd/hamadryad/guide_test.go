@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
+	"github.com/hamadryad/hamadryad/hdfs/mini/kit"
 )
 
 // guideMax bounds the play of one guide.
-const guideMax = 5 * time.Minute
+const guideMax = 10 * time.Minute
 
 // guideLine is a line of a guide that means something to its player: the head of a
 // block with what it is and the file that it fills, its end, or what is waited for.
@@ -23,7 +24,7 @@ var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
-	for _, name := range []string{"DAG.md", "POLICIES.md"} {
+	for _, name := range []string{"DAG.md", "PLUGINS.md", "POLICIES.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playGuide(t, filepath.Join("../../docs", name))
@@ -96,7 +97,8 @@ func playGuide(t *testing.T, path string) {
 	})
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HAMADRYAD="+root, "PATH="+binaries+":"+os.Getenv("PATH"), "GUIDE="+dir)
+	programs := filepath.Dir(guidePython(t, root)) + ":" + binaries
+	cmd.Env = append(os.Environ(), "HAMADRYAD="+root, "PATH="+programs+":"+os.Getenv("PATH"), "GUIDE="+dir)
 	cmd.WaitDelay = time.Second
 	late := time.AfterFunc(guideMax, func() { _ = cmd.Process.Kill() })
 	out, err := cmd.CombinedOutput()
@@ -116,6 +118,17 @@ func playGuide(t *testing.T, path string) {
 			t.Errorf("%s\nis to print\n%s\nand prints\n%s", c.command, strings.Join(c.lines, "\n"), printed[i])
 		}
 	}
+}
+
+// guidePython is the Python that has what the policy in Python needs.
+func guidePython(t *testing.T, root string) string {
+	t.Helper()
+	const name = "policy-python"
+	python, err := kit.Python(t.Context(), name, os.DirFS(filepath.Join(root, "examples", name)), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
 }
 
 // logsIn is what the logs hold that a guide had written into its folder.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -83,11 +84,15 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 		}
 		o.Memory = bound
 	}
+	security, certificate, err := newCertificate()
+	if err != nil {
+		return fail(err)
+	}
 	dir, err := newSocketDir(o.Dir)
 	if err != nil {
 		return fail(err)
 	}
-	h := newRemote(o, dir)
+	h := newRemote(o, dir, security, certificate)
 	if err := h.connect(ctx, o.StartTimeout); err != nil {
 		h.discard()
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -158,8 +163,9 @@ func checksumOf(pid int) string {
 	return hex.EncodeToString(sum)
 }
 
-// newRemote prepares a host; nothing runs yet.
-func newRemote(o Options, dir *socketDir) *remote {
+// newRemote prepares a host; nothing runs yet. The settings for TLS are the host's
+// own, and the certificate that of them, for the plug-in.
+func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []byte) *remote {
 	h := &remote{
 		life: newLife(), options: o, dir: dir, log: o.Log,
 		lines: newLineLog(o.Log, time.Now), notes: make(chan scheduler.Note, notesMax),
@@ -171,12 +177,12 @@ func newRemote(o Options, dir *socketDir) *remote {
 		},
 		Plugins: plugin.PluginSet{rpc.PluginName: grpcPlugin{}},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			h.process.prepare(o, spec.Env)
+			h.process.prepare(o, append(spec.Env, clientCertificateKey+"="+string(certificate)))
 			return h.process, nil
 		},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        security,
 		StartTimeout:     o.StartTimeout,
 		SyncStdout:       h.lines.writer(),
 		SyncStderr:       h.lines.writer(),
