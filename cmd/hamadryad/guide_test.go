@@ -24,7 +24,7 @@ var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
-	for _, name := range []string{"DAG.md", "PLUGINS.md", "POLICIES.md"} {
+	for _, name := range []string{"DAG.md", "HACKING.md", "PLUGINS.md", "POLICIES.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playGuide(t, filepath.Join("../../docs", name))

@@ -92,6 +92,11 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 	return cmd
 }
 
+// checkStartTimeout bounds a start of the plug-in that is checked. It is longer than a
+// manager's: the check starts it many times, on a machine that may be busy, and nobody
+// waits for its decisions meanwhile.
+const checkStartTimeout = time.Minute
+
 // pluginDriver lets the conformance kit drive a plug-in process.
 type pluginDriver struct {
 	path string
@@ -132,7 +137,7 @@ func (d *pluginDriver) Terminate(context.Context) error {
 // Restart replaces the process.
 func (d *pluginDriver) Restart(ctx context.Context) error {
 	d.close()
-	host, err := policy.Launch(ctx, policy.Options{Path: d.path, Log: d.log, Dir: manager.SocketFolder("")})
+	host, err := policy.Launch(ctx, policy.Options{Path: d.path, Log: d.log, Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout})
 	if err != nil {
 		return err
 	}
