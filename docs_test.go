@@ -1,6 +1,7 @@
 package hamadryad_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,6 +41,43 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			}
 			if found, err := filepath.Glob(m[1]); err != nil || len(found) == 0 {
 				t.Errorf("%s names %s, which is not there", document, m[1])
+			}
+		}
+	}
+}
+
+var (
+	// called is a function or method that a document names, as `name()` or `Type.name()`.
+	called = regexp.MustCompile("`(\\w+(?:\\.\\w+)?)\\(\\)`")
+	// declared is one that a file declares; a type may have parameters.
+	declared = regexp.MustCompile(`(?m)^func (?:\((?:\w+ )?\*?(\w+)(?:\[[^]]*\])?\) )?(\w+)[\[(]`)
+)
+
+// The functions that documents name are declared somewhere.
+func TestDocumentsNameFunctionsThatExist(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			there[strings.TrimPrefix(m[1]+"."+m[2], ".")] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, _ := filepath.Glob("docs/*.md")
+	for _, document := range append(documents, "README.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range called.FindAllStringSubmatch(string(text), -1) {
+			if !there[m[1]] {
+				t.Errorf("%s names %s(), which nothing declares: it has another name now", document, m[1])
 			}
 		}
 	}
