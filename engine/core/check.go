@@ -32,7 +32,7 @@ func (c *Core) Check() error {
 			return fmt.Errorf("claim %d: %w", id, err)
 		}
 	}
-	for _, r := range c.suspended {
+	for r := range c.suspended.all() {
 		if r.live == 0 || r.suspended == 0 {
 			return fmt.Errorf("bundle attempt %d is listed as suspended and is not", r.id)
 		}

@@ -312,7 +312,7 @@ func (w *coder) launcherRef(c *Core, l *launcher) *launcher {
 
 func (w *coder) suspended(c *Core) {
 	var ids []uint64
-	for _, r := range c.suspended {
+	for r := range c.suspended.all() {
 		ids = append(ids, r.id)
 	}
 	nums(w, &ids)
@@ -330,7 +330,7 @@ func (w *coder) suspended(c *Core) {
 			w.fail(fmt.Errorf("bundle attempt %d is suspended and not there", id))
 			return
 		}
-		c.suspended = append(c.suspended, a.run)
+		c.listSuspended(a.run)
 	}
 }
 

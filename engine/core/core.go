@@ -39,8 +39,9 @@ type Core struct {
 	up        int               // launchers that are up
 	moves     uint64            // how often one came or went; what was found before may lie elsewhere now
 
-	claims    index[uint64, claim]
-	suspended []*run // runs that wait to be resumed, the first suspended first
+	claims     index[uint64, claim]
+	suspended  index[uint64, run] // runs that wait to be resumed, by run.suspension: the first suspended first
+	suspension uint64             // the last number given
 
 	policy   policyState
 	requests []request // under way, in order
@@ -83,6 +84,7 @@ func (c *Core) clear() {
 	c.launchers = index[scheduler.LauncherID, launcher]{}
 	c.byName = map[string]*launcher{}
 	c.claims = index[uint64, claim]{}
+	c.suspended, c.suspension = index[uint64, run]{}, 0
 	c.updates = map[scheduler.AttemptID]*wire.SourcesUpdate{}
 	c.policy.checkpoints = map[string]*policyCheckpoint{}
 }

@@ -25,7 +25,7 @@ func (c *Core) Freeze() *Frozen {
 	f.changedOffers = slices.Clone(c.changedOffers)
 	f.timers, f.gaps = slices.Clone(c.timers), slices.Clone(c.gaps)
 	f.requests, f.settings = slices.Clone(c.requests), slices.Clone(c.settings)
-	f.suspended = slices.Clone(c.suspended) // of which the ids are written
+	f.suspended = frozen(&c.suspended, func(r *run) *run { return r }) // of which the ids are written
 	f.policy = c.policy.frozen()
 	f.launchers = frozen(&c.launchers, (*launcher).frozen)
 	f.claims = frozen(&c.claims, (*claim).frozen)

@@ -160,7 +160,7 @@ func (c *Core) able() {
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
 func (c *Core) limitSuspensions() {
-	for _, r := range c.suspended {
+	for r := range c.suspended.all() {
 		if !c.policy.resumes {
 			c.after(c.set.SuspendMax, timerSuspend, r.id)
 		}

@@ -224,6 +224,7 @@ type run struct {
 	lost        string                   // why it was lost
 	launched    scheduler.Time
 	suspended   scheduler.Time // since when its last attempt was; 0: it is not
+	suspension  uint64         // its number in Core.suspended; not in checkpoints, which have the order
 }
 
 // attemptPhase is where a live attempt stands.

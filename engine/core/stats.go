@@ -38,7 +38,7 @@ type Stats struct {
 // Stats returns the counts.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), len(c.suspended), c.jobs.len()
+	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), c.suspended.len(), c.jobs.len()
 	for _, id := range c.jobs.ids {
 		s.Ready += c.jobs.get(id).ready.count
 	}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -42,9 +41,15 @@ func (c *Core) suspendedNow(a *attempt) {
 func (c *Core) noteSuspended(r *run) {
 	if r.suspended == 0 && r.rests() {
 		r.suspended = c.now
-		c.suspended = append(c.suspended, r)
+		c.listSuspended(r)
 		c.after(c.set.SuspendMax, timerSuspend, r.id)
 	}
+}
+
+func (c *Core) listSuspended(r *run) {
+	c.suspension++
+	r.suspension = c.suspension
+	c.suspended.add(r.suspension, r)
 }
 
 // rests says whether a run waits to be resumed.
@@ -126,7 +131,7 @@ func (c *Core) dropSuspended(r *run) {
 		return
 	}
 	r.suspended = 0
-	c.suspended = slices.DeleteFunc(c.suspended, func(x *run) bool { return x == r })
+	c.suspended.remove(r.suspension)
 }
 
 // resumeSuspended is the manager's own resuming, for a policy that does not:
@@ -135,7 +140,7 @@ func (c *Core) resumeSuspended() {
 	if c.policy.resumes {
 		return
 	}
-	for _, r := range slices.Clone(c.suspended) {
+	for r := range c.suspended.all() {
 		if r.stopped == 0 {
 			c.resumeRun(r)
 		}
@@ -147,7 +152,7 @@ func (c *Core) suspendedTooLong(id uint64) {
 	if c.policy.resumes {
 		return
 	}
-	for _, r := range slices.Clone(c.suspended) {
+	for r := range c.suspended.all() {
 		if r.id == id && c.now.Sub(r.suspended) >= c.set.SuspendMax {
 			c.stopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", c.set.SuspendMax), 0, 0)
 			c.dropSuspended(r)

@@ -158,7 +158,7 @@ func (c *Core) takeFor(b *bundle, runs []*run) bool {
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
 func (c *Core) takeForSuspended(j *job, runs []*run, wanted []bool) {
-	for _, s := range c.suspended {
+	for s := range c.suspended.all() {
 		if s.bundle.job != j || s.bundle.last() || s.stopped != 0 || c.now.Sub(max(s.suspended, j.lastLaunch)) < c.set.TakeBackAfter {
 			continue
 		}
