@@ -70,7 +70,6 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 		rounds: make(chan core.AskPolicy, 1), answer: make(chan answer, 1),
 	}
 	a.changed.L = &a.mu
-	a.core.AskEarly(a.ask)
 	go a.carry()
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
@@ -145,7 +144,10 @@ func (a *assigner) once(inputs ...*wire.Input) error {
 	if err != nil {
 		return err
 	}
-	actions := a.core.Step(batch)
+	if ask := a.core.Take(batch); ask != nil {
+		a.ask(*ask)
+	}
+	actions := a.core.Rest()
 	seq, err := a.log.Append(record)
 	if err != nil {
 		return err
@@ -188,22 +190,21 @@ func (a *assigner) act(action core.Action, record uint64) error {
 
 // answer is what the policy said to a round.
 type answer struct {
-	input *wire.Input
-	err   error
+	policy.Answer
+	to  core.AskPolicy
+	err error
 }
 
 // carry takes rounds to the policy and its answers back, as the manager does, until
 // there are no more.
 func (a *assigner) carry() {
 	for r := range a.rounds {
-		decisions, err := a.host.AssignTasks(a.ctx, r.Round)
-		a.answer <- answer{&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
-			Generation: r.Generation, Round: r.Round.Number, Decisions: decisions,
-		}}}, err}
+		said, err := a.host.AssignTasks(a.ctx, r.Round)
+		a.answer <- answer{said, r, err}
 	}
 }
 
-// ask hands a round to the policy, in the middle of the core's step, as the manager does.
+// ask hands a round to the policy, between the two parts of a step, as the manager does.
 func (a *assigner) ask(r core.AskPolicy) {
 	a.waits = true
 	a.rounds <- r
@@ -220,7 +221,9 @@ func (a *assigner) decided() error {
 	if said.err != nil {
 		return said.err
 	}
-	return a.step(said.input)
+	m := &wire.PolicyAnswer{Generation: said.to.Generation, Round: said.to.Round.Number, Decisions: said.Bytes}
+	a.core.ExpectAnswer(m, said.Decisions)
+	return a.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
 }
 
 // started reports the start of all that was launched.
@@ -349,7 +352,10 @@ func (a *assigner) join(launchers, slots int) error {
 func (a *assigner) submit(pool string, groups int) error {
 	id := uint64(0)
 	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}}}}
-	for _, action := range a.core.Step(batch) {
+	if ask := a.core.Take(batch); ask != nil {
+		a.ask(*ask)
+	}
+	for _, action := range a.core.Rest() {
 		if r, ok := action.(core.Reply); ok {
 			id = uint64(r.Job)
 		}

@@ -72,7 +72,7 @@ func oneRound(ctx context.Context, h policy.Host, groups, launchers int) (float6
 	if err != nil {
 		return 0, err
 	}
-	if len(answer) == 0 {
+	if len(answer.Decisions.Launch) == 0 {
 		return 0, fmt.Errorf("the policy decided nothing")
 	}
 	return float64(time.Since(start).Microseconds()) / 1000, nil

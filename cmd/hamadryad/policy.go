@@ -14,7 +14,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 func (c *cli) policyCommand() *cobra.Command {
@@ -117,7 +116,7 @@ func (d *pluginDriver) AssignTasks(ctx context.Context, r scheduler.Round) (sche
 	if err != nil {
 		return scheduler.Decisions{}, err
 	}
-	return policywire.DecodeDecisions(answer)
+	return answer.Decisions, nil
 }
 
 func (d *pluginDriver) Explain(ctx context.Context, j scheduler.JobID) (scheduler.Explanation, error) {

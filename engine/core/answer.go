@@ -17,7 +17,7 @@ func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 		p.dropped++
 		return
 	}
-	d, err := c.decode(m.GetDecisions())
+	d, err := c.decode(m)
 	if err != nil {
 		c.breach(err.Error())
 		return
@@ -26,15 +26,30 @@ func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 	c.decide()
 }
 
+// expectedAnswer is what was read in an answer already.
+type expectedAnswer struct {
+	of        *wire.PolicyAnswer
+	decisions scheduler.Decisions
+}
+
+// ExpectAnswer has the next step take the decisions of an answer that it brings as they
+// were read when it came. The core becomes their owner.
+func (c *Core) ExpectAnswer(of *wire.PolicyAnswer, d scheduler.Decisions) {
+	c.answer = expectedAnswer{of, d}
+}
+
 // decode reads decisions and holds them against the limits.
-func (c *Core) decode(b []byte) (scheduler.Decisions, error) {
-	l := c.set.PolicyLimits
+func (c *Core) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
+	l, b := c.set.PolicyLimits, m.GetDecisions()
 	if len(b) > l.AnswerBytes {
 		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
 	}
-	d, err := schedwire.DecodeDecisions(b)
-	if err != nil {
-		return d, fmt.Errorf("its answer can't be read: %w", err)
+	d := c.answer.decisions
+	if c.answer.of != m {
+		var err error
+		if d, err = schedwire.DecodeDecisions(b); err != nil {
+			return d, fmt.Errorf("its answer can't be read: %w", err)
+		}
 	}
 	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
 		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
@@ -57,7 +72,9 @@ func (c *Core) decide() {
 	c.cutOver()
 }
 
-// apply applies decisions in the order of the contract; false when some are left.
+// apply applies decisions in the order of the contract; false when some are left. To start
+// or to stop something tells the policy nothing by itself, so an outcome comes before all
+// that follows from it.
 func (c *Core) apply(g *generation, d *deciding) bool {
 	round, list := c.policy.asked, &d.decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
@@ -76,15 +93,14 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 	}
 	for ; *preempt < len(list.Preempt) && c.spend(workDecide); *preempt++ {
 		x := list.Preempt[*preempt]
-		// The outcome stands before what follows from it.
-		at, known := c.hold(), c.gathered(x.Victims)
+		known := c.gathered(x.Victims)
 		reason, why := c.preempt(x)
 		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
-		c.tellAt(g, at[0], o)
+		c.tell(g, o)
 		if o.Accepted && len(known) > 0 {
 			o.Preempt.Victims = known
-			c.tellAt(c.policy.next, at[1], o)
+			c.tell(c.policy.next, o)
 		}
 	}
 	for ; *resume < len(list.Resume) && c.spend(workDecide); *resume++ {
@@ -96,35 +112,15 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 			c.prefetchLaunches(next)
 		}
 		x := list.Launch[*launch]
-		at := c.hold()
 		ids, reason, why := c.launch(x)
 		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
-		c.tellAt(g, at[0], o)
+		c.tell(g, o)
 		if n := c.policy.next; n != nil && o.Accepted && n.gathering.hasBundle(c.bundles.Get(x.Bundle)) {
-			c.tellAt(n, at[1], o)
+			c.tell(n, o)
 		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
-}
-
-// hold marks the place of an event that is told after what follows from it.
-func (c *Core) hold() [2]int {
-	var at [2]int
-	if g := c.policy.current; g != nil {
-		at[0] = len(g.events)
-	}
-	if g := c.policy.next; g != nil {
-		at[1] = len(g.events)
-	}
-	return at
-}
-
-// tellAt tells a generation, if there is one, an outcome at a marked place.
-func (c *Core) tellAt(g *generation, at int, o scheduler.Outcome) {
-	if g != nil {
-		g.events = slices.Insert(g.events, at, scheduler.Event(o))
-	}
 }
 
 // gathered returns those of some victims that a generation that is being started knows:

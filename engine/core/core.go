@@ -53,12 +53,10 @@ type Core struct {
 	stats        Stats // never decide anything
 
 	// What a step gathers. Empty between steps.
-	out           []Action
-	outUsual      int // how many the last step gave
+	todo          []todo
 	changed       []*job
 	updates       map[scheduler.AttemptID]*wire.SourcesUpdate
-	fed           int // bytes of sources given in updates
-	starts        []plainStart
+	fed           int                    // bytes of sources given in updates
 	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
 	where         []*launcher            // of the launch at hand
 	roomier       bool                   // slots got free
@@ -67,7 +65,7 @@ type Core struct {
 
 	graphs Graphs                   // see GraphsFrom; nil: none are kept
 	drafts map[*wire.JobSpec]*Draft // see Expect; nil: none are there
-	ask    func(AskPolicy)          // see AskEarly; nil: rounds are actions
+	answer expectedAnswer           // see ExpectAnswer
 }
 
 // New returns a core that knows nothing.
@@ -89,19 +87,14 @@ func (c *Core) clear() {
 	c.policy.checkpoints = map[string]*policyCheckpoint{}
 }
 
-// AskEarly has f called with a round as soon as it is made, within Step, in the place of
-// the action AskPolicy: the policy thinks while the rest of the step is done, and while
-// its batch is logged. f must not call the core. It is the caller's, and no part of the
-// state.
-func (c *Core) AskEarly(f func(AskPolicy)) { c.ask = f }
-
 // usualMax bounds the room that is made beforehand for as much as the last time.
 const usualMax = 1 << 12
 
-// Step takes one batch and returns what is to be done. The batch and its
-// messages must not be changed afterwards.
-func (c *Core) Step(b *wire.Batch) []Action {
-	c.out = make([]Action, 0, c.outUsual)
+// A step has two parts. Take takes one batch and decides all; what it returns is the round
+// for the policy, if one starts: that thinks while the caller calls Rest, which says what
+// else is to be done, and logs the batch. The batch and its messages must not be changed
+// afterwards.
+func (c *Core) Take(b *wire.Batch) *AskPolicy {
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
 	c.fed = 0
 	c.work = c.set.StepWork
@@ -115,13 +108,58 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	c.goOn()
 	c.expire()
 	c.settle()
-	c.drafts = nil
-	out := c.out
-	c.out, c.outUsual = nil, min(len(out), usualMax)
-	return out
+	c.drafts, c.answer = nil, expectedAnswer{}
+	return c.startRound()
 }
 
-// settle does what is done once a step, after all that happened.
+// Rest is the second part of a step: what is to be done beside the round, in order.
+func (c *Core) Rest() []Action {
+	c.tellChanged()
+	actions := make([]Action, len(c.todo))
+	for i := range c.todo {
+		if next := prefetch.Next(c.todo, i); next != nil {
+			prefetchSpecs(next)
+		}
+		actions[i] = c.action(&c.todo[i])
+	}
+	clear(c.todo)
+	if c.todo = c.todo[:0]; cap(c.todo) > usualMax {
+		c.todo = nil
+	}
+	return actions
+}
+
+// Step is both parts one after the other. The round is the first action.
+func (c *Core) Step(b *wire.Batch) []Action {
+	ask := c.Take(b)
+	actions := c.Rest()
+	if ask == nil {
+		return actions
+	}
+	return append([]Action{*ask}, actions...)
+}
+
+// todo is something to be done: an action, or an attempt to be started of which the
+// command is written when the round is on its way.
+type todo struct {
+	action      Action
+	start       *attempt
+	incarnation uint64 // of its launcher
+}
+
+func (c *Core) act(a Action) { c.todo = append(c.todo, todo{action: a}) }
+
+func (c *Core) action(t *todo) Action {
+	if t.start == nil {
+		return t.action
+	}
+	m := c.startCommand(t.start)
+	m.Term, m.Incarnation = c.term, t.incarnation
+	c.stats.Commands++
+	return ToLauncher{t.start.launcher.id, m}
+}
+
+// settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
 	if c.topology {
 		c.topology = false
@@ -134,9 +172,6 @@ func (c *Core) settle() {
 	}
 	c.flushSources()
 	c.watchStall()
-	c.startRound()
-	c.writeStarts()
-	c.tellChanged()
 }
 
 func (c *Core) input(in *wire.Input) {
@@ -208,8 +243,6 @@ func (c *Core) Term() uint64 { return c.term }
 
 // Now returns the time of the last step.
 func (c *Core) Now() scheduler.Time { return c.now }
-
-func (c *Core) act(a Action) { c.out = append(c.out, a) }
 
 // touch has the shell told, at the step's end, that a job changed.
 func (c *Core) touch(j *job) {

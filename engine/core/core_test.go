@@ -3,7 +3,6 @@ package core
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"slices"
@@ -11,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"google.golang.org/protobuf/encoding/prototext"
 )
 
 func TestMedianIsRightToASixteenth(t *testing.T) {
@@ -143,51 +140,6 @@ func TestDamagedCheckpointsAreErrors(t *testing.T) {
 	}
 	if _, err := Restore(append(slices.Clone(good), 0)); err == nil {
 		t.Error("bytes left over were not noticed")
-	}
-}
-
-// TestAskEarly: a round that is told within the step is the one that would be an action,
-// and everything else is as it would be.
-func TestAskEarly(t *testing.T) {
-	play := func(early bool) (actions []string) {
-		b := benchCluster(t, 5, 4)
-		say := func(a Action) {
-			if x, ok := a.(ToLauncher); ok {
-				actions = append(actions, fmt.Sprint(x.Launcher, prototext.Format(x.Command)))
-				return
-			}
-			actions = append(actions, fmt.Sprintf("%T%+v", a, a))
-		}
-		b.watch = func(a Action) {
-			if ask, ok := a.(AskPolicy); !ok {
-				say(a)
-			} else if early {
-				t.Error("a round came as an action too")
-			} else {
-				say(LogLine{Message: fmt.Sprintf("%d %+v", ask.Generation, *ask.Round)})
-			}
-		}
-		if early {
-			b.c.AskEarly(func(ask AskPolicy) {
-				b.round = &ask
-				say(LogLine{Message: fmt.Sprintf("%d %+v", ask.Generation, *ask.Round)})
-			})
-		}
-		b.submit(t, 40)
-		for range 4 {
-			b.launchSome(10)
-			b.endAll()
-		}
-		return actions
-	}
-	early, late := play(true), play(false)
-	slices.Sort(early) // the round comes before the rest of its step
-	slices.Sort(late)
-	if d := cmp.Diff(late, early); d != "" {
-		t.Errorf("as actions (-), early (+):\n%s", d)
-	}
-	if !slices.ContainsFunc(early, func(s string) bool { return strings.Contains(s, "start") }) {
-		t.Error("nothing was started")
 	}
 }
 

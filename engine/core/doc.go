@@ -5,7 +5,8 @@
 //
 //	c := core.New(core.DefaultSettings())
 //	for batch := range inputs {
-//		for _, action := range c.Step(batch) { ... }
+//		if ask := c.Take(batch); ask != nil { ... }
+//		for _, action := range c.Rest() { ... }
 //	}
 //
 // The same state and the same batch give the same actions, always: nothing here
@@ -15,10 +16,10 @@
 //
 // # What the caller does
 //
-// It calls Step with each batch, and with a tick at NextWake. It carries out
-// the actions that leave the process only after the batch is durable; asking
-// the policy may go out at once, and does within Step when AskEarly says how. It keeps what it passed in unchanged: the core
-// holds on to messages of a batch. All methods are for one goroutine.
+// It steps the core with each batch, and with a tick at NextWake. It carries out
+// the actions that leave the process only after the batch is durable; the policy may
+// be asked at once, between the two parts of a step. It keeps what it passed in
+// unchanged: the core holds on to messages of a batch. All methods are for one goroutine.
 //
 // # What holds
 //

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // launch starts a whole bundle, or refuses to.
@@ -167,14 +166,6 @@ func (c *Core) sendStart(a *attempt) {
 	c.command(a.launcher, c.startCommand(a))
 }
 
-// plainStart is a start command that has its place among the actions and is not
-// written yet.
-type plainStart struct {
-	attempt     *attempt
-	incarnation uint64 // of its launcher
-	at          int    // index in Core.out
-}
-
 // plain says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
 func (b *bundle) plain() bool { return b.sole && !b.wired && !b.job.stores }
@@ -183,23 +174,7 @@ func (b *bundle) plain() bool { return b.sole && !b.wired && !b.job.stores }
 // round is on its way to the policy, which need not wait for it.
 func (c *Core) sendLater(a *attempt) {
 	c.unconfirmed(a)
-	c.starts = append(c.starts, plainStart{a, a.launcher.incarnation, len(c.out)})
-	c.act(ToLauncher{Launcher: a.launcher.id})
-}
-
-// writeStarts writes the commands of sendLater.
-func (c *Core) writeStarts() {
-	for i, s := range c.starts {
-		if next := prefetch.Next(c.starts, i); next != nil {
-			prefetchSpecs(next)
-		}
-		m := c.startCommand(s.attempt)
-		m.Term, m.Incarnation = c.term, s.incarnation
-		c.stats.Commands++
-		c.out[s.at] = ToLauncher{s.attempt.launcher.id, m}
-	}
-	clear(c.starts)
-	c.starts = c.starts[:0]
+	c.todo = append(c.todo, todo{start: a, incarnation: a.launcher.incarnation})
 }
 
 // startCommand is the command to run an attempt.

@@ -107,10 +107,12 @@ func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
 }
 
 // prefetchSpecs touches what start commands are made of.
-func prefetchSpecs(starts []plainStart) {
+func prefetchSpecs(list []todo) {
 	var sum byte
-	for _, s := range starts {
-		sum += prefetch.All(s.attempt.run.bundle.job.spec)
+	for _, t := range list {
+		if t.start != nil {
+			sum += prefetch.All(t.start.run.bundle.job.spec)
+		}
 	}
 	runtime.KeepAlive(sum)
 }

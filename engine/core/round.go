@@ -21,36 +21,31 @@ func (c *Core) roundWanted() bool {
 	return len(g.events) > 0 || len(c.changedOffers) > 0 || g.fresh
 }
 
-// startRound asks the policy, if there is one that is not thinking, enough time
-// has passed, and there is something to tell.
-func (c *Core) startRound() {
+// startRound returns a round for the policy, if there is one that is not thinking, enough
+// time has passed, and there is something to tell; else nil.
+func (c *Core) startRound() *AskPolicy {
 	p := &c.policy
 	g := p.current
 	if g == nil || p.inFlight || c.now < p.lastRound.Add(c.set.RoundGap) {
-		return
+		return nil
 	}
 	if g.wakeAt != 0 && c.now >= g.wakeAt {
 		g.wakeAt = 0
 		c.tell(g, scheduler.TimePassed{At: c.now})
 	}
 	if !c.roundWanted() {
-		return
+		return nil
 	}
 	offers := c.offers(g)
 	if len(g.events) == 0 && len(offers) == 0 && !g.fresh {
-		return // what changed came back to what it was
+		return nil // what changed came back to what it was
 	}
 	p.rounds++
 	p.asked, p.askedAt, p.lastRound, p.inFlight = p.rounds, c.now, c.now, true
 	r := &scheduler.Round{Number: p.rounds, Now: c.now, Events: g.events, Offers: offers}
 	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
 	c.stats.Rounds++
-	a := AskPolicy{Generation: g.number, Round: r}
-	if c.ask != nil {
-		c.ask(a)
-		return
-	}
-	c.act(a)
+	return &AskPolicy{Generation: g.number, Round: r}
 }
 
 // offers lists the offers that changed since the last round, or all of them for a

@@ -52,7 +52,9 @@ type entry struct {
 	// have it.
 	graph string
 	draft *core.Draft // of the job that the input submits; nil: the core makes it
-	bytes int64       // of the inputs, as they are logged; put and offer fill it in
+	// decisions are those of the policy's answer that the input is; nil: it is none.
+	decisions *scheduler.Decisions
+	bytes     int64 // of the inputs, as they are logged; put and offer fill it in
 }
 
 // sized is the entry with its size.
@@ -73,6 +75,7 @@ type driver struct {
 	room  *room         // for what waits in inbox
 	ended chan struct{} // closed when run has returned
 
+	ask     func(core.AskPolicy)   // gives a round to the policy
 	atOnce  func(core.Action) bool // does what need not wait for the disk; false: not of that sort
 	durable func(core.Action)      // does the rest; must not block
 	stats   *metrics
@@ -261,6 +264,9 @@ func (d *driver) step(ctx context.Context, entries []entry) error {
 				continue
 			}
 		}
+		if e.decisions != nil {
+			d.core.ExpectAnswer(e.inputs[0].GetPolicyAnswer(), *e.decisions)
+		}
 		batch.Inputs = append(batch.Inputs, e.inputs...)
 	}
 	if wake, ok := d.core.NextWake(); ok && int64(wake) <= batch.At {
@@ -319,7 +325,10 @@ func (d *driver) feed(batch *wire.Batch) error {
 // decide steps the core, logs the batch and sees to the actions.
 func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	start := time.Now()
-	actions := d.core.Step(batch)
+	if ask := d.core.Take(batch); ask != nil {
+		d.ask(*ask)
+	}
+	actions := d.core.Rest()
 	d.stats.step(time.Since(start), len(batch.Inputs))
 	later := actions[:0:0]
 	for _, a := range actions {

@@ -97,8 +97,8 @@ func Run(ctx context.Context, cfg Config) error {
 	m.driver = &driver{
 		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
 		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs, remaker: newRemaker(m),
+		ask: func(a core.AskPolicy) { m.supervisor.ask(a) },
 	}
-	l.core.AskEarly(func(a core.AskPolicy) { m.supervisor.ask(a) })
 	held.reached(log.Last()) // all that was replayed
 	if m.blobs, err = openBlobs(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())

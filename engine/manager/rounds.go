@@ -17,7 +17,7 @@ import (
 	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
-// ask hands a round to a generation, in the middle of the core's step. One that has
+// ask hands a round to a generation, between the two parts of a step. One that has
 // ended is not asked: the core hears of its end from failed.
 func (s *supervisor) ask(a core.AskPolicy) {
 	s.mu.Lock()
@@ -60,9 +60,8 @@ func (s *supervisor) carry(h *hosted) {
 			if took > slow {
 				s.tellSlow(slow, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), r.Number))
 			}
-			s.input(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
-				Generation: h.generation, Round: r.Number, Decisions: answer,
-			}}})
+			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
+			_ = s.put(s.ctx, entry{inputs: []*wire.Input{{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}}, decisions: &answer.Decisions})
 		}
 	}
 }

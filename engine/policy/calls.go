@@ -102,16 +102,17 @@ func (h *remote) sendStart(ctx context.Context, config *wire.Config, env *wire.E
 }
 
 // AssignTasks implements Host.
-func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) ([]byte, error) {
+func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answer, error) {
 	op, limits := roundOp(round), h.limits()
 	sent, err := wire.EncodeRound(round)
 	if err != nil {
 		// The manager's own fault; the policy has seen nothing of it.
-		return nil, newError(Faulted, op, err)
+		return Answer{}, newError(Faulted, op, err)
 	}
-	var answer []byte
+	var answer Answer
 	err = h.call(ctx, op, limits.round, func(ctx context.Context) error {
-		err := h.conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, sent, &answer,
+		var b []byte
+		err := h.conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, sent, &b,
 			grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(limits.answer))
 		if status.Code(err) == codes.ResourceExhausted {
 			return answerTooLarge(op, limits.answer)
@@ -119,11 +120,11 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) ([]byt
 		if err != nil {
 			return err
 		}
-		_, err = wire.DecodeDecisions(answer)
+		answer, err = newAnswer(b)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	return answer, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 // Host is one policy, from its start to its end. Methods may be called from any
@@ -24,11 +25,9 @@ type Host interface {
 	Check(context.Context, scheduler.Config) error
 	// Start starts the policy, once. An error of kind Invalid holds the problems.
 	Start(context.Context, scheduler.Config, scheduler.Snapshot, scheduler.Environment) (scheduler.Description, error)
-	// AssignTasks takes a round and returns the policy's answer as package wire
-	// encodes Decisions; it was decoded once, so it is known to be well formed.
-	// The deadline is the environment's Limits.RoundDeadline. The round must not
-	// change afterwards.
-	AssignTasks(context.Context, *scheduler.Round) ([]byte, error)
+	// AssignTasks takes a round and returns the policy's answer. The deadline is the
+	// environment's Limits.RoundDeadline. The round must not change afterwards.
+	AssignTasks(context.Context, *scheduler.Round) (Answer, error)
 	// Explain says why a job waits. The error is scheduler.ErrUnknownJob (wrapped)
 	// for a job the policy does not know, of kind Busy when a round took too long to
 	// wait for, and of kind Unfit when the answer can't be shown. Texts are safe to
@@ -56,6 +55,19 @@ type Host interface {
 	// Close ends the policy, asking first and then killing, and waits for the end
 	// within bounds. It may be called more than once.
 	Close()
+}
+
+// Answer is what a policy said to a round: the bytes, which go to the event log as they
+// came, and what package wire reads in them.
+type Answer struct {
+	Bytes     []byte
+	Decisions scheduler.Decisions
+}
+
+// newAnswer reads an answer. The errors are those of wire.DecodeDecisions.
+func newAnswer(b []byte) (Answer, error) {
+	d, err := wire.DecodeDecisions(b)
+	return Answer{b, d}, err
 }
 
 // Defaults and bounds. What Options or the environment sets replaces a default.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -146,13 +147,13 @@ func TestBothHostsAnswerAlike(t *testing.T) {
 		}
 		var all []byte
 		for n := range uint64(3) {
-			b, err := h.AssignTasks(ctx, smallRound(n+1))
+			answer, err := h.AssignTasks(ctx, smallRound(n+1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, b...)
-			decisions, err := wire.DecodeDecisions(b)
-			if want := map[uint64]int{0: 6, 1: 3, 2: 3}[n]; err != nil || len(decisions.Launch) != want {
+			all = append(all, answer.Bytes...)
+			decisions, err := wire.DecodeDecisions(answer.Bytes)
+			if want := map[uint64]int{0: 6, 1: 3, 2: 3}[n]; err != nil || len(decisions.Launch) != want || !reflect.DeepEqual(decisions, answer.Decisions) {
 				t.Fatalf("round %d: %d launches where %d are due, error %v", n+1, len(decisions.Launch), want, err)
 			}
 		}

@@ -166,24 +166,29 @@ func (h *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.S
 }
 
 // AssignTasks implements Host.
-func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) ([]byte, error) {
+func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) (Answer, error) {
 	op, limits := roundOp(round), h.limits()
-	return ask(ctx, h, op, limits.round, func() ([]byte, error) {
+	return ask(ctx, h, op, limits.round, func() (Answer, error) {
 		if !h.started {
-			return nil, errorf(Faulted, op, "the policy was not started")
+			return Answer{}, errorf(Faulted, op, "the policy was not started")
 		}
 		d, err := h.policy.AssignTasks(*round)
 		if err != nil {
-			return nil, newError(Faulted, op, err)
+			return Answer{}, newError(Faulted, op, err)
 		}
 		b, err := wire.EncodeDecisions(&d)
 		if err != nil {
-			return nil, newError(Faulted, op, err)
+			return Answer{}, newError(Faulted, op, err)
 		}
 		if len(b) > limits.answer {
-			return nil, answerTooLarge(op, limits.answer)
+			return Answer{}, answerTooLarge(op, limits.answer)
 		}
-		return b, nil
+		// Read back: a replay of the event log sees what the bytes say.
+		answer, err := newAnswer(b)
+		if err != nil {
+			return Answer{}, newError(Faulted, op, err)
+		}
+		return answer, nil
 	})
 }
 

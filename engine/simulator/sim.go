@@ -10,6 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -194,6 +195,18 @@ func (s *Sim) flush() {
 	}
 }
 
+// expectAnswers gives the core what it finds in the policy's answers, as the manager does,
+// in every other step; a replay reads the answers itself.
+func (s *Sim) expectAnswers(inputs []*wire.Input) {
+	for _, in := range inputs {
+		if m := in.GetPolicyAnswer(); m != nil && s.steps%2 == 0 {
+			if d, err := schedwire.DecodeDecisions(m.Decisions); err == nil {
+				s.core.ExpectAnswer(m, d)
+			}
+		}
+	}
+}
+
 // step is the manager's shell: it logs a batch, steps the core, and carries out
 // the actions.
 func (s *Sim) step(inputs []*wire.Input) {
@@ -211,6 +224,7 @@ func (s *Sim) step(inputs []*wire.Input) {
 	if s.opt.Trace != nil {
 		s.trace("batch %v", b)
 	}
+	s.expectAnswers(inputs)
 	actions := s.core.Step(b)
 	s.log, s.logged = append(s.log, data), append(s.logged, len(actions))
 	s.history.add(data, actions)

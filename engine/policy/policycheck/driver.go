@@ -13,7 +13,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 // Driver drives a plug-in for the kit. Every restart is a new process. It belongs
@@ -79,7 +78,7 @@ func (d *Driver) AssignTasks(ctx context.Context, r scheduler.Round) (scheduler.
 	if err != nil {
 		return scheduler.Decisions{}, err
 	}
-	return wire.DecodeDecisions(answer)
+	return answer.Decisions, nil
 }
 
 // Explain asks why a job waits.
