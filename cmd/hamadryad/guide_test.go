@@ -21,6 +21,9 @@ const guideMax = 10 * time.Minute
 // block with what it is and the file that it fills, its end, or what is waited for.
 var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$")
 
+// guideMark stands before what a command prints, with the time since the beginning.
+var guideMark = regexp.MustCompile(`(?m)^@@@ \d+ s\n`)
+
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
@@ -69,7 +72,7 @@ func guideScript(t *testing.T, path string) (script string, all []shown) {
 			b.WriteString(line + "\n")
 		case kind == "console block" && strings.HasPrefix(line, "$ "):
 			all = append(all, shown{command: line[2:]})
-			fmt.Fprintf(&b, "echo '@@@'\n%s\n", line[2:])
+			fmt.Fprintf(&b, "echo \"@@@ $SECONDS s\"\n%s\n", line[2:])
 			if !strings.HasSuffix(line, "&") {
 				fmt.Fprintf(&b, "code=$?; [ $code = 0 ] || { echo \"exit code $code\"; exit 1; }\n")
 			}
@@ -109,7 +112,7 @@ func playGuide(t *testing.T, path string) {
 		t.Fatalf("%v\n%s\n%s", err, out, logsIn(dir))
 	}
 	t.Logf("it prints\n%s", out)
-	printed := strings.Split(string(out), "@@@\n")[1:]
+	printed := guideMark.Split(string(out), -1)[1:]
 	if len(printed) != len(all) {
 		t.Fatalf("%d commands of %d ran:\n%s", len(printed), len(all), out)
 	}
