@@ -3,7 +3,7 @@
 //
 // A plug-in in Go uses package serve and never sees this one. A plug-in in
 // another language implements the service Policy of policy.proto and prints
-// go-plugin's handshake line on its standard output.
+// go-plugin's handshake line on its standard output: docs/PLUGINS.md tells how.
 package rpc
 
 // What go-plugin's handshake needs on both sides.
