@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
@@ -69,9 +69,12 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			d := &pluginDriver{path: args[0], log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-			defer d.close()
-			if err := d.Restart(ctx); err != nil {
+			d, err := policycheck.Plugin(ctx, policy.Options{
+				Path: args[0], Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
+				Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout,
+			})
+			defer d.Close()
+			if err != nil {
 				return err
 			}
 			games := progress.NewSteps(c.errors, "games")
@@ -95,57 +98,3 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 // manager's: the check starts it many times, on a machine that may be busy, and nobody
 // waits for its decisions meanwhile.
 const checkStartTimeout = time.Minute
-
-// pluginDriver lets the conformance kit drive a plug-in process.
-type pluginDriver struct {
-	path string
-	log  *slog.Logger
-	host policy.Host
-}
-
-func (d *pluginDriver) Check(ctx context.Context, c scheduler.Config) error {
-	return d.host.Check(ctx, c)
-}
-
-func (d *pluginDriver) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	return d.host.Start(ctx, c, s, e)
-}
-
-func (d *pluginDriver) AssignTasks(ctx context.Context, r scheduler.Round) (scheduler.Decisions, error) {
-	answer, err := d.host.AssignTasks(ctx, &r)
-	if err != nil {
-		return scheduler.Decisions{}, err
-	}
-	return answer.Decisions, nil
-}
-
-func (d *pluginDriver) Explain(ctx context.Context, j scheduler.JobID) (scheduler.Explanation, error) {
-	return d.host.Explain(ctx, j)
-}
-
-func (d *pluginDriver) Status(ctx context.Context) (scheduler.Status, error) {
-	return d.host.Status(ctx)
-}
-
-// Terminate ends the plug-in; there is no answer to wait for but its end.
-func (d *pluginDriver) Terminate(context.Context) error {
-	d.host.Close()
-	return d.host.Err()
-}
-
-// Restart replaces the process.
-func (d *pluginDriver) Restart(ctx context.Context) error {
-	d.close()
-	host, err := policy.Launch(ctx, policy.Options{Path: d.path, Log: d.log, Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout})
-	if err != nil {
-		return err
-	}
-	d.host = host
-	return nil
-}
-
-func (d *pluginDriver) close() {
-	if d.host != nil {
-		d.host.Close()
-	}
-}

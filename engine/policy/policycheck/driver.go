@@ -1,14 +1,13 @@
 // Package policycheck puts a policy plug-in through the conformance kit of
 // sdk/scheduler/schedtest: what `hamadryad policy check` does.
 //
-//	d := policycheck.Plugin(policy.Options{Path: path})
+//	d, err := policycheck.Plugin(ctx, policy.Options{Path: path})
 //	defer d.Close()
 //	report := schedtest.Check(ctx, d, schedtest.Options{})
 package policycheck
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,63 +17,47 @@ import (
 // Driver drives a plug-in for the kit. Every restart is a new process. It belongs
 // to one goroutine.
 type Driver struct {
-	launch func(context.Context) (policy.Host, error)
-	host   policy.Host // nil before the first call and after Close
+	options policy.Options
+	host    policy.Host // the process, also after its end
 }
 
 var _ schedtest.Driver = (*Driver)(nil)
 
-// Plugin returns a driver of the plug-in that the options name. Nothing runs
-// before the first call.
-func Plugin(o policy.Options) *Driver {
-	return &Driver{launch: func(ctx context.Context) (policy.Host, error) { return policy.Launch(ctx, o) }}
+// Plugin starts the plug-in that the options name. Close ends it.
+func Plugin(ctx context.Context, o policy.Options) (*Driver, error) {
+	d := &Driver{options: o}
+	return d, d.launch(ctx)
 }
 
-// Close ends the plug-in; it may be called more than once.
+func (d *Driver) launch(ctx context.Context) error {
+	host, err := policy.Launch(ctx, d.options)
+	if err != nil {
+		return err
+	}
+	d.host = host
+	return nil
+}
+
+// Close ends the plug-in; it may be called more than once, and after a Plugin that failed.
 func (d *Driver) Close() {
 	if d.host != nil {
 		d.host.Close()
-		d.host = nil
 	}
-}
-
-func (d *Driver) running(ctx context.Context) (policy.Host, error) {
-	if d.host != nil {
-		return d.host, nil
-	}
-	h, err := d.launch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d.host = h
-	return h, nil
 }
 
 // Check validates a configuration.
 func (d *Driver) Check(ctx context.Context, c scheduler.Config) error {
-	h, err := d.running(ctx)
-	if err != nil {
-		return err
-	}
-	return h.Check(ctx, c)
+	return d.host.Check(ctx, c)
 }
 
 // Start starts the policy.
 func (d *Driver) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	h, err := d.running(ctx)
-	if err != nil {
-		return scheduler.Description{}, err
-	}
-	return h.Start(ctx, c, s, e)
+	return d.host.Start(ctx, c, s, e)
 }
 
 // AssignTasks gives the policy a round.
 func (d *Driver) AssignTasks(ctx context.Context, r scheduler.Round) (scheduler.Decisions, error) {
-	h, err := d.running(ctx)
-	if err != nil {
-		return scheduler.Decisions{}, err
-	}
-	answer, err := h.AssignTasks(ctx, &r)
+	answer, err := d.host.AssignTasks(ctx, &r)
 	if err != nil {
 		return scheduler.Decisions{}, err
 	}
@@ -83,37 +66,22 @@ func (d *Driver) AssignTasks(ctx context.Context, r scheduler.Round) (scheduler.
 
 // Explain asks why a job waits.
 func (d *Driver) Explain(ctx context.Context, j scheduler.JobID) (scheduler.Explanation, error) {
-	h, err := d.running(ctx)
-	if err != nil {
-		return scheduler.Explanation{}, err
-	}
-	return h.Explain(ctx, j)
+	return d.host.Explain(ctx, j)
 }
 
 // Status asks for pools and shares.
 func (d *Driver) Status(ctx context.Context) (scheduler.Status, error) {
-	h, err := d.running(ctx)
-	if err != nil {
-		return scheduler.Status{}, err
-	}
-	return h.Status(ctx)
+	return d.host.Status(ctx)
 }
 
-// Terminate ends the policy and reports an end that was not its own doing.
+// Terminate ends the plug-in and tells of an end that was not its own doing.
 func (d *Driver) Terminate(context.Context) error {
-	if d.host == nil {
-		return nil
-	}
-	h := d.host
-	d.Close()
-	if err := h.Err(); err != nil {
-		return fmt.Errorf("end of the policy: %w", err)
-	}
-	return nil
+	d.host.Close()
+	return d.host.Err()
 }
 
-// Restart ends the process; the next call starts another.
-func (d *Driver) Restart(context.Context) error {
-	d.Close()
-	return nil
+// Restart ends the process and starts another.
+func (d *Driver) Restart(ctx context.Context) error {
+	d.host.Close()
+	return d.launch(ctx)
 }

@@ -30,8 +30,16 @@ func build(t *testing.T, pkg string) string {
 
 func plugin(t *testing.T) *policycheck.Driver {
 	t.Helper()
-	d := policycheck.Plugin(policy.Options{Path: build(t, "plugins/fifo/hamadryad-policy-fifo")})
+	return drive(t, policy.Options{Path: build(t, "plugins/fifo/hamadryad-policy-fifo")})
+}
+
+func drive(t *testing.T, o policy.Options) *policycheck.Driver {
+	t.Helper()
+	d, err := policycheck.Plugin(t.Context(), o)
 	t.Cleanup(d.Close)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 
@@ -53,6 +61,15 @@ func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
 	}
 }
 
+// A program that is no plug-in is told of before any game is played.
+func TestNoPluginIsToldOfAtOnce(t *testing.T) {
+	d, err := policycheck.Plugin(t.Context(), policy.Options{Path: filepath.Join(t.TempDir(), "missing")})
+	d.Close()
+	if err == nil {
+		t.Fatal("a program that is not there was started")
+	}
+}
+
 // TestWholeContractCrossesTheWire gives each of the kit's policies the same
 // rounds in process and out.
 func TestWholeContractCrossesTheWire(t *testing.T) {
@@ -62,8 +79,7 @@ func TestWholeContractCrossesTheWire(t *testing.T) {
 		"admit": policies.Admit, "pages": policies.Pages, "remember": policies.Remember,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := policycheck.Plugin(policy.Options{Path: path, Args: []string{name}})
-			t.Cleanup(d.Close)
+			d := drive(t, policy.Options{Path: path, Args: []string{name}})
 			r := schedtest.Compare(t.Context(), schedtest.InProcess(fresh), d, schedtest.Options{Seeds: 2})
 			for _, p := range r.Problems {
 				t.Error(p)
