@@ -37,7 +37,7 @@ func TestStageMemory(t *testing.T) {
 			t.Errorf("%q %v: %v, %v", c.flags, c.properties, got, err)
 		}
 		// A worker does the same with what the plan says.
-		blob, err := plan.Encode(&plan.Plan{Name: "j", Memory: memory})
+		blob, err := plan.Encode(&plan.Submission{Name: "j", Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

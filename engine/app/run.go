@@ -139,7 +139,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
-	blob, err := plan.Encode(&plan.Plan{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory})
+	blob, err := plan.Encode(&plan.Submission{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory})
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

@@ -17,7 +17,7 @@ import (
 // writer's end costs each of them nothing until the count reaches the number
 // that opens.
 
-func (n *conn) init(p *graph.Plan, c int) {
+func (n *conn) init(p *graph.Expanded, c int) {
 	writers, readers := p.Sizes(c)
 	n.bytes = make([]int64, writers)
 	for i := range n.bytes {

@@ -32,7 +32,7 @@ type job struct {
 	// What every launch and end touches lies together, up to jobHot.
 	id         scheduler.JobID
 	spec       *wire.JobSpec
-	plan       *graph.Plan
+	plan       *graph.Expanded
 	phase      jobPhase
 	stores     bool     // it has file channels
 	touched    bool     // in Core.changed

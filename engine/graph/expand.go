@@ -10,7 +10,7 @@ import (
 
 // Expand validates a graph and expands it. Kind, slots and memory of stages that
 // say nothing are "default", 1 and memoryDefault bytes.
-func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Plan, error) {
+func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Expanded, error) {
 	p, err := Join(g, l)
 	if err != nil {
 		return nil, err
@@ -31,12 +31,12 @@ func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Plan, error) {
 }
 
 // Join validates a graph and lists the edges of its connections: all that who runs a
-// few of its nodes has to know. The plan has no groups and no bundles.
-func Join(g *wire.Graph, l Limits) (*Plan, error) {
+// few of its nodes has to know. The result has no groups and no bundles.
+func Join(g *wire.Graph, l Limits) (*Expanded, error) {
 	if err := validate(g, l); err != nil {
 		return nil, err
 	}
-	p := &Plan{Graph: g, offset: make([]int32, len(g.Stages)+1), edges: make([]edgeLists, len(g.Connections))}
+	p := &Expanded{Graph: g, offset: make([]int32, len(g.Stages)+1), edges: make([]edgeLists, len(g.Connections))}
 	for i, s := range g.Stages {
 		p.offset[i+1] = p.offset[i] + int32(s.Nodes)
 	}
@@ -51,7 +51,7 @@ func Join(g *wire.Graph, l Limits) (*Plan, error) {
 }
 
 // listEdges sorts a connection's listed edges from both ends.
-func (p *Plan) listEdges(i int, c *wire.Connection) error {
+func (p *Expanded) listEdges(i int, c *wire.Connection) error {
 	n, m := p.Sizes(i)
 	p.edges[i] = edgeLists{
 		out:  adjacent(n, c.Edges, func(e *wire.Edge) (int, int) { return int(e.From), int(e.To) }),
@@ -92,7 +92,7 @@ func adjacent(n int, edges []*wire.Edge, ends func(*wire.Edge) (int, int)) adjac
 // eachJoin calls join for pairs of nodes, and for a hub per all-to-all
 // connection, so that what a connection joins is joined in n+m steps. Hubs are
 // numbered from the number of nodes up.
-func (p *Plan) eachJoin(c int, join func(from, to int32)) {
+func (p *Expanded) eachJoin(c int, join func(from, to int32)) {
 	m := p.Graph.Connections[c]
 	from, to := p.offset[m.FromStage], p.offset[m.ToStage]
 	writers, readers := p.Sizes(c)
@@ -116,7 +116,7 @@ func (p *Plan) eachJoin(c int, join func(from, to int32)) {
 }
 
 // makeGroups joins the nodes of shm connections.
-func (p *Plan) makeGroups(memoryDefault int64, l Limits) error {
+func (p *Expanded) makeGroups(memoryDefault int64, l Limits) error {
 	n := int(p.offset[len(p.offset)-1])
 	u := newUnion(n + len(p.Graph.Connections))
 	for i, c := range p.Graph.Connections {
@@ -146,7 +146,7 @@ func (p *Plan) makeGroups(memoryDefault int64, l Limits) error {
 	return p.checkGroups(l)
 }
 
-func (p *Plan) addNode(g *Group, node int32, s int, stage *wire.Stage, memoryDefault int64) {
+func (p *Expanded) addNode(g *Group, node int32, s int, stage *wire.Stage, memoryDefault int64) {
 	if len(g.Nodes) == 0 {
 		g.Stage, g.Kind = s, KindOf(stage)
 	}
@@ -168,7 +168,7 @@ func KindOf(s *wire.Stage) string {
 }
 
 // checkShared checks that two stages may share a process.
-func (p *Plan) checkShared(i int, c *wire.Connection) error {
+func (p *Expanded) checkShared(i int, c *wire.Connection) error {
 	from, to := p.Graph.Stages[c.FromStage], p.Graph.Stages[c.ToStage]
 	for _, s := range []*wire.Stage{from, to} {
 		if s.OwnProcess {
@@ -184,7 +184,7 @@ func (p *Plan) checkShared(i int, c *wire.Connection) error {
 	return nil
 }
 
-func (p *Plan) checkGroups(l Limits) error {
+func (p *Expanded) checkGroups(l Limits) error {
 	for i := range p.Groups {
 		if g := &p.Groups[i]; len(g.Nodes) > l.GroupNodes {
 			n := p.Node(g.Nodes[0])
@@ -196,7 +196,7 @@ func (p *Plan) checkGroups(l Limits) error {
 }
 
 // makeBundles joins the groups of tcp connections.
-func (p *Plan) makeBundles(l Limits) error {
+func (p *Expanded) makeBundles(l Limits) error {
 	nodes := p.offset[len(p.offset)-1]
 	u := newUnion(len(p.Groups) + len(p.Graph.Connections))
 	place := func(x int32) int32 { // of a node's group, or of a hub
@@ -241,4 +241,4 @@ func (p *Plan) makeBundles(l Limits) error {
 }
 
 // BundleOf returns the bundle of a node.
-func (p *Plan) BundleOf(node int32) int { return p.Groups[p.groupOf[node]].Bundle }
+func (p *Expanded) BundleOf(node int32) int { return p.Groups[p.groupOf[node]].Bundle }

@@ -276,7 +276,7 @@ func (o *oracle) ring(class []int, kinds ...wire.ChannelKind) bool {
 	return false
 }
 
-func (o *oracle) compare(t *rapid.T, p *Plan) {
+func (o *oracle) compare(t *rapid.T, p *Expanded) {
 	for a := range o.nodes {
 		if p.Node(int32(a)) != o.nodes[a] || p.Number(o.nodes[a]) != int32(a) {
 			t.Fatalf("node %d is %v, want %v", a, p.Node(int32(a)), o.nodes[a])

@@ -89,7 +89,7 @@ func (d *digraph) follow(x int32) []int32 {
 // cycleShown is how many nodes of a cycle an error lists.
 const cycleShown = 8
 
-func (p *Plan) checkNodeCycle() error {
+func (p *Expanded) checkNodeCycle() error {
 	nodes := p.offset[len(p.offset)-1]
 	d := newDigraph(int(nodes)+len(p.Graph.Connections), func(edge func(from, to int32)) {
 		for c := range p.Graph.Connections {
@@ -111,7 +111,7 @@ func (p *Plan) checkNodeCycle() error {
 
 // checkFiles checks that file channels order the bundles: none lies inside a
 // bundle, and no bundles wait for each other.
-func (p *Plan) checkFiles() error {
+func (p *Expanded) checkFiles() error {
 	nodes := p.offset[len(p.offset)-1]
 	place := func(x int32) int32 {
 		if x < nodes {
@@ -148,7 +148,7 @@ func (p *Plan) checkFiles() error {
 }
 
 // checkInside finds a file channel whose two ends are in one bundle.
-func (p *Plan) checkInside(c int) error {
+func (p *Expanded) checkInside(c int) error {
 	m := p.Graph.Connections[c]
 	writers, readers := p.Sizes(c)
 	from, to := p.offset[m.FromStage], p.offset[m.ToStage]
@@ -178,7 +178,7 @@ func (p *Plan) checkInside(c int) error {
 }
 
 // countInputs counts what the readers' groups wait for.
-func (p *Plan) countInputs(c int) {
+func (p *Expanded) countInputs(c int) {
 	to := p.offset[p.Graph.Connections[c].ToStage]
 	_, readers := p.Sizes(c)
 	for j := range readers {
@@ -186,7 +186,7 @@ func (p *Plan) countInputs(c int) {
 	}
 }
 
-func (p *Plan) nodeName(x int32) string {
+func (p *Expanded) nodeName(x int32) string {
 	n := p.Node(x)
 	return fmt.Sprintf("stage %q node %d", p.Graph.Stages[n.Stage].Name, n.Index)
 }

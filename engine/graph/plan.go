@@ -4,10 +4,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Plan is an expanded graph. Nodes are numbered over all stages, in order of
+// Expanded is an expanded graph. Nodes are numbered over all stages, in order of
 // stage, then index; groups in order of their first node; bundles in order of
 // their first group.
-type Plan struct {
+type Expanded struct {
 	Graph   *wire.Graph // as given; defaults are not filled in
 	Groups  []Group
 	Bundles []Bundle
@@ -43,10 +43,10 @@ type Node struct{ Stage, Index int }
 type Range struct{ Low, High int }
 
 // Nodes returns the number of nodes of all stages.
-func (p *Plan) Nodes() int { return len(p.groupOf) }
+func (p *Expanded) Nodes() int { return len(p.groupOf) }
 
 // Node returns the stage and index of a node's number.
-func (p *Plan) Node(number int32) Node {
+func (p *Expanded) Node(number int32) Node {
 	low, high := 0, len(p.offset)-1
 	for high-low > 1 {
 		if mid := (low + high) / 2; p.offset[mid] <= number {
@@ -59,26 +59,26 @@ func (p *Plan) Node(number int32) Node {
 }
 
 // Number returns a node's number.
-func (p *Plan) Number(n Node) int32 { return p.offset[n.Stage] + int32(n.Index) }
+func (p *Expanded) Number(n Node) int32 { return p.offset[n.Stage] + int32(n.Index) }
 
 // GroupOf returns the group of a node.
-func (p *Plan) GroupOf(number int32) int { return int(p.groupOf[number]) }
+func (p *Expanded) GroupOf(number int32) int { return int(p.groupOf[number]) }
 
 // StageNodes returns how many nodes a stage has.
-func (p *Plan) StageNodes(stage int) int { return int(p.offset[stage+1] - p.offset[stage]) }
+func (p *Expanded) StageNodes(stage int) int { return int(p.offset[stage+1] - p.offset[stage]) }
 
 // Connection returns a connection's message.
-func (p *Plan) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
+func (p *Expanded) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
 
 // Sizes returns the node counts of a connection's writing and reading stages.
-func (p *Plan) Sizes(c int) (writers, readers int) {
+func (p *Expanded) Sizes(c int) (writers, readers int) {
 	m := p.Graph.Connections[c]
 	return p.StageNodes(int(m.FromStage)), p.StageNodes(int(m.ToStage))
 }
 
 // Writers returns the indexes of the nodes that node `to` of the reading stage
 // reads from, ascending: a range, or a list when the connection lists edges.
-func (p *Plan) Writers(c, to int) (Range, []int32) {
+func (p *Expanded) Writers(c, to int) (Range, []int32) {
 	n, m := p.Sizes(c)
 	switch p.Graph.Connections[c].Pattern {
 	case wire.Pattern_PATTERN_ONE_TO_ONE:
@@ -96,7 +96,7 @@ func (p *Plan) Writers(c, to int) (Range, []int32) {
 
 // Readers returns the indexes of the nodes that read what node `from` of the
 // writing stage writes, ascending. The i-th of them reads partition i.
-func (p *Plan) Readers(c, from int) (Range, []int32) {
+func (p *Expanded) Readers(c, from int) (Range, []int32) {
 	n, m := p.Sizes(c)
 	switch p.Graph.Connections[c].Pattern {
 	case wire.Pattern_PATTERN_ONE_TO_ONE:
@@ -113,13 +113,13 @@ func (p *Plan) Readers(c, from int) (Range, []int32) {
 }
 
 // Partitions returns how many partitions a writer's output has.
-func (p *Plan) Partitions(c, from int) int {
+func (p *Expanded) Partitions(c, from int) int {
 	r, list := p.Readers(c, from)
 	return r.High - r.Low + len(list)
 }
 
 // FanIn returns how many writers a reader has.
-func (p *Plan) FanIn(c, to int) int {
+func (p *Expanded) FanIn(c, to int) int {
 	r, list := p.Writers(c, to)
 	return r.High - r.Low + len(list)
 }

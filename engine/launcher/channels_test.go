@@ -317,7 +317,7 @@ func TestPublish(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
 	out := filepath.Join(t.TempDir(), "out")
-	b := m.jobWith(&plan.Plan{Name: "output", Args: []string{out}, Folders: []string{out}})
+	b := m.jobWith(&plan.Submission{Name: "output", Args: []string{out}, Folders: []string{out}})
 	if err := os.Mkdir(plan.Temporary(out, b.id), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestPublishNeverReplacesAFolder(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
 	out := filepath.Join(t.TempDir(), "out")
-	b := m.jobWith(&plan.Plan{Name: "output", Args: []string{out}, Folders: []string{out}})
+	b := m.jobWith(&plan.Submission{Name: "output", Args: []string{out}, Folders: []string{out}})
 	for _, folder := range []string{plan.Temporary(out, b.id), out} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func TestCommandThatIgnoresSIGTERM(t *testing.T) {
 func TestFilesTravelToTheCommand(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
-	p := &plan.Plan{Name: "script", Args: []string{"/home/somebody/script.sh"}, Files: []plan.LocalFile{
+	p := &plan.Submission{Name: "script", Args: []string{"/home/somebody/script.sh"}, Files: []plan.LocalFile{
 		{Path: "/home/somebody/script.sh", Executable: true, Data: []byte("#!/bin/sh\necho the script ran\n")},
 	}}
 	id := n.start(m.jobWith(p).attempt(0, 0))

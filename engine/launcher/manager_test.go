@@ -365,10 +365,10 @@ var jobNumber atomic.Uint64
 // job builds one of the test program's jobs.
 func (m *manager) job(name string, args ...string) *built {
 	m.t.Helper()
-	return m.jobWith(&plan.Plan{Name: name, Args: args})
+	return m.jobWith(&plan.Submission{Name: name, Args: args})
 }
 
-func (m *manager) jobWith(p *plan.Plan) *built {
+func (m *manager) jobWith(p *plan.Submission) *built {
 	m.t.Helper()
 	g, err := plan.Build(definitions, p)
 	if err != nil {

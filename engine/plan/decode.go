@@ -15,8 +15,8 @@ import (
 // four times the memory of the splits themselves and most of the time, and without the
 // whole message in memory. It is read twice: the names that splits refer to stand behind
 // them.
-func decode(open func() (io.Reader, error)) (*Plan, error) {
-	d := &decoder{p: &Plan{Inputs: [][]job.Task{}}}
+func decode(open func() (io.Reader, error)) (*Submission, error) {
+	d := &decoder{p: &Submission{Inputs: [][]job.Task{}}}
 	s := newSource(BytesMax)
 	for _, field := range []func(s *source, number protowire.Number, length int64) error{d.rest, d.inputs} {
 		r, err := open()
@@ -34,7 +34,7 @@ func decode(open func() (io.Reader, error)) (*Plan, error) {
 
 // decoder holds what the first reading finds for the second.
 type decoder struct {
-	p      *Plan
+	p      *Submission
 	names  tables
 	counts []counts // of each input
 }
@@ -90,7 +90,7 @@ func (d *decoder) inputs(s *source, number protowire.Number, length int64) error
 	return err
 }
 
-func decodeMemory(p *Plan, message []byte) error {
+func decodeMemory(p *Submission, message []byte) error {
 	var m StageMemory
 	if err := proto.Unmarshal(message, &m); err != nil {
 		return err

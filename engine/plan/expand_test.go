@@ -35,7 +35,7 @@ func TestExpandingTakesTheMessageOnce(t *testing.T) {
 // Of a plan with very many splits a worker takes the splits, and never the message.
 func TestDecodingTakesThePlanAlone(t *testing.T) {
 	const splits = 100_000
-	p := &Plan{Inputs: [][]job.Task{make([]job.Task, splits)}}
+	p := &Submission{Inputs: [][]job.Task{make([]job.Task, splits)}}
 	for i := range p.Inputs[0] {
 		p.Inputs[0][i] = job.Task{{Path: "/" + strings.Repeat("f", 100), Version: strings.Repeat("v", 100), Offset: int64(i)}}
 	}

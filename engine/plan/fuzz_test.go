@@ -21,7 +21,7 @@ func of(message []byte) func() (io.Reader, error) {
 // Whatever bytes a plan's message has, decoding ends with a plan or an error; and a plan
 // comes back from its own encoding.
 func FuzzDecode(f *testing.F) {
-	message, err := proto.Marshal(toBlob(&Plan{
+	message, err := proto.Marshal(toBlob(&Submission{
 		Name: "n", Args: []string{"a"}, Folders: []string{"/o"}, Channels: "/c", Files: []LocalFile{{Path: "p", Data: []byte("d")}},
 		Inputs: [][]job.Task{{{{Path: "/a/b", Size: 3, Version: "v", Places: []job.Place{{Host: "h", Rack: "r", Bytes: 2}}}}, {}}},
 	}))

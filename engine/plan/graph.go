@@ -22,7 +22,7 @@ const PlacesMax = 8
 // Build runs a definition's builder on what its plan recorded and returns the
 // graph. It fails if the builder asks for other inputs or outputs than the first
 // time; whether the stages are the same, the caller finds by Fingerprint.
-func Build(defs []job.Definition, p *Plan) (*job.Graph, error) {
+func Build(defs []job.Definition, p *Submission) (*job.Graph, error) {
 	i := slices.IndexFunc(defs, func(d job.Definition) bool { return d.Name == p.Name })
 	if i < 0 {
 		return nil, fmt.Errorf("this program has no job %q: it is not the one that was submitted", p.Name)

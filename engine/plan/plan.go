@@ -24,8 +24,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Plan is what a worker needs to build its job's graph again.
-type Plan struct {
+// Submission is what was decided when a job was submitted: what a worker needs to build its job's graph again.
+type Submission struct {
 	Name    string       // of the definition
 	Args    []string     // of the builder
 	Inputs  [][]job.Task // what each Files call returned, in order
@@ -70,7 +70,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Encode writes a plan as a blob. Equal plans give equal bytes.
-func Encode(p *Plan) ([]byte, error) {
+func Encode(p *Submission) ([]byte, error) {
 	message, err := proto.MarshalOptions{Deterministic: true}.Marshal(toBlob(p))
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
@@ -83,7 +83,7 @@ func Encode(p *Plan) ([]byte, error) {
 
 // Decode reads a blob that Encode wrote. It takes little memory beside the plan itself:
 // every worker of a job has to do this, within its nodes' memory.
-func Decode(blob []byte) (*Plan, error) {
+func Decode(blob []byte) (*Submission, error) {
 	packed, err := opened(magic, blob)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -122,7 +122,7 @@ func (t *table) add(name string) uint32 {
 	return i
 }
 
-func toBlob(p *Plan) *Blob {
+func toBlob(p *Submission) *Blob {
 	var hosts, racks, folders table
 	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders, Channels: p.Channels}
 	for _, stage := range slices.Sorted(maps.Keys(p.Memory)) {

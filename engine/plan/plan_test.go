@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-func genPlan(t *rapid.T) *Plan {
+func genSubmission(t *rapid.T) *Submission {
 	text := rapid.StringMatching(`[a-z/ü]{0,6}`)
 	number := rapid.Int64Range(0, 1<<40)
 	place := rapid.Custom(func(t *rapid.T) job.Place {
@@ -32,7 +32,7 @@ func genPlan(t *rapid.T) *Plan {
 		return s
 	})
 	task := rapid.Map(rapid.SliceOfN(split, 0, 4), func(s []job.Split) job.Task { return job.Task(s) })
-	return &Plan{
+	return &Submission{
 		Name: text.Draw(t, "name"), Args: rapid.SliceOfN(text, 1, 3).Draw(t, "args"),
 		Inputs:  rapid.SliceOfN(rapid.SliceOfN(task, 0, 4), 0, 3).Draw(t, "inputs"),
 		Folders: rapid.SliceOfN(text, 1, 3).Draw(t, "folders"), Channels: text.Draw(t, "channels"),
@@ -41,7 +41,7 @@ func genPlan(t *rapid.T) *Plan {
 
 func TestPlanComesBackAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := genPlan(t)
+		want := genSubmission(t)
 		blob, err := Encode(want)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPlanComesBackAsItWas(t *testing.T) {
 }
 
 func TestDamagedPlanIsAnError(t *testing.T) {
-	blob, err := Encode(&Plan{Name: "x", Args: []string{"a"}, Inputs: [][]job.Task{{{{Path: "/a/b", Size: 3}}}}})
+	blob, err := Encode(&Submission{Name: "x", Args: []string{"a"}, Inputs: [][]job.Task{{{{Path: "/a/b", Size: 3}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func manyPlaces(first int64) []job.Task {
 }
 
 func TestGraphTellsTheLargestPlaces(t *testing.T) {
-	p := &Plan{Name: "sample", Args: []string{"x"}, Inputs: [][]job.Task{manyPlaces(1)}, Folders: []string{"/out"}}
+	p := &Submission{Name: "sample", Args: []string{"x"}, Inputs: [][]job.Task{manyPlaces(1)}, Folders: []string{"/out"}}
 	g, err := Build([]job.Definition{sample(false)}, p)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestGraphTellsTheLargestPlaces(t *testing.T) {
 
 func TestFingerprintSeesStructureAndNotPlaces(t *testing.T) {
 	print := func(extra bool, tasks []job.Task) string {
-		g, err := Build([]job.Definition{sample(extra)}, &Plan{Name: "sample", Args: []string{"x"}, Inputs: [][]job.Task{tasks}, Folders: []string{"/out"}})
+		g, err := Build([]job.Definition{sample(extra)}, &Submission{Name: "sample", Args: []string{"x"}, Inputs: [][]job.Task{tasks}, Folders: []string{"/out"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestFingerprintSeesStructureAndNotPlaces(t *testing.T) {
 }
 
 func TestBuilderThatAsksForOtherInputs(t *testing.T) {
-	for _, p := range []*Plan{
+	for _, p := range []*Submission{
 		{Name: "sample", Folders: []string{"/out"}},
 		{Name: "sample", Inputs: make([][]job.Task, 2), Folders: []string{"/out"}},
 		{Name: "sample", Inputs: make([][]job.Task, 1)},
@@ -165,7 +165,7 @@ func TestBuilderThatAsksForOtherInputs(t *testing.T) {
 			t.Errorf("inputs %d folders %d: %v", len(p.Inputs), len(p.Folders), err)
 		}
 	}
-	if _, err := Build(nil, &Plan{Name: "gone"}); err == nil || !strings.Contains(err.Error(), `no job "gone"`) {
+	if _, err := Build(nil, &Submission{Name: "gone"}); err == nil || !strings.Contains(err.Error(), `no job "gone"`) {
 		t.Errorf("unknown job: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 type fakeJob struct {
 	name       string
 	spec       *wire.JobSpec
-	plan       *graph.Plan
+	plan       *graph.Expanded
 	id         uint64
 	asksCommit bool
 	poison     bool // a group of it always fails
@@ -160,7 +160,7 @@ func (s *Sim) randomConnection(g *wire.Graph, i int) *wire.Connection {
 
 // fitsTheFirst says whether each bundle has room on the first two launchers,
 // which all seeds have: so every job can run when all are well.
-func (s *Sim) fitsTheFirst(p *graph.Plan) bool {
+func (s *Sim) fitsTheFirst(p *graph.Expanded) bool {
 	for _, b := range p.Bundles {
 		need := map[string]int{}
 		widest := 0

@@ -60,7 +60,7 @@ type worker struct {
 	specs       []job.StageSpec // without their tasks
 	tasks       []*tasks        // by stage; nil: it reads none
 	graph       *wire.Graph
-	plan        *graph.Plan
+	plan        *graph.Expanded
 	connections []indexed        // of graph
 	outputs     []string         // the job's output folders
 	files       []plan.LocalFile // of its commands
