@@ -36,24 +36,31 @@ const (
 
 // local is the set of processes of a local cluster.
 type local struct {
-	data   string
-	env    []string   // added to the environment of all
-	broken chan error // capacity 1: a part that can't be kept up
-	spawn  chan func()
-	ending chan struct{}
+	data  string
+	env   []string // added to the environment of all
+	spawn chan func()
+
+	// whole ends with the first part that can't be kept up, whose failure is its
+	// cause, or with the cluster. Whatever waits for a part waits for it too: a part
+	// may be silent because another one failed.
+	whole context.Context
+	end   context.CancelCauseFunc
 
 	up atomic.Bool // all ran once
 
 	mu       sync.Mutex
 	commands map[string]*exec.Cmd
 	watching sync.WaitGroup
-	last     string // part that failed last
 }
+
+// errEnding is the cause when the cluster is told to end.
+var errEnding = errors.New("the cluster ends")
 
 // newLocal starts the thread that starts the processes: the kernel ties the
 // signal of a parent's death to the thread that made the child.
 func newLocal(data string) *local {
-	l := &local{data: data, broken: make(chan error, 1), spawn: make(chan func()), ending: make(chan struct{}), commands: map[string]*exec.Cmd{}}
+	l := &local{data: data, spawn: make(chan func()), commands: map[string]*exec.Cmd{}}
+	l.whole, l.end = context.WithCancelCause(context.Background())
 	go func() {
 		runtime.LockOSThread()
 		for start := range l.spawn {
@@ -124,21 +131,18 @@ func (l *local) part(ctx context.Context, name string, args []string) (string, <
 		if line != "" {
 			return line, ended, nil
 		}
-		err = fmt.Errorf("the %s ended before it was ready: %w", name, <-ended)
+		return "", nil, l.fail(name, fmt.Errorf("the %s ended before it was ready: %w", name, <-ended))
+	case <-l.whole.Done():
+		return "", nil, context.Cause(l.whole)
 	case <-ctx.Done():
-		err = fmt.Errorf("the %s is not ready after %v", name, readyTimeout)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return "", nil, l.fail(name, fmt.Errorf("the %s is not ready after %v", name, readyTimeout))
+		}
+		return "", nil, ctx.Err()
 	}
-	l.blame(name)
-	return "", nil, err
 }
 
 func (l *local) logOf(name string) string { return filepath.Join(l.data, name+".log") }
-
-func (l *local) blame(name string) {
-	l.mu.Lock()
-	l.last = name
-	l.mu.Unlock()
-}
 
 // keep starts a part again when it ends.
 func (l *local) keep(name string, args func() []string, ended <-chan error) {
@@ -146,18 +150,16 @@ func (l *local) keep(name string, args func() []string, ended <-chan error) {
 	for {
 		var err error
 		select {
-		case <-l.ending:
-			l.end(name, ended)
+		case <-l.whole.Done():
+			l.stopPart(name, ended)
 			return
 		case err = <-ended:
 		}
-		select {
-		case <-l.ending:
+		if l.whole.Err() != nil {
 			return
-		default:
 		}
 		if !l.up.Load() { // its cause does not pass: the configuration, mostly
-			l.fail(name, fmt.Errorf("the %s ended before the cluster was up: %w", name, err))
+			_ = l.fail(name, fmt.Errorf("the %s ended before the cluster was up: %w", name, err))
 			return
 		}
 		now := time.Now()
@@ -165,7 +167,7 @@ func (l *local) keep(name string, args func() []string, ended <-chan error) {
 			starts = starts[1:]
 		}
 		if starts = append(starts, now); len(starts) > restartsMax {
-			l.fail(name, fmt.Errorf("the %s ended %d times within %v, the last time with: %w", name, len(starts), restartsWindow, err))
+			_ = l.fail(name, fmt.Errorf("the %s ended %d times within %v, the last time with: %w", name, len(starts), restartsWindow, err))
 			return
 		}
 		fmt.Fprintf(os.Stderr, "hamadryad: the %s ended (%v) and is started again\n", name, err)
@@ -173,22 +175,24 @@ func (l *local) keep(name string, args func() []string, ended <-chan error) {
 		_, ended, err = l.part(ctx, name, args())
 		cancel()
 		if err != nil {
-			l.fail(name, err)
-			return
+			return // part told it
 		}
 	}
 }
 
-func (l *local) fail(name string, err error) {
-	l.blame(name)
-	select {
-	case l.broken <- err:
-	default:
+// fail notes that a part can't be kept up, with the end of its log, and returns what
+// the cluster ends with: the first such failure.
+func (l *local) fail(name string, err error) error {
+	log, readErr := os.ReadFile(l.logOf(name))
+	if log = bytes.TrimSpace(log[max(0, len(log)-tailBytes):]); readErr == nil && len(log) > 0 {
+		err = fmt.Errorf("%w\nthe end of its log:\n%s", err, log)
 	}
+	l.end(err)
+	return context.Cause(l.whole)
 }
 
-// end stops a part, by force if it takes too long.
-func (l *local) end(name string, ended <-chan error) {
+// stopPart stops a part, by force if it takes too long.
+func (l *local) stopPart(name string, ended <-chan error) {
 	l.mu.Lock()
 	cmd := l.commands[name]
 	l.mu.Unlock()
@@ -206,29 +210,14 @@ func (l *local) end(name string, ended <-chan error) {
 
 // stop ends all parts.
 func (l *local) stop() {
-	close(l.ending)
+	l.end(errEnding)
 	l.watching.Wait()
 	l.mu.Lock()
-	for _, cmd := range l.commands { // those that never were ready
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-		}
+	for _, cmd := range l.commands {
+		_ = cmd.Process.Kill() // of those that never were ready; the others have ended
 	}
 	l.mu.Unlock()
 	close(l.spawn)
-}
-
-// explain adds the end of the log of the part that failed.
-func (l *local) explain(err error) error {
-	l.mu.Lock()
-	name := l.last
-	l.mu.Unlock()
-	log, readErr := os.ReadFile(l.logOf(name))
-	if name == "" || readErr != nil || len(bytes.TrimSpace(log)) == 0 {
-		return err
-	}
-	log = bytes.TrimSpace(log[max(0, len(log)-tailBytes):])
-	return fmt.Errorf("%w\nthe end of its log:\n%s", err, log)
 }
 
 // run runs the program and returns its exit code as an error. The first signal
@@ -246,6 +235,7 @@ func (l *local) run(address string, program []string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var lost error
+	broken := l.whole.Done()
 	for {
 		select {
 		case err := <-ended:
@@ -256,8 +246,8 @@ func (l *local) run(address string, program []string) error {
 		case <-terms:
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			time.AfterFunc(programStop, func() { _ = cmd.Process.Kill() })
-		case err := <-l.broken:
-			lost = l.explain(err)
+		case <-broken:
+			broken, lost = nil, context.Cause(l.whole)
 			_ = cmd.Process.Kill()
 		}
 	}

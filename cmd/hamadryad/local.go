@@ -47,7 +47,8 @@ on free ports of loopback, and waits until they are ready. Then it runs PROGRAM 
 HAMADRYAD_MANAGER set, ends everything when PROGRAM ends, and exits with its exit
 code. Without PROGRAM it prints the manager's address and stays until it is stopped.
 
-It is the same code as a cluster of many machines. A part that dies is started again.
+It is the same code as a cluster of many machines. A part that dies is started again;
+one that dies before all are up ends the start, and what it said last is shown.
 
 With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes, from
 Hadoop's own jars, which Maven fetches the first time (64 MB). PROGRAM and all parts
@@ -108,7 +109,7 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 		err = l.policyRuns(start, c.errors, address)
 	}
 	if err != nil {
-		return l.explain(err)
+		return err
 	}
 	l.up.Store(true)
 	if len(program) > 0 {
@@ -119,8 +120,8 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-l.broken:
-		return l.explain(err)
+	case <-l.whole.Done():
+		return context.Cause(l.whole)
 	}
 }
 
@@ -197,11 +198,12 @@ func (l *local) start(ctx context.Context, o localOptions) (address, page string
 			results <- result{err}
 		}()
 	}
-	var errs []error
 	for range o.launchers {
-		errs = append(errs, (<-results).err)
+		if r := <-results; err == nil {
+			err = r.err
+		}
 	}
-	return address, page, errors.Join(errs...)
+	return address, page, err
 }
 
 // policyRuns waits until a policy decides. One that gives way to the built-in FIFO
@@ -214,15 +216,7 @@ func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) 
 	defer cl.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case err := <-l.broken:
-			cancel(err)
-		case <-done:
-		}
-	}()
+	defer context.AfterFunc(l.whole, func() { cancel(context.Cause(l.whole)) })()
 	for {
 		r, err := cl.Policy(ctx)
 		switch {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// partsVariable makes this test binary play the parts of a local cluster. It holds
+// the folder of their signs and what each does: "FOLDER;manager=ready end;…".
+const partsVariable = "HAMADRYAD_TEST_PARTS"
+
+// playPart is the process of one part. Its words are done in order:
+//
+//	ready      tell "hamadryad local" so
+//	sign:X     make the sign X, which other parts see
+//	await:X    wait for the sign X
+//	stay       until it is killed
+//	end        say why on standard error, and end with exit code 1
+func playPart(parts string, args []string) int {
+	name := "manager"
+	if i := slices.Index(args, "--name"); i > 0 {
+		name = args[i+1]
+	}
+	folder, rest, _ := strings.Cut(parts, ";")
+	_, words, _ := strings.Cut(";"+rest, ";"+name+"=")
+	words, _, _ = strings.Cut(words, ";")
+	for word := range strings.FieldsSeq(words) {
+		word, sign, _ := strings.Cut(word, ":")
+		switch word {
+		case "ready":
+			(&childFlags{readyFD: 3}).ready("127.0.0.1:1 127.0.0.1:1")
+		case "sign":
+			if err := os.WriteFile(folder+"/"+sign, nil, 0o600); err != nil {
+				panic(err)
+			}
+		case "await":
+			for end := time.Now().Add(waitMax); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if _, err := os.Stat(folder + "/" + sign); err == nil {
+					break
+				}
+			}
+		case "stay":
+			time.Sleep(waitMax)
+		case "end":
+			fmt.Fprintf(os.Stderr, "why %s ended\n", name)
+			return 1
+		}
+	}
+	return 0
+}
+
+// Whatever part of a local cluster ends first while it starts, and whatever the others
+// wait for then, what that part said is told, at once, and nothing of the others.
+func TestLocalTellsWhatEndedFirst(t *testing.T) {
+	for name, c := range map[string]struct{ parts, first string }{
+		"manager before it is ready":       {"manager=end", "manager"},
+		"manager while launchers join":     {"manager=ready await:one await:two end;launcher-1=sign:one stay;launcher-2=sign:two stay", "manager"},
+		"manager while one launcher joins": {"manager=ready await:one await:two end;launcher-1=sign:one ready stay;launcher-2=sign:two stay", "manager"},
+		"manager when all have joined":     {"manager=ready await:one await:two end;launcher-1=ready sign:one stay;launcher-2=ready sign:two stay", "manager"},
+		"launcher before it joins":         {"manager=ready stay;launcher-1=await:two end;launcher-2=sign:two stay", "launcher-1"},
+		"launcher that had joined":         {"manager=ready stay;launcher-1=sign:one stay;launcher-2=ready await:one end", "launcher-2"},
+		"launcher when all have joined":    {"manager=ready stay;launcher-1=ready sign:one stay;launcher-2=ready await:one end", "launcher-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(partsVariable, t.TempDir()+";"+c.parts)
+			o := localOptions{launchers: 2, data: t.TempDir(), logLevel: "info"}
+			cli := &cli{out: &bytes.Buffer{}, errors: &bytes.Buffer{}}
+			began := time.Now()
+			err := cli.runLocal(t.Context(), o, nil)
+			if took := time.Since(began); took > readyTimeout/2 {
+				t.Errorf("told after %v", took)
+			}
+			if err == nil || !strings.Contains(err.Error(), "the "+c.first+" ended before") || !strings.Contains(err.Error(), "why "+c.first+" ended") ||
+				strings.Count(err.Error(), "ended before") != 1 || strings.Count(err.Error(), "why") != 1 {
+				t.Errorf("the %s ended first, and this is told: %v", c.first, err)
+			}
+		})
+	}
+}
