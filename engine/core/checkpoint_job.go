@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,19 +19,19 @@ var noLimits = graph.Limits{
 	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
 }
 
-func (w *coder) jobs(c *Core) {
+func codeJobs(w *codec.Codec, c *Core) {
 	ids := slices.Clone(c.jobs.ids)
-	nums(w, &ids)
+	codec.Nums(w, &ids)
 	for _, id := range ids {
-		if w.err != nil {
+		if w.Err != nil {
 			return
 		}
 		j := c.jobs.get(id)
-		if w.reading {
+		if w.Reading {
 			j = &job{id: id}
 		}
-		w.job(c, j)
-		if w.reading && w.err == nil {
+		codeJob(w, c, j)
+		if w.Reading && w.Err == nil {
 			c.jobs.add(id, j)
 			for i := range j.bundles {
 				if b := &j.bundles[i]; j.knows(b) {
@@ -42,13 +43,13 @@ func (w *coder) jobs(c *Core) {
 	}
 }
 
-func (w *coder) job(c *Core, j *job) {
-	w.spec(c, j)
-	num(w, &j.first)
-	if w.reading && w.err == nil {
+func codeJob(w *codec.Codec, c *Core, j *job) {
+	codeSpec(w, c, j)
+	codec.Num(w, &j.first)
+	if w.Reading && w.Err == nil {
 		plan, err := graph.Expand(j.spec.GetGraph(), 0, noLimits)
 		if err != nil {
-			w.fail(fmt.Errorf("%s: %w", j.id, err))
+			w.Fail(fmt.Errorf("%s: %w", j.id, err))
 			return
 		}
 		j.plan = plan
@@ -57,31 +58,31 @@ func (w *coder) job(c *Core, j *job) {
 			j.bundles[i].id = j.first + scheduler.BundleID(i)
 		}
 	}
-	w.jobFields(j)
+	codeJobFields(w, j)
 	for i := range j.stages {
-		w.stage(&j.stages[i])
+		codeStage(w, &j.stages[i])
 	}
 	for i := range j.conns {
-		w.conn(&j.conns[i])
-		if w.reading && j.conns[i].telling {
+		codeConn(w, &j.conns[i])
+		if w.Reading && j.conns[i].telling {
 			j.telling++
 		}
 	}
 	for i := range j.bundles {
-		w.bundle(c, &j.bundles[i])
+		codeBundle(w, c, &j.bundles[i])
 	}
-	if w.err != nil {
+	if w.Err != nil {
 		return
 	}
-	w.readyOrder(j)
-	if w.reading {
-		w.relink(c, j)
+	codeReadyOrder(w, j)
+	if w.Reading {
+		codeRelink(w, c, j)
 	}
 }
 
 // spec codes what was submitted. Of a graph that is a blob it has the hash.
-func (w *coder) spec(c *Core, j *job) {
-	if !w.reading && j.spec.GetGraphBlob() != "" {
+func codeSpec(w *codec.Codec, c *Core, j *job) {
+	if !w.Reading && j.spec.GetGraphBlob() != "" {
 		without := &wire.JobSpec{}
 		j.spec.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 			if f.Name() != "graph" {
@@ -89,80 +90,80 @@ func (w *coder) spec(c *Core, j *job) {
 			}
 			return true
 		})
-		message(w, &without)
+		codec.Message(w, &without)
 		return
 	}
-	message(w, &j.spec)
-	if w.reading && w.err == nil && j.spec.GetGraphBlob() != "" {
+	codec.Message(w, &j.spec)
+	if w.Reading && w.Err == nil && j.spec.GetGraphBlob() != "" {
 		if err := fillGraph(j.spec, c.graphs); err != nil {
-			w.fail(fmt.Errorf("%s: %w", j.id, err))
+			w.Fail(fmt.Errorf("%s: %w", j.id, err))
 		}
 	}
 }
 
-func (w *coder) jobFields(j *job) {
-	num(w, &j.phase)
-	num(w, &j.client)
-	str(w, &j.pool)
-	num(w, &j.priority)
-	num(w, &j.submitted)
-	num(w, &j.admitted)
-	num(w, &j.unfinished)
-	num(w, &j.outcome)
-	message(w, &j.failure)
+func codeJobFields(w *codec.Codec, j *job) {
+	codec.Num(w, &j.phase)
+	codec.Num(w, &j.client)
+	codec.Str(w, &j.pool)
+	codec.Num(w, &j.priority)
+	codec.Num(w, &j.submitted)
+	codec.Num(w, &j.admitted)
+	codec.Num(w, &j.unfinished)
+	codec.Num(w, &j.outcome)
+	codec.Message(w, &j.failure)
 	for _, b := range []*bool{&j.intent, &j.avoiding, &j.watched} {
-		flag(w, b)
+		codec.Flag(w, b)
 	}
-	num(w, &j.tries)
-	num(w, &j.waitTill)
-	if !w.before {
-		flag(w, &j.keep)
-		str(w, &j.whyLater)
+	codec.Num(w, &j.tries)
+	codec.Num(w, &j.waitTill)
+	if !w.Before {
+		codec.Flag(w, &j.keep)
+		codec.Str(w, &j.whyLater)
 	}
 	switch {
-	case !w.before:
-		num(w, &j.opened)
-		num(w, &j.closed)
-		list(w, &j.kept, str[string])
-	case w.reading: // nothing was left to later steps
+	case !w.Before:
+		codec.Num(w, &j.opened)
+		codec.Num(w, &j.closed)
+		codec.List(w, &j.kept, codec.Str[string])
+	case w.Reading: // nothing was left to later steps
 		j.opened, j.closed = len(j.plan.Bundles), len(j.bundles)
 	}
-	num(w, &j.lastLaunch)
-	nums(w, &j.ranOn)
-	list(w, &j.blamed, func(w *coder, b *blame) { num(w, &b.launcher); num(w, &b.failures) })
-	nums(w, &j.avoid)
-	num(w, &j.unplaceable)
-	str(w, &j.whyNot)
-	num(w, &j.policyWait.Job)
-	num(w, &j.policyWait.Reason)
-	str(w, &j.policyWait.Detail)
-	list(w, &j.notes, str[string])
-	num(w, &j.notesDropped)
-	list(w, &j.history, (*coder).pastAttempt)
-	num(w, &j.historyNext)
-	num(w, &j.finished)
+	codec.Num(w, &j.lastLaunch)
+	codec.Nums(w, &j.ranOn)
+	codec.List(w, &j.blamed, func(w *codec.Codec, b *blame) { codec.Num(w, &b.launcher); codec.Num(w, &b.failures) })
+	codec.Nums(w, &j.avoid)
+	codec.Num(w, &j.unplaceable)
+	codec.Str(w, &j.whyNot)
+	codec.Num(w, &j.policyWait.Job)
+	codec.Num(w, &j.policyWait.Reason)
+	codec.Str(w, &j.policyWait.Detail)
+	codec.List(w, &j.notes, codec.Str[string])
+	codec.Num(w, &j.notesDropped)
+	codec.List(w, &j.history, codePastAttempt)
+	codec.Num(w, &j.historyNext)
+	codec.Num(w, &j.finished)
 	for i := range j.read {
-		num(w, &j.read[i])
-		num(w, &j.local[i])
+		codec.Num(w, &j.read[i])
+		codec.Num(w, &j.local[i])
 	}
 }
 
-func (w *coder) pastAttempt(p *pastAttempt) {
-	num(w, &p.id)
-	num(w, &p.stage)
-	num(w, &p.index)
-	str(w, &p.launcher)
-	num(w, &p.outcome)
-	num(w, &p.started)
-	num(w, &p.ended)
-	flag(w, &p.speculative)
-	str(w, &p.reason)
+func codePastAttempt(w *codec.Codec, p *pastAttempt) {
+	codec.Num(w, &p.id)
+	codec.Num(w, &p.stage)
+	codec.Num(w, &p.index)
+	codec.Str(w, &p.launcher)
+	codec.Num(w, &p.outcome)
+	codec.Num(w, &p.started)
+	codec.Num(w, &p.ended)
+	codec.Flag(w, &p.speculative)
+	codec.Str(w, &p.reason)
 }
 
-func (w *coder) stage(s *stage) {
-	num(w, &s.open)
-	num(w, &s.done)
-	num(w, &s.failures)
+func codeStage(w *codec.Codec, s *stage) {
+	codec.Num(w, &s.open)
+	codec.Num(w, &s.done)
+	codec.Num(w, &s.failures)
 	h := &s.times
 	type entry struct{ bucket, count uint32 }
 	var entries []entry
@@ -171,8 +172,8 @@ func (w *coder) stage(s *stage) {
 			entries = append(entries, entry{uint32(i), n})
 		}
 	}
-	list(w, &entries, func(w *coder, e *entry) { num(w, &e.bucket); num(w, &e.count) })
-	if !w.reading || len(entries) == 0 {
+	codec.List(w, &entries, func(w *codec.Codec, e *entry) { codec.Num(w, &e.bucket); codec.Num(w, &e.count) })
+	if !w.Reading || len(entries) == 0 {
 		return
 	}
 	h.counts = make([]uint32, bucketCount)
@@ -182,141 +183,141 @@ func (w *coder) stage(s *stage) {
 	}
 }
 
-func (w *coder) conn(n *conn) {
-	nums(w, &n.bytes)
-	num(w, &n.done)
-	nums(w, &n.have)
-	nums(w, &n.perReader)
-	if !w.before {
-		flag(w, &n.telling)
-		num(w, &n.told)
-		num(w, &n.before)
+func codeConn(w *codec.Codec, n *conn) {
+	codec.Nums(w, &n.bytes)
+	codec.Num(w, &n.done)
+	codec.Nums(w, &n.have)
+	codec.Nums(w, &n.perReader)
+	if !w.Before {
+		codec.Flag(w, &n.telling)
+		codec.Num(w, &n.told)
+		codec.Num(w, &n.before)
 	}
-	list(w, &n.where, func(w *coder, x *launcherBytes) { num(w, &x.launcher); num(w, &x.bytes) })
+	codec.List(w, &n.where, func(w *codec.Codec, x *launcherBytes) { codec.Num(w, &x.launcher); codec.Num(w, &x.bytes) })
 }
 
-func (w *coder) bundle(c *Core, b *bundle) {
-	num(w, &b.phase)
-	flag(w, &b.late)
-	flag(w, &b.preempted)
-	num(w, &b.unmet)
-	num(w, &b.since)
-	num(w, &b.failures)
-	num(w, &b.losses)
-	nums(w, &b.avoid)
-	num(w, &b.twice)
-	num(w, &b.protected)
-	list(w, &b.kept, func(w *coder, p **commit) { opt(w, p, (*coder).commit) })
-	list(w, &b.runs, func(w *coder, p **run) {
-		opt(w, p, func(w *coder, r *run) {
+func codeBundle(w *codec.Codec, c *Core, b *bundle) {
+	codec.Num(w, &b.phase)
+	codec.Flag(w, &b.late)
+	codec.Flag(w, &b.preempted)
+	codec.Num(w, &b.unmet)
+	codec.Num(w, &b.since)
+	codec.Num(w, &b.failures)
+	codec.Num(w, &b.losses)
+	codec.Nums(w, &b.avoid)
+	codec.Num(w, &b.twice)
+	codec.Num(w, &b.protected)
+	codec.List(w, &b.kept, func(w *codec.Codec, p **commit) { codec.Opt(w, p, codeCommit) })
+	codec.List(w, &b.runs, func(w *codec.Codec, p **run) {
+		codec.Opt(w, p, func(w *codec.Codec, r *run) {
 			r.bundle = b
-			w.run(c, r)
+			codeRun(w, c, r)
 		})
 	})
 }
 
-func (w *coder) commit(k *commit) {
-	num(w, &k.attempt)
-	num(w, &k.run)
-	blob(w, &k.token)
-	num(w, &k.launcher)
-	str(w, &k.host)
-	str(w, &k.rack)
+func codeCommit(w *codec.Codec, k *commit) {
+	codec.Num(w, &k.attempt)
+	codec.Num(w, &k.run)
+	codec.Blob(w, &k.token)
+	codec.Num(w, &k.launcher)
+	codec.Str(w, &k.host)
+	codec.Str(w, &k.rack)
 	for _, b := range []*bool{&k.stored, &k.lost, &k.spec} {
-		flag(w, b)
+		codec.Flag(w, b)
 	}
-	num(w, &k.launched)
-	num(w, &k.started)
-	num(w, &k.phased)
-	num(w, &k.ended)
-	num(w, &k.work.Running)
+	codec.Num(w, &k.launched)
+	codec.Num(w, &k.started)
+	codec.Num(w, &k.phased)
+	codec.Num(w, &k.ended)
+	codec.Num(w, &k.work.Running)
 	for i := range k.work.Read {
-		num(w, &k.work.Read[i])
+		codec.Num(w, &k.work.Read[i])
 	}
-	num(w, &k.work.ToRead)
-	num(w, &k.work.Written)
-	message(w, &k.report)
+	codec.Num(w, &k.work.ToRead)
+	codec.Num(w, &k.work.Written)
+	codec.Message(w, &k.report)
 }
 
-func (w *coder) run(c *Core, r *run) {
-	num(w, &r.id)
-	blob(w, &r.token)
+func codeRun(w *codec.Codec, c *Core, r *run) {
+	codec.Num(w, &r.id)
+	codec.Blob(w, &r.token)
 	for _, b := range []*bool{&r.speculative, &r.peersSent, &r.granted} {
-		flag(w, b)
+		codec.Flag(w, b)
 	}
-	num(w, &r.live)
-	num(w, &r.stopped)
-	message(w, &r.failure)
-	str(w, &r.lost)
-	num(w, &r.launched)
-	num(w, &r.suspended)
-	list(w, &r.commits, func(w *coder, p **commit) { opt(w, p, (*coder).commit) })
-	list(w, &r.attempts, func(w *coder, p **attempt) {
-		opt(w, p, func(w *coder, a *attempt) {
+	codec.Num(w, &r.live)
+	codec.Num(w, &r.stopped)
+	codec.Message(w, &r.failure)
+	codec.Str(w, &r.lost)
+	codec.Num(w, &r.launched)
+	codec.Num(w, &r.suspended)
+	codec.List(w, &r.commits, func(w *codec.Codec, p **commit) { codec.Opt(w, p, codeCommit) })
+	codec.List(w, &r.attempts, func(w *codec.Codec, p **attempt) {
+		codec.Opt(w, p, func(w *codec.Codec, a *attempt) {
 			a.run = r
-			w.attempt(c, a)
+			codeAttempt(w, c, a)
 		})
 	})
 }
 
-func (w *coder) attempt(c *Core, a *attempt) {
-	num(w, &a.id)
-	num(w, &a.group)
-	a.launcher = w.launcherRef(c, a.launcher)
-	str(w, &a.kind)
-	num(w, &a.slots)
-	num(w, &a.memory)
-	num(w, &a.phase)
+func codeAttempt(w *codec.Codec, c *Core, a *attempt) {
+	codec.Num(w, &a.id)
+	codec.Num(w, &a.group)
+	a.launcher = codeLauncherRef(w, c, a.launcher)
+	codec.Str(w, &a.kind)
+	codec.Num(w, &a.slots)
+	codec.Num(w, &a.memory)
+	codec.Num(w, &a.phase)
 	for _, b := range []*bool{&a.holds, &a.suspending, &a.resuming} {
-		flag(w, b)
+		codec.Flag(w, b)
 	}
-	num(w, &a.started)
-	num(w, &a.since)
-	num(w, &a.ran)
-	num(w, &a.phased)
-	num(w, &a.outcome)
-	str(w, &a.address)
-	opt(w, &a.stop, (*coder).stop)
-	num(w, &a.claim)
-	num(w, &a.sentAt)
-	num(w, &a.tries)
-	list(w, &a.missing, func(w *coder, m *missing) { num(w, &m.conn); nums(w, &m.bits) })
-	num(w, &a.misses)
-	list(w, &a.given, func(w *coder, k *sourceKey) { num(w, &k.conn); num(w, &k.from) })
-	if !w.before {
-		num(w, &a.givenBytes)
-		num(w, &a.awaits)
+	codec.Num(w, &a.started)
+	codec.Num(w, &a.since)
+	codec.Num(w, &a.ran)
+	codec.Num(w, &a.phased)
+	codec.Num(w, &a.outcome)
+	codec.Str(w, &a.address)
+	codec.Opt(w, &a.stop, codeStop)
+	codec.Num(w, &a.claim)
+	codec.Num(w, &a.sentAt)
+	codec.Num(w, &a.tries)
+	codec.List(w, &a.missing, func(w *codec.Codec, m *missing) { codec.Num(w, &m.conn); codec.Nums(w, &m.bits) })
+	codec.Num(w, &a.misses)
+	codec.List(w, &a.given, func(w *codec.Codec, k *sourceKey) { codec.Num(w, &k.conn); codec.Num(w, &k.from) })
+	if !w.Before {
+		codec.Num(w, &a.givenBytes)
+		codec.Num(w, &a.awaits)
 	}
 	thousandths := int64(a.progress * 1000)
-	num(w, &thousandths)
-	if w.reading {
+	codec.Num(w, &thousandths)
+	if w.Reading {
 		a.progress = float64(thousandths) / 1000
 	}
-	message(w, &a.work)
-	num(w, &a.told)
+	codec.Message(w, &a.work)
+	codec.Num(w, &a.told)
 }
 
-func (w *coder) stop(s *stop) {
-	num(w, &s.outcome)
-	num(w, &s.grace)
-	str(w, &s.reason)
-	num(w, &s.forJob)
-	num(w, &s.at)
+func codeStop(w *codec.Codec, s *stop) {
+	codec.Num(w, &s.outcome)
+	codec.Num(w, &s.grace)
+	codec.Str(w, &s.reason)
+	codec.Num(w, &s.forJob)
+	codec.Num(w, &s.at)
 }
 
 // readyOrder codes the order of a job's ready list.
-func (w *coder) readyOrder(j *job) {
+func codeReadyOrder(w *codec.Codec, j *job) {
 	var order []int
 	for b := range j.allReady() {
 		order = append(order, b.index)
 	}
-	nums(w, &order)
-	if !w.reading {
+	codec.Nums(w, &order)
+	if !w.Reading {
 		return
 	}
 	for _, i := range order {
 		if i < 0 || i >= len(j.bundles) || j.bundles[i].phase != bundleReady {
-			w.fail(fmt.Errorf("bundle %d of %s is in the ready list and not ready", i, j.id))
+			w.Fail(fmt.Errorf("bundle %d of %s is in the ready list and not ready", i, j.id))
 			return
 		}
 		j.linkReady(&j.bundles[i])
@@ -324,7 +325,7 @@ func (w *coder) readyOrder(j *job) {
 }
 
 // relink makes the live attempts in what was read live ones again.
-func (w *coder) relink(c *Core, j *job) {
+func codeRelink(w *codec.Codec, c *Core, j *job) {
 	j.recount()
 	j.lastMore = j.memoryForFiles()
 	var live []*attempt
@@ -340,18 +341,18 @@ func (w *coder) relink(c *Core, j *job) {
 	slices.SortFunc(live, func(x, y *attempt) int { return int(int64(x.id) - int64(y.id)) })
 	for _, a := range live {
 		if !a.launcher.up {
-			w.fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.id))
+			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.id))
 			return
 		}
 		if a.group < 0 || a.group >= a.run.bundle.width() {
-			w.fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.width()))
+			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.width()))
 			return
 		}
 		a.locate()
 		c.addAttempt(a)
 		for _, m := range a.missing {
 			if m.conn < 0 || m.conn >= len(j.conns) {
-				w.fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))
+				w.Fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))
 				return
 			}
 			j.conns[m.conn].waiting = append(j.conns[m.conn].waiting, a)

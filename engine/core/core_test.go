@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -98,15 +100,19 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
-	for name, part := range map[string][]func(*coder, *Core){
-		"losses": {(*coder).losses}, "identities": {(*coder).losses, (*coder).identities}, "loads": {(*coder).losses, (*coder).identities, (*coder).loads},
+	for name, part := range map[string][]func(*codec.Codec, *Core){
+		"losses": {codeLosses}, "identities": {codeLosses, codeIdentities}, "loads": {codeLosses, codeIdentities, codeLoads},
 	} {
-		w := &coder{}
+		var written bytes.Buffer
+		w := codec.NewWriter(&written, "")
 		for _, write := range part {
 			write(w, b.c)
 		}
-		older := slices.Clone(good[:end-len(w.buf)])
-		c, err := Restore(binary.LittleEndian.AppendUint32(older, crc32.Checksum(older, castagnoli)))
+		if lost, wrong := w.Close(); lost != nil || wrong != nil {
+			t.Fatal(lost, wrong)
+		}
+		older := slices.Clone(good[:end-(written.Len()-crc32.Size)])
+		c, err := Restore(binary.LittleEndian.AppendUint32(older, crc32.Checksum(older, codec.Checksum)))
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}

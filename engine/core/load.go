@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -69,13 +70,13 @@ func (c *Core) toldLoad(l *launcher) machineLoad {
 }
 
 // loads came later, and older checkpoints end before them.
-func (w *coder) loads(c *Core) {
-	if w.reading && w.ahead == 0 {
+func codeLoads(w *codec.Codec, c *Core) {
+	if w.Reading && w.Left() == 0 {
 		return
 	}
 	for _, id := range c.launchers.ids {
 		l := c.launchers.get(id)
-		num(w, &l.load.cpu)
-		num(w, &l.load.memory)
+		codec.Num(w, &l.load.cpu)
+		codec.Num(w, &l.load.memory)
 	}
 }

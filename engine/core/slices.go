@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
@@ -168,15 +169,15 @@ type deciding struct {
 }
 
 // code codes an answer that is being applied, by what came.
-func (d *deciding) code(w *coder) {
-	blob(w, &d.data)
+func (d *deciding) code(w *codec.Codec) {
+	codec.Blob(w, &d.data)
 	for i := range d.done {
-		num(w, &d.done[i])
+		codec.Num(w, &d.done[i])
 	}
-	if w.reading && w.err == nil {
+	if w.Reading && w.Err == nil {
 		var err error
 		if d.decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
-			w.fail(err)
+			w.Fail(err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 )
 
 // Whole passes a checkpoint on that somebody else writes, and tells whether all of it
@@ -22,13 +24,13 @@ type Whole struct {
 func (w *Whole) Write(b []byte) (int, error) {
 	w.n += int64(len(b))
 	if len(b) >= crc32.Size {
-		w.sum = crc32.Update(w.sum, castagnoli, w.last)
-		w.sum = crc32.Update(w.sum, castagnoli, b[:len(b)-crc32.Size])
+		w.sum = crc32.Update(w.sum, codec.Checksum, w.last)
+		w.sum = crc32.Update(w.sum, codec.Checksum, b[:len(b)-crc32.Size])
 		w.last = append(w.last[:0], b[len(b)-crc32.Size:]...)
 	} else {
 		w.last = append(w.last, b...)
 		known := max(0, len(w.last)-crc32.Size)
-		w.sum = crc32.Update(w.sum, castagnoli, w.last[:known])
+		w.sum = crc32.Update(w.sum, codec.Checksum, w.last[:known])
 		w.last = append(w.last[:0], w.last[known:]...)
 	}
 	n, err := w.To.Write(b)

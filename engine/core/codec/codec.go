@@ -1,0 +1,266 @@
+// Package codec writes state to bytes and reads it back, with one function for each type
+// that does both, so that what is written is what is read. Bytes end with their checksum.
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Codec writes state to bytes or reads it back. The first thing wrong stops it. Not safe
+// for concurrent use.
+type Codec struct {
+	Reading bool  // else it writes
+	Before  bool  // it reads what an earlier format wrote: what came later is not in it
+	Err     error // the first thing wrong
+
+	buf  []byte    // what was not flushed yet, or the next of what is left to read
+	to   io.Writer // when writing
+	sum  uint32    // of what was flushed
+	lost error     // of to
+
+	rest [][]byte // to be read after buf
+	left int      // bytes left to read
+}
+
+// Checksum is the table of the checksums: Castagnoli.
+var Checksum = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrFormat and ErrChecksum are what is wrong with bytes that NewReader refuses.
+var (
+	ErrFormat   = errors.New("it is of another format")
+	ErrChecksum = errors.New("its checksum is wrong")
+)
+
+// NewWriter returns a codec that writes, in bounded parts, format first.
+func NewWriter(to io.Writer, format string) *Codec { return &Codec{buf: []byte(format), to: to} }
+
+// Close writes what is left and the checksum. lost is an error of the writer that all
+// went to, wrong one of the state.
+func (c *Codec) Close() (lost, wrong error) {
+	c.flush()
+	if c.Err != nil && c.lost == nil {
+		return nil, c.Err
+	}
+	if c.lost == nil {
+		_, c.lost = c.to.Write(binary.LittleEndian.AppendUint32(nil, c.sum))
+	}
+	return c.lost, nil
+}
+
+// NewReader returns a codec that reads bytes in parts, one after the other, that begin
+// with a format or the one before it, of the same length. The errors are ErrFormat and
+// ErrChecksum.
+func NewReader(parts [][]byte, format, before string) (*Codec, error) {
+	r := &Codec{rest: parts, Reading: true}
+	for _, p := range parts {
+		r.left += len(p)
+	}
+	r.fill(len(format))
+	head := string(r.buf[:min(len(r.buf), len(format))])
+	if r.Before = head == before; !r.Before && head != format {
+		return nil, ErrFormat
+	}
+	if r.left < len(format)+crc32.Size || !checksumHolds(parts, r.left-crc32.Size) {
+		return nil, ErrChecksum
+	}
+	r.skip(len(format))
+	r.left -= crc32.Size // what is read ends before it
+	return r, nil
+}
+
+// Left is how many bytes are left to read.
+func (c *Codec) Left() int { return c.left }
+
+// checksumHolds compares the checksum of the first n bytes with the four that follow.
+func checksumHolds(parts [][]byte, n int) bool {
+	var sum uint32
+	var want []byte
+	for _, p := range parts {
+		k := min(n, len(p))
+		sum = crc32.Update(sum, Checksum, p[:k])
+		want = append(want, p[k:]...)
+		n -= k
+	}
+	return binary.LittleEndian.Uint32(want) == sum
+}
+
+// flushBytes is how much is gathered before it is written.
+const flushBytes = 256 << 10
+
+var errCut = errors.New("it ends too early")
+
+// Fail stops the codec, unless something was wrong before.
+func (c *Codec) Fail(err error) {
+	if c.Err == nil {
+		c.Err = err
+	}
+	c.buf, c.rest, c.left = nil, nil, 0
+}
+
+// flush hands on what is gathered.
+func (c *Codec) flush() {
+	if c.Err != nil {
+		return
+	}
+	c.sum = crc32.Update(c.sum, Checksum, c.buf)
+	if _, err := c.to.Write(c.buf); err != nil {
+		c.lost = err
+		c.Fail(err)
+	}
+	c.buf = c.buf[:0]
+}
+
+// fill brings the next n bytes into buf, or all that are left.
+func (c *Codec) fill(n int) {
+	for len(c.buf) < n && len(c.rest) > 0 {
+		if len(c.buf) == 0 {
+			c.buf = c.rest[0]
+		} else {
+			c.buf = slices.Concat(c.buf, c.rest[0])
+		}
+		c.rest = c.rest[1:]
+	}
+}
+
+func (c *Codec) skip(n int) {
+	c.buf = c.buf[n:]
+	c.left -= n
+}
+
+// Integer is any width of number.
+type Integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// Num codes a number of any width.
+func Num[T Integer](c *Codec, p *T) {
+	if !c.Reading {
+		c.buf = binary.AppendVarint(c.buf, int64(*p))
+		return
+	}
+	if len(c.buf) < binary.MaxVarintLen64 {
+		c.fill(binary.MaxVarintLen64)
+	}
+	v, n := binary.Varint(c.buf)
+	if n <= 0 || n > c.left {
+		c.Fail(errCut)
+		return
+	}
+	c.skip(n)
+	*p = T(v)
+}
+
+// Flag codes a bool.
+func Flag(c *Codec, p *bool) {
+	var n uint8
+	if *p {
+		n = 1
+	}
+	Num(c, &n)
+	*p = n == 1
+}
+
+// Str codes a text.
+func Str[T ~string](c *Codec, p *T) {
+	b := []byte(*p)
+	Blob(c, &b)
+	*p = T(b)
+}
+
+// Blob codes bytes.
+func Blob(c *Codec, p *[]byte) {
+	n := len(*p)
+	Num(c, &n)
+	if !c.Reading {
+		c.buf = append(c.buf, *p...)
+		if len(c.buf) >= flushBytes {
+			c.flush()
+		}
+		return
+	}
+	if n < 0 || n > c.left {
+		c.Fail(errCut)
+		return
+	}
+	c.fill(n)
+	*p = append([]byte(nil), c.buf[:n]...)
+	c.skip(n)
+}
+
+// List codes a slice by what codes its elements.
+func List[T any](c *Codec, p *[]T, each func(*Codec, *T)) {
+	n := len(*p)
+	Num(c, &n)
+	if c.Reading {
+		if n < 0 || n > c.left { // an element takes a byte at least
+			c.Fail(errCut)
+			return
+		}
+		*p = nil
+		if n > 0 {
+			*p = make([]T, n)
+		}
+	}
+	for i := 0; i < n && c.Err == nil; i++ {
+		each(c, &(*p)[i])
+		if !c.Reading && len(c.buf) >= flushBytes {
+			c.flush()
+		}
+	}
+	if !c.Reading && len(c.buf) >= flushBytes { // of many empty lists, too
+		c.flush()
+	}
+}
+
+// Nums codes a slice of numbers.
+func Nums[T Integer](c *Codec, p *[]T) { List(c, p, Num[T]) }
+
+// Opt codes what may be absent.
+func Opt[T any](c *Codec, p **T, each func(*Codec, *T)) {
+	there := *p != nil
+	Flag(c, &there)
+	if c.Reading {
+		*p = nil
+		if there {
+			*p = new(T)
+		}
+	}
+	if there && c.Err == nil {
+		each(c, *p)
+	}
+}
+
+// Message codes a protobuf message, which may be nil.
+func Message[T any, M interface {
+	*T
+	proto.Message
+}](c *Codec, p *M) {
+	there := *p != nil
+	Flag(c, &there)
+	if !there {
+		*p = nil
+		return
+	}
+	var b []byte
+	if !c.Reading {
+		var err error
+		if b, err = (proto.MarshalOptions{Deterministic: true}).Marshal(*p); err != nil {
+			c.Fail(fmt.Errorf("a message can't be written: %w", err))
+			return
+		}
+	}
+	Blob(c, &b)
+	if c.Reading && c.Err == nil {
+		*p = M(new(T))
+		if err := proto.Unmarshal(b, *p); err != nil {
+			c.Fail(fmt.Errorf("a message can't be read: %w", err))
+		}
+	}
+}
