@@ -2,7 +2,6 @@ package core
 
 import (
 	"bytes"
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -82,9 +81,10 @@ func codeCore(w *codec.Codec, c *Core) {
 	}
 	codec.Num(w, &c.term)
 	codec.Num(w, &c.now)
-	for _, n := range []*uint64{&c.ids.job, &c.ids.bundle, &c.ids.attempt, &c.ids.launcher, &c.ids.request, &c.ids.claim, &c.ids.timer} {
+	for _, n := range []*uint64{&c.ids.job, &c.ids.bundle, &c.ids.attempt, &c.ids.launcher, &c.ids.request, &c.ids.claim} {
 		codec.Num(w, n)
 	}
+	c.timers.CodeLast(w)
 	codec.List(w, &c.prepared, func(w *codec.Codec, p *prepared) { codec.Num(w, &p.id); codec.Num(w, &p.at) })
 	codec.List(w, &c.ended, func(w *codec.Codec, p **endedJob) {
 		codec.Opt(w, p, func(w *codec.Codec, e *endedJob) { codec.Message(w, &e.status); codec.Message(w, &e.refused) })
@@ -95,7 +95,7 @@ func codeCore(w *codec.Codec, c *Core) {
 	codeClaims(w, c)
 	codeSuspended(w, c)
 	codePolicy(w, c)
-	codeTimers(w, c)
+	c.timers.Code(w)
 	codec.Nums(w, &c.changedOffers)
 	codec.Flag(w, &c.speculating)
 	codec.Flag(w, &c.stallWatched)
@@ -387,25 +387,5 @@ func codeEvents(w *codec.Codec, p *[]scheduler.Event) {
 		if *p, err = schedwire.DecodeEvents(b); err != nil {
 			w.Fail(err)
 		}
-	}
-}
-
-func codeTimers(w *codec.Codec, c *Core) {
-	sorted := slices.Clone(c.timers)
-	slices.SortFunc(sorted, func(x, y timer) int {
-		if x.at != y.at {
-			return int(min(max(x.at-y.at, -1), 1))
-		}
-		return int(int64(x.seq - y.seq))
-	})
-	codec.List(w, (*[]timer)(&sorted), func(w *codec.Codec, t *timer) {
-		codec.Num(w, &t.at)
-		codec.Num(w, &t.seq)
-		codec.Num(w, &t.kind)
-		codec.Num(w, &t.id)
-	})
-	if w.Reading {
-		c.timers = sorted
-		heap.Init(&c.timers)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/timers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
@@ -47,7 +48,7 @@ type Core struct {
 	requests []request // under way, in order
 	settings []settingsAsked
 
-	timers       timerHeap
+	timers       timers.Timers
 	speculating  bool  // its timer is set
 	stallWatched bool  // so is that of a stalling policy
 	stats        Stats // never decide anything

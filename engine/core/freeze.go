@@ -23,7 +23,7 @@ func (c *Core) Freeze() *Frozen {
 	f := *c
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
 	f.changedOffers = slices.Clone(c.changedOffers)
-	f.timers, f.gaps = slices.Clone(c.timers), slices.Clone(c.gaps)
+	f.timers, f.gaps = c.timers.Clone(), slices.Clone(c.gaps)
 	f.requests, f.settings = slices.Clone(c.requests), slices.Clone(c.settings)
 	f.suspended = frozen(&c.suspended, func(r *run) *run { return r }) // of which the ids are written
 	f.policy = c.policy.frozen()
@@ -47,7 +47,7 @@ const (
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
-	small := len(c.timers)
+	small := c.timers.Len()
 	for _, g := range []*generation{c.policy.current, c.policy.next} {
 		if g != nil {
 			small += len(g.events)

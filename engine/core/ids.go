@@ -17,10 +17,10 @@ import (
 // it can have given. What lies between the last id in the log and that beginning is a
 // gap. Somebody who comes with an id out of a gap had it from a record that the log lost.
 
-// counters are the last ids given. Requests, claims and timers are known to nobody
+// counters are the last ids given. Requests and claims are known to nobody
 // who outlives the manager's process: theirs may come again.
 type counters struct {
-	job, bundle, attempt, launcher, request, claim, timer uint64
+	job, bundle, attempt, launcher, request, claim uint64
 }
 
 const (

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,70 +27,45 @@ const (
 	timerFeed
 )
 
-// timer is due at a time. It is never cancelled: whoever it is for looks, when
-// it is due, whether there is still something to do.
-type timer struct {
-	at   scheduler.Time
-	seq  uint64 // first set, first due
-	kind timerKind
-	id   uint64
-}
-
-type timerHeap []timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
-}
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)   { *h = append(*h, x.(timer)) }
-func (h *timerHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
-}
-
 func (c *Core) after(d time.Duration, kind timerKind, id uint64) {
-	c.ids.timer++
-	heap.Push(&c.timers, timer{c.now.Add(d), c.ids.timer, kind, id})
+	c.timers.Set(c.now.Add(d), uint8(kind), id)
 }
 
 // expire does what is due.
 func (c *Core) expire() {
-	for len(c.timers) > 0 && c.timers[0].at <= c.now && c.spend(workTimer) {
-		t := heap.Pop(&c.timers).(timer)
-		switch t.kind {
+	for c.timers.Due(c.now) && c.spend(workTimer) {
+		t := c.timers.Take()
+		switch timerKind(t.Kind) {
 		case timerCommand:
-			c.resend(scheduler.LauncherID(t.id))
+			c.resend(scheduler.LauncherID(t.ID))
 		case timerClaim:
-			c.claimExpired(t.id)
+			c.claimExpired(t.ID)
 		case timerSpeculate:
 			c.speculate()
 		case timerAdmission:
-			c.admissionExpired(scheduler.JobID(t.id))
+			c.admissionExpired(scheduler.JobID(t.ID))
 		case timerRequest:
-			c.requestExpired(t.id)
+			c.requestExpired(t.ID)
 		case timerSettings:
-			c.settingsExpired(t.id)
+			c.settingsExpired(t.ID)
 		case timerTakeBack:
-			c.takeBack(scheduler.JobID(t.id))
+			c.takeBack(scheduler.JobID(t.ID))
 		case timerSuspend:
-			c.suspendedTooLong(t.id)
+			c.suspendedTooLong(t.ID)
 		case timerUnplaceable:
-			c.unplaceableTooLong(scheduler.JobID(t.id))
+			c.unplaceableTooLong(scheduler.JobID(t.ID))
 		case timerBlame:
-			c.forgive(scheduler.LauncherID(t.id))
+			c.forgive(scheduler.LauncherID(t.ID))
 		case timerPublish:
-			c.publishAgain(scheduler.JobID(t.id))
+			c.publishAgain(scheduler.JobID(t.ID))
 		case timerClean:
-			c.cleanTooLong(scheduler.JobID(t.id))
+			c.cleanTooLong(scheduler.JobID(t.ID))
 		case timerPrepared:
 			c.expirePrepared()
 		case timerStall:
-			c.stallDue(t.id)
+			c.stallDue(t.ID)
 		case timerFeed:
-			if a := c.attempts.Get(scheduler.AttemptID(t.id)); a != nil {
+			if a := c.attempts.Get(scheduler.AttemptID(t.ID)); a != nil {
 				c.feed(a)
 			}
 		}
@@ -100,7 +74,7 @@ func (c *Core) expire() {
 
 // overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
-func (c *Core) overdue() bool { return len(c.timers) > 0 && c.timers[0].at <= c.now }
+func (c *Core) overdue() bool { return c.timers.Due(c.now) }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
@@ -115,8 +89,8 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 			at, found = t, true
 		}
 	}
-	if len(c.timers) > 0 {
-		earlier(c.timers[0].at)
+	if first, ok := c.timers.Next(); ok {
+		earlier(first)
 	}
 	if p := c.policy; p.current != nil && !p.inFlight {
 		gap := p.lastRound.Add(c.set.RoundGap)
