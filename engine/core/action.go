@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -46,12 +47,9 @@ type AskPolicy struct {
 // StartPolicy starts a generation of the policy, beside the running one if there
 // is one. A PolicyStarted or PolicyFailed input is to follow.
 type StartPolicy struct {
-	Generation  uint64
-	Environment scheduler.Environment
-
-	now        scheduler.Time // what Snapshot is made of
-	pages      [][]scheduler.Event
-	checkpoint *policyCheckpoint // nil: it left none
+	Generation        uint64
+	Environment       scheduler.Environment
+	exchange.Gathered // which makes the Snapshot, beside the core
 }
 
 // PolicyGone ends a generation: after a cut-over to another (Breach ""), or

@@ -11,12 +11,12 @@ import (
 // does, so the job waits for it.
 func (c *Core) askAdmission(j *job) {
 	j.phase = jobAsked
-	p := &c.policy
+	running := c.policy.Current() != nil
 	switch {
-	case p.current != nil && p.current.abilities.Has(scheduler.AbilityAdmission):
-		c.tell(p.current, scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
-	case p.current == nil && !p.known:
-	case p.current == nil && p.admits && !c.set.AdmitWithoutPolicy:
+	case c.policy.Has(scheduler.AbilityAdmission):
+		c.policy.Tell(scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+	case !running && !c.policy.Known():
+	case !running && c.policy.Admits() && !c.set.AdmitWithoutPolicy:
 		c.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
 	default:
@@ -32,8 +32,8 @@ func (c *Core) askAll() {
 		if j.phase != jobAsked {
 			continue
 		}
-		if g := c.policy.current; g.abilities.Has(scheduler.AbilityAdmission) {
-			c.tell(g, scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+		if c.policy.Has(scheduler.AbilityAdmission) {
+			c.policy.Tell(scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
 		} else {
 			c.start(j)
 		}
@@ -45,7 +45,7 @@ func (c *Core) admissionExpired(id scheduler.JobID) {
 	if j == nil || j.phase != jobAsked {
 		return
 	}
-	if c.policy.current == nil && (c.set.AdmitWithoutPolicy || !c.policy.known) {
+	if c.policy.Current() == nil && (c.set.AdmitWithoutPolicy || !c.policy.Known()) {
 		// Nothing ever said that somebody has to admit it: let it in to wait.
 		c.start(j)
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
@@ -12,9 +13,7 @@ import (
 
 // policyAnswer applies a policy's decisions, each of which gets its outcome.
 func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
-	p := &c.policy
-	if p.current == nil || !p.inFlight || p.deciding != nil || p.current.number != m.GetGeneration() || p.asked != m.GetRound() {
-		p.dropped++
+	if !c.policy.Answers(m.GetGeneration(), m.GetRound()) {
 		return
 	}
 	d, err := c.decode(m)
@@ -22,7 +21,7 @@ func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 		c.breach(err.Error())
 		return
 	}
-	p.deciding = &deciding{data: m.GetDecisions(), decisions: d}
+	c.policy.Decide(m.GetDecisions(), d)
 	c.decide()
 }
 
@@ -62,34 +61,33 @@ func (c *Core) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 
 // decide applies the answer at hand, or as much of it as the step may do.
 func (c *Core) decide() {
-	p := &c.policy
-	g, d := p.current, p.deciding
-	if !c.apply(g, d) {
+	d := c.policy.Deciding()
+	if !c.apply(d) {
 		return
 	}
-	p.deciding, p.inFlight = nil, false
-	c.applyRest(g, &d.decisions)
+	c.policy.Decided()
+	c.applyRest(&d.Decisions)
 	c.cutOver()
 }
 
 // apply applies decisions in the order of the contract; false when some are left. To start
 // or to stop something tells the policy nothing by itself, so an outcome comes before all
 // that follows from it.
-func (c *Core) apply(g *generation, d *deciding) bool {
-	round, list := c.policy.asked, &d.decisions
+func (c *Core) apply(d *exchange.Deciding) bool {
+	round, list := c.policy.Asked(), &d.Decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
 		c.stats.decision(kind, reason)
 		return scheduler.Outcome{At: c.now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
-	refuse, admit, preempt, resume, launch := &d.done[0], &d.done[1], &d.done[2], &d.done[3], &d.done[4]
+	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
 	for ; *refuse < len(list.Refuse) && c.spend(workDecide); *refuse++ {
 		reason, why := c.refuse(list.Refuse[*refuse])
-		c.tell(g, outcome(scheduler.DecisionRefuse, *refuse, reason, why))
+		c.policy.Tell(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
 	}
 	for ; *admit < len(list.Admit) && c.spend(workDecide); *admit++ {
 		reason, why := c.admit(list.Admit[*admit])
-		c.tell(g, outcome(scheduler.DecisionAdmit, *admit, reason, why))
+		c.policy.Tell(outcome(scheduler.DecisionAdmit, *admit, reason, why))
 	}
 	for ; *preempt < len(list.Preempt) && c.spend(workDecide); *preempt++ {
 		x := list.Preempt[*preempt]
@@ -97,15 +95,15 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 		reason, why := c.preempt(x)
 		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
-		c.tell(g, o)
+		c.policy.Tell(o)
 		if o.Accepted && len(known) > 0 {
 			o.Preempt.Victims = known
-			c.tell(c.policy.next, o)
+			c.policy.TellNext(o)
 		}
 	}
 	for ; *resume < len(list.Resume) && c.spend(workDecide); *resume++ {
 		reason, why := c.resume(list.Resume[*resume])
-		c.tell(g, outcome(scheduler.DecisionResume, *resume, reason, why))
+		c.policy.Tell(outcome(scheduler.DecisionResume, *resume, reason, why))
 	}
 	for ; *launch < len(list.Launch) && c.spend(workDecide); *launch++ {
 		if next := prefetch.Next(list.Launch, *launch); next != nil {
@@ -115,9 +113,9 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 		ids, reason, why := c.launch(x)
 		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
-		c.tell(g, o)
-		if n := c.policy.next; n != nil && o.Accepted && n.gathering.hasBundle(c.bundles.Get(x.Bundle)) {
-			c.tell(n, o)
+		c.policy.Tell(o)
+		if b := c.bundles.Get(x.Bundle); o.Accepted && c.policy.NextKnows(b.job.id, b.index) {
+			c.policy.TellNext(o)
 		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
@@ -126,17 +124,16 @@ func (c *Core) apply(g *generation, d *deciding) bool {
 // gathered returns those of some victims that a generation that is being started knows:
 // what happens to the others it sees when its snapshot comes to them.
 func (c *Core) gathered(victims []scheduler.AttemptID) []scheduler.AttemptID {
-	n := c.policy.next
-	if n == nil || n.gathering == nil {
+	if c.policy.Gathering() == nil {
 		return victims
 	}
 	return slices.DeleteFunc(slices.Clone(victims), func(id scheduler.AttemptID) bool {
 		a := c.attempts.Get(id)
-		return a == nil || !n.gathering.hasBundle(a.run.bundle)
+		return a == nil || !c.policy.NextKnows(a.run.bundle.job.id, a.run.bundle.index)
 	})
 }
 
-func (c *Core) applyRest(g *generation, d *scheduler.Decisions) {
+func (c *Core) applyRest(d *scheduler.Decisions) {
 	for i := range d.Answers {
 		c.answerRequest(&d.Answers[i])
 	}
@@ -153,8 +150,8 @@ func (c *Core) applyRest(g *generation, d *scheduler.Decisions) {
 	for _, n := range d.Notes {
 		c.note(n)
 	}
-	g.wakeAt = d.WakeAt
-	if d.Checkpoint != nil && g.abilities.Has(scheduler.AbilityCheckpoint) {
-		c.policy.checkpoints[g.policy] = &policyCheckpoint{at: c.policy.askedAt, checkpoint: *d.Checkpoint}
+	c.policy.WakeAt(d.WakeAt)
+	if d.Checkpoint != nil && c.policy.Has(scheduler.AbilityCheckpoint) {
+		c.policy.KeepCheckpoint(*d.Checkpoint)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 // checkpointFormat opens every checkpoint. Those of versions 1 to 3 of the core have
@@ -94,7 +93,7 @@ func codeCore(w *codec.Codec, c *Core) {
 	codeOutputs(w, c)
 	codeClaims(w, c)
 	codeSuspended(w, c)
-	codePolicy(w, c)
+	c.policy.Code(w)
 	c.timers.Code(w)
 	codec.Nums(w, &c.changedOffers)
 	codec.Flag(w, &c.speculating)
@@ -308,84 +307,5 @@ func codeSuspended(w *codec.Codec, c *Core) {
 			return
 		}
 		c.listSuspended(a.run)
-	}
-}
-
-func codePolicy(w *codec.Codec, c *Core) {
-	p := &c.policy
-	codec.Opt(w, &p.current, codeGeneration)
-	codec.Opt(w, &p.next, codeGeneration)
-	for _, b := range []*bool{&p.inFlight, &p.known, &p.admits, &p.resumes} {
-		codec.Flag(w, b)
-	}
-	if !w.Before {
-		codec.Opt(w, &p.deciding, func(w *codec.Codec, d *deciding) { d.code(w) })
-	}
-	codec.Num(w, &p.asked)
-	codec.Num(w, &p.askedAt)
-	codec.Num(w, &p.rounds)
-	codec.Num(w, &p.lastRound)
-	codec.Num(w, &p.dropped)
-	codec.Num(w, &p.restarts)
-	codec.Str(w, &p.problem)
-	names := sortedKeys(p.checkpoints)
-	codec.List(w, &names, codec.Str[string])
-	for _, name := range names {
-		k := p.checkpoints[name]
-		if w.Reading {
-			k = &policyCheckpoint{}
-			p.checkpoints[name] = k
-		}
-		codec.Num(w, &k.at)
-		codec.Num(w, &k.checkpoint.Version)
-		codec.Blob(w, &k.checkpoint.Data)
-	}
-	codec.List(w, &c.requests, func(w *codec.Codec, r *request) {
-		codec.Num(w, &r.id)
-		codec.Num(w, &r.client)
-		events := []scheduler.Event{r.event}
-		codeEvents(w, &events)
-		if w.Reading && len(events) == 1 {
-			r.event, _ = events[0].(scheduler.Requested)
-		}
-	})
-	codec.List(w, &c.settings, func(w *codec.Codec, s *settingsAsked) { codec.Num(w, &s.version) })
-}
-
-func codeGeneration(w *codec.Codec, g *generation) {
-	codec.Num(w, &g.number)
-	codec.Str(w, &g.policy)
-	codec.Str(w, &g.name)
-	codec.Str(w, &g.version)
-	codec.Num(w, &g.abilities)
-	codec.Num(w, &g.progressEvery)
-	codec.Flag(w, &g.ready)
-	codec.Flag(w, &g.fresh)
-	codec.Num(w, &g.wakeAt)
-	codec.Num(w, &g.notes)
-	if !w.Before {
-		codec.Opt(w, &g.gathering, func(w *codec.Codec, x *gathering) {
-			codec.Num(w, &x.launcher)
-			codec.Num(w, &x.job)
-			codec.Num(w, &x.bundle)
-		})
-	}
-	codeEvents(w, &g.events)
-}
-
-func codeEvents(w *codec.Codec, p *[]scheduler.Event) {
-	var b []byte
-	var err error
-	if !w.Reading && len(*p) > 0 {
-		if b, err = schedwire.EncodeEvents(*p); err != nil {
-			w.Fail(err)
-			return
-		}
-	}
-	codec.Blob(w, &b)
-	if w.Reading && len(b) > 0 {
-		if *p, err = schedwire.DecodeEvents(b); err != nil {
-			w.Fail(err)
-		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -44,9 +45,7 @@ type Core struct {
 	suspended  index[uint64, run] // runs that wait to be resumed, by run.suspension: the first suspended first
 	suspension uint64             // the last number given
 
-	policy   policyState
-	requests []request // under way, in order
-	settings []settingsAsked
+	policy exchange.Exchange
 
 	timers       timers.Timers
 	speculating  bool  // its timer is set
@@ -85,7 +84,7 @@ func (c *Core) clear() {
 	c.claims = index[uint64, claim]{}
 	c.suspended, c.suspension = index[uint64, run]{}, 0
 	c.updates = map[scheduler.AttemptID]*wire.SourcesUpdate{}
-	c.policy.checkpoints = map[string]*policyCheckpoint{}
+	c.policy = exchange.Exchange{}
 }
 
 // usualMax bounds the room that is made beforehand for as much as the last time.
@@ -220,7 +219,6 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.term = max(m.GetTerm(), c.term+1)
 	c.beginIDs(time.Duration(m.GetAgeNs()))
 	c.dropPolicies()
-	c.requests, c.settings = nil, nil
 	for j := range c.jobs.all() {
 		j.client, j.outlived = 0, true
 	}

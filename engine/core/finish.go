@@ -203,7 +203,7 @@ func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 
 // gone ends the last of a job.
 func (c *Core) gone(j *job) {
-	c.emitJob(j, scheduler.JobFinished{At: c.now, Job: j.id, Outcome: j.outcome})
+	c.policy.TellJob(j.id, scheduler.JobFinished{At: c.now, Job: j.id, Outcome: j.outcome})
 	c.stats.job(j.outcome)
 	c.remember(j)
 	if i, found := slices.BinarySearch(c.busy, j.id); found {

@@ -24,9 +24,8 @@ func (c *Core) Freeze() *Frozen {
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
 	f.changedOffers = slices.Clone(c.changedOffers)
 	f.timers, f.gaps = c.timers.Clone(), slices.Clone(c.gaps)
-	f.requests, f.settings = slices.Clone(c.requests), slices.Clone(c.settings)
 	f.suspended = frozen(&c.suspended, func(r *run) *run { return r }) // of which the ids are written
-	f.policy = c.policy.frozen()
+	f.policy = c.policy.Clone()
 	f.launchers = frozen(&c.launchers, (*launcher).frozen)
 	f.claims = frozen(&c.claims, (*claim).frozen)
 	f.jobs = frozen(&c.jobs, (*job).frozen)
@@ -47,12 +46,7 @@ const (
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
-	small := c.timers.Len()
-	for _, g := range []*generation{c.policy.current, c.policy.next} {
-		if g != nil {
-			small += len(g.events)
-		}
-	}
+	small := c.timers.Len() + c.policy.Events()
 	took := time.Duration(c.launchers.len())*freezeLauncher + time.Duration(c.attempts.Len())*freezeAttempt +
 		time.Duration(c.claims.len())*freezeClaim + time.Duration(small)*freezeSmall
 	for _, id := range c.jobs.ids {
@@ -70,28 +64,6 @@ func frozen[K ~uint64, T any](x *index[K, T], copied func(*T) *T) index[K, T] {
 		y.byID.Set(id, copied(x.get(id)))
 	}
 	return y
-}
-
-func (p policyState) frozen() policyState {
-	p.current, p.next = p.current.frozen(), p.next.frozen()
-	if p.deciding != nil {
-		d := *p.deciding
-		p.deciding = &d
-	}
-	p.checkpoints = maps.Clone(p.checkpoints) // each is replaced as a whole
-	return p
-}
-
-func (g *generation) frozen() *generation {
-	if g == nil {
-		return nil
-	}
-	f := *g
-	f.events = slices.Clone(g.events)
-	if g.gathering != nil {
-		f.gathering = &gathering{launcher: g.gathering.launcher, job: g.gathering.job, bundle: g.gathering.bundle}
-	}
-	return &f
 }
 
 func (l *launcher) frozen() *launcher {

@@ -131,9 +131,9 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	c.moves++
 	c.topology, c.roomier = true, true
 	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
-	c.emitLauncher(l, l.joinedEvent())
+	c.policy.TellLauncher(l.id, l.joinedEvent())
 	if l.draining {
-		c.emitLauncher(l, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: true})
+		c.policy.TellLauncher(l.id, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: true})
 	}
 	c.offerChanged(l)
 }
@@ -153,7 +153,7 @@ func (c *Core) launcherLost(m *wire.LauncherLost) {
 
 // loseLauncher gives a launcher up: its attempts are lost, and what it stored.
 func (c *Core) loseLauncher(l *launcher, reason string) {
-	c.emitLauncher(l, scheduler.LauncherLost{At: c.now, Launcher: l.id, Reason: reason})
+	c.policy.TellLauncher(l.id, scheduler.LauncherLost{At: c.now, Launcher: l.id, Reason: reason})
 	c.log(Warn, "a launcher was lost", "launcher", l.name, "reason", reason)
 	c.releaseHoldsOn(l)
 	l.up, l.load = false, machineLoad{}
@@ -255,7 +255,7 @@ func (c *Core) drain(m *wire.DrainLauncher) {
 		l.draining = m.GetDrain()
 		if l.up {
 			c.releaseHoldsOn(l)
-			c.emitLauncher(l, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: l.draining})
+			c.policy.TellLauncher(l.id, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: l.draining})
 			c.offerChanged(l)
 			c.topology = true
 		}

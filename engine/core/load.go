@@ -35,26 +35,22 @@ func (c *Core) loadReport(l *launcher, m *wire.MachineLoad) {
 		return
 	}
 	l.load = load
-	if c.policy.wantsLoad() {
-		c.tell(c.policy.current, l.loadEvent(c.now))
+	if c.policy.Has(scheduler.AbilityLoad) {
+		c.policy.Tell(l.loadEvent(c.now))
 	}
 }
 
 // tellLoads tells a policy that begins to want loads what is known. One that was
 // told before, and then did without, may have to hear that something no longer is.
 func (c *Core) tellLoads(again bool) {
-	if !c.policy.wantsLoad() {
+	if !c.policy.Has(scheduler.AbilityLoad) {
 		return
 	}
 	for _, id := range c.launchers.ids {
 		if l := c.launchers.get(id); l.up && (again || l.load != (machineLoad{})) {
-			c.tell(c.policy.current, l.loadEvent(c.now))
+			c.policy.Tell(l.loadEvent(c.now))
 		}
 	}
-}
-
-func (p *policyState) wantsLoad() bool {
-	return p.current != nil && p.current.abilities.Has(scheduler.AbilityLoad)
 }
 
 func (l *launcher) loadEvent(at scheduler.Time) scheduler.LauncherLoad {
@@ -63,7 +59,7 @@ func (l *launcher) loadEvent(at scheduler.Time) scheduler.LauncherLoad {
 
 // toldLoad is the load that the policy knows of.
 func (c *Core) toldLoad(l *launcher) machineLoad {
-	if c.policy.wantsLoad() {
+	if c.policy.Has(scheduler.AbilityLoad) {
 		return l.load
 	}
 	return machineLoad{}

@@ -5,93 +5,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// policyState is what the core knows of its policy: the generation that decides,
-// and one that is being started beside it.
-type policyState struct {
-	current, next *generation
-
-	inFlight  bool
-	deciding  *deciding      // the answer to the round in flight, which is being applied; nil: none is
-	asked     uint64         // number of the round in flight, or of the last
-	askedAt   scheduler.Time // its time
-	rounds    uint64         // number of the last round made
-	lastRound scheduler.Time
-
-	known   bool // some generation said what it can in this life of the manager
-	admits  bool // the last one to say so admits jobs
-	resumes bool // and resumes what it suspends
-
-	checkpoints map[string]*policyCheckpoint // by name in the configuration
-	dropped     uint64                       // answers of another round or generation
-	problem     string                       // the last one
-	restarts    int
-}
-
-// generation is one life of a policy.
-type generation struct {
-	number        uint64
-	policy        string // name in the configuration
-	name, version string // as it says itself
-	abilities     scheduler.Ability
-	progressEvery time.Duration
-	ready         bool // started, and waits for the cut-over
-	fresh         bool // it was told no offers yet
-	wakeAt        scheduler.Time
-	gathering     *gathering        // the snapshot that it is started with; nil: it is made
-	events        []scheduler.Event // for its next round, or that follow what was gathered
-	notes         int               // how many of them are notes
-}
-
-// policyCheckpoint is what a policy returned last, and the time of the round it
-// returned it for.
-type policyCheckpoint struct {
-	at         scheduler.Time
-	checkpoint scheduler.Checkpoint
-}
-
-// emitLauncher tells an event about a launcher to the policy, and to one that is being
-// started, unless that will see it when its snapshot comes to the launcher.
-func (c *Core) emitLauncher(l *launcher, e scheduler.Event) {
-	c.tell(c.policy.current, e)
-	if n := c.policy.next; n != nil && n.gathering.hasLauncher(l.id) {
-		c.tell(n, e)
-	}
-}
-
-// emitJob is the same for an event about a job.
-func (c *Core) emitJob(j *job, e scheduler.Event) {
-	c.tell(c.policy.current, e)
-	if n := c.policy.next; n != nil && n.gathering.hasJob(j.id) {
-		c.tell(n, e)
-	}
-}
-
-// emit is the same for an event about a bundle.
-func (c *Core) emit(b *bundle, e scheduler.Event) {
-	c.tell(c.policy.current, e)
-	if n := c.policy.next; n != nil && n.gathering.hasBundle(b) {
-		c.tell(n, e)
-	}
-}
-
-// tell tells an event to one generation.
-func (c *Core) tell(g *generation, e scheduler.Event) {
-	if g != nil {
-		g.events = append(g.events, e)
-	}
-}
+// emit tells an event about a bundle to the policy, and to one that is being started
+// unless its snapshot will show it.
+func (c *Core) emit(b *bundle, e scheduler.Event) { c.policy.TellBundle(b.job.id, b.index, e) }
 
 // policyStart has a snapshot made for a new generation, beside what runs: see gather.
 func (c *Core) policyStart(m *wire.PolicyStart) {
-	p := &c.policy
-	if p.next != nil {
-		c.act(PolicyGone{Generation: p.next.number})
+	if given := c.policy.Begin(m.GetGeneration(), m.GetPolicy()); given != 0 {
+		c.act(PolicyGone{Generation: given})
 	}
-	p.next = &generation{number: m.GetGeneration(), policy: m.GetPolicy(), fresh: true, gathering: &gathering{}}
 }
 
 func (c *Core) environment() scheduler.Environment {
@@ -107,36 +34,22 @@ func (c *Core) environment() scheduler.Environment {
 
 // policyStarted has a generation take over between two rounds.
 func (c *Core) policyStarted(m *wire.PolicyStarted) {
-	p := &c.policy
-	if p.next == nil || p.next.number != m.GetGeneration() {
+	if !c.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
 		c.act(PolicyGone{Generation: m.GetGeneration()})
 		return
 	}
-	g := p.next
-	g.name, g.version, g.abilities = m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities())
-	g.progressEvery = max(time.Duration(m.GetProgressEveryNs()), progressEveryMin)
-	g.ready = true
-	if !p.inFlight {
-		c.cutOver()
-	}
+	c.cutOver()
 }
-
-// progressEveryMin is the least interval at which a policy may ask for progress.
-const progressEveryMin = 100 * time.Millisecond
 
 // cutOver hands the deciding to the generation that waits for it.
 func (c *Core) cutOver() {
-	p := &c.policy
-	if p.next == nil || !p.next.ready {
+	old, yes := c.policy.CutOver()
+	if !yes {
 		return
 	}
-	old := p.current
-	p.current, p.next = p.next, nil
-	p.known, p.problem = true, ""
-	c.able()
 	c.releaseAllClaims()
 	if old != nil {
-		c.act(PolicyGone{Generation: old.number})
+		c.act(PolicyGone{Generation: old.Number})
 		c.answerSettings("another policy took over before it answered")
 	}
 	c.limitSuspensions()
@@ -144,24 +57,18 @@ func (c *Core) cutOver() {
 	c.tellLoads(false)
 	c.askAll()
 	c.passRequests()
-	c.log(Info, "a policy took over", "policy", p.current.name, "version", p.current.version, "generation", fmt.Sprint(p.current.number))
+	g := c.policy.Current()
+	c.log(Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range c.jobs.all() {
 		j.policyWait = scheduler.Waiting{}
 	}
-}
-
-// able takes over what the policy that runs says it can do.
-func (c *Core) able() {
-	p := &c.policy
-	p.admits = p.current.abilities.Has(scheduler.AbilityAdmission)
-	p.resumes = p.current.abilities.Has(scheduler.AbilityResume)
 }
 
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
 func (c *Core) limitSuspensions() {
 	for r := range c.suspended.all() {
-		if !c.policy.resumes {
+		if !c.policy.Resumes() {
 			c.after(c.set.SuspendMax, timerSuspend, r.id)
 		}
 	}
@@ -176,17 +83,12 @@ func (c *Core) releaseAllClaims() {
 // policyFailed takes in that a generation is gone. What runs goes on; rounds
 // wait for the next.
 func (c *Core) policyFailed(number uint64, reason string) {
-	p := &c.policy
-	switch {
-	case p.next != nil && p.next.number == number:
-		p.next = nil
-		p.problem = reason
+	g := c.policy.Current()
+	switch c.policy.Fail(number, reason) {
+	case exchange.FailedNext:
 		c.log(Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
-	case p.current != nil && p.current.number == number:
-		c.log(Warn, "the policy failed", "policy", p.current.name, "generation", fmt.Sprint(number), "reason", reason)
-		p.current, p.inFlight, p.deciding = nil, false, nil
-		p.problem = reason
-		p.restarts++
+	case exchange.FailedCurrent:
+		c.log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		c.releaseAllClaims()
 		c.answerSettings("the policy failed before it answered: " + reason)
 		c.cutOver()
@@ -195,15 +97,14 @@ func (c *Core) policyFailed(number uint64, reason string) {
 
 // breach ends a generation that broke the contract. The shell starts another.
 func (c *Core) breach(reason string) {
-	number := c.policy.current.number
+	number := c.policy.Current().Number
 	c.act(PolicyGone{Generation: number, Breach: reason})
 	c.policyFailed(number, reason)
 }
 
 // dropPolicies forgets the generations of the manager's last life.
 func (c *Core) dropPolicies() {
-	p := &c.policy
-	p.current, p.next, p.inFlight, p.deciding, p.known = nil, nil, false, nil, false
+	c.policy.Forget()
 	c.releaseAllClaims()
 }
 
@@ -228,16 +129,15 @@ type PolicyState struct {
 // PolicyState returns the state of the policy's rounds.
 func (c *Core) PolicyState() PolicyState {
 	p := &c.policy
+	x := p.State()
 	s := PolicyState{
-		Rounds: p.rounds, Dropped: p.dropped, Refusals: c.stats.refusals(), Restarts: p.restarts, Problem: p.problem, InFlight: p.inFlight,
+		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: c.stats.refusals(),
+		Restarts: x.Restarts, Problem: x.Problem, InFlight: x.InFlight,
 	}
-	if g := p.next; g != nil {
-		s.Starting = g.number
-	}
-	if g := p.current; g != nil {
-		s.Generation, s.Policy, s.Name, s.Version, s.Abilities = g.number, g.policy, g.name, g.version, g.abilities
-		if g.abilities.Has(scheduler.AbilityProgress) {
-			s.ProgressEvery = g.progressEvery
+	if g := p.Current(); g != nil {
+		s.Generation, s.Policy, s.Name, s.Version, s.Abilities = g.Number, g.Policy, g.Name, g.Version, g.Abilities
+		if g.Abilities.Has(scheduler.AbilityProgress) {
+			s.ProgressEvery = g.ProgressEvery
 		}
 	}
 	return s

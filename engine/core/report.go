@@ -122,12 +122,11 @@ func (c *Core) progress(a *attempt, m *wire.AttemptProgress) {
 		a.progress = float64(int64(p*1000)) / 1000
 	}
 	c.touch(a.run.bundle.job)
-	p := c.policy.current
-	if a.phase == attemptAssigned || p == nil || !p.abilities.Has(scheduler.AbilityProgress) || c.now.Sub(a.told) < p.progressEvery {
+	if a.phase == attemptAssigned || !c.policy.Has(scheduler.AbilityProgress) || c.now.Sub(a.told) < c.policy.Current().ProgressEvery {
 		return
 	}
 	a.told = c.now
-	c.tell(p, scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
+	c.policy.Tell(scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
 }
 
 // workOf is what the policy learns of an attempt's work. The running time is the

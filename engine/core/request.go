@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -10,46 +9,37 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// request is one for a policy's own page, under way.
-type request struct {
-	id     uint64
-	client uint64
-	event  scheduler.Requested
-}
-
+// request has the policy asked for a page of its own.
 func (c *Core) request(m *wire.PolicyRequest) {
-	g := c.policy.current
+	g := c.policy.Current()
 	switch {
 	case g == nil:
 		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
 		return
-	case !g.abilities.Has(scheduler.AbilityPages):
-		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("policy %s has no pages", g.name)))
+	case !g.Abilities.Has(scheduler.AbilityPages):
+		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("policy %s has no pages", g.Name)))
 		return
-	case len(c.requests) >= c.set.RequestsMax:
-		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", len(c.requests))})
+	case len(c.policy.Requests()) >= c.set.RequestsMax:
+		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", c.set.RequestsMax)})
 		return
 	}
 	c.ids.request++
-	r := request{id: c.ids.request, client: m.GetClient(), event: scheduler.Requested{
+	c.after(c.set.RequestTimeout, timerRequest, c.ids.request)
+	c.policy.Request(m.GetClient(), scheduler.Requested{
 		At: c.now, Request: c.ids.request, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof()},
-	}}
-	c.requests = append(c.requests, r)
-	c.after(c.set.RequestTimeout, timerRequest, r.id)
-	c.tell(g, r.event)
+	})
 }
 
 // passRequests gives what the last policy did not answer to the one that took
 // over.
 func (c *Core) passRequests() {
-	g := c.policy.current
-	for _, r := range slices.Clone(c.requests) {
-		if g.abilities.Has(scheduler.AbilityPages) {
-			r.event.At = c.now
-			c.tell(g, r.event)
+	for _, r := range c.policy.Requests() {
+		if c.policy.Has(scheduler.AbilityPages) {
+			r.Event.At = c.now
+			c.policy.Tell(r.Event)
 		} else {
-			c.endRequest(r.id, Reply{Failure: invalid(fmt.Sprintf("policy %s has no pages", g.name))})
+			c.endRequest(r.ID, Reply{Failure: invalid(fmt.Sprintf("policy %s has no pages", c.policy.Current().Name))})
 		}
 	}
 }
@@ -63,23 +53,17 @@ func (c *Core) requestExpired(id uint64) {
 }
 
 func (c *Core) endRequest(id uint64, r Reply) {
-	at := slices.IndexFunc(c.requests, func(r request) bool { return r.id == id })
-	if at < 0 {
-		return // answered, or given up
+	if client, waits := c.policy.EndRequest(id); waits {
+		r.Client = client
+		c.act(r)
 	}
-	r.Client = c.requests[at].client
-	c.requests = slices.Delete(c.requests, at, at+1)
-	c.act(r)
 }
-
-// settingsAsked is a version of the policy's settings without a verdict yet.
-type settingsAsked struct{ version uint64 }
 
 func (c *Core) settingsChange(m *wire.SettingsChange) {
 	refuse := func(why string) {
 		c.act(SettingsVerdict{Version: m.GetVersion(), Problems: scheduler.Problems{{Message: why}}})
 	}
-	if c.policy.current == nil {
+	if c.policy.Current() == nil {
 		refuse("no policy is running: the settings are taken over when it starts")
 		return
 	}
@@ -93,24 +77,20 @@ func (c *Core) settingsChange(m *wire.SettingsChange) {
 		refuse("the settings' message can't be read: " + err.Error())
 		return
 	}
-	c.settings = append(c.settings, settingsAsked{m.GetVersion()})
 	c.after(c.set.SettingsTimeout, timerSettings, m.GetVersion())
-	c.tell(c.policy.current, scheduler.SettingChanged{At: c.now, Version: m.GetVersion(), Config: config})
+	c.policy.AskSettings(scheduler.SettingChanged{At: c.now, Version: m.GetVersion(), Config: config})
 }
 
 func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
-	at := slices.IndexFunc(c.settings, func(s settingsAsked) bool { return s.version == v.Version })
-	if at < 0 {
+	if !c.policy.EndSettings(v.Version) {
 		return
 	}
-	c.settings = slices.Delete(c.settings, at, at+1)
 	a := SettingsVerdict{Version: v.Version, Problems: v.Problems}
-	if g := c.policy.current; g != nil && len(v.Problems) == 0 {
-		a.Generation, a.Abilities, a.ProgressEvery = g.number, v.Abilities, v.ProgressEvery
+	if g := c.policy.Current(); g != nil && len(v.Problems) == 0 {
+		a.Generation, a.Abilities, a.ProgressEvery = g.Number, v.Abilities, v.ProgressEvery
 		if v.Abilities != 0 {
-			heard := c.policy.wantsLoad()
-			g.abilities, g.progressEvery = v.Abilities, max(v.ProgressEvery, progressEveryMin)
-			c.able()
+			heard := c.policy.Has(scheduler.AbilityLoad)
+			c.policy.Enable(v.Abilities, v.ProgressEvery)
 			c.limitSuspensions()
 			if !heard {
 				c.tellLoads(true)
@@ -128,18 +108,14 @@ func (c *Core) settingsExpired(version uint64) {
 
 // answerSettings ends all versions that have no verdict.
 func (c *Core) answerSettings(why string) {
-	for _, s := range slices.Clone(c.settings) {
-		c.settingsVerdict(scheduler.SettingsVerdict{Version: s.version, Problems: []scheduler.Problem{{Message: why}}})
+	for _, version := range c.policy.Settings() {
+		c.settingsVerdict(scheduler.SettingsVerdict{Version: version, Problems: []scheduler.Problem{{Message: why}}})
 	}
 }
 
 // note tells a note to the policy. Without one it goes nowhere, and that is said.
 func (c *Core) note(n scheduler.Note) {
-	g := c.policy.current
-	if g == nil || g.notes >= c.set.NotesMax {
+	if !c.policy.Note(scheduler.Noted{At: c.now, Note: n}, c.set.NotesMax) {
 		c.log(Warn, "a note was not delivered: no policy runs, or too many wait for it", "note", n.Name)
-		return
 	}
-	g.notes++
-	c.tell(g, scheduler.Noted{At: c.now, Note: n})
 }

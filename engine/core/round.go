@@ -15,44 +15,25 @@ func (c *Core) offerChanged(l *launcher) {
 	}
 }
 
-// roundWanted says whether there is something to tell the policy.
-func (c *Core) roundWanted() bool {
-	g := c.policy.current
-	return len(g.events) > 0 || len(c.changedOffers) > 0 || g.fresh
-}
-
 // startRound returns a round for the policy, if there is one that is not thinking, enough
 // time has passed, and there is something to tell; else nil.
 func (c *Core) startRound() *AskPolicy {
 	p := &c.policy
-	g := p.current
-	if g == nil || p.inFlight || c.now < p.lastRound.Add(c.set.RoundGap) {
+	if !p.Due(c.now, c.set.RoundGap) || !p.Wanted() && len(c.changedOffers) == 0 {
 		return nil
 	}
-	if g.wakeAt != 0 && c.now >= g.wakeAt {
-		g.wakeAt = 0
-		c.tell(g, scheduler.TimePassed{At: c.now})
-	}
-	if !c.roundWanted() {
-		return nil
-	}
-	offers := c.offers(g)
-	if len(g.events) == 0 && len(offers) == 0 && !g.fresh {
+	offers := c.offers(p.Fresh())
+	if !p.Wanted() && len(offers) == 0 {
 		return nil // what changed came back to what it was
 	}
-	p.rounds++
-	p.asked, p.askedAt, p.lastRound, p.inFlight = p.rounds, c.now, c.now, true
-	r := &scheduler.Round{Number: p.rounds, Now: c.now, Events: g.events, Offers: offers}
-	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
 	c.stats.Rounds++
-	return &AskPolicy{Generation: g.number, Round: r}
+	return &AskPolicy{Generation: p.Current().Number, Round: p.Ask(c.now, offers)}
 }
 
-// offers lists the offers that changed since the last round, or all of them for a
-// generation that was told none.
-func (c *Core) offers(g *generation) []scheduler.Offer {
+// offers lists the offers that changed since the last round, or all of them.
+func (c *Core) offers(all bool) []scheduler.Offer {
 	ids := c.changedOffers
-	if g.fresh {
+	if all {
 		ids = c.launchers.ids
 	} else {
 		slices.Sort(ids)
@@ -71,7 +52,7 @@ func (c *Core) offers(g *generation) []scheduler.Offer {
 		}
 		var o scheduler.Offer
 		o, free = c.offerOf(l, free)
-		if g.fresh || !sameOffer(o, l.told) {
+		if all || !sameOffer(o, l.told) {
 			list = append(list, o)
 			l.told = o
 		}

@@ -3,9 +3,7 @@ package core
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 // While the core steps, everybody waits. What is long by nature is done in slices: the
@@ -36,7 +34,7 @@ func (c *Core) spend(work int) bool {
 
 // goOn goes on with what earlier steps left.
 func (c *Core) goOn() {
-	if c.policy.deciding != nil {
+	if c.policy.Deciding() != nil {
 		c.decide()
 	}
 	for _, id := range slices.Clone(c.busy) {
@@ -159,25 +157,4 @@ func (c *Core) leave(j *job) {
 		return
 	}
 	c.gone(j)
-}
-
-// deciding is an answer of the policy that is being applied.
-type deciding struct {
-	data      []byte // as it came
-	decisions scheduler.Decisions
-	done      [5]int // how many of each kind were applied, in the order of apply
-}
-
-// code codes an answer that is being applied, by what came.
-func (d *deciding) code(w *codec.Codec) {
-	codec.Blob(w, &d.data)
-	for i := range d.done {
-		codec.Num(w, &d.done[i])
-	}
-	if w.Reading && w.Err == nil {
-		var err error
-		if d.decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
-			w.Fail(err)
-		}
-	}
 }

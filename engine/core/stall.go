@@ -13,7 +13,7 @@ import (
 
 // stalled returns a job that waits for no reason; nil when there is none.
 func (c *Core) stalled() *job {
-	if c.policy.current == nil || c.attempts.Len() > 0 {
+	if c.policy.Current() == nil || c.attempts.Len() > 0 {
 		return nil
 	}
 	for j := range c.jobs.all() {
@@ -54,7 +54,7 @@ func (c *Core) stallDue(attempts uint64) {
 	if j == nil || attempts != c.ids.attempt {
 		return
 	}
-	number := c.policy.current.number
+	number := c.policy.Current().Number
 	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
 		c.set.PolicyStallAfter, j.ready.count, j.id)
 	c.act(PolicyGone{Generation: number, Breach: reason, Stalled: true})

@@ -247,7 +247,7 @@ func (c *Core) waitingOf(j *job) []string {
 		switch {
 		case c.up == 0:
 			list = append(list, "no launcher is there")
-		case c.policy.current == nil:
+		case c.policy.Current() == nil:
 			list = append(list, "no policy is running")
 		}
 		list = append(list, c.waitsFor(j))

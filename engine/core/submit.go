@@ -269,7 +269,7 @@ func (c *Core) start(j *job) {
 	c.reply(j.client, j.id, nil)
 	j.client = 0
 	c.touch(j)
-	c.emitJob(j, scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
+	c.policy.TellJob(j.id, scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
 	c.checkPlaceableOf(j, map[string]bool{})
 	c.open(j)
 }
@@ -321,7 +321,7 @@ func (c *Core) updateJob(m *wire.UpdateJob) {
 		c.noteJob(j, fmt.Sprintf("priority set to %s by %s", j.priority, m.GetPrincipal().GetName()))
 	}
 	if j.phase != jobAsked {
-		c.emitJob(j, scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
+		c.policy.TellJob(j.id, scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
 	}
 	c.touch(j)
 	c.reply(m.GetClient(), j.id, nil)

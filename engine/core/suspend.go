@@ -137,7 +137,7 @@ func (c *Core) dropSuspended(r *run) {
 // resumeSuspended is the manager's own resuming, for a policy that does not:
 // whole bundles, the first suspended first, as their slots get free.
 func (c *Core) resumeSuspended() {
-	if c.policy.resumes {
+	if c.policy.Resumes() {
 		return
 	}
 	for r := range c.suspended.all() {
@@ -149,7 +149,7 @@ func (c *Core) resumeSuspended() {
 
 // suspendedTooLong kills what could not be resumed, to be queued again.
 func (c *Core) suspendedTooLong(id uint64) {
-	if c.policy.resumes {
+	if c.policy.Resumes() {
 		return
 	}
 	for r := range c.suspended.all() {

@@ -79,7 +79,7 @@ func (c *Core) overdue() bool { return c.timers.Due(c.now) }
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if n := c.policy.next; len(c.busy) > 0 || c.policy.deciding != nil || n != nil && n.gathering != nil {
+	if len(c.busy) > 0 || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
 		return c.now, true
 	}
 	var at scheduler.Time
@@ -92,14 +92,8 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.timers.Next(); ok {
 		earlier(first)
 	}
-	if p := c.policy; p.current != nil && !p.inFlight {
-		gap := p.lastRound.Add(c.set.RoundGap)
-		if c.roundWanted() {
-			earlier(gap)
-		}
-		if w := p.current.wakeAt; w != 0 {
-			earlier(max(gap, w))
-		}
+	if round, ok := c.policy.Wake(c.set.RoundGap, len(c.changedOffers) > 0); ok {
+		earlier(round)
 	}
 	return at, found
 }

@@ -1,0 +1,121 @@
+package exchange
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+)
+
+// Code codes all of the state but what was gathered of a snapshot.
+func (x *Exchange) Code(w *codec.Codec) {
+	codec.Opt(w, &x.current, codeGeneration)
+	codec.Opt(w, &x.next, codeGeneration)
+	for _, b := range []*bool{&x.inFlight, &x.known, &x.admits, &x.resumes} {
+		codec.Flag(w, b)
+	}
+	if !w.Before {
+		codec.Opt(w, &x.deciding, func(w *codec.Codec, d *Deciding) { d.code(w) })
+	}
+	codec.Num(w, &x.asked)
+	codec.Num(w, &x.askedAt)
+	codec.Num(w, &x.rounds)
+	codec.Num(w, &x.lastRound)
+	codec.Num(w, &x.dropped)
+	codec.Num(w, &x.restarts)
+	codec.Str(w, &x.problem)
+	x.codeCheckpoints(w)
+	codec.List(w, &x.requests, func(w *codec.Codec, r *Request) {
+		codec.Num(w, &r.ID)
+		codec.Num(w, &r.Client)
+		events := []scheduler.Event{r.Event}
+		codeEvents(w, &events)
+		if w.Reading && len(events) == 1 {
+			r.Event, _ = events[0].(scheduler.Requested)
+		}
+	})
+	codec.Nums(w, &x.settings)
+}
+
+func (x *Exchange) codeCheckpoints(w *codec.Codec) {
+	names := slices.Sorted(maps.Keys(x.checkpoints))
+	codec.List(w, &names, codec.Str[string])
+	if w.Reading {
+		x.checkpoints = map[string]*Checkpoint{}
+	}
+	for _, name := range names {
+		k := x.checkpoints[name]
+		if w.Reading {
+			k = &Checkpoint{}
+			x.checkpoints[name] = k
+		}
+		codec.Num(w, &k.At)
+		codec.Num(w, &k.Data.Version)
+		codec.Blob(w, &k.Data.Data)
+	}
+}
+
+func codeGeneration(w *codec.Codec, g *Generation) {
+	codec.Num(w, &g.Number)
+	codec.Str(w, &g.Policy)
+	codec.Str(w, &g.Name)
+	codec.Str(w, &g.Version)
+	codec.Num(w, &g.Abilities)
+	codec.Num(w, &g.ProgressEvery)
+	codec.Flag(w, &g.ready)
+	codec.Flag(w, &g.fresh)
+	codec.Num(w, &g.wakeAt)
+	codec.Num(w, &g.notes)
+	if !w.Before {
+		codec.Opt(w, &g.gathering, func(w *codec.Codec, x *Gathering) {
+			codec.Num(w, &x.Launcher)
+			codec.Num(w, &x.Job)
+			codec.Num(w, &x.Bundle)
+		})
+	}
+	codeEvents(w, &g.events)
+}
+
+func codeEvents(w *codec.Codec, p *[]scheduler.Event) {
+	var b []byte
+	var err error
+	if !w.Reading && len(*p) > 0 {
+		if b, err = schedwire.EncodeEvents(*p); err != nil {
+			w.Fail(err)
+			return
+		}
+	}
+	codec.Blob(w, &b)
+	if w.Reading && len(b) > 0 {
+		if *p, err = schedwire.DecodeEvents(b); err != nil {
+			w.Fail(err)
+		}
+	}
+}
+
+// Clone returns a copy that stays while this one changes: what is coded of it.
+func (x *Exchange) Clone() Exchange {
+	y := *x
+	y.current, y.next = x.current.clone(), x.next.clone()
+	if x.deciding != nil {
+		d := *x.deciding
+		y.deciding = &d
+	}
+	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole
+	y.requests, y.settings = slices.Clone(x.requests), slices.Clone(x.settings)
+	return y
+}
+
+func (g *Generation) clone() *Generation {
+	if g == nil {
+		return nil
+	}
+	f := *g
+	f.events = slices.Clone(g.events)
+	if g.gathering != nil {
+		f.gathering = &Gathering{Launcher: g.gathering.Launcher, Job: g.gathering.Job, Bundle: g.gathering.Bundle}
+	}
+	return &f
+}

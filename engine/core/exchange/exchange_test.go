@@ -1,0 +1,215 @@
+package exchange
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const gap = time.Millisecond
+
+// start has a generation take over.
+func start(t interface{ Fatal(...any) }, x *Exchange, number uint64, a scheduler.Ability) {
+	x.Begin(number, "p")
+	x.Gathered(1)
+	if !x.Started(number, "name", "1", a, 0) {
+		t.Fatal("it was not taken for the one that is being started")
+	}
+	if _, yes := x.CutOver(); !yes {
+		t.Fatal("it did not take over")
+	}
+}
+
+// One round is in flight at a time, its answer counts once, and answers to others are
+// counted and dropped. What happens meanwhile is told in the next round, once.
+func TestRoundsAndAnswers(t *testing.T) {
+	var x Exchange
+	if x.Due(5, gap) {
+		t.Error("a round is due without a policy")
+	}
+	start(t, &x, 7, 0)
+	now := scheduler.Time(time.Second)
+	if !x.Due(now, gap) || !x.Wanted() || !x.Fresh() {
+		t.Error("no first round is due")
+	}
+	r := x.Ask(now, nil)
+	x.Tell(scheduler.TimePassed{At: now + 1})
+	if x.Due(now.Add(time.Hour), gap) {
+		t.Error("a second round is due while one is in flight")
+	}
+	for _, wrong := range [][2]uint64{{6, r.Number}, {7, r.Number + 1}} {
+		if x.Answers(wrong[0], wrong[1]) {
+			t.Errorf("an answer of generation %d to round %d counts", wrong[0], wrong[1])
+		}
+	}
+	if !x.Answers(7, r.Number) {
+		t.Fatal("the answer does not count")
+	}
+	x.Decide(nil, scheduler.Decisions{})
+	if x.Answers(7, r.Number) {
+		t.Error("the answer counts twice")
+	}
+	x.Decided()
+	if got := x.State(); got.Dropped != 3 || got.InFlight {
+		t.Errorf("%+v", got)
+	}
+	if x.Due(now, gap) {
+		t.Error("the next round is due before the gap")
+	}
+	if at, ok := x.Wake(gap, false); !ok || at != now.Add(gap) {
+		t.Errorf("the next round is to be looked at at %d, %t", at, ok)
+	}
+	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {
+		t.Errorf("the next round is %+v", r)
+	}
+	if x.Wanted() {
+		t.Error("an event is told twice")
+	}
+}
+
+// A generation that is being started hears of what its snapshot came to, and of nothing
+// else; it takes over between two rounds, and one that fails leaves the other alone.
+func TestTheNextGeneration(t *testing.T) {
+	var x Exchange
+	start(t, &x, 1, 0)
+	x.Ask(10, nil)
+	x.Begin(2, "p")
+	g := x.Gathering()
+	g.Launcher, g.Job, g.Bundle = 3, 5, 2
+	x.TellLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
+	x.TellLauncher(3, scheduler.LauncherLost{At: 12, Launcher: 3})
+	x.TellJob(6, scheduler.JobFinished{At: 13, Job: 6})
+	x.TellBundle(5, 2, scheduler.BundleWithdrawn{At: 14, Bundle: 2})
+	x.TellBundle(5, 1, scheduler.BundleWithdrawn{At: 15, Bundle: 1})
+	x.TellBundle(4, 9, scheduler.BundleWithdrawn{At: 16, Bundle: 9})
+	g.Add(scheduler.JobSubmitted{At: 9})
+	var at []scheduler.Time
+	for _, e := range x.Gathered(20).Snapshot().Events {
+		at = append(at, e.When())
+	}
+	if !slices.Equal(at, []scheduler.Time{9, 12, 15, 16}) {
+		t.Errorf("the snapshot tells what was at %v", at)
+	}
+	if !x.Started(2, "new", "2", scheduler.AbilityAdmission, 0) || x.Started(3, "", "", 0, 0) {
+		t.Error("another than the one that is being started was taken")
+	}
+	if _, yes := x.CutOver(); yes {
+		t.Error("it took over in the middle of a round")
+	}
+	if x.Admits() {
+		t.Error("what it can counts before it decides")
+	}
+	if x.Fail(9, "?") != FailedNone || x.Fail(1, "gone") != FailedCurrent {
+		t.Error("which generation failed is not known")
+	}
+	if old, yes := x.CutOver(); !yes || old != nil || x.Current().Number != 2 || !x.Admits() {
+		t.Errorf("after the failure %+v decides", x.Current())
+	}
+	x.Begin(3, "p")
+	if x.Begin(4, "p") != 3 || x.Fail(4, "no") != FailedNext || x.Current().Number != 2 {
+		t.Error("a start that failed touched the policy that runs")
+	}
+}
+
+// What people asked for ends once: by its answer, or when it is given up.
+func TestWhatIsAsked(t *testing.T) {
+	var x Exchange
+	start(t, &x, 1, scheduler.AbilityPages)
+	x.Request(40, scheduler.Requested{Request: 1})
+	x.Request(41, scheduler.Requested{Request: 2})
+	if client, waits := x.EndRequest(2); client != 41 || !waits {
+		t.Errorf("client %d waits: %t", client, waits)
+	}
+	if _, waits := x.EndRequest(2); waits {
+		t.Error("a request ends twice")
+	}
+	x.AskSettings(scheduler.SettingChanged{Version: 8})
+	if !x.EndSettings(8) || x.EndSettings(8) {
+		t.Error("a version of settings does not end once")
+	}
+	if !x.Note(scheduler.Noted{}, 1) || x.Note(scheduler.Noted{}, 1) {
+		t.Error("notes are not bounded")
+	}
+	if len(x.Requests()) != 1 {
+		t.Errorf("under way: %+v", x.Requests())
+	}
+	x.Forget()
+	if len(x.Requests()) != 0 || x.Current() != nil || x.Known() {
+		t.Error("a new life of the manager knows what the last one was asked")
+	}
+}
+
+// After any history, what is written comes back as the same, and a clone stays.
+func TestStateComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var x Exchange
+		for now := range scheduler.Time(rapid.IntRange(1, 40).Draw(t, "steps")) {
+			n := rapid.Uint64Range(1, 4).Draw(t, "n")
+			switch rapid.IntRange(0, 8).Draw(t, "do") {
+			case 0:
+				x.Begin(n, "p")
+			case 1:
+				if x.Gathering() != nil {
+					x.Gathered(now)
+				}
+				x.Started(n, "name", "1", scheduler.Ability(n), 0)
+				x.CutOver()
+			case 2:
+				x.Fail(n, "why")
+			case 3:
+				x.TellBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
+			case 4:
+				if x.Due(now, 0) {
+					x.Ask(now, nil)
+				}
+			case 5:
+				if x.Answers(n, x.Asked()) {
+					x.Decide(nil, scheduler.Decisions{})
+				}
+			case 6:
+				if x.Deciding() != nil {
+					x.Decided()
+					x.KeepCheckpoint(scheduler.Checkpoint{Version: uint32(n), Data: []byte{1}})
+				}
+			case 7:
+				x.Request(n, scheduler.Requested{At: now, Request: uint64(now)})
+				x.AskSettings(scheduler.SettingChanged{At: now, Version: n})
+			case 8:
+				x.EndRequest(n)
+				x.EndSettings(n)
+			}
+		}
+		was := coded(t, &x)
+		clone := x.Clone()
+		r, err := codec.NewReader([][]byte{was}, "", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Exchange
+		if back.Code(r); r.Err != nil || r.Left() != 0 || !bytes.Equal(coded(t, &back), was) {
+			t.Fatalf("it comes back as another state: %v", r.Err)
+		}
+		x.Tell(scheduler.TimePassed{At: 99})
+		x.Begin(9, "q")
+		x.EndRequest(1)
+		if !bytes.Equal(coded(t, &clone), was) {
+			t.Fatal("a clone changed")
+		}
+	})
+}
+
+func coded(t *rapid.T, x *Exchange) []byte {
+	var b bytes.Buffer
+	w := codec.NewWriter(&b, "")
+	x.Code(w)
+	if lost, wrong := w.Close(); lost != nil || wrong != nil {
+		t.Fatal(lost, wrong)
+	}
+	return b.Bytes()
+}

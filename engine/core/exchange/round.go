@@ -1,0 +1,107 @@
+package exchange
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
+)
+
+// usualMax bounds the room that is made beforehand for as many events as the last time.
+const usualMax = 1 << 12
+
+// Deciding is an answer of the policy that is being applied.
+type Deciding struct {
+	data      []byte // as it came
+	Decisions scheduler.Decisions
+	Done      [5]int // how many of each kind were applied, in the order of the contract
+}
+
+// Due says whether a round may start now: a policy decides that is not thinking, and
+// enough time has passed since the last. One that wanted to be woken by now is told so.
+func (x *Exchange) Due(now scheduler.Time, gap time.Duration) bool {
+	g := x.current
+	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
+		return false
+	}
+	if g.wakeAt != 0 && now >= g.wakeAt {
+		g.wakeAt = 0
+		x.Tell(scheduler.TimePassed{At: now})
+	}
+	return true
+}
+
+// Wanted says whether there is something to tell the policy beside offers.
+func (x *Exchange) Wanted() bool { return len(x.current.events) > 0 || x.current.fresh }
+
+// Fresh says whether the policy was told no offers yet, and is to be told all.
+func (x *Exchange) Fresh() bool { return x.current.fresh }
+
+// Ask makes the round, which is then in flight.
+func (x *Exchange) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.Round {
+	g := x.current
+	x.rounds++
+	x.asked, x.askedAt, x.lastRound, x.inFlight = x.rounds, now, now, true
+	r := &scheduler.Round{Number: x.rounds, Now: now, Events: g.events, Offers: offers}
+	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
+	return r
+}
+
+// Asked is the number of the round in flight, or of the last.
+func (x *Exchange) Asked() uint64 { return x.asked }
+
+// Wake returns when a round is to be looked at if nothing happens before, because time
+// passed or offers changed; false when it need not be.
+func (x *Exchange) Wake(gap time.Duration, offers bool) (at scheduler.Time, yes bool) {
+	g := x.current
+	if g == nil || x.inFlight {
+		return 0, false
+	}
+	soonest := x.lastRound.Add(gap)
+	switch {
+	case offers || x.Wanted():
+		return soonest, true
+	case g.wakeAt != 0:
+		return max(soonest, g.wakeAt), true
+	}
+	return 0, false
+}
+
+// WakeAt has the policy woken at a time; 0: not.
+func (x *Exchange) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
+
+// Answers says whether an answer is that to the round in flight. Another is counted.
+func (x *Exchange) Answers(generation, round uint64) bool {
+	if x.current == nil || !x.inFlight || x.deciding != nil || x.current.Number != generation || x.asked != round {
+		x.dropped++
+		return false
+	}
+	return true
+}
+
+// Decide has an answer be applied: its bytes, and what they say.
+func (x *Exchange) Decide(data []byte, d scheduler.Decisions) {
+	x.deciding = &Deciding{data: data, Decisions: d}
+}
+
+// Deciding is the answer that is being applied; nil: none is.
+func (x *Exchange) Deciding() *Deciding { return x.deciding }
+
+// Decided ends the round in flight: its answer was applied.
+func (x *Exchange) Decided() { x.deciding, x.inFlight = nil, false }
+
+// code codes an answer that is being applied, by what came.
+func (d *Deciding) code(w *codec.Codec) {
+	codec.Blob(w, &d.data)
+	for i := range d.Done {
+		codec.Num(w, &d.Done[i])
+	}
+	if w.Reading && w.Err == nil {
+		var err error
+		if d.Decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
+			w.Fail(err)
+		}
+	}
+}
