@@ -24,6 +24,10 @@ var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$
 // guideMark stands before what a command prints, with the time since the beginning.
 var guideMark = regexp.MustCompile(`(?m)^@@@ \d+ s\n`)
 
+// shellNotice is what the shell says of a command in the background that has ended. It
+// comes before or behind what the next command prints.
+var shellNotice = regexp.MustCompile(`(?m)^\[\d+\][+-]? +(Done|Exit \d+|Terminated|Killed) .*\n`)
+
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
@@ -112,7 +116,7 @@ func playGuide(t *testing.T, path string) {
 		t.Fatalf("%v\n%s\n%s", err, out, logsIn(dir))
 	}
 	t.Logf("it prints\n%s", out)
-	printed := guideMark.Split(string(out), -1)[1:]
+	printed := guideMark.Split(shellNotice.ReplaceAllString(string(out), ""), -1)[1:]
 	if len(printed) != len(all) {
 		t.Fatalf("%d commands of %d ran:\n%s", len(printed), len(all), out)
 	}
