@@ -85,7 +85,7 @@ func (c *cli) completeLaunchers(cmd *cobra.Command, args []string, _ string) ([]
 
 func (c *cli) completePools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
-		r, err := cl.Policy(ctx)
+		r, err := cl.Policy(ctx, true)
 		if err != nil || len(r.Status) == 0 {
 			return nil, err
 		}

@@ -218,7 +218,7 @@ func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) 
 	defer cancel(nil)
 	defer context.AfterFunc(l.whole, func() { cancel(context.Cause(l.whole)) })()
 	for {
-		r, err := cl.Policy(ctx)
+		r, err := cl.Policy(ctx, true)
 		switch {
 		case context.Cause(ctx) != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 			return context.Cause(ctx)

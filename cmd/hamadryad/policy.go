@@ -25,7 +25,7 @@ and numbers that it shows of itself.`,
 		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withClient(func(cl *client.Client) error {
-				r, err := cl.Policy(cmd.Context())
+				r, err := cl.Policy(cmd.Context(), false)
 				if err != nil {
 					return err
 				}

@@ -58,9 +58,10 @@ func (c *Client) Drain(ctx context.Context, launcher string, drain bool) error {
 	return err
 }
 
-// Policy describes the policy that runs.
-func (c *Client) Policy(ctx context.Context) (*wire.PolicyReply, error) {
-	return unary(ctx, c, c.manager.Policy, &wire.Empty{})
+// Policy describes the policy that runs; when brief, without the checksum of its
+// program, for which the manager reads the whole program once.
+func (c *Client) Policy(ctx context.Context, brief bool) (*wire.PolicyReply, error) {
+	return unary(ctx, c, c.manager.Policy, &wire.PolicyQuery{Brief: brief})
 }
 
 // ReloadPolicy has the manager start the policy's program anew, and returns when

@@ -281,8 +281,8 @@ func (s *managerServer) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.
 }
 
 // Policy describes the policy.
-func (s *managerServer) Policy(ctx context.Context, _ *wire.Empty) (*wire.PolicyReply, error) {
-	r := s.m.supervisor.reply(ctx)
+func (s *managerServer) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyReply, error) {
+	r := s.m.supervisor.reply(ctx, q.Brief)
 	r.Rounds = s.m.stats.roundCount.Load()
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
@@ -296,7 +296,7 @@ func (s *managerServer) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest)
 	if err := s.m.supervisor.reload(ctx); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	return s.Policy(ctx, nil)
+	return s.Policy(ctx, &wire.PolicyQuery{})
 }
 
 // policyPrefix begins what a policy says of a job, as opposed to the core.

@@ -525,7 +525,7 @@ func TestAFailingPolicyIsReplaced(t *testing.T) {
 			if s := b.follow(b.submit(30)); !succeeded(s) {
 				t.Fatal(s)
 			}
-			p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+			p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 			if err != nil || p.Restarts == 0 || len(p.Problems) == 0 {
 				t.Fatalf("%v %v", p, err)
 			}
@@ -538,9 +538,9 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates := make(chan Update)
 	b.cfg.Updates = updates
 	b.start()
-	first, _ := b.api.Policy(b.ctx(), &wire.Empty{})
+	first, _ := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 	eventually(t, "it runs", func() bool {
-		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		first = p
 		return err == nil && p.State == stateRunning
 	})
@@ -549,13 +549,13 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	broken.Name, broken.Path = "broken", policytest.Plugin(t, policytest.FailStart)
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
-		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		return err == nil && strings.Contains(problemOf(p, problemChange), "broken could not take over") && p.State == stateRunning && p.Generation == first.Generation
 	})
 	// With the file as it was, nothing is wrong any more.
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}
 	eventually(t, "the problem is gone", func() bool {
-		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		return err == nil && len(p.Problems) == 0
 	})
 	other := b.cfg.Policy
@@ -568,7 +568,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	held := []uint64{l.next(), l.next()}
 	updates <- Update{Core: b.cfg.Core, Policy: other}
 	eventually(t, "the other policy runs", func() bool {
-		p, err := b.api.Policy(b.ctx(), &wire.Empty{})
+		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		return err == nil && p.Name == "other" && p.State == stateRunning
 	})
 	for range 2 {

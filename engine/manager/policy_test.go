@@ -56,7 +56,7 @@ func (b *testbed) policyWhen(what string, holds func(*wire.PolicyReply) bool) *w
 	var r *wire.PolicyReply
 	eventually(b.t, what, func() bool {
 		var err error
-		r, err = b.api.Policy(b.ctx(), &wire.Empty{})
+		r, err = b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		return err == nil && holds(r)
 	})
 	return r
@@ -156,7 +156,7 @@ func TestUnfitStatusIsTold(t *testing.T) {
 	b := newTestbedWith(t, policytest.Plugin(t, policytest.NaNStatus))
 	b.start()
 	b.policyWhen("it runs", isRunning)
-	r, err := b.api.Policy(b.ctx(), &wire.Empty{})
+	r, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 	if err != nil || r.State != stateRunning || r.Restarts != 0 || len(r.Status) != 0 {
 		t.Fatalf("%v, error %v", r, err)
 	}
@@ -194,6 +194,20 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	}
 	if _, text := b.page("/metrics"); strings.Contains(text, "hamadryad_rounds_slow_total 0\n") || !strings.Contains(b.log.String(), "the policy is slow") {
 		t.Error("metrics or log do not tell of slow rounds")
+	}
+}
+
+// Who only waits for the policy does not have its program read for a checksum.
+func TestBriefPolicyHasNoChecksum(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	whole := b.policyWhen("it runs", isRunning)
+	brief, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{Brief: true})
+	if err != nil || brief.Checksum != "" || len(whole.Checksum) != 64 {
+		t.Fatalf("checksum %q when brief, %q when not: %v", brief.Checksum, whole.Checksum, err)
+	}
+	if brief.State != whole.State || brief.Path != whole.Path || brief.Generation != whole.Generation || len(brief.Status) == 0 {
+		t.Errorf("when brief %v, when not %v", brief, whole)
 	}
 }
 

@@ -304,8 +304,8 @@ func (s *supervisor) explain(ctx context.Context, job scheduler.JobID) (schedule
 	return e, err == nil
 }
 
-// reply describes the policy.
-func (s *supervisor) reply(ctx context.Context) *wire.PolicyReply {
+// reply describes the policy; when brief, without reading its program.
+func (s *supervisor) reply(ctx context.Context, brief bool) *wire.PolicyReply {
 	host := s.running()
 	s.mu.Lock()
 	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name}
@@ -319,7 +319,9 @@ func (s *supervisor) reply(ctx context.Context) *wire.PolicyReply {
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	r.Checksum = host.Checksum()
+	if !brief {
+		r.Checksum = host.Checksum()
+	}
 	status, err := host.Status(ctx)
 	if err == nil {
 		var m *policywire.Status

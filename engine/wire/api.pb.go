@@ -1516,6 +1516,50 @@ func (x *LogChunk) GetData() []byte {
 	return nil
 }
 
+type PolicyQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // without the checksum, for which the whole program is read
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyQuery) Reset() {
+	*x = PolicyQuery{}
+	mi := &file_engine_wire_api_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyQuery) ProtoMessage() {}
+
+func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyQuery.ProtoReflect.Descriptor instead.
+func (*PolicyQuery) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PolicyQuery) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
+}
+
 type PolicyReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1542,7 +1586,7 @@ type PolicyReply struct {
 
 func (x *PolicyReply) Reset() {
 	*x = PolicyReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1598,7 @@ func (x *PolicyReply) String() string {
 func (*PolicyReply) ProtoMessage() {}
 
 func (x *PolicyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1611,7 @@ func (x *PolicyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyReply.ProtoReflect.Descriptor instead.
 func (*PolicyReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PolicyReply) GetName() string {
@@ -1709,7 +1753,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1765,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1778,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -1771,7 +1815,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1827,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1840,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -1842,7 +1886,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1898,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1911,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -1921,7 +1965,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +1977,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +1990,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -1969,7 +2013,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2025,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2038,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -2038,7 +2082,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2094,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2107,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Setting) GetKey() string {
@@ -2215,7 +2259,9 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\"8\n" +
 	"\bLogChunk\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xc7\x04\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"#\n" +
+	"\vPolicyQuery\x12\x14\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xc7\x04\n" +
 	"\vPolicyReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1e\n" +
@@ -2294,7 +2340,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),          // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil), // 1: hamadryad.engine.v1.PrepareRequest
@@ -2319,42 +2365,43 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*DrainRequest)(nil),   // 20: hamadryad.engine.v1.DrainRequest
 	(*LogsRequest)(nil),    // 21: hamadryad.engine.v1.LogsRequest
 	(*LogChunk)(nil),       // 22: hamadryad.engine.v1.LogChunk
-	(*PolicyReply)(nil),    // 23: hamadryad.engine.v1.PolicyReply
-	(*PolicyProblem)(nil),  // 24: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil), // 25: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),     // 26: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),  // 27: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),  // 28: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),        // 29: hamadryad.engine.v1.Setting
-	(*Principal)(nil),      // 30: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),        // 31: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),        // 32: hamadryad.engine.v1.Failure
-	(*Counter)(nil),        // 33: hamadryad.engine.v1.Counter
-	(*Slots)(nil),          // 34: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),    // 35: hamadryad.engine.v1.MachineLoad
+	(*PolicyQuery)(nil),    // 23: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),    // 24: hamadryad.engine.v1.PolicyReply
+	(*PolicyProblem)(nil),  // 25: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil), // 26: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),     // 27: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),  // 28: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),  // 29: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),        // 30: hamadryad.engine.v1.Setting
+	(*Principal)(nil),      // 31: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),        // 32: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),        // 33: hamadryad.engine.v1.Failure
+	(*Counter)(nil),        // 34: hamadryad.engine.v1.Counter
+	(*Slots)(nil),          // 35: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),    // 36: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	30, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	31, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	30, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	30, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	31, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	32, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	31, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	31, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	32, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	33, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	33, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	34, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	34, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	34, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	35, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	30, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	24, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	25, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	26, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	30, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	29, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	35, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	35, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	36, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	31, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	25, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	26, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	27, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	31, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
 	21, // [21:21] is the sub-list for method output_type
 	21, // [21:21] is the sub-list for method input_type
 	21, // [21:21] is the sub-list for extension type_name
@@ -2376,7 +2423,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

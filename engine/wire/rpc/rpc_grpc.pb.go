@@ -60,7 +60,7 @@ type ManagerClient interface {
 	Launchers(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.LaunchersReply, error)
 	Drain(ctx context.Context, in *wire.DrainRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 	Logs(ctx context.Context, in *wire.LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.LogChunk], error)
-	Policy(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PolicyReply, error)
+	Policy(ctx context.Context, in *wire.PolicyQuery, opts ...grpc.CallOption) (*wire.PolicyReply, error)
 	// ReloadPolicy starts the policy's program anew beside the one that runs, and
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
@@ -216,7 +216,7 @@ func (c *managerClient) Logs(ctx context.Context, in *wire.LogsRequest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Manager_LogsClient = grpc.ServerStreamingClient[wire.LogChunk]
 
-func (c *managerClient) Policy(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PolicyReply, error) {
+func (c *managerClient) Policy(ctx context.Context, in *wire.PolicyQuery, opts ...grpc.CallOption) (*wire.PolicyReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.PolicyReply)
 	err := c.cc.Invoke(ctx, Manager_Policy_FullMethodName, in, out, cOpts...)
@@ -266,7 +266,7 @@ type ManagerServer interface {
 	Launchers(context.Context, *wire.Empty) (*wire.LaunchersReply, error)
 	Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error)
 	Logs(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
-	Policy(context.Context, *wire.Empty) (*wire.PolicyReply, error)
+	Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error)
 	// ReloadPolicy starts the policy's program anew beside the one that runs, and
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
@@ -317,7 +317,7 @@ func (UnimplementedManagerServer) Drain(context.Context, *wire.DrainRequest) (*w
 func (UnimplementedManagerServer) Logs(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method Logs not implemented")
 }
-func (UnimplementedManagerServer) Policy(context.Context, *wire.Empty) (*wire.PolicyReply, error) {
+func (UnimplementedManagerServer) Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Policy not implemented")
 }
 func (UnimplementedManagerServer) ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error) {
@@ -539,7 +539,7 @@ func _Manager_Logs_Handler(srv interface{}, stream grpc.ServerStream) error {
 type Manager_LogsServer = grpc.ServerStreamingServer[wire.LogChunk]
 
 func _Manager_Policy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(wire.Empty)
+	in := new(wire.PolicyQuery)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -551,7 +551,7 @@ func _Manager_Policy_Handler(srv interface{}, ctx context.Context, dec func(inte
 		FullMethod: Manager_Policy_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ManagerServer).Policy(ctx, req.(*wire.Empty))
+		return srv.(ManagerServer).Policy(ctx, req.(*wire.PolicyQuery))
 	}
 	return interceptor(ctx, in, info, handler)
 }
