@@ -22,7 +22,7 @@ var directions = []struct {
 	may    []string
 	remedy string
 }{
-	{"sdk/scheduler/wire", []string{"sdk/scheduler"}, "sdk is for people outside the project: pass engine things in as values"},
+	{"sdk/scheduler/schedwire", []string{"sdk/scheduler"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk", []string{"sdk"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"engine", []string{"sdk", "engine"}, "cmd wires policies, stores and MapReduce to the engine: pass them in through Config"},
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
@@ -39,12 +39,12 @@ var forbidden = []struct{ folder, imported, remedy string }{
 	{"engine/core", "net", "the core decides, it does not talk: give the shell an Action"},
 	{"engine/core", "os", "the core does not touch the machine: give the shell an Action"},
 	{"engine/graph", "google.golang.org/grpc", "graph expansion is pure"},
-	{"sdk/scheduler/wire", "google.golang.org/grpc", "messages are used by the core: the service lives in sdk/scheduler/wire/rpc"},
+	{"sdk/scheduler/schedwire", "google.golang.org/grpc", "messages are used by the core: the service lives in sdk/scheduler/schedwire/rpc"},
 	{"engine/wire", "google.golang.org/grpc", "messages are used by the core: the services live in engine/wire/rpc"},
 }
 
 // excepted are folders below a forbidden row's folder that the row does not mean.
-var excepted = map[string]bool{"sdk/scheduler/wire/rpc": true, "engine/wire/rpc": true}
+var excepted = map[string]bool{"sdk/scheduler/schedwire/rpc": true, "engine/wire/rpc": true}
 
 // standardOnly are the folders that import nothing but the standard library.
 var standardOnly = map[string]bool{"sdk/scheduler": true}

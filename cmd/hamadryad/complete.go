@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // completeTimeout bounds how long a shell's TAB waits for the manager.
@@ -89,7 +89,7 @@ func (c *cli) completePools(cmd *cobra.Command, _ []string, _ string) ([]string,
 		if err != nil || len(r.Status) == 0 {
 			return nil, err
 		}
-		m := &policywire.Status{}
+		m := &schedwire.Status{}
 		if err := proto.Unmarshal(r.Status, m); err != nil {
 			return nil, err
 		}

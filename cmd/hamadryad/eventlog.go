@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 func (c *cli) logCommand() *cobra.Command {
@@ -77,7 +77,7 @@ func (c *cli) printBatch(out *json.Encoder, number uint64, record []byte) error 
 	}{Number: number, At: time.Unix(0, batch.At).UTC().Format(time.RFC3339Nano)}
 	for _, in := range batch.Inputs {
 		if a := in.GetPolicyAnswer(); a != nil {
-			if d, err := policywire.DecodeDecisions(a.Decisions); err == nil {
+			if d, err := schedwire.DecodeDecisions(a.Decisions); err == nil {
 				line.Answer = d
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // policyView is what -o json shows.
@@ -73,7 +73,7 @@ func viewOf(r *wire.PolicyReply) (*policyView, error) {
 	if len(r.Status) == 0 {
 		return v, nil
 	}
-	m := &policywire.Status{}
+	m := &schedwire.Status{}
 	if err := proto.Unmarshal(r.Status, m); err != nil {
 		return nil, fmt.Errorf("the policy's status can't be read: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // TestStories plays the scripts in testdata/stories: what people, launchers and

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // ask hands a round to a generation, between the two parts of a step. One that has
@@ -324,8 +324,8 @@ func (s *supervisor) reply(ctx context.Context, brief bool) *wire.PolicyReply {
 	}
 	status, err := host.Status(ctx)
 	if err == nil {
-		var m *policywire.Status
-		if m, err = policywire.NewStatus(status); err == nil {
+		var m *schedwire.Status
+		if m, err = schedwire.NewStatus(status); err == nil {
 			r.Status, err = proto.Marshal(m)
 		}
 	}

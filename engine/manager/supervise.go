@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	policywire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 const (
@@ -437,7 +437,7 @@ func pluginMark(data string) proctree.Mark {
 
 // settingsBytes encodes settings for the log.
 func settingsBytes(c scheduler.Config) ([]byte, error) {
-	m, err := policywire.NewConfig(c)
+	m, err := schedwire.NewConfig(c)
 	if err != nil {
 		return nil, fmt.Errorf("the policy's settings: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -16,7 +16,7 @@ import (
 
 // Check implements Host.
 func (h *remote) Check(ctx context.Context, c scheduler.Config) error {
-	m, err := wire.NewConfig(c)
+	m, err := schedwire.NewConfig(c)
 	if err != nil {
 		return newError(Invalid, "Check", err)
 	}
@@ -31,7 +31,7 @@ func (h *remote) Check(ctx context.Context, c scheduler.Config) error {
 }
 
 // rejected returns the problems of a configuration as an error, nil for none.
-func rejected(op string, list *wire.ProblemList) error {
+func rejected(op string, list *schedwire.ProblemList) error {
 	problems, err := list.Decode()
 	if err != nil {
 		return err
@@ -45,15 +45,15 @@ func rejected(op string, list *wire.ProblemList) error {
 // Start implements Host.
 func (h *remote) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
 	var d scheduler.Description
-	config, err := wire.NewConfig(c)
+	config, err := schedwire.NewConfig(c)
 	if err != nil {
 		return d, newError(Invalid, "Start", err)
 	}
-	environment, err := wire.NewEnvironment(env)
+	environment, err := schedwire.NewEnvironment(env)
 	if err != nil {
 		return d, newError(StartFailed, "Start", err)
 	}
-	pages, err := wire.NewSnapshot(&s)
+	pages, err := schedwire.NewSnapshot(&s)
 	if err != nil {
 		return d, newError(StartFailed, "Start", err)
 	}
@@ -81,7 +81,7 @@ func (h *remote) Start(ctx context.Context, c scheduler.Config, s scheduler.Snap
 }
 
 // sendStart sends the parts of a start and returns the answer.
-func (h *remote) sendStart(ctx context.Context, config *wire.Config, env *wire.Environment, pages []*wire.SnapshotPage) (*rpc.StartReply, error) {
+func (h *remote) sendStart(ctx context.Context, config *schedwire.Config, env *schedwire.Environment, pages []*schedwire.SnapshotPage) (*rpc.StartReply, error) {
 	stream, err := h.policy.Start(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (h *remote) sendStart(ctx context.Context, config *wire.Config, env *wire.E
 // AssignTasks implements Host.
 func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answer, error) {
 	op, limits := roundOp(round), h.limits()
-	sent, err := wire.EncodeRound(round)
+	sent, err := schedwire.EncodeRound(round)
 	if err != nil {
 		// The manager's own fault; the policy has seen nothing of it.
 		return Answer{}, newError(Faulted, op, err)
@@ -130,7 +130,7 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 }
 
 // bytesCodec passes messages on as the bytes they are: a round is encoded by
-// package wire already, and the answer goes to the event log as it came.
+// package schedwire already, and the answer goes to the event log as it came.
 type bytesCodec struct{}
 
 // Name is the content type of protobuf, which the bytes are.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // Host is one policy, from its start to its end. Methods may be called from any
@@ -58,15 +58,15 @@ type Host interface {
 }
 
 // Answer is what a policy said to a round: the bytes, which go to the event log as they
-// came, and what package wire reads in them.
+// came, and what package schedwire reads in them.
 type Answer struct {
 	Bytes     []byte
 	Decisions scheduler.Decisions
 }
 
-// newAnswer reads an answer. The errors are those of wire.DecodeDecisions.
+// newAnswer reads an answer. The errors are those of schedwire.DecodeDecisions.
 func newAnswer(b []byte) (Answer, error) {
-	d, err := wire.DecodeDecisions(b)
+	d, err := schedwire.DecodeDecisions(b)
 	return Answer{b, d}, err
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 func TestMain(m *testing.M) {
@@ -152,7 +152,7 @@ func TestBothHostsAnswerAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			all = append(all, answer.Bytes...)
-			decisions, err := wire.DecodeDecisions(answer.Bytes)
+			decisions, err := schedwire.DecodeDecisions(answer.Bytes)
 			if want := map[uint64]int{0: 6, 1: 3, 2: 3}[n]; err != nil || len(decisions.Launch) != want || !reflect.DeepEqual(decisions, answer.Decisions) {
 				t.Fatalf("round %d: %d launches where %d are due, error %v", n+1, len(decisions.Launch), want, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // inProcess runs a policy on a goroutine of this process.
@@ -176,7 +176,7 @@ func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) (An
 		if err != nil {
 			return Answer{}, newError(Faulted, op, err)
 		}
-		b, err := wire.EncodeDecisions(&d)
+		b, err := schedwire.EncodeDecisions(&d)
 		if err != nil {
 			return Answer{}, newError(Faulted, op, err)
 		}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
@@ -191,7 +191,7 @@ func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []by
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(windowBytes),
 			grpc.WithReadBufferSize(ioBytes), grpc.WithWriteBufferSize(ioBytes), grpc.WithIdleTimeout(idleMax),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerBytesDefault), grpc.MaxCallSendMsgSize(wire.MessageBytesMax)),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerBytesDefault), grpc.MaxCallSendMsgSize(schedwire.MessageBytesMax)),
 		},
 	})
 	return h

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hashicorp/go-plugin/runner"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -142,7 +142,7 @@ func (h *remote) watch() {
 	}()
 	stream, err := h.policy.Watch(ctx, &rpc.WatchAsked{}, grpc.MaxCallRecvMsgSize(2*rpc.NoteBytesMax))
 	for err == nil {
-		var m *wire.Note
+		var m *schedwire.Note
 		if m, err = stream.Recv(); err != nil {
 			break
 		}
@@ -215,7 +215,7 @@ func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, e
 			h.end(own)
 		}
 		return own
-	case errors.Is(err, wire.ErrBadMessage):
+	case errors.Is(err, schedwire.ErrBadMessage):
 		own = newError(Breach, op, err)
 	case status.Code(err) == codes.Aborted:
 		return errorf(Faulted, op, "%s", cut(status.Convert(err).Message()))

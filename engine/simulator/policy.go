@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
-	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
 )
 
 const jobSucceeded = wire.JobState_JOB_STATE_SUCCEEDED

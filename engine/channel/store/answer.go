@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/file"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
 // smallAnswer is the size up to which an answer goes out in one write; larger
@@ -60,7 +60,7 @@ func (a *answer) give(r request) error {
 	n := min(uint64(r.limit), uint64(a.layout.Bytes)-r.offset)
 	h := have{bytes: uint64(a.layout.Bytes), records: uint64(a.layout.Records), n: n}
 	ranges := cutRuns(a.layout.Runs, int64(r.offset), int64(n))
-	a.buf = wire.Append(a.buf[:0], msgHave, h.body())
+	a.buf = control.Append(a.buf[:0], msgHave, h.body())
 	if n <= smallAnswer {
 		return a.giveSmall(h, ranges)
 	}
@@ -81,7 +81,7 @@ func codeOf(err error) uint32 {
 func (a *answer) refuse(r request, code uint32, text string) error {
 	a.server.log().Warn("store refuses a request", "peer", a.conn.RemoteAddr().String(),
 		"job", r.Job.String(), "attempt", uint64(r.Attempt), "channel", r.Channel, "partition", r.partition, "reason", text)
-	a.buf = wire.Append(a.buf[:0], msgNo, noBody(code, text))
+	a.buf = control.Append(a.buf[:0], msgNo, noBody(code, text))
 	_, err := a.conn.Write(a.buf)
 	return err
 }
@@ -128,12 +128,12 @@ func (a *answer) giveSmall(h have, ranges []file.Run) error {
 		at := len(a.buf)
 		a.buf = slices.Grow(a.buf, int(r.Length))[:at+int(r.Length)]
 		if _, err := a.raw.ReadAt(a.buf[at:], r.Offset); err != nil {
-			a.buf = wire.Append(a.buf[:0], msgNo, noBody(codeDamaged, fmt.Sprintf("%s cannot be read: %v", a.path, err)))
+			a.buf = control.Append(a.buf[:0], msgNo, noBody(codeDamaged, fmt.Sprintf("%s cannot be read: %v", a.path, err)))
 			_, err := a.conn.Write(a.buf)
 			return err
 		}
 	}
-	a.buf = wire.Append(a.buf, msgEnd, wire.Body{}.U64(h.n))
+	a.buf = control.Append(a.buf, msgEnd, control.Body{}.U64(h.n))
 	a.server.sent.Add(int64(h.n))
 	_, err := a.conn.Write(a.buf)
 	return err
@@ -165,7 +165,7 @@ func (a *answer) giveLarge(h have, ranges []file.Run) error {
 			return a.fill(left, err)
 		}
 	}
-	a.buf = wire.Append(a.buf[:0], msgEnd, wire.Body{}.U64(h.n))
+	a.buf = control.Append(a.buf[:0], msgEnd, control.Body{}.U64(h.n))
 	_, err := a.conn.Write(a.buf)
 	return err
 }
@@ -181,7 +181,7 @@ func (a *answer) fill(left int64, cause error) error {
 	}
 	text := fmt.Sprintf("%s cannot be read: %v", a.path, cause)
 	a.server.log().Error("store cannot read a stored channel", "file", a.path, "error", cause)
-	a.buf = wire.Append(a.buf[:0], msgNo, noBody(codeDamaged, text))
+	a.buf = control.Append(a.buf[:0], msgNo, noBody(codeDamaged, text))
 	_, err := a.conn.Write(a.buf)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
 // link is one connection to a store.
@@ -17,7 +17,7 @@ type link struct {
 	conn net.Conn
 	addr string
 	raw  *bufio.Reader // what in and the data are read from
-	in   *wire.Reader
+	in   *control.Reader
 	out  []byte
 }
 
@@ -29,8 +29,8 @@ const linkBytes = 4 << 10
 func newLink(c net.Conn, addr string) *link {
 	raw := bufio.NewReaderSize(c, linkBytes)
 	return &link{
-		conn: c, addr: addr, raw: raw, in: wire.NewReader(raw),
-		out: wire.Append(nil, msgHello, wire.Body{}.Text(protocol).U32(version)),
+		conn: c, addr: addr, raw: raw, in: control.NewReader(raw),
+		out: control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(version)),
 	}
 }
 
@@ -49,7 +49,7 @@ func (l *link) ask(ctx context.Context, r request, into []byte) (have, []byte, e
 }
 
 func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []byte, error) {
-	l.out = wire.Append(l.out, msgWant, r.body())
+	l.out = control.Append(l.out, msgWant, r.body())
 	if err := l.patience(ctx); err != nil {
 		return have{}, nil, err
 	}
@@ -60,20 +60,20 @@ func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []by
 	}
 	kind, p, err := l.in.Next()
 	if err != nil {
-		return have{}, nil, wire.NoEnd(err)
+		return have{}, nil, control.NoEnd(err)
 	}
 	if kind == msgNo {
 		return have{}, nil, parseNo(p)
 	}
 	if kind != msgHave {
-		return have{}, nil, fmt.Errorf("%w: answer of kind %d", wire.ErrGarbled, kind)
+		return have{}, nil, fmt.Errorf("%w: answer of kind %d", control.ErrGarbled, kind)
 	}
 	h, err := parseHave(p)
 	if err != nil {
 		return have{}, nil, err
 	}
 	if h.n > uint64(r.limit) || r.offset > h.bytes || h.n > h.bytes-r.offset {
-		return have{}, nil, fmt.Errorf("%w: %d bytes sent where %d were asked for", wire.ErrGarbled, h.n, r.limit)
+		return have{}, nil, fmt.Errorf("%w: %d bytes sent where %d were asked for", control.ErrGarbled, h.n, r.limit)
 	}
 	data, err := l.body(ctx, into, int(h.n))
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
 		m, err := l.raw.Read(data[got:])
 		got += m
 		if err != nil && got < n {
-			return nil, wire.NoEnd(err)
+			return nil, control.NoEnd(err)
 		}
 	}
 	return data, nil
@@ -106,18 +106,18 @@ func (l *link) end(h have) error {
 	kind, p, err := l.in.Next()
 	switch {
 	case err != nil:
-		return wire.NoEnd(err)
+		return control.NoEnd(err)
 	case kind == msgNo:
 		return parseNo(p)
 	case kind != msgEnd:
-		return fmt.Errorf("%w: answer ends with kind %d", wire.ErrGarbled, kind)
+		return fmt.Errorf("%w: answer ends with kind %d", control.ErrGarbled, kind)
 	}
 	n := p.U64()
 	if err := p.End(); err != nil {
 		return err
 	}
 	if n != h.n {
-		return fmt.Errorf("%w: answer of %d bytes says it has %d", wire.ErrGarbled, h.n, n)
+		return fmt.Errorf("%w: answer of %d bytes says it has %d", control.ErrGarbled, h.n, n)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -27,7 +27,7 @@ const (
 )
 
 // NameMax is the longest channel name and the longest token, in bytes.
-const NameMax = wire.TextMax
+const NameMax = control.TextMax
 
 // windowMax is the most bytes one request may ask for.
 const windowMax = 8 << 20
@@ -53,19 +53,19 @@ type request struct {
 	limit     uint32
 }
 
-func (r request) body() wire.Body {
-	return wire.Body{}.U64(uint64(r.Job)).U64(uint64(r.Attempt)).Text(r.Channel).Text(r.token).
+func (r request) body() control.Body {
+	return control.Body{}.U64(uint64(r.Job)).U64(uint64(r.Attempt)).Text(r.Channel).Text(r.token).
 		U32(r.partition).U64(r.offset).U32(r.limit)
 }
 
-func parseRequest(p *wire.Parser) (request, error) {
+func parseRequest(p *control.Parser) (request, error) {
 	r := request{Key: Key{Job: scheduler.JobID(p.U64()), Attempt: scheduler.AttemptID(p.U64()), Channel: p.Text()}}
 	r.token, r.partition, r.offset, r.limit = p.Text(), p.U32(), p.U64(), p.U32()
 	if err := p.End(); err != nil {
 		return r, err
 	}
 	if r.limit == 0 || r.limit > windowMax {
-		return r, fmt.Errorf("%w: a window of %d bytes, want 1 to %d", wire.ErrGarbled, r.limit, windowMax)
+		return r, fmt.Errorf("%w: a window of %d bytes, want 1 to %d", control.ErrGarbled, r.limit, windowMax)
 	}
 	return r, nil
 }
@@ -74,17 +74,17 @@ func parseRequest(p *wire.Parser) (request, error) {
 // many bytes follow.
 type have struct{ bytes, records, n uint64 }
 
-func (h have) body() wire.Body { return wire.Body{}.U64(h.bytes).U64(h.records).U64(h.n) }
+func (h have) body() control.Body { return control.Body{}.U64(h.bytes).U64(h.records).U64(h.n) }
 
-func parseHave(p *wire.Parser) (have, error) {
+func parseHave(p *control.Parser) (have, error) {
 	h := have{bytes: p.U64(), records: p.U64(), n: p.U64()}
 	return h, p.End()
 }
 
-func noBody(code uint32, text string) wire.Body { return wire.Body{}.U32(code).Text(text) }
+func noBody(code uint32, text string) control.Body { return control.Body{}.U32(code).Text(text) }
 
 // parseNo turns a no into the error of its kind.
-func parseNo(p *wire.Parser) error {
+func parseNo(p *control.Parser) error {
 	code, text := p.U32(), p.Text()
 	if err := p.End(); err != nil {
 		return err
@@ -99,13 +99,13 @@ func parseNo(p *wire.Parser) error {
 	return fmt.Errorf("%w: %s", kind, text)
 }
 
-func parseHello(p *wire.Parser) error {
+func parseHello(p *control.Parser) error {
 	name, v := p.Text(), p.U32()
 	if err := p.End(); err != nil {
 		return err
 	}
 	if name != protocol || v != version {
-		return fmt.Errorf("%w: protocol %q version %d, want %q version %d", wire.ErrGarbled, name, v, protocol, version)
+		return fmt.Errorf("%w: protocol %q version %d, want %q version %d", control.ErrGarbled, name, v, protocol, version)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
 const (
@@ -123,13 +123,13 @@ func (s *Server) converse(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(hello)); err != nil {
 		return err
 	}
-	in := wire.NewReader(bufio.NewReaderSize(c, linkBytes))
+	in := control.NewReader(bufio.NewReaderSize(c, linkBytes))
 	kind, p, err := in.Next()
 	if err != nil {
 		return err
 	}
 	if kind != msgHello {
-		return wire.ErrGarbled
+		return control.ErrGarbled
 	}
 	if err := parseHello(p); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Server) converse(c net.Conn) error {
 			return err
 		}
 		if kind != msgWant {
-			return wire.ErrGarbled
+			return control.ErrGarbled
 		}
 		r, err := parseRequest(p)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -346,16 +346,16 @@ func TestFileCutShortWhileServed(t *testing.T) {
 func TestStrangersAreRefusedInBoundedTime(t *testing.T) {
 	s := open(t)
 	s.put(t, 1, 1, 50, file.Options{})
-	hello := wire.Append(nil, msgHello, wire.Body{}.Text(protocol).U32(version))
+	hello := control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(version))
 	bad := request{Key: key(1), token: token, limit: windowMax + 1}
 	strangers := map[string]net.Conn{}
 	for name, say := range map[string][]byte{
 		"nothing":       nil,
 		"half a hello":  hello[:5],
 		"http":          []byte("GET / HTTP/1.1\r\n\r\n"),
-		"other version": wire.Append(nil, msgHello, wire.Body{}.Text(protocol).U32(99)),
-		"no hello":      wire.Append(nil, msgWant, bad.body()),
-		"huge window":   wire.Append(hello, msgWant, bad.body()),
+		"other version": control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(99)),
+		"no hello":      control.Append(nil, msgWant, bad.body()),
+		"huge window":   control.Append(hello, msgWant, bad.body()),
 	} {
 		c, err := net.Dial("tcp", s.addr)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -138,7 +138,7 @@ func (s *Listener) serve(c net.Conn) {
 		if s.ctx.Err() == nil {
 			s.o.Log.Warn("streaming port refuses a connection", "peer", c.RemoteAddr().String(), "error", err)
 			_ = p.conn.SetWriteDeadline(time.Now().Add(s.o.Hello))
-			_ = p.send(s.ctx, wire.Append(nil, msgNo, wire.Body{}.Text(err.Error()))) // it is refused either way
+			_ = p.send(s.ctx, control.Append(nil, msgNo, control.Body{}.Text(err.Error()))) // it is refused either way
 		}
 		return
 	}
@@ -157,7 +157,7 @@ func (s *Listener) meet(p *peer) (*reader, error) {
 		return nil, err
 	}
 	if kind != msgHello {
-		return nil, fmt.Errorf("%w: it begins with kind %d", wire.ErrGarbled, kind)
+		return nil, fmt.Errorf("%w: it begins with kind %d", control.ErrGarbled, kind)
 	}
 	k, token, err := parseHello(body)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Listener) meet(p *peer) (*reader, error) {
 	if err := p.conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return r, p.send(s.ctx, wire.Append(nil, msgAccept, wire.Body{}.U64(uint64(r.window))))
+	return r, p.send(s.ctx, control.Append(nil, msgAccept, control.Body{}.U64(uint64(r.window))))
 }
 
 func (s *Listener) rendezvous(k Key, token string) (*reader, error) {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
 // readBytes gathers small messages; what is larger of a block passes it by.
@@ -19,7 +19,7 @@ const readBytes = 4 << 10
 type peer struct {
 	conn net.Conn
 	raw  *bufio.Reader // blocks are read from here
-	in   *wire.Reader
+	in   *control.Reader
 
 	write sync.Mutex // held while a message is written
 	sent  atomic.Bool
@@ -33,7 +33,7 @@ type peer struct {
 func newPeer(c net.Conn) *peer {
 	p := &peer{conn: c}
 	p.raw = bufio.NewReaderSize(hearing{p}, readBytes)
-	p.in = wire.NewReader(p.raw)
+	p.in = control.NewReader(p.raw)
 	return p
 }
 
@@ -61,7 +61,7 @@ func (p *peer) watch(tick time.Duration, silent func()) {
 		}
 		return true
 	})
-	beat := wire.Append(nil, msgBeat, nil)
+	beat := control.Append(nil, msgBeat, nil)
 	p.every(1, tick, func() bool {
 		if !p.sent.Swap(false) {
 			return p.send(context.Background(), beat) == nil

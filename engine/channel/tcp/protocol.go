@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel/block"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -52,7 +52,7 @@ const (
 	// handshakesMax is how many connections may be between accept and rendezvous.
 	handshakesMax = 4096
 	// NameMax is the longest channel name and the longest token, in bytes.
-	NameMax = wire.TextMax
+	NameMax = control.TextMax
 )
 
 // Key names one streamed channel of one try at running a bundle.
@@ -115,12 +115,12 @@ func (o Options) filled() Options {
 	return o
 }
 
-func helloBody(k Key, token string) wire.Body {
-	return wire.Body{}.Text(protocol).U32(version).U64(uint64(k.Job)).U64(uint64(k.Bundle)).U32(k.Try).
+func helloBody(k Key, token string) control.Body {
+	return control.Body{}.Text(protocol).U32(version).U64(uint64(k.Job)).U64(uint64(k.Bundle)).U32(k.Try).
 		Text(k.Channel).U32(uint32(k.From)).U32(uint32(k.To)).Text(token)
 }
 
-func parseHello(p *wire.Parser) (k Key, token string, err error) {
+func parseHello(p *control.Parser) (k Key, token string, err error) {
 	name, v := p.Text(), p.U32()
 	k = Key{Job: scheduler.JobID(p.U64()), Bundle: scheduler.BundleID(p.U64()), Try: p.U32(), Channel: p.Text()}
 	k.From, k.To, token = int(p.U32()), int(p.U32()), p.Text()
@@ -128,7 +128,7 @@ func parseHello(p *wire.Parser) (k Key, token string, err error) {
 		return k, "", err
 	}
 	if name != protocol || v != version {
-		return k, "", fmt.Errorf("%w: protocol %q version %d, want %q version %d", wire.ErrGarbled, name, v, protocol, version)
+		return k, "", fmt.Errorf("%w: protocol %q version %d, want %q version %d", control.ErrGarbled, name, v, protocol, version)
 	}
 	return k, token, nil
 }

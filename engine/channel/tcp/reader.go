@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/block"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -48,7 +48,7 @@ func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
 		r.mu.Unlock()
 		if credit > 0 {
 			// A failure shows where the socket is read.
-			_ = p.send(ctx, wire.Append(nil, msgCredit, wire.Body{}.U64(uint64(credit))))
+			_ = p.send(ctx, control.Append(nil, msgCredit, control.Body{}.U64(uint64(credit))))
 		}
 		if b != nil || err != nil {
 			return b, err
@@ -108,7 +108,7 @@ func (r *reader) Close() error {
 
 // sayGone ends the stream from this end; the writer answers with its end.
 func (r *reader) sayGone(p *peer) {
-	if p.send(context.Background(), wire.Append(nil, msgGone, nil)) != nil {
+	if p.send(context.Background(), control.Append(nil, msgGone, nil)) != nil {
 		p.close()
 		return
 	}
@@ -164,7 +164,7 @@ func (r *reader) listen(p *peer) error {
 	}
 }
 
-func (r *reader) hear(p *peer, kind byte, body *wire.Parser, blocks *block.Reader) error {
+func (r *reader) hear(p *peer, kind byte, body *control.Parser, blocks *block.Reader) error {
 	switch kind {
 	case msgBeat:
 		return body.End()
@@ -179,7 +179,7 @@ func (r *reader) hear(p *peer, kind byte, body *wire.Parser, blocks *block.Reade
 	case msgAbort:
 		return fmt.Errorf("its writer failed: %s", body.Text())
 	}
-	return fmt.Errorf("%w: kind %d from a writer", wire.ErrGarbled, kind)
+	return fmt.Errorf("%w: kind %d from a writer", control.ErrGarbled, kind)
 }
 
 // block reads one batch into the queue.
@@ -189,17 +189,17 @@ func (r *reader) block(n int64, blocks *block.Reader) error {
 	late := r.ended && !r.closed
 	r.mu.Unlock()
 	if late {
-		return fmt.Errorf("%w: a batch after the end", wire.ErrGarbled)
+		return fmt.Errorf("%w: a batch after the end", control.ErrGarbled)
 	}
 	if over {
-		return fmt.Errorf("%w: a batch of %d bytes goes beyond the window of %d", wire.ErrGarbled, n, r.window)
+		return fmt.Errorf("%w: a batch of %d bytes goes beyond the window of %d", control.ErrGarbled, n, r.window)
 	}
 	b, err := blocks.Next()
 	if err != nil {
-		return wire.NoEnd(err)
+		return control.NoEnd(err)
 	}
 	if cost(b) != n {
-		return fmt.Errorf("%w: a batch of %d bytes was announced as %d", wire.ErrGarbled, cost(b), n)
+		return fmt.Errorf("%w: a batch of %d bytes was announced as %d", control.ErrGarbled, cost(b), n)
 	}
 	r.mu.Lock()
 	r.records += int64(b.Len())
@@ -218,7 +218,7 @@ func (r *reader) end(p *peer, records int64) error {
 	r.mu.Lock()
 	if !r.closed && records != r.records {
 		defer r.mu.Unlock()
-		return fmt.Errorf("%w: its end counts %d records where %d came", wire.ErrGarbled, records, r.records)
+		return fmt.Errorf("%w: its end counts %d records where %d came", control.ErrGarbled, records, r.records)
 	}
 	again := r.ended
 	r.ended = true
@@ -228,7 +228,7 @@ func (r *reader) end(p *peer, records int64) error {
 		return nil // the node closed its end while the writer's answer to gone was under way
 	}
 	_ = p.conn.SetReadDeadline(time.Now().Add(lingerMax)) // fails only on a closed connection
-	return p.send(context.Background(), wire.Append(nil, msgDone, nil))
+	return p.send(context.Background(), control.Append(nil, msgDone, nil))
 }
 
 // fail breaks the channel from outside its reading goroutine.

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -187,7 +187,7 @@ func TestCutsAtEveryByteAreErrors(t *testing.T) {
 	if werr != nil || rerr != nil {
 		t.Fatal(werr, rerr)
 	}
-	hello := len(wire.Append(nil, msgHello, helloBody(key(0), token)))
+	hello := len(control.Append(nil, msgHello, helloBody(key(0), token)))
 	for cut := range whole {
 		_, werr, rerr := run(cut)
 		if werr == nil || (cut >= hello && !errors.Is(rerr, channel.ErrPeerLost)) {
@@ -304,13 +304,13 @@ func TestSilentPeerIsLost(t *testing.T) {
 func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
 	l, out := listen(t, Options{Hello: 2 * time.Second})
 	s := expect(t, l, key(0))
-	hello := wire.Append(nil, msgHello, helloBody(key(0), "please"))
+	hello := control.Append(nil, msgHello, helloBody(key(0), "please"))
 	strangers := map[string]net.Conn{}
 	for name, say := range map[string][]byte{
 		"nothing":      nil,
 		"half a hello": hello[:20],
 		"http":         []byte("GET / HTTP/1.1\r\n\r\n"),
-		"no hello":     wire.Append(nil, msgEnd, wire.Body{}.U64(0)),
+		"no hello":     control.Append(nil, msgEnd, control.Body{}.U64(0)),
 		"wrong token":  hello,
 	} {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -358,18 +358,18 @@ func TestGarbledStreamsAreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := append(wire.Append(nil, msgBlock, wire.Body{}.U64(uint64(cost(b)))), enc...)
+	good := append(control.Append(nil, msgBlock, control.Body{}.U64(uint64(cost(b)))), enc...)
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-1] ^= 1
 	for i, say := range [][]byte{
 		[]byte("garbage, and more of it"),
 		flipped,
-		append(wire.Append(nil, msgBlock, wire.Body{}.U64(uint64(cost(b)+1))), enc...), // another cost
-		wire.Append(bytes.Clone(good), msgEnd, wire.Body{}.U64(4)),                     // another count
-		append(wire.Append(nil, msgEnd, wire.Body{}.U64(0)), good...),                  // after the end
-		append(bytes.Clone(good), wire.Append(nil, msgBlock, wire.Body{}.U64(2000))...),
-		wire.Append(nil, msgCredit, wire.Body{}.U64(1)),
-		wire.Append(nil, msgBlock, nil),
+		append(control.Append(nil, msgBlock, control.Body{}.U64(uint64(cost(b)+1))), enc...), // another cost
+		control.Append(bytes.Clone(good), msgEnd, control.Body{}.U64(4)),                     // another count
+		append(control.Append(nil, msgEnd, control.Body{}.U64(0)), good...),                  // after the end
+		append(bytes.Clone(good), control.Append(nil, msgBlock, control.Body{}.U64(2000))...),
+		control.Append(nil, msgCredit, control.Body{}.U64(1)),
+		control.Append(nil, msgBlock, nil),
 	} {
 		k := key(i)
 		s := expect(t, l, k)
@@ -377,7 +377,7 @@ func TestGarbledStreamsAreErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = c.Write(append(wire.Append(nil, msgHello, helloBody(k, token)), say...))
+		_, _ = c.Write(append(control.Append(nil, msgHello, helloBody(k, token)), say...))
 		n, err := chantest.Prefix(t.Context(), s, "s")
 		// What follows an end is too late to matter to a reader that has it.
 		if !errors.Is(err, channel.ErrPeerLost) && (i != 4 || n != 0) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/block"
-	"github.com/hamadryad/hamadryad/engine/channel/internal/wire"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -83,12 +83,12 @@ func shake(ctx context.Context, p *peer, k Key, token string) (int64, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
-	if err := p.send(ctx, wire.Append(nil, msgHello, helloBody(k, token))); err != nil {
+	if err := p.send(ctx, control.Append(nil, msgHello, helloBody(k, token))); err != nil {
 		return 0, fmt.Errorf("%w: %w", channel.ErrPeerLost, err)
 	}
 	kind, body, err := p.in.Next()
 	if err != nil {
-		return 0, fmt.Errorf("%w: no answer: %w", channel.ErrPeerLost, wire.NoEnd(err))
+		return 0, fmt.Errorf("%w: no answer: %w", channel.ErrPeerLost, control.NoEnd(err))
 	}
 	switch kind {
 	case msgAccept:
@@ -108,7 +108,7 @@ func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
-	buf := wire.Append(w.buf[:0], msgBlock, wire.Body{}.U64(uint64(cost(b))))
+	buf := control.Append(w.buf[:0], msgBlock, control.Body{}.U64(uint64(cost(b))))
 	block, err := w.enc.Encode(buf, b)
 	if err != nil {
 		return fmt.Errorf("%v: %w", w.key, err)
@@ -184,7 +184,7 @@ func (w *writer) Close(ctx context.Context) error {
 		return err
 	}
 	if !gone {
-		if err := w.send(ctx, wire.Append(nil, msgEnd, wire.Body{}.U64(uint64(w.records)))); err != nil {
+		if err := w.send(ctx, control.Append(nil, msgEnd, control.Body{}.U64(uint64(w.records)))); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (w *writer) Abort(cause error) {
 	w.mu.Unlock()
 	if !finished && w.peer.write.TryLock() {
 		_ = w.peer.conn.SetWriteDeadline(time.Now().Add(time.Second)) // it is a courtesy: hanging up says enough
-		_ = w.peer.sendLocked(context.Background(), wire.Append(nil, msgAbort, wire.Body{}.Text(cause.Error())))
+		_ = w.peer.sendLocked(context.Background(), control.Append(nil, msgAbort, control.Body{}.Text(cause.Error())))
 		w.peer.write.Unlock()
 	}
 	w.fail(closed)
@@ -255,7 +255,7 @@ func (w *writer) listen() {
 		if err != nil {
 			w.mu.Lock()
 			if w.err == nil && !w.gone {
-				w.err = lost(w.key, "its reader hung up: %w", wire.NoEnd(err))
+				w.err = lost(w.key, "its reader hung up: %w", control.NoEnd(err))
 			}
 			w.mu.Unlock()
 			return
@@ -266,7 +266,7 @@ func (w *writer) listen() {
 // errOver ends listen after a good end.
 var errOver = errors.New("over")
 
-func (w *writer) hear(kind byte, body *wire.Parser) error {
+func (w *writer) hear(kind byte, body *control.Parser) error {
 	switch kind {
 	case msgBeat:
 		return body.End()
@@ -275,7 +275,7 @@ func (w *writer) hear(kind byte, body *wire.Parser) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if n < 0 || n > w.flight {
-			return fmt.Errorf("%w: credit of %d for %d in flight", wire.ErrGarbled, n, w.flight)
+			return fmt.Errorf("%w: credit of %d for %d in flight", control.ErrGarbled, n, w.flight)
 		}
 		w.flight -= n
 		w.signal()
@@ -292,7 +292,7 @@ func (w *writer) hear(kind byte, body *wire.Parser) error {
 		w.signal()
 		// The reader waits for an end so that it can hang up; the node may be busy
 		// and not come back for long, so the end goes out from here.
-		return w.peer.send(context.Background(), wire.Append(nil, msgEnd, wire.Body{}.U64(0)))
+		return w.peer.send(context.Background(), control.Append(nil, msgEnd, control.Body{}.U64(0)))
 	}
-	return fmt.Errorf("%w: kind %d from a reader", wire.ErrGarbled, kind)
+	return fmt.Errorf("%w: kind %d from a reader", control.ErrGarbled, kind)
 }

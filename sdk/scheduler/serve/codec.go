@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
@@ -14,7 +14,7 @@ import (
 )
 
 // register registers the service. A round does not become a protobuf message on its
-// way: package wire reads it from the bytes, and makes the answer's.
+// way: package schedwire reads it from the bytes, and makes the answer's.
 func register(g *grpc.Server, s *server) {
 	desc := rpc.Policy_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
@@ -69,6 +69,6 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer b.Free()
-	m.round, m.err = wire.DecodeRound(b.ReadOnlyData()) // which keeps nothing of the bytes
+	m.round, m.err = schedwire.DecodeRound(b.ReadOnlyData()) // which keeps nothing of the bytes
 	return nil
 }

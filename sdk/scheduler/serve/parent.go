@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
 
 // parentPoll is how often the plug-in looks whether its host still lives, where

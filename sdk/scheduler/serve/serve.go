@@ -25,8 +25,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -109,7 +109,7 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		Plugins: plugin.PluginSet{rpc.PluginName: &grpcPlugin{server: s}},
 		Logger:  hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, DisableTime: true}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			opts = append(opts, grpc.MaxRecvMsgSize(wire.MessageBytesMax), grpc.MaxSendMsgSize(wire.MessageBytesMax),
+			opts = append(opts, grpc.MaxRecvMsgSize(schedwire.MessageBytesMax), grpc.MaxSendMsgSize(schedwire.MessageBytesMax),
 				grpc.StaticStreamWindowSize(windowBytes), grpc.StaticConnWindowSize(windowBytes),
 				grpc.ReadBufferSize(ioBytes), grpc.WriteBufferSize(ioBytes),
 				grpc.NumStreamWorkers(callWorkers), grpc.ForceServerCodecV2(newCodec()))

@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -102,7 +102,7 @@ func begin(t *testing.T, c rpc.PolicyClient, n int) (*rpc.StartReply, error) {
 	for i := range events {
 		events[i] = scheduler.TimePassed{At: scheduler.Time(i)}
 	}
-	pages, err := wire.NewSnapshot(&scheduler.Snapshot{Events: events})
+	pages, err := schedwire.NewSnapshot(&scheduler.Snapshot{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func begin(t *testing.T, c rpc.PolicyClient, n int) (*rpc.StartReply, error) {
 	for i, page := range pages {
 		part := &rpc.StartPart{Page: page}
 		if i == 0 {
-			part.Config, part.Environment = &wire.Config{}, &wire.Environment{}
+			part.Config, part.Environment = &schedwire.Config{}, &schedwire.Environment{}
 		}
 		if err := stream.Send(part); err != nil {
 			break // the reply says why
@@ -127,7 +127,7 @@ func TestSnapshotOfManyPagesArrivesWhole(t *testing.T) {
 		if _, err := begin(t, c, 100_000); err != nil {
 			t.Fatal(err)
 		}
-		d, err := c.AssignTasks(t.Context(), &wire.Round{Number: 1})
+		d, err := c.AssignTasks(t.Context(), &schedwire.Round{Number: 1})
 		if err != nil || d.WakeAt != 100_000 {
 			t.Errorf("the policy saw %d events, error %v", d.GetWakeAt(), err)
 		}
@@ -136,7 +136,7 @@ func TestSnapshotOfManyPagesArrivesWhole(t *testing.T) {
 
 func TestCallsOutOfOrderAreRefused(t *testing.T) {
 	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, p *policy) {
-		if _, err := c.AssignTasks(t.Context(), &wire.Round{}); status.Code(err) != codes.FailedPrecondition {
+		if _, err := c.AssignTasks(t.Context(), &schedwire.Round{}); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("a round before Start: %v", err)
 		}
 		if _, err := begin(t, c, 0); err != nil {
@@ -145,7 +145,7 @@ func TestCallsOutOfOrderAreRefused(t *testing.T) {
 		if _, err := begin(t, c, 0); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("a second Start: %v", err)
 		}
-		if _, err := c.AssignTasks(t.Context(), &wire.Round{Events: &wire.Events{Kind: []wire.EventKind{99}}}); status.Code(err) != codes.InvalidArgument {
+		if _, err := c.AssignTasks(t.Context(), &schedwire.Round{Events: &schedwire.Events{Kind: []schedwire.EventKind{99}}}); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("a malformed round: %v", err)
 		}
 		if _, err := c.Explain(t.Context(), &rpc.ExplainAsked{Job: 1}); status.Code(err) != codes.NotFound {
@@ -159,7 +159,7 @@ func TestCallsOutOfOrderAreRefused(t *testing.T) {
 
 func TestErrorWithoutPlaceIsOneProblem(t *testing.T) {
 	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
-		m, err := c.Check(t.Context(), &wire.Config{Text: []byte("bad")})
+		m, err := c.Check(t.Context(), &schedwire.Config{Text: []byte("bad")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestCallsComeOneAtATimeAlsoAfterAPanic(t *testing.T) {
 			go func() {
 				var err error
 				if i%2 == 0 {
-					_, err = c.AssignTasks(t.Context(), &wire.Round{Number: 1})
+					_, err = c.AssignTasks(t.Context(), &schedwire.Round{Number: 1})
 				} else {
 					_, err = c.Status(t.Context(), &rpc.StatusAsked{})
 				}
@@ -191,7 +191,7 @@ func TestCallsComeOneAtATimeAlsoAfterAPanic(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		_, err := c.AssignTasks(t.Context(), &wire.Round{Number: 13})
+		_, err := c.AssignTasks(t.Context(), &schedwire.Round{Number: 13})
 		if status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "thirteen") || !strings.Contains(err.Error(), "serve.(*policy).AssignTasks") {
 			t.Errorf("panic: %v", err)
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -53,7 +53,7 @@ type server struct {
 
 // post is one note and where its fate is told.
 type post struct {
-	note *wire.Note
+	note *schedwire.Note
 	sent chan error
 }
 
@@ -141,7 +141,7 @@ func reply[M any](what string, m M, err error) (M, error) {
 }
 
 // Check implements the service.
-func (s *server) Check(ctx context.Context, m *wire.Config) (*wire.ProblemList, error) {
+func (s *server) Check(ctx context.Context, m *schedwire.Config) (*schedwire.ProblemList, error) {
 	config, err := m.Decode()
 	if err != nil {
 		return nil, breach(err)
@@ -152,7 +152,7 @@ func (s *server) Check(ctx context.Context, m *wire.Config) (*wire.ProblemList, 
 	if err != nil {
 		return nil, err
 	}
-	list, err := wire.NewProblemList(problems)
+	list, err := schedwire.NewProblemList(problems)
 	return reply("Check", list, err)
 }
 
@@ -191,7 +191,7 @@ func (s *server) Start(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.Star
 func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) (
 	config scheduler.Config, env scheduler.Environment, snapshot scheduler.Snapshot, err error,
 ) {
-	var pages wire.SnapshotReader
+	var pages schedwire.SnapshotReader
 	for first := true; ; first = false {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -228,13 +228,13 @@ func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapsho
 	description, err := policy.Start(config, snapshot, env)
 	var problems scheduler.Problems
 	if errors.As(err, &problems) && len(problems) > 0 {
-		list, err := wire.NewProblemList(problems)
+		list, err := schedwire.NewProblemList(problems)
 		return reply("Start", &rpc.StartReply{Problems: list}, err)
 	}
 	if err != nil {
 		return nil, fault("Start", err)
 	}
-	m, err := wire.NewDescription(description)
+	m, err := schedwire.NewDescription(description)
 	if err != nil {
 		return nil, fault("Start", err)
 	}
@@ -260,14 +260,14 @@ func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answer
 		if err != nil {
 			return nil, fault(fmt.Sprintf("round %d", round.Number), err)
 		}
-		b, err := wire.EncodeDecisions(&decisions)
+		b, err := schedwire.EncodeDecisions(&decisions)
 		return reply(fmt.Sprintf("round %d", round.Number), answerMessage(b), err)
 	})
 }
 
 // Explain implements the service.
-func (s *server) Explain(ctx context.Context, m *rpc.ExplainAsked) (*wire.Explanation, error) {
-	return onStarted(ctx, s, "Explain", func(p scheduler.TaskScheduler) (*wire.Explanation, error) {
+func (s *server) Explain(ctx context.Context, m *rpc.ExplainAsked) (*schedwire.Explanation, error) {
+	return onStarted(ctx, s, "Explain", func(p scheduler.TaskScheduler) (*schedwire.Explanation, error) {
 		e, err := p.Explain(scheduler.JobID(m.GetJob()))
 		if errors.Is(err, scheduler.ErrUnknownJob) {
 			return nil, status.Error(codes.NotFound, err.Error())
@@ -275,19 +275,19 @@ func (s *server) Explain(ctx context.Context, m *rpc.ExplainAsked) (*wire.Explan
 		if err != nil {
 			return nil, fault("Explain", err)
 		}
-		out, err := wire.NewExplanation(e)
+		out, err := schedwire.NewExplanation(e)
 		return reply("Explain", out, err)
 	})
 }
 
 // Status implements the service.
-func (s *server) Status(ctx context.Context, _ *rpc.StatusAsked) (*wire.Status, error) {
-	return onStarted(ctx, s, "Status", func(p scheduler.TaskScheduler) (*wire.Status, error) {
+func (s *server) Status(ctx context.Context, _ *rpc.StatusAsked) (*schedwire.Status, error) {
+	return onStarted(ctx, s, "Status", func(p scheduler.TaskScheduler) (*schedwire.Status, error) {
 		v, err := p.Status()
 		if err != nil {
 			return nil, fault("Status", err)
 		}
-		out, err := wire.NewStatus(v)
+		out, err := schedwire.NewStatus(v)
 		return reply("Status", out, err)
 	})
 }
@@ -321,7 +321,7 @@ func (s *server) stopServing() {
 }
 
 // Watch implements the service.
-func (s *server) Watch(_ *rpc.WatchAsked, stream grpc.ServerStreamingServer[wire.Note]) error {
+func (s *server) Watch(_ *rpc.WatchAsked, stream grpc.ServerStreamingServer[schedwire.Note]) error {
 	if !s.watchOnce.TryLock() {
 		return status.Error(codes.FailedPrecondition, "Watch was called twice")
 	}
@@ -381,7 +381,7 @@ func (s *server) post(ctx context.Context, n scheduler.Note) error {
 	if err := ctx.Err(); err != nil {
 		return err // Watch may still listen
 	}
-	m, err := wire.NewNote(n)
+	m, err := schedwire.NewNote(n)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/simulator"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // Workload is a cluster and the jobs that come to it.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 )
@@ -234,9 +234,9 @@ func (other) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (
 type garbage struct{ rpc.UnimplementedPolicyServer }
 
 func (garbage) Start(s grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
-	return s.SendAndClose(&rpc.StartReply{Description: &wire.Description{}})
+	return s.SendAndClose(&rpc.StartReply{Description: &schedwire.Description{}})
 }
 
-func (garbage) AssignTasks(context.Context, *wire.Round) (*wire.Decisions, error) {
-	return &wire.Decisions{Refuse: &wire.Refuse{Job: []uint64{1}}}, nil
+func (garbage) AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error) {
+	return &schedwire.Decisions{Refuse: &schedwire.Refuse{Job: []uint64{1}}}, nil
 }

@@ -1,4 +1,4 @@
-// Package wire is the form of the control messages between stores, fetchers and
+// Package control is the form of the control messages between stores, fetchers and
 // streaming workers: a kind, a short body, and a checksum. Bulk data follows a
 // message as plain bytes, whose length the message gives.
 //
@@ -8,7 +8,7 @@
 //	2       2     length of the body, at most BodyMax
 //	4       4     crc32c of bytes 0 to 3 and the body
 //	8             body
-package wire
+package control
 
 import (
 	"encoding/binary"
@@ -63,7 +63,7 @@ func NoEnd(err error) error {
 // Append appends a whole message to dst. The body must not exceed BodyMax.
 func Append(dst []byte, kind byte, body Body) []byte {
 	if len(body) > BodyMax {
-		panic(fmt.Sprintf("wire: body of %d bytes", len(body))) // bodies are built from bounded texts
+		panic(fmt.Sprintf("control: body of %d bytes", len(body))) // bodies are built from bounded texts
 	}
 	start := len(dst)
 	dst = append(dst, kind, mark)

@@ -1,4 +1,4 @@
-// Package wire turns the values of package scheduler into protobuf messages and
+// Package schedwire turns the values of package scheduler into protobuf messages and
 // back: what manager and policy plug-ins exchange, and what the manager's event
 // log keeps of a policy's answers.
 //
@@ -23,4 +23,4 @@
 // The functions may be called from any goroutine; a value must not change
 // while it is encoded. The package does not import gRPC: the service is in
 // package rpc below it.
-package wire
+package schedwire

@@ -2,7 +2,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: sdk/scheduler/wire/rpc/policy.proto
+// source: sdk/scheduler/schedwire/rpc/policy.proto
 
 // The service a policy plug-in offers to the manager.
 
@@ -10,7 +10,7 @@ package rpc
 
 import (
 	context "context"
-	wire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	grpc "google.golang.org/grpc"
 	codes "google.golang.org/grpc/codes"
 	status "google.golang.org/grpc/status"
@@ -41,18 +41,18 @@ const (
 // which it panicked, and every one after that, with INTERNAL.
 type PolicyClient interface {
 	// Check validates a configuration without starting.
-	Check(ctx context.Context, in *wire.Config, opts ...grpc.CallOption) (*wire.ProblemList, error)
+	Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error)
 	// Start takes the configuration and environment in the first message and one
 	// page of the snapshot in each.
 	Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartPart, StartReply], error)
-	AssignTasks(ctx context.Context, in *wire.Round, opts ...grpc.CallOption) (*wire.Decisions, error)
+	AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error)
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
-	Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*wire.Explanation, error)
-	Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*wire.Status, error)
+	Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error)
+	Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error)
 	Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error)
 	// Watch delivers the notes that the plug-in's shell posts. It is called once
 	// and lasts as long as the plug-in.
-	Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.Note], error)
+	Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error)
 }
 
 type policyClient struct {
@@ -63,9 +63,9 @@ func NewPolicyClient(cc grpc.ClientConnInterface) PolicyClient {
 	return &policyClient{cc}
 }
 
-func (c *policyClient) Check(ctx context.Context, in *wire.Config, opts ...grpc.CallOption) (*wire.ProblemList, error) {
+func (c *policyClient) Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(wire.ProblemList)
+	out := new(schedwire.ProblemList)
 	err := c.cc.Invoke(ctx, Policy_Check_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func (c *policyClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Policy_StartClient = grpc.ClientStreamingClient[StartPart, StartReply]
 
-func (c *policyClient) AssignTasks(ctx context.Context, in *wire.Round, opts ...grpc.CallOption) (*wire.Decisions, error) {
+func (c *policyClient) AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(wire.Decisions)
+	out := new(schedwire.Decisions)
 	err := c.cc.Invoke(ctx, Policy_AssignTasks_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -96,9 +96,9 @@ func (c *policyClient) AssignTasks(ctx context.Context, in *wire.Round, opts ...
 	return out, nil
 }
 
-func (c *policyClient) Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*wire.Explanation, error) {
+func (c *policyClient) Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(wire.Explanation)
+	out := new(schedwire.Explanation)
 	err := c.cc.Invoke(ctx, Policy_Explain_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func (c *policyClient) Explain(ctx context.Context, in *ExplainAsked, opts ...gr
 	return out, nil
 }
 
-func (c *policyClient) Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*wire.Status, error) {
+func (c *policyClient) Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(wire.Status)
+	out := new(schedwire.Status)
 	err := c.cc.Invoke(ctx, Policy_Status_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func (c *policyClient) Terminate(ctx context.Context, in *TerminateAsked, opts .
 	return out, nil
 }
 
-func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.Note], error) {
+func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[1], Policy_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[WatchAsked, wire.Note]{ClientStream: stream}
+	x := &grpc.GenericClientStream[WatchAsked, schedwire.Note]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.C
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_WatchClient = grpc.ServerStreamingClient[wire.Note]
+type Policy_WatchClient = grpc.ServerStreamingClient[schedwire.Note]
 
 // PolicyServer is the server API for Policy service.
 // All implementations must embed UnimplementedPolicyServer
@@ -155,18 +155,18 @@ type Policy_WatchClient = grpc.ServerStreamingClient[wire.Note]
 // which it panicked, and every one after that, with INTERNAL.
 type PolicyServer interface {
 	// Check validates a configuration without starting.
-	Check(context.Context, *wire.Config) (*wire.ProblemList, error)
+	Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error)
 	// Start takes the configuration and environment in the first message and one
 	// page of the snapshot in each.
 	Start(grpc.ClientStreamingServer[StartPart, StartReply]) error
-	AssignTasks(context.Context, *wire.Round) (*wire.Decisions, error)
+	AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error)
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
-	Explain(context.Context, *ExplainAsked) (*wire.Explanation, error)
-	Status(context.Context, *StatusAsked) (*wire.Status, error)
+	Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error)
+	Status(context.Context, *StatusAsked) (*schedwire.Status, error)
 	Terminate(context.Context, *TerminateAsked) (*Terminated, error)
 	// Watch delivers the notes that the plug-in's shell posts. It is called once
 	// and lasts as long as the plug-in.
-	Watch(*WatchAsked, grpc.ServerStreamingServer[wire.Note]) error
+	Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error
 	mustEmbedUnimplementedPolicyServer()
 }
 
@@ -177,25 +177,25 @@ type PolicyServer interface {
 // pointer dereference when methods are called.
 type UnimplementedPolicyServer struct{}
 
-func (UnimplementedPolicyServer) Check(context.Context, *wire.Config) (*wire.ProblemList, error) {
+func (UnimplementedPolicyServer) Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error) {
 	return nil, status.Error(codes.Unimplemented, "method Check not implemented")
 }
 func (UnimplementedPolicyServer) Start(grpc.ClientStreamingServer[StartPart, StartReply]) error {
 	return status.Error(codes.Unimplemented, "method Start not implemented")
 }
-func (UnimplementedPolicyServer) AssignTasks(context.Context, *wire.Round) (*wire.Decisions, error) {
+func (UnimplementedPolicyServer) AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error) {
 	return nil, status.Error(codes.Unimplemented, "method AssignTasks not implemented")
 }
-func (UnimplementedPolicyServer) Explain(context.Context, *ExplainAsked) (*wire.Explanation, error) {
+func (UnimplementedPolicyServer) Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
-func (UnimplementedPolicyServer) Status(context.Context, *StatusAsked) (*wire.Status, error) {
+func (UnimplementedPolicyServer) Status(context.Context, *StatusAsked) (*schedwire.Status, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
 }
 func (UnimplementedPolicyServer) Terminate(context.Context, *TerminateAsked) (*Terminated, error) {
 	return nil, status.Error(codes.Unimplemented, "method Terminate not implemented")
 }
-func (UnimplementedPolicyServer) Watch(*WatchAsked, grpc.ServerStreamingServer[wire.Note]) error {
+func (UnimplementedPolicyServer) Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedPolicyServer) mustEmbedUnimplementedPolicyServer() {}
@@ -220,7 +220,7 @@ func RegisterPolicyServer(s grpc.ServiceRegistrar, srv PolicyServer) {
 }
 
 func _Policy_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(wire.Config)
+	in := new(schedwire.Config)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func _Policy_Check_Handler(srv interface{}, ctx context.Context, dec func(interf
 		FullMethod: Policy_Check_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Check(ctx, req.(*wire.Config))
+		return srv.(PolicyServer).Check(ctx, req.(*schedwire.Config))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -245,7 +245,7 @@ func _Policy_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
 type Policy_StartServer = grpc.ClientStreamingServer[StartPart, StartReply]
 
 func _Policy_AssignTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(wire.Round)
+	in := new(schedwire.Round)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func _Policy_AssignTasks_Handler(srv interface{}, ctx context.Context, dec func(
 		FullMethod: Policy_AssignTasks_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).AssignTasks(ctx, req.(*wire.Round))
+		return srv.(PolicyServer).AssignTasks(ctx, req.(*schedwire.Round))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -321,11 +321,11 @@ func _Policy_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(PolicyServer).Watch(m, &grpc.GenericServerStream[WatchAsked, wire.Note]{ServerStream: stream})
+	return srv.(PolicyServer).Watch(m, &grpc.GenericServerStream[WatchAsked, schedwire.Note]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_WatchServer = grpc.ServerStreamingServer[wire.Note]
+type Policy_WatchServer = grpc.ServerStreamingServer[schedwire.Note]
 
 // Policy_ServiceDesc is the grpc.ServiceDesc for Policy service.
 // It's only intended for direct use with grpc.RegisterService,
@@ -367,5 +367,5 @@ var Policy_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
-	Metadata: "sdk/scheduler/wire/rpc/policy.proto",
+	Metadata: "sdk/scheduler/schedwire/rpc/policy.proto",
 }

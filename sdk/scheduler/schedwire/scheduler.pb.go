@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: sdk/scheduler/wire/scheduler.proto
+// source: sdk/scheduler/schedwire/scheduler.proto
 
 // The messages of the policy contract. What there can be thousands of is laid
 // out as columns: one packed list for each attribute, the i-th elements of all
@@ -14,7 +14,7 @@
 // empty string, i the table's i-th. Times are nanoseconds since the Unix epoch,
 // durations nanoseconds, memory and sizes bytes.
 
-package wire
+package schedwire
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -132,11 +132,11 @@ func (x EventKind) String() string {
 }
 
 func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[0].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0].Descriptor()
 }
 
 func (EventKind) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[0]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0]
 }
 
 func (x EventKind) Number() protoreflect.EnumNumber {
@@ -145,7 +145,7 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{0}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{0}
 }
 
 type JobOutcome int32
@@ -184,11 +184,11 @@ func (x JobOutcome) String() string {
 }
 
 func (JobOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[1].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1].Descriptor()
 }
 
 func (JobOutcome) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[1]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1]
 }
 
 func (x JobOutcome) Number() protoreflect.EnumNumber {
@@ -197,7 +197,7 @@ func (x JobOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobOutcome.Descriptor instead.
 func (JobOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{1}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{1}
 }
 
 type Phase int32
@@ -233,11 +233,11 @@ func (x Phase) String() string {
 }
 
 func (Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[2].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2].Descriptor()
 }
 
 func (Phase) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[2]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2]
 }
 
 func (x Phase) Number() protoreflect.EnumNumber {
@@ -246,7 +246,7 @@ func (x Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Phase.Descriptor instead.
 func (Phase) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{2}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{2}
 }
 
 type AttemptOutcome int32
@@ -291,11 +291,11 @@ func (x AttemptOutcome) String() string {
 }
 
 func (AttemptOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[3].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3].Descriptor()
 }
 
 func (AttemptOutcome) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[3]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3]
 }
 
 func (x AttemptOutcome) Number() protoreflect.EnumNumber {
@@ -304,7 +304,7 @@ func (x AttemptOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AttemptOutcome.Descriptor instead.
 func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{3}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
 }
 
 type DecisionKind int32
@@ -349,11 +349,11 @@ func (x DecisionKind) String() string {
 }
 
 func (DecisionKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[4].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4].Descriptor()
 }
 
 func (DecisionKind) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[4]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4]
 }
 
 func (x DecisionKind) Number() protoreflect.EnumNumber {
@@ -362,7 +362,7 @@ func (x DecisionKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecisionKind.Descriptor instead.
 func (DecisionKind) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{4}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
 }
 
 type RefusalReason int32
@@ -428,11 +428,11 @@ func (x RefusalReason) String() string {
 }
 
 func (RefusalReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[5].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5].Descriptor()
 }
 
 func (RefusalReason) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[5]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5]
 }
 
 func (x RefusalReason) Number() protoreflect.EnumNumber {
@@ -441,7 +441,7 @@ func (x RefusalReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RefusalReason.Descriptor instead.
 func (RefusalReason) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{5}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
 }
 
 type PreemptMode int32
@@ -480,11 +480,11 @@ func (x PreemptMode) String() string {
 }
 
 func (PreemptMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[6].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6].Descriptor()
 }
 
 func (PreemptMode) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[6]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6]
 }
 
 func (x PreemptMode) Number() protoreflect.EnumNumber {
@@ -493,7 +493,7 @@ func (x PreemptMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PreemptMode.Descriptor instead.
 func (PreemptMode) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{6}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
 }
 
 type WaitReason int32
@@ -553,11 +553,11 @@ func (x WaitReason) String() string {
 }
 
 func (WaitReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_wire_scheduler_proto_enumTypes[7].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7].Descriptor()
 }
 
 func (WaitReason) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_wire_scheduler_proto_enumTypes[7]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7]
 }
 
 func (x WaitReason) Number() protoreflect.EnumNumber {
@@ -566,7 +566,7 @@ func (x WaitReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitReason.Descriptor instead.
 func (WaitReason) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{7}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
 // Strings is a message's table: all strings one after another, and how many
@@ -581,7 +581,7 @@ type Strings struct {
 
 func (x *Strings) Reset() {
 	*x = Strings{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[0]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +593,7 @@ func (x *Strings) String() string {
 func (*Strings) ProtoMessage() {}
 
 func (x *Strings) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[0]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +606,7 @@ func (x *Strings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Strings.ProtoReflect.Descriptor instead.
 func (*Strings) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{0}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Strings) GetText() []byte {
@@ -633,7 +633,7 @@ type Ids struct {
 
 func (x *Ids) Reset() {
 	*x = Ids{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[1]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +645,7 @@ func (x *Ids) String() string {
 func (*Ids) ProtoMessage() {}
 
 func (x *Ids) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[1]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +658,7 @@ func (x *Ids) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ids.ProtoReflect.Descriptor instead.
 func (*Ids) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{1}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Ids) GetRows() []uint32 {
@@ -686,7 +686,7 @@ type SlotCounts struct {
 
 func (x *SlotCounts) Reset() {
 	*x = SlotCounts{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[2]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +698,7 @@ func (x *SlotCounts) String() string {
 func (*SlotCounts) ProtoMessage() {}
 
 func (x *SlotCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[2]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +711,7 @@ func (x *SlotCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotCounts.ProtoReflect.Descriptor instead.
 func (*SlotCounts) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{2}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SlotCounts) GetRows() []uint32 {
@@ -746,7 +746,7 @@ type Properties struct {
 
 func (x *Properties) Reset() {
 	*x = Properties{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +758,7 @@ func (x *Properties) String() string {
 func (*Properties) ProtoMessage() {}
 
 func (x *Properties) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +771,7 @@ func (x *Properties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Properties.ProtoReflect.Descriptor instead.
 func (*Properties) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{3}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Properties) GetRows() []uint32 {
@@ -810,7 +810,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +822,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +835,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{4}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Places) GetRows() []uint32 {
@@ -891,7 +891,7 @@ type Groups struct {
 
 func (x *Groups) Reset() {
 	*x = Groups{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +903,7 @@ func (x *Groups) String() string {
 func (*Groups) ProtoMessage() {}
 
 func (x *Groups) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +916,7 @@ func (x *Groups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups.ProtoReflect.Descriptor instead.
 func (*Groups) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{5}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Groups) GetRows() []uint32 {
@@ -990,7 +990,7 @@ type Stages struct {
 
 func (x *Stages) Reset() {
 	*x = Stages{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1002,7 @@ func (x *Stages) String() string {
 func (*Stages) ProtoMessage() {}
 
 func (x *Stages) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1015,7 @@ func (x *Stages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stages.ProtoReflect.Descriptor instead.
 func (*Stages) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{6}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stages) GetRows() []uint32 {
@@ -1076,7 +1076,7 @@ type Jobs struct {
 
 func (x *Jobs) Reset() {
 	*x = Jobs{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[7]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1088,7 @@ func (x *Jobs) String() string {
 func (*Jobs) ProtoMessage() {}
 
 func (x *Jobs) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[7]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1101,7 @@ func (x *Jobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Jobs.ProtoReflect.Descriptor instead.
 func (*Jobs) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{7}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Jobs) GetId() []uint64 {
@@ -1174,7 +1174,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[8]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1186,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[8]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1199,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{8}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Work) GetRunning() []int64 {
@@ -1256,7 +1256,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[9]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1268,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[9]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1281,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{9}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Problems) GetRows() []uint32 {
@@ -1322,7 +1322,7 @@ type Notes struct {
 
 func (x *Notes) Reset() {
 	*x = Notes{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[10]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1334,7 @@ func (x *Notes) String() string {
 func (*Notes) ProtoMessage() {}
 
 func (x *Notes) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[10]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1347,7 @@ func (x *Notes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notes.ProtoReflect.Descriptor instead.
 func (*Notes) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{10}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Notes) GetName() []uint32 {
@@ -1374,7 +1374,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[11]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1386,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[11]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1399,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{11}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Checkpoint) GetVersion() uint32 {
@@ -1430,7 +1430,7 @@ type LauncherJoined struct {
 
 func (x *LauncherJoined) Reset() {
 	*x = LauncherJoined{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[12]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1442,7 @@ func (x *LauncherJoined) String() string {
 func (*LauncherJoined) ProtoMessage() {}
 
 func (x *LauncherJoined) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[12]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1455,7 @@ func (x *LauncherJoined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherJoined.ProtoReflect.Descriptor instead.
 func (*LauncherJoined) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{12}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LauncherJoined) GetLauncher() []uint64 {
@@ -1510,7 +1510,7 @@ type LauncherLost struct {
 
 func (x *LauncherLost) Reset() {
 	*x = LauncherLost{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[13]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1522,7 @@ func (x *LauncherLost) String() string {
 func (*LauncherLost) ProtoMessage() {}
 
 func (x *LauncherLost) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[13]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1535,7 @@ func (x *LauncherLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherLost.ProtoReflect.Descriptor instead.
 func (*LauncherLost) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{13}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LauncherLost) GetLauncher() []uint64 {
@@ -1562,7 +1562,7 @@ type LauncherDraining struct {
 
 func (x *LauncherDraining) Reset() {
 	*x = LauncherDraining{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[14]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1574,7 @@ func (x *LauncherDraining) String() string {
 func (*LauncherDraining) ProtoMessage() {}
 
 func (x *LauncherDraining) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[14]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1587,7 @@ func (x *LauncherDraining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherDraining.ProtoReflect.Descriptor instead.
 func (*LauncherDraining) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{14}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LauncherDraining) GetLauncher() []uint64 {
@@ -1616,7 +1616,7 @@ type LauncherLoad struct {
 
 func (x *LauncherLoad) Reset() {
 	*x = LauncherLoad{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1628,7 @@ func (x *LauncherLoad) String() string {
 func (*LauncherLoad) ProtoMessage() {}
 
 func (x *LauncherLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1641,7 @@ func (x *LauncherLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherLoad.ProtoReflect.Descriptor instead.
 func (*LauncherLoad) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{15}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LauncherLoad) GetLauncher() []uint64 {
@@ -1677,7 +1677,7 @@ type JobUpdated struct {
 
 func (x *JobUpdated) Reset() {
 	*x = JobUpdated{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1689,7 @@ func (x *JobUpdated) String() string {
 func (*JobUpdated) ProtoMessage() {}
 
 func (x *JobUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1702,7 @@ func (x *JobUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUpdated.ProtoReflect.Descriptor instead.
 func (*JobUpdated) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{16}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobUpdated) GetJob() []uint64 {
@@ -1743,7 +1743,7 @@ type JobFinished struct {
 
 func (x *JobFinished) Reset() {
 	*x = JobFinished{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1755,7 @@ func (x *JobFinished) String() string {
 func (*JobFinished) ProtoMessage() {}
 
 func (x *JobFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1768,7 @@ func (x *JobFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFinished.ProtoReflect.Descriptor instead.
 func (*JobFinished) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{17}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobFinished) GetJob() []uint64 {
@@ -1796,7 +1796,7 @@ type StageGrown struct {
 
 func (x *StageGrown) Reset() {
 	*x = StageGrown{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1808,7 @@ func (x *StageGrown) String() string {
 func (*StageGrown) ProtoMessage() {}
 
 func (x *StageGrown) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1821,7 @@ func (x *StageGrown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageGrown.ProtoReflect.Descriptor instead.
 func (*StageGrown) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{18}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StageGrown) GetJob() []uint64 {
@@ -1858,7 +1858,7 @@ type BundleOffered struct {
 
 func (x *BundleOffered) Reset() {
 	*x = BundleOffered{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1870,7 @@ func (x *BundleOffered) String() string {
 func (*BundleOffered) ProtoMessage() {}
 
 func (x *BundleOffered) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1883,7 @@ func (x *BundleOffered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleOffered.ProtoReflect.Descriptor instead.
 func (*BundleOffered) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{19}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BundleOffered) GetJob() []uint64 {
@@ -1924,7 +1924,7 @@ type BundleNamed struct {
 
 func (x *BundleNamed) Reset() {
 	*x = BundleNamed{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +1936,7 @@ func (x *BundleNamed) String() string {
 func (*BundleNamed) ProtoMessage() {}
 
 func (x *BundleNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +1949,7 @@ func (x *BundleNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleNamed.ProtoReflect.Descriptor instead.
 func (*BundleNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{20}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BundleNamed) GetJob() []uint64 {
@@ -1981,7 +1981,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +1993,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2006,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{21}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2068,7 +2068,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2080,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2093,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{22}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2121,7 +2121,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2133,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2146,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{23}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2183,7 +2183,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2195,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2208,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2255,7 +2255,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2267,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2280,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2308,7 +2308,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2320,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2333,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -2416,7 +2416,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2428,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2441,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -2472,7 +2472,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2484,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2497,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -2577,7 +2577,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2589,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2602,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -2791,7 +2791,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2803,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2816,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -2847,7 +2847,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2859,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2872,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -2931,7 +2931,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +2943,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +2956,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3014,7 +3014,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3026,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3039,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3094,7 +3094,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3106,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3119,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3181,7 +3181,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3193,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3206,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3232,7 +3232,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3244,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3257,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -3281,7 +3281,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3293,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3306,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -3360,7 +3360,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3372,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3385,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -3405,7 +3405,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3417,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3430,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -3459,7 +3459,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3471,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3484,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -3527,7 +3527,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3539,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3552,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -3594,7 +3594,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3606,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3619,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -3663,7 +3663,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3675,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3688,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -3789,7 +3789,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +3801,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +3814,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -3879,7 +3879,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +3891,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +3904,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4004,7 +4004,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4016,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4029,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4080,7 +4080,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4092,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4105,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -4161,7 +4161,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4173,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4186,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -4270,7 +4270,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4282,7 +4282,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4295,7 +4295,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -4330,7 +4330,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4342,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4355,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -4384,7 +4384,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4396,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4409,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -4444,7 +4444,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +4456,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +4469,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Principal) GetStrings() *Strings {
@@ -4493,11 +4493,11 @@ func (x *Principal) GetProof() uint32 {
 	return 0
 }
 
-var File_sdk_scheduler_wire_scheduler_proto protoreflect.FileDescriptor
+var File_sdk_scheduler_schedwire_scheduler_proto protoreflect.FileDescriptor
 
-const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
+const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
-	"\"sdk/scheduler/wire/scheduler.proto\x12\x16hamadryad.scheduler.v1\"5\n" +
+	"'sdk/scheduler/schedwire/scheduler.proto\x12\x16hamadryad.scheduler.v1\"5\n" +
 	"\aStrings\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x16\n" +
 	"\x06length\x18\x02 \x03(\rR\x06length\")\n" +
@@ -4913,23 +4913,23 @@ const file_sdk_scheduler_wire_scheduler_proto_rawDesc = "" +
 	"\x16WAIT_REASON_PREEMPTING\x10\b\x12\x1b\n" +
 	"\x17WAIT_REASON_NO_CAPACITY\x10\t\x12\x19\n" +
 	"\x15WAIT_REASON_ADMISSION\x10\n" +
-	"B8Z6github.com/hamadryad/hamadryad/sdk/scheduler/wire;wireb\x06proto3"
+	"B8Z6github.com/hamadryad/hamadryad/sdk/scheduler/schedwireb\x06proto3"
 
 var (
-	file_sdk_scheduler_wire_scheduler_proto_rawDescOnce sync.Once
-	file_sdk_scheduler_wire_scheduler_proto_rawDescData []byte
+	file_sdk_scheduler_schedwire_scheduler_proto_rawDescOnce sync.Once
+	file_sdk_scheduler_schedwire_scheduler_proto_rawDescData []byte
 )
 
-func file_sdk_scheduler_wire_scheduler_proto_rawDescGZIP() []byte {
-	file_sdk_scheduler_wire_scheduler_proto_rawDescOnce.Do(func() {
-		file_sdk_scheduler_wire_scheduler_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_sdk_scheduler_wire_scheduler_proto_rawDesc), len(file_sdk_scheduler_wire_scheduler_proto_rawDesc)))
+func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
+	file_sdk_scheduler_schedwire_scheduler_proto_rawDescOnce.Do(func() {
+		file_sdk_scheduler_schedwire_scheduler_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)))
 	})
-	return file_sdk_scheduler_wire_scheduler_proto_rawDescData
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescData
 }
 
-var file_sdk_scheduler_wire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_sdk_scheduler_wire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
-var file_sdk_scheduler_wire_scheduler_proto_goTypes = []any{
+var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
 	(Phase)(0),               // 2: hamadryad.scheduler.v1.Phase
@@ -4992,7 +4992,7 @@ var file_sdk_scheduler_wire_scheduler_proto_goTypes = []any{
 	(*Note)(nil),             // 59: hamadryad.scheduler.v1.Note
 	(*Principal)(nil),        // 60: hamadryad.scheduler.v1.Principal
 }
-var file_sdk_scheduler_wire_scheduler_proto_depIdxs = []int32{
+var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
 	11, // 1: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
 	14, // 2: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
@@ -5082,27 +5082,27 @@ var file_sdk_scheduler_wire_scheduler_proto_depIdxs = []int32{
 	0,  // [0:82] is the sub-list for field type_name
 }
 
-func init() { file_sdk_scheduler_wire_scheduler_proto_init() }
-func file_sdk_scheduler_wire_scheduler_proto_init() {
-	if File_sdk_scheduler_wire_scheduler_proto != nil {
+func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
+func file_sdk_scheduler_schedwire_scheduler_proto_init() {
+	if File_sdk_scheduler_schedwire_scheduler_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_wire_scheduler_proto_rawDesc), len(file_sdk_scheduler_wire_scheduler_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      8,
 			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_sdk_scheduler_wire_scheduler_proto_goTypes,
-		DependencyIndexes: file_sdk_scheduler_wire_scheduler_proto_depIdxs,
-		EnumInfos:         file_sdk_scheduler_wire_scheduler_proto_enumTypes,
-		MessageInfos:      file_sdk_scheduler_wire_scheduler_proto_msgTypes,
+		GoTypes:           file_sdk_scheduler_schedwire_scheduler_proto_goTypes,
+		DependencyIndexes: file_sdk_scheduler_schedwire_scheduler_proto_depIdxs,
+		EnumInfos:         file_sdk_scheduler_schedwire_scheduler_proto_enumTypes,
+		MessageInfos:      file_sdk_scheduler_schedwire_scheduler_proto_msgTypes,
 	}.Build()
-	File_sdk_scheduler_wire_scheduler_proto = out.File
-	file_sdk_scheduler_wire_scheduler_proto_goTypes = nil
-	file_sdk_scheduler_wire_scheduler_proto_depIdxs = nil
+	File_sdk_scheduler_schedwire_scheduler_proto = out.File
+	file_sdk_scheduler_schedwire_scheduler_proto_goTypes = nil
+	file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = nil
 }

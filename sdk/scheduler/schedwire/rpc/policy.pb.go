@@ -2,14 +2,14 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: sdk/scheduler/wire/rpc/policy.proto
+// source: sdk/scheduler/schedwire/rpc/policy.proto
 
 // The service a policy plug-in offers to the manager.
 
 package rpc
 
 import (
-	wire "github.com/hamadryad/hamadryad/sdk/scheduler/wire"
+	schedwire "github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -25,17 +25,17 @@ const (
 )
 
 type StartPart struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Config        *wire.Config           `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
-	Environment   *wire.Environment      `protobuf:"bytes,2,opt,name=environment,proto3" json:"environment,omitempty"`
-	Page          *wire.SnapshotPage     `protobuf:"bytes,3,opt,name=page,proto3" json:"page,omitempty"`
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Config        *schedwire.Config       `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Environment   *schedwire.Environment  `protobuf:"bytes,2,opt,name=environment,proto3" json:"environment,omitempty"`
+	Page          *schedwire.SnapshotPage `protobuf:"bytes,3,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StartPart) Reset() {
 	*x = StartPart{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[0]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +47,7 @@ func (x *StartPart) String() string {
 func (*StartPart) ProtoMessage() {}
 
 func (x *StartPart) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[0]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,24 +60,24 @@ func (x *StartPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartPart.ProtoReflect.Descriptor instead.
 func (*StartPart) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{0}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *StartPart) GetConfig() *wire.Config {
+func (x *StartPart) GetConfig() *schedwire.Config {
 	if x != nil {
 		return x.Config
 	}
 	return nil
 }
 
-func (x *StartPart) GetEnvironment() *wire.Environment {
+func (x *StartPart) GetEnvironment() *schedwire.Environment {
 	if x != nil {
 		return x.Environment
 	}
 	return nil
 }
 
-func (x *StartPart) GetPage() *wire.SnapshotPage {
+func (x *StartPart) GetPage() *schedwire.SnapshotPage {
 	if x != nil {
 		return x.Page
 	}
@@ -87,15 +87,15 @@ func (x *StartPart) GetPage() *wire.SnapshotPage {
 // StartReply holds a description, or the problems of the configuration.
 type StartReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Description   *wire.Description      `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
-	Problems      *wire.ProblemList      `protobuf:"bytes,2,opt,name=problems,proto3" json:"problems,omitempty"`
+	Description   *schedwire.Description `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
+	Problems      *schedwire.ProblemList `protobuf:"bytes,2,opt,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StartReply) Reset() {
 	*x = StartReply{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[1]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -107,7 +107,7 @@ func (x *StartReply) String() string {
 func (*StartReply) ProtoMessage() {}
 
 func (x *StartReply) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[1]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -120,17 +120,17 @@ func (x *StartReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReply.ProtoReflect.Descriptor instead.
 func (*StartReply) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{1}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *StartReply) GetDescription() *wire.Description {
+func (x *StartReply) GetDescription() *schedwire.Description {
 	if x != nil {
 		return x.Description
 	}
 	return nil
 }
 
-func (x *StartReply) GetProblems() *wire.ProblemList {
+func (x *StartReply) GetProblems() *schedwire.ProblemList {
 	if x != nil {
 		return x.Problems
 	}
@@ -146,7 +146,7 @@ type ExplainAsked struct {
 
 func (x *ExplainAsked) Reset() {
 	*x = ExplainAsked{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[2]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -158,7 +158,7 @@ func (x *ExplainAsked) String() string {
 func (*ExplainAsked) ProtoMessage() {}
 
 func (x *ExplainAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[2]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -171,7 +171,7 @@ func (x *ExplainAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainAsked.ProtoReflect.Descriptor instead.
 func (*ExplainAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{2}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ExplainAsked) GetJob() uint64 {
@@ -189,7 +189,7 @@ type StatusAsked struct {
 
 func (x *StatusAsked) Reset() {
 	*x = StatusAsked{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -201,7 +201,7 @@ func (x *StatusAsked) String() string {
 func (*StatusAsked) ProtoMessage() {}
 
 func (x *StatusAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -214,7 +214,7 @@ func (x *StatusAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusAsked.ProtoReflect.Descriptor instead.
 func (*StatusAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{3}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{3}
 }
 
 type TerminateAsked struct {
@@ -225,7 +225,7 @@ type TerminateAsked struct {
 
 func (x *TerminateAsked) Reset() {
 	*x = TerminateAsked{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +237,7 @@ func (x *TerminateAsked) String() string {
 func (*TerminateAsked) ProtoMessage() {}
 
 func (x *TerminateAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +250,7 @@ func (x *TerminateAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateAsked.ProtoReflect.Descriptor instead.
 func (*TerminateAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{4}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{4}
 }
 
 type Terminated struct {
@@ -261,7 +261,7 @@ type Terminated struct {
 
 func (x *Terminated) Reset() {
 	*x = Terminated{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -273,7 +273,7 @@ func (x *Terminated) String() string {
 func (*Terminated) ProtoMessage() {}
 
 func (x *Terminated) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -286,7 +286,7 @@ func (x *Terminated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terminated.ProtoReflect.Descriptor instead.
 func (*Terminated) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{5}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{5}
 }
 
 type WatchAsked struct {
@@ -297,7 +297,7 @@ type WatchAsked struct {
 
 func (x *WatchAsked) Reset() {
 	*x = WatchAsked{}
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -309,7 +309,7 @@ func (x *WatchAsked) String() string {
 func (*WatchAsked) ProtoMessage() {}
 
 func (x *WatchAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_wire_rpc_policy_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -322,14 +322,14 @@ func (x *WatchAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAsked.ProtoReflect.Descriptor instead.
 func (*WatchAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP(), []int{6}
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{6}
 }
 
-var File_sdk_scheduler_wire_rpc_policy_proto protoreflect.FileDescriptor
+var File_sdk_scheduler_schedwire_rpc_policy_proto protoreflect.FileDescriptor
 
-const file_sdk_scheduler_wire_rpc_policy_proto_rawDesc = "" +
+const file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc = "" +
 	"\n" +
-	"#sdk/scheduler/wire/rpc/policy.proto\x12\x16hamadryad.scheduler.v1\x1a\"sdk/scheduler/wire/scheduler.proto\"\xc4\x01\n" +
+	"(sdk/scheduler/schedwire/rpc/policy.proto\x12\x16hamadryad.scheduler.v1\x1a'sdk/scheduler/schedwire/scheduler.proto\"\xc4\x01\n" +
 	"\tStartPart\x126\n" +
 	"\x06config\x18\x01 \x01(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\x12E\n" +
 	"\venvironment\x18\x02 \x01(\v2#.hamadryad.scheduler.v1.EnvironmentR\venvironment\x128\n" +
@@ -353,41 +353,41 @@ const file_sdk_scheduler_wire_rpc_policy_proto_rawDesc = "" +
 	"\aExplain\x12$.hamadryad.scheduler.v1.ExplainAsked\x1a#.hamadryad.scheduler.v1.Explanation\x12M\n" +
 	"\x06Status\x12#.hamadryad.scheduler.v1.StatusAsked\x1a\x1e.hamadryad.scheduler.v1.Status\x12W\n" +
 	"\tTerminate\x12&.hamadryad.scheduler.v1.TerminateAsked\x1a\".hamadryad.scheduler.v1.Terminated\x12K\n" +
-	"\x05Watch\x12\".hamadryad.scheduler.v1.WatchAsked\x1a\x1c.hamadryad.scheduler.v1.Note0\x01B;Z9github.com/hamadryad/hamadryad/sdk/scheduler/wire/rpc;rpcb\x06proto3"
+	"\x05Watch\x12\".hamadryad.scheduler.v1.WatchAsked\x1a\x1c.hamadryad.scheduler.v1.Note0\x01B<Z:github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpcb\x06proto3"
 
 var (
-	file_sdk_scheduler_wire_rpc_policy_proto_rawDescOnce sync.Once
-	file_sdk_scheduler_wire_rpc_policy_proto_rawDescData []byte
+	file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescOnce sync.Once
+	file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescData []byte
 )
 
-func file_sdk_scheduler_wire_rpc_policy_proto_rawDescGZIP() []byte {
-	file_sdk_scheduler_wire_rpc_policy_proto_rawDescOnce.Do(func() {
-		file_sdk_scheduler_wire_rpc_policy_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_sdk_scheduler_wire_rpc_policy_proto_rawDesc), len(file_sdk_scheduler_wire_rpc_policy_proto_rawDesc)))
+func file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP() []byte {
+	file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescOnce.Do(func() {
+		file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc), len(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc)))
 	})
-	return file_sdk_scheduler_wire_rpc_policy_proto_rawDescData
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescData
 }
 
-var file_sdk_scheduler_wire_rpc_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
-var file_sdk_scheduler_wire_rpc_policy_proto_goTypes = []any{
-	(*StartPart)(nil),         // 0: hamadryad.scheduler.v1.StartPart
-	(*StartReply)(nil),        // 1: hamadryad.scheduler.v1.StartReply
-	(*ExplainAsked)(nil),      // 2: hamadryad.scheduler.v1.ExplainAsked
-	(*StatusAsked)(nil),       // 3: hamadryad.scheduler.v1.StatusAsked
-	(*TerminateAsked)(nil),    // 4: hamadryad.scheduler.v1.TerminateAsked
-	(*Terminated)(nil),        // 5: hamadryad.scheduler.v1.Terminated
-	(*WatchAsked)(nil),        // 6: hamadryad.scheduler.v1.WatchAsked
-	(*wire.Config)(nil),       // 7: hamadryad.scheduler.v1.Config
-	(*wire.Environment)(nil),  // 8: hamadryad.scheduler.v1.Environment
-	(*wire.SnapshotPage)(nil), // 9: hamadryad.scheduler.v1.SnapshotPage
-	(*wire.Description)(nil),  // 10: hamadryad.scheduler.v1.Description
-	(*wire.ProblemList)(nil),  // 11: hamadryad.scheduler.v1.ProblemList
-	(*wire.Round)(nil),        // 12: hamadryad.scheduler.v1.Round
-	(*wire.Decisions)(nil),    // 13: hamadryad.scheduler.v1.Decisions
-	(*wire.Explanation)(nil),  // 14: hamadryad.scheduler.v1.Explanation
-	(*wire.Status)(nil),       // 15: hamadryad.scheduler.v1.Status
-	(*wire.Note)(nil),         // 16: hamadryad.scheduler.v1.Note
+var file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_sdk_scheduler_schedwire_rpc_policy_proto_goTypes = []any{
+	(*StartPart)(nil),              // 0: hamadryad.scheduler.v1.StartPart
+	(*StartReply)(nil),             // 1: hamadryad.scheduler.v1.StartReply
+	(*ExplainAsked)(nil),           // 2: hamadryad.scheduler.v1.ExplainAsked
+	(*StatusAsked)(nil),            // 3: hamadryad.scheduler.v1.StatusAsked
+	(*TerminateAsked)(nil),         // 4: hamadryad.scheduler.v1.TerminateAsked
+	(*Terminated)(nil),             // 5: hamadryad.scheduler.v1.Terminated
+	(*WatchAsked)(nil),             // 6: hamadryad.scheduler.v1.WatchAsked
+	(*schedwire.Config)(nil),       // 7: hamadryad.scheduler.v1.Config
+	(*schedwire.Environment)(nil),  // 8: hamadryad.scheduler.v1.Environment
+	(*schedwire.SnapshotPage)(nil), // 9: hamadryad.scheduler.v1.SnapshotPage
+	(*schedwire.Description)(nil),  // 10: hamadryad.scheduler.v1.Description
+	(*schedwire.ProblemList)(nil),  // 11: hamadryad.scheduler.v1.ProblemList
+	(*schedwire.Round)(nil),        // 12: hamadryad.scheduler.v1.Round
+	(*schedwire.Decisions)(nil),    // 13: hamadryad.scheduler.v1.Decisions
+	(*schedwire.Explanation)(nil),  // 14: hamadryad.scheduler.v1.Explanation
+	(*schedwire.Status)(nil),       // 15: hamadryad.scheduler.v1.Status
+	(*schedwire.Note)(nil),         // 16: hamadryad.scheduler.v1.Note
 }
-var file_sdk_scheduler_wire_rpc_policy_proto_depIdxs = []int32{
+var file_sdk_scheduler_schedwire_rpc_policy_proto_depIdxs = []int32{
 	7,  // 0: hamadryad.scheduler.v1.StartPart.config:type_name -> hamadryad.scheduler.v1.Config
 	8,  // 1: hamadryad.scheduler.v1.StartPart.environment:type_name -> hamadryad.scheduler.v1.Environment
 	9,  // 2: hamadryad.scheduler.v1.StartPart.page:type_name -> hamadryad.scheduler.v1.SnapshotPage
@@ -414,26 +414,26 @@ var file_sdk_scheduler_wire_rpc_policy_proto_depIdxs = []int32{
 	0,  // [0:5] is the sub-list for field type_name
 }
 
-func init() { file_sdk_scheduler_wire_rpc_policy_proto_init() }
-func file_sdk_scheduler_wire_rpc_policy_proto_init() {
-	if File_sdk_scheduler_wire_rpc_policy_proto != nil {
+func init() { file_sdk_scheduler_schedwire_rpc_policy_proto_init() }
+func file_sdk_scheduler_schedwire_rpc_policy_proto_init() {
+	if File_sdk_scheduler_schedwire_rpc_policy_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_wire_rpc_policy_proto_rawDesc), len(file_sdk_scheduler_wire_rpc_policy_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc), len(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_sdk_scheduler_wire_rpc_policy_proto_goTypes,
-		DependencyIndexes: file_sdk_scheduler_wire_rpc_policy_proto_depIdxs,
-		MessageInfos:      file_sdk_scheduler_wire_rpc_policy_proto_msgTypes,
+		GoTypes:           file_sdk_scheduler_schedwire_rpc_policy_proto_goTypes,
+		DependencyIndexes: file_sdk_scheduler_schedwire_rpc_policy_proto_depIdxs,
+		MessageInfos:      file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes,
 	}.Build()
-	File_sdk_scheduler_wire_rpc_policy_proto = out.File
-	file_sdk_scheduler_wire_rpc_policy_proto_goTypes = nil
-	file_sdk_scheduler_wire_rpc_policy_proto_depIdxs = nil
+	File_sdk_scheduler_schedwire_rpc_policy_proto = out.File
+	file_sdk_scheduler_schedwire_rpc_policy_proto_goTypes = nil
+	file_sdk_scheduler_schedwire_rpc_policy_proto_depIdxs = nil
 }
