@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/workload"
+	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -48,9 +49,9 @@ func starvation(ctx context.Context, l *lab) error {
 
 // playAll plays the workloads of the first seeds and sums their results. worst is
 // the largest share of work that one of them lost.
-func playAll(ctx context.Context, policy func() scheduler.TaskScheduler, settings string, seeds uint64) (sum workload.Result, worst float64, err error) {
+func playAll(ctx context.Context, newPolicy func() scheduler.TaskScheduler, settings string, seeds uint64) (sum workload.Result, worst float64, err error) {
 	for seed := uint64(1); seed <= seeds && ctx.Err() == nil; seed++ {
-		r, err := workload.Play(workload.Random(seed), policy(), settings)
+		r, err := workload.Play(ctx, workload.Random(seed), policy.InProcess(newPolicy()), settings)
 		if err != nil {
 			return sum, worst, fmt.Errorf("workload %d: %w", seed, err)
 		}

@@ -177,7 +177,9 @@ func (c *Core) tellReaders(j *job, conn, least int) {
 		n.telling = false
 		j.telling--
 	}
-	c.noteWork(j)
+	if j.phase == jobRunning {
+		c.noteWork(j)
+	}
 }
 
 // tellAllReaders goes on with all connections of which readers are being told.

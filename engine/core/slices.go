@@ -47,7 +47,9 @@ func (c *Core) goOnWith(j *job) {
 	switch j.phase {
 	case jobRunning:
 		c.open(j)
-		c.tellAllReaders(j)
+		if j.phase == jobRunning { // else it is over
+			c.tellAllReaders(j)
+		}
 	case jobEnding:
 		c.stopAll(j)
 	case jobLeaving:

@@ -19,8 +19,8 @@
 //	go test ./engine/simulator -run TestSeeds -seed=123 -v   all of it
 //	go test ./engine/simulator -run TestSeeds -from=5000 -seeds=2000
 //
-// Clock is a heap of events and knows nothing of faults; what a simulation of a
-// policy alone needs is Clock and a core.
+// The clock and the loop are those of package loop; what is here are launchers, storage,
+// clients and policies on which anything goes wrong, and what is held against the core.
 //
 // A Sim is for one goroutine. It holds all in memory.
 package simulator

@@ -88,7 +88,7 @@ func (s *Sim) damage(f *fake) {
 }
 
 func (s *Sim) drain(f *fake, yes bool) {
-	s.push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.name, Drain: yes}}})
+	s.Push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.name, Drain: yes}}})
 }
 
 func (s *Sim) randomJobThatRuns() *fakeJob {
@@ -107,7 +107,7 @@ func (s *Sim) kill() {
 
 func (s *Sim) killJob(j *fakeJob) {
 	j.killed = true
-	s.push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
+	s.Push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
 }
 
 func (s *Sim) update() {
@@ -120,19 +120,19 @@ func (s *Sim) update() {
 			p := int32(s.rand.IntN(5) - 2)
 			m.Priority = &p
 		}
-		s.push(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: m}})
+		s.Push(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: m}})
 	}
 }
 
 func (s *Sim) askForPage() {
-	s.push(&wire.Input{What: &wire.Input_Request{Request: &wire.PolicyRequest{
+	s.Push(&wire.Input{What: &wire.Input_Request{Request: &wire.PolicyRequest{
 		Client: s.client("page"), Principal: &wire.Principal{Name: "u", Proof: scheduler.Unproven}, Method: "GET", Path: "/",
 	}}})
-	s.push(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n", Body: []byte("b")}}})
+	s.Push(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n", Body: []byte("b")}}})
 }
 
 func (s *Sim) changeSettings() {
-	s.push(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: uint64(s.steps)}}})
+	s.Push(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: uint64(s.steps)}}})
 }
 
 // changeSite changes settings of the manager itself.
@@ -144,7 +144,7 @@ func (s *Sim) changeSite() {
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.BlameAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
 	}
-	s.push(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: c.JSON()}}})
+	s.Push(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: c.JSON()}}})
 }
 
 // calmDown ends the faults and mends what they broke.
@@ -170,7 +170,7 @@ func (s *Sim) checkNothingLeft() {
 				s.trace("left: attempt %d of job %d, ended %v", id, f.tasks[id].m.Job, f.tasks[id].ended)
 			}
 		}
-		for _, l := range s.core.Launchers() {
+		for _, l := range s.Core.Launchers() {
 			if l.Name == f.name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
 				s.fail("%v", l)
 			}
@@ -186,7 +186,7 @@ func (s *Sim) checkNothingLeft() {
 			s.fail("to generation %d: %v", l.number, err)
 		}
 	}
-	if st := s.core.Stats(); st.Running+st.Suspended+st.Ready+st.JobsLive > 0 {
+	if st := s.Core.Stats(); st.Running+st.Suspended+st.Ready+st.JobsLive > 0 {
 		s.fail("the core still has %+v", st)
 	}
 }

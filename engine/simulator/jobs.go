@@ -183,7 +183,7 @@ func (s *Sim) announce(j *fakeJob) {
 	j.announced = true
 	client := s.client("prepare")
 	s.prepare[client] = j
-	s.push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}})
+	s.Push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}})
 }
 
 func (s *Sim) prepared(j *fakeJob, r core.Reply) {
@@ -209,7 +209,7 @@ func (s *Sim) submitAgain(j *fakeJob) {
 		j.announced = false // the reply is lost
 		s.announce(j)
 	case j.id != 0 && !j.accepted && !j.refused:
-		s.push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}}})
+		s.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}}})
 	}
 }
 
@@ -326,7 +326,7 @@ func nodeFile(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", sta
 // checkEnded holds which jobs are told to be over against what their status says.
 func (s *Sim) checkEnded(a core.JobsChanged) {
 	for _, id := range a.Jobs {
-		status, ok := s.core.JobStatus(id, false)
+		status, ok := s.Core.JobStatus(id, false)
 		told := slices.Contains(a.Ended, id)
 		if ok && told != (status.Summary.State >= wire.JobState_JOB_STATE_SUCCEEDED) {
 			s.fail("%s is told to be over: %v, and is %v", id, told, status.Summary.State)
@@ -340,7 +340,7 @@ func (s *Sim) jobChanged(id uint64) {
 	if j == nil || j.over || !j.accepted {
 		return
 	}
-	status, ok := s.core.JobStatus(scheduler.JobID(id), false)
+	status, ok := s.Core.JobStatus(scheduler.JobID(id), false)
 	if !ok && s.isLost(id) {
 		s.loseJob(j)
 		return
@@ -401,8 +401,8 @@ func (s *Sim) unfinished() string {
 		if j.over {
 			continue
 		}
-		status, _ := s.core.JobStatus(scheduler.JobID(j.id), true)
+		status, _ := s.Core.JobStatus(scheduler.JobID(j.id), true)
 		parts = append(parts, fmt.Sprintf("%s (%v) %v", j.name, j.state, status))
 	}
-	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", s.core.PolicyState(), s.core.Launchers())
+	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", s.Core.PolicyState(), s.Core.Launchers())
 }

@@ -129,12 +129,12 @@ func (f *fake) connect() {
 	if !f.alive || f.connected || f.isFrozen(f.connect) {
 		return
 	}
-	if f.incarnation == 0 || f.lastContact != 0 && f.s.now.Sub(f.lastContact) > lease {
+	if f.incarnation == 0 || f.lastContact != 0 && f.s.Now().Sub(f.lastContact) > lease {
 		f.wipe()
 	}
 	f.session++
 	f.connected, f.welcomed = true, false
-	f.out, f.in, f.lastContact = f.s.now, f.s.now, f.s.now
+	f.out, f.in, f.lastContact = f.s.Now(), f.s.Now(), f.s.Now()
 	m := &wire.Join{
 		Name: f.name, Incarnation: f.incarnation, Host: f.host, Rack: f.rack, Slots: f.slots, Memory: f.memory,
 		DataAddress: f.name + ":1", HttpAddress: f.name + ":2", CanSuspend: f.canSuspend,
@@ -184,7 +184,7 @@ func (f *fake) disconnect() {
 		return
 	}
 	f.connected, f.welcomed = false, false
-	f.lastContact = f.s.now
+	f.lastContact = f.s.Now()
 	session, incarnation := f.session, f.incarnation
 	f.session++
 	f.s.Seen["broken streams"]++
@@ -204,7 +204,7 @@ func (s *Sim) lose(f *fake, incarnation uint64, reason string) {
 		return
 	}
 	s.Seen["lost launchers"]++
-	s.push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(f.id), Incarnation: incarnation, Reason: reason}}})
+	s.Push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(f.id), Incarnation: incarnation, Reason: reason}}})
 }
 
 // crash kills the launcher and its workers. A redial is refused, so the manager
@@ -246,10 +246,10 @@ func (f *fake) revive() {
 func (f *fake) freeze() {
 	f.s.Seen["freezes"]++
 	if f.s.chance(700) {
-		f.frozen = f.s.now.Add(f.s.between(time.Second, 3*lostAfter))
+		f.frozen = f.s.Now().Add(f.s.between(time.Second, 3*lostAfter))
 		f.disconnect()
 	} else {
-		f.frozen = f.s.now.Add(f.s.between(time.Second, lease)) // not noticed
+		f.frozen = f.s.Now().Add(f.s.between(time.Second, lease)) // not noticed
 	}
 	f.s.At(f.frozen+1, f.thaw)
 }
@@ -266,7 +266,7 @@ func (f *fake) thaw() {
 	for _, id := range sorted(f.tasks) {
 		if t := f.tasks[id]; t.ended != nil {
 			f.s.Seen["late reports"]++
-			f.s.push(f.report(&wire.Report{What: &wire.Report_Ended{Ended: t.ended}}))
+			f.s.Push(f.report(&wire.Report{What: &wire.Report_Ended{Ended: t.ended}}))
 		}
 	}
 	f.s.After(f.s.between(5*time.Millisecond, time.Second), f.connect)
@@ -274,7 +274,7 @@ func (f *fake) thaw() {
 
 // isFrozen puts off what a frozen launcher was to do.
 func (f *fake) isFrozen(later func()) bool {
-	if f.s.now < f.frozen {
+	if f.s.Now() < f.frozen {
 		f.s.At(f.frozen+1, later)
 		return true
 	}
@@ -288,19 +288,19 @@ func (f *fake) transmit(in *wire.Input) {
 		return
 	}
 	session := f.session
-	f.out = max(f.out+1, f.s.now.Add(f.s.upTo(f.latency)))
+	f.out = max(f.out+1, f.s.Now().Add(f.s.upTo(f.latency)))
 	late := !f.s.calm && f.s.chance(200)
 	f.s.At(f.out, func() {
 		switch {
 		case f.session == session:
-			f.s.push(in)
+			f.s.Push(in)
 			if in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil && !f.s.calm && f.s.chance(20) {
 				f.s.Seen["doubled reports"]++
-				f.s.After(f.s.upTo(time.Second), func() { f.s.push(in) })
+				f.s.After(f.s.upTo(time.Second), func() { f.s.Push(in) })
 			}
 		case late && in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil:
 			f.s.Seen["reordered reports"]++
-			f.s.After(f.s.upTo(30*time.Second), func() { f.s.push(in) })
+			f.s.After(f.s.upTo(30*time.Second), func() { f.s.Push(in) })
 		}
 	})
 }
@@ -367,7 +367,7 @@ func (s *Sim) deliver(a core.ToLauncher) {
 		return
 	}
 	session := f.session
-	f.in = max(f.in+1, s.now.Add(s.upTo(f.latency)))
+	f.in = max(f.in+1, s.Now().Add(s.upTo(f.latency)))
 	var arrive func()
 	arrive = func() {
 		if f.session != session || !f.alive || a.Command.Incarnation != f.incarnation || f.isFrozen(arrive) {
@@ -488,7 +488,7 @@ func (f *fake) refuse(m *wire.StartAttempt) {
 // checkRoom holds what runs against the slots there are. A report that came late
 // may have had the manager free what was held again, so only calm times count.
 func (f *fake) checkRoom() {
-	if !f.s.calm || f.s.now < start.Add(faultsFor+time.Minute) {
+	if !f.s.calm || f.s.Now() < start.Add(faultsFor+time.Minute) {
 		return
 	}
 	for _, s := range f.slots {

@@ -251,7 +251,7 @@ func (l *ledger) firstStart(s *Sim, h *held) error {
 	}
 	j := s.byJob[m.Job]
 	if m.Finish == nil {
-		return j.checkSources(m, s.core.Settings().CommandBytes)
+		return j.checkSources(m, s.Core.Settings().CommandBytes)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *Sim) loseEnd() {
 			return
 		}
 	}
-	s.core, s.base, s.frozen, s.log, s.logged = c, c.Checkpoint(), c.Freeze(), nil, nil
+	s.Core, s.base, s.frozen, s.log, s.logged = c, c.Checkpoint(), c.Freeze(), nil, nil
 	h.keep(s.base)
 }
 
@@ -82,16 +82,16 @@ func (s *Sim) decode(data []byte) *wire.Batch {
 
 // expectAll gives up launchers that the core counts as up and that do not join it.
 func (s *Sim) expectAll() {
-	term := s.core.Term() // of the life that began, which is larger than any that welcomed a launcher
-	for _, l := range s.core.Launchers() {
-		info, _ := s.core.Launcher(l.Name)
+	term := s.Core.Term() // of the life that began, which is larger than any that welcomed a launcher
+	for _, l := range s.Core.Launchers() {
+		info, _ := s.Core.Launcher(l.Name)
 		if !info.Up {
 			continue
 		}
 		s.After(lostAfter, func() {
 			i := slices.IndexFunc(s.launchers, func(f *fake) bool { return f.name == info.Name })
 			if s.launchers[i].heardIn < term {
-				s.push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
+				s.Push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
 					Launcher: uint64(info.Launcher), Incarnation: info.Incarnation, Reason: "it did not come back",
 				}}})
 			}
@@ -123,6 +123,6 @@ func (s *Sim) checkGivenOnce(m *wire.StartAttempt) bool {
 type given struct{ job, run uint64 }
 
 // age is how old the manager's data is.
-func (s *Sim) age() time.Duration { return s.now.Sub(start) }
+func (s *Sim) age() time.Duration { return s.Now().Sub(start) }
 
-func (s *Sim) isLost(id uint64) bool { return s.core.Lost(scheduler.JobID(id)) != nil }
+func (s *Sim) isLost(id uint64) bool { return s.Core.Lost(scheduler.JobID(id)) != nil }

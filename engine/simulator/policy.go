@@ -53,7 +53,7 @@ func (s *Sim) startPolicy() {
 		s.policy.kinds = map[uint64]Policy{}
 	}
 	s.policy.kinds[s.policy.generation] = kind
-	s.push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.policy.generation, Policy: kind.Name}}})
+	s.Push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.policy.generation, Policy: kind.Name}}})
 }
 
 // draw picks the next generation's kind: a good one when the faults have ended.
@@ -114,7 +114,7 @@ func (d *policyDriver) begin(s *Sim, l *life, snapshot scheduler.Snapshot, env s
 		d.failed(s, l, "it did not start")
 		return
 	}
-	s.push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+	s.Push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
 		Generation: l.number, Name: about.Name, Version: about.Version, Abilities: uint32(about.Abilities), ProgressEveryNs: int64(about.ProgressEvery),
 	}}})
 }
@@ -127,7 +127,7 @@ func (d *policyDriver) failed(s *Sim, l *life, why string) {
 	l.dead = true
 	delete(d.lives, l.number)
 	s.Seen["policy failures"]++
-	s.push(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: l.number, Reason: why}}})
+	s.Push(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: l.number, Reason: why}}})
 	s.After(s.between(10*time.Millisecond, 2*time.Second), func() {
 		if len(d.lives) == 0 {
 			s.startPolicy()
@@ -210,10 +210,10 @@ func (s *Sim) answered(l *life, round uint64, data []byte) {
 		}
 		s.Seen["late answers"]++
 	}
-	s.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
+	s.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
 	if !s.calm && s.chance(5) {
 		s.Seen["doubled answers"]++
-		s.After(s.upTo(time.Second), func() { s.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}) })
+		s.After(s.upTo(time.Second), func() { s.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}) })
 	}
 }
 
@@ -325,7 +325,7 @@ func (s *Sim) checkRound(l *life, r *scheduler.Round) {
 		s.fail("%v", err)
 		return
 	}
-	if got, want := l.mirror.World(), s.core.World(); !sameWorld(got, want) {
+	if got, want := l.mirror.World(), s.Core.World(); !sameWorld(got, want) {
 		s.fail("round %d: the view is not the state:\nview\n%s\nstate\n%s", r.Number, got, want)
 	}
 	if s.chance(100) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -48,14 +49,11 @@ const (
 
 // Sim is one simulated history.
 type Sim struct {
-	Clock
+	loop.Loop
 	opt  Options
 	rand *rand.Rand
-	core *core.Core
 
-	queue   []*wire.Input // for the next batch
 	steps   int
-	waking  scheduler.Time // when a tick is planned; 0: none
 	err     error
 	calm    bool // the faults have ended
 	dying   bool // the manager logs what it decides, and ends before it acts, with the next batch
@@ -89,12 +87,15 @@ func New(o Options) *Sim {
 		given: map[uint64]given{}, byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
 		Seen: map[string]int{}, storage: newStorage(), ledger: newLedger(),
 	}
-	s.now = start
+	s.At(start, func() {})
+	s.Next()
+	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
+	s.Decide, s.Act = s.decide, s.act
 	if s.opt.ReplayEvery == 0 {
 		s.opt.ReplayEvery = 150
 	}
-	s.core = core.New(s.settings())
-	s.base, s.frozen = s.core.Checkpoint(), s.core.Freeze()
+	s.Core = core.New(s.settings())
+	s.base, s.frozen = s.Core.Checkpoint(), s.Core.Freeze()
 	s.history.keep(s.base)
 	return s
 }
@@ -132,7 +133,7 @@ func (s *Sim) Run() error {
 		if s.steps > stepsMax {
 			s.fail("%d steps and no end", s.steps)
 		}
-		if s.now > start.Add(faultsFor+endWithin) {
+		if s.Now() > start.Add(faultsFor+endWithin) {
 			s.fail("jobs hang: %s", s.unfinished())
 		}
 		if !s.Next() {
@@ -141,19 +142,19 @@ func (s *Sim) Run() error {
 	}
 	s.settleDown()
 	s.replay()
-	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
+	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
 	return s.err
 }
 
 // over says whether all jobs have ended, those too whose end the log lost.
 func (s *Sim) over() bool {
-	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over }) && (!s.history.lost || s.core.Stats().JobsLive == 0)
+	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over }) && (!s.history.lost || s.Core.Stats().JobsLive == 0)
 }
 
 // settleDown lets all messages arrive, and looks for what is left.
 func (s *Sim) settleDown() {
-	end := s.now.Add(settleFor)
-	for s.err == nil && len(s.events) > 0 && s.events[0].at <= end {
+	end := s.Now().Add(settleFor)
+	for at, ok := s.Upcoming(); s.err == nil && ok && at <= end; at, ok = s.Upcoming() {
 		s.Next()
 	}
 	if s.err == nil {
@@ -163,35 +164,13 @@ func (s *Sim) settleDown() {
 
 func (s *Sim) fail(format string, args ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("at %v, step %d: %s", time.Duration(s.now-start), s.steps, fmt.Sprintf(format, args...))
+		s.err = fmt.Errorf("at %v, step %d: %s", time.Duration(s.Now()-start), s.steps, fmt.Sprintf(format, args...))
 	}
 }
 
 func (s *Sim) trace(format string, args ...any) {
 	if s.opt.Trace != nil {
-		s.opt.Trace("%v "+format, append([]any{time.Duration(s.now - start)}, args...)...)
-	}
-}
-
-// push gives an input to the manager. Inputs that come close together make one
-// batch.
-func (s *Sim) push(in *wire.Input) {
-	s.queue = append(s.queue, in)
-	if len(s.queue) == 1 {
-		s.After(s.upTo(2*time.Millisecond), s.flush)
-	}
-}
-
-func (s *Sim) flush() {
-	if len(s.queue) > 0 {
-		queue := s.queue
-		s.queue = nil
-		s.step(queue)
-		if s.dying {
-			s.Seen["actions lost with the manager"]++
-			s.dying = false
-			s.restart()
-		}
+		s.opt.Trace("%v "+format, append([]any{time.Duration(s.Now() - start)}, args...)...)
 	}
 }
 
@@ -201,70 +180,51 @@ func (s *Sim) expectAnswers(inputs []*wire.Input) {
 	for _, in := range inputs {
 		if m := in.GetPolicyAnswer(); m != nil && s.steps%2 == 0 {
 			if d, err := schedwire.DecodeDecisions(m.Decisions); err == nil {
-				s.core.ExpectAnswer(m, d)
+				s.Core.ExpectAnswer(m, d)
 			}
 		}
 	}
 }
 
-// step is the manager's shell: it logs a batch, steps the core, and carries out
-// the actions.
-func (s *Sim) step(inputs []*wire.Input) {
+// decide is the manager's shell: it steps the core, logs the batch, and returns the
+// actions to be carried out; none when the manager dies before it does.
+func (s *Sim) decide(b *wire.Batch) []core.Action {
 	if s.err != nil {
-		return
+		return nil
 	}
 	s.steps++
-	b := &wire.Batch{At: int64(s.now), Inputs: inputs}
 	data, err := proto.Marshal(b)
 	if err != nil {
 		s.fail("a batch can't be logged: %v", err)
-		return
+		return nil
 	}
-	before := s.core.Now()
+	before := s.Core.Now()
 	if s.opt.Trace != nil {
 		s.trace("batch %v", b)
 	}
-	s.expectAnswers(inputs)
-	actions := s.core.Step(b)
+	s.expectAnswers(b.Inputs)
+	actions := s.Core.Step(b)
 	s.log, s.logged = append(s.log, data), append(s.logged, len(actions))
 	s.history.add(data, actions)
-	if s.core.Now() <= before {
-		s.fail("the core's time went from %d to %d", before, s.core.Now())
+	if s.Core.Now() <= before {
+		s.fail("the core's time went from %d to %d", before, s.Core.Now())
 	}
-	if err := s.core.Check(); err != nil {
+	if err := s.Core.Check(); err != nil {
 		s.fail("%v", err)
 	}
-	if err := s.ledger.step(s, inputs, actions); err != nil {
+	if err := s.ledger.step(s, b.Inputs, actions); err != nil {
 		s.fail("%v", err)
-	}
-	for _, a := range actions {
-		if !s.dying {
-			s.act(a)
-		}
 	}
 	if len(s.log) >= s.opt.ReplayEvery {
 		s.replay()
 	}
-	s.planWake()
-}
-
-// planWake has a tick come when the core wants one.
-func (s *Sim) planWake() {
-	at, ok := s.core.NextWake()
-	if !ok {
-		return
+	if s.dying {
+		s.Seen["actions lost with the manager"]++
+		s.dying = false
+		s.restart()
+		return nil
 	}
-	at = max(at, s.now+1)
-	if s.waking != 0 && s.waking <= at && s.waking > s.now {
-		return
-	}
-	s.waking = at
-	s.At(at, func() {
-		if s.waking == at {
-			s.waking = 0
-			s.step([]*wire.Input{{What: &wire.Input_Tick{Tick: true}}})
-		}
-	})
+	return actions
 }
 
 // replay restores the last checkpoint, steps it through the log since, and holds
@@ -298,7 +258,7 @@ func (s *Sim) replay() {
 			return
 		}
 	}
-	now := s.core.Checkpoint()
+	now := s.Core.Checkpoint()
 	if !bytes.Equal(c.Checkpoint(), now) {
 		s.fail("the log of %d batches replays to another state", len(s.log))
 		return
@@ -309,7 +269,7 @@ func (s *Sim) replay() {
 			return
 		}
 	}
-	s.base, s.frozen, s.log, s.logged = now, s.core.Freeze(), nil, nil
+	s.base, s.frozen, s.log, s.logged = now, s.Core.Freeze(), nil, nil
 	s.history.keep(now)
 	s.Seen["replays"]++
 }
@@ -317,7 +277,7 @@ func (s *Sim) replay() {
 // restart ends the manager and starts it again from its log.
 func (s *Sim) restart() {
 	s.replay()
-	s.Seen["taken back"] += int(s.core.Stats().TakenBack)
+	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
 	if s.chance(250) && !s.calm {
 		s.loseEnd()
 	}
@@ -327,7 +287,8 @@ func (s *Sim) restart() {
 		return
 	}
 	s.Seen["manager restarts"]++
-	s.core, s.queue, s.waking, s.dying = c, nil, 0, false
+	s.dying = false
+	s.Restart(c)
 	clear(s.waiting)
 	clear(s.prepare)
 	s.policy.forget()
@@ -348,8 +309,8 @@ func (s *Sim) restart() {
 
 // startManager opens a life of the manager, before it hears of anything else.
 func (s *Sim) startManager() {
-	m := &wire.ManagerStart{Term: core.Term(s.core.Term(), s.age()), AgeNs: int64(s.age())}
-	s.step([]*wire.Input{{What: &wire.Input_ManagerStart{ManagerStart: m}}})
+	m := &wire.ManagerStart{Term: core.Term(s.Core.Term(), s.age()), AgeNs: int64(s.age())}
+	s.Step([]*wire.Input{{What: &wire.Input_ManagerStart{ManagerStart: m}}})
 }
 
 // act carries out an action.

@@ -237,7 +237,7 @@ func (s *Sim) readable(t *task, src *wire.Source) bool {
 		return true
 	}
 	for _, f := range s.launchers {
-		if uint64(f.id) == src.Launcher && f.alive && s.now >= f.frozen {
+		if uint64(f.id) == src.Launcher && f.alive && s.Now() >= f.frozen {
 			o := f.stored[src.Attempt]
 			return o != nil && !o.damaged && o.files[[2]uint32{src.Connection, src.From}]
 		}

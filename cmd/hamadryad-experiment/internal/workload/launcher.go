@@ -26,7 +26,7 @@ func (p *player) command(launcher uint64, c *wire.Command) {
 func (p *player) report(launcher uint64, r *wire.Report) {
 	r.Incarnation = 1
 	p.After(tellAfter, func() {
-		p.push(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: launcher, Report: r}}})
+		p.Push(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: launcher, Report: r}}})
 	})
 }
 
@@ -93,7 +93,7 @@ func (p *player) changed(id scheduler.JobID) error {
 	if p.jobs[uint64(id)] == nil {
 		return nil
 	}
-	s, ok := p.core.JobStatus(id, false)
+	s, ok := p.Core.JobStatus(id, false)
 	switch {
 	case !ok || s.Summary.State < wire.JobState_JOB_STATE_SUCCEEDED:
 		return nil

@@ -2,22 +2,23 @@
 // policy in virtual time, with launchers on which nothing goes wrong, and counts
 // how often work was preempted and how much of it.
 //
-//	result, err := workload.Play(workload.Random(7), policy)
+//	result, err := workload.Play(ctx, workload.Random(7), policy.InProcess(fifo.New()), "")
 //
 // One seed is one history.
 package workload
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/simulator"
+	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // Workload is a cluster and the jobs that come to it.
@@ -91,13 +92,9 @@ const (
 
 // player is one run.
 type player struct {
-	simulator.Clock
-	core     *core.Core
-	policy   scheduler.TaskScheduler
-	config   scheduler.Config
+	loop.Loop
+	policy   loop.Policy
 	load     Workload
-	queue    []*wire.Input
-	waking   scheduler.Time
 	running  map[uint64]*attempt
 	jobs     map[uint64]*Job
 	victims  map[group]int
@@ -120,14 +117,19 @@ type attempt struct {
 	stopping bool
 }
 
-// Play plays a workload under a policy with settings. The error tells of a policy
-// that broke the contract, a job that failed, or jobs that never end.
-func Play(w Workload, policy scheduler.TaskScheduler, settings string) (Result, error) {
+// Play plays a workload under a policy with settings, and ends the policy. The error tells
+// of a policy that broke the contract, a job that failed, or jobs that never end.
+func Play(ctx context.Context, w Workload, host policy.Host, settings string) (Result, error) {
+	defer host.Close()
 	set := core.DefaultSettings()
 	set.Simulated, set.Speculation, set.AttemptsKept = true, false, 1
-	p := &player{
-		core: core.New(set), policy: policy, load: w, running: map[uint64]*attempt{}, jobs: map[uint64]*Job{}, victims: map[group]int{},
-		config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
+	p := &player{load: w, running: map[uint64]*attempt{}, jobs: map[uint64]*Job{}, victims: map[group]int{}}
+	p.Core = core.New(set)
+	p.policy = loop.Policy{Loop: &p.Loop, Host: host, Think: thinkFor, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}}
+	p.Act = func(a core.Action) {
+		if err := p.act(ctx, a); err != nil && p.err == nil {
+			p.err = fmt.Errorf("after %v: %w", p.Now().Sub(first), err)
+		}
 	}
 	p.At(first, p.begin)
 	for p.err == nil && p.result.Jobs < len(w.Jobs) {
@@ -139,16 +141,15 @@ func Play(w Workload, policy scheduler.TaskScheduler, settings string) (Result, 
 		}
 	}
 	p.result.Took = p.Now().Sub(first)
-	policy.Terminate()
 	return p.result, p.err
 }
 
 // begin starts manager and policy, joins the launchers and plans the jobs.
 func (p *player) begin() {
-	p.push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
-	p.push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+	p.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	p.policy.Begin()
 	for i := range p.load.Launchers {
-		p.push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		p.Push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
 			Name: fmt.Sprint("launcher", i), Incarnation: 1, Host: fmt.Sprint("host", i), Rack: fmt.Sprint("rack", i/5), Memory: 1 << 40,
 			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(p.load.Slots)}},
 		}}}})
@@ -157,54 +158,16 @@ func (p *player) begin() {
 		j := &p.load.Jobs[i]
 		p.After(j.At+time.Second, func() {
 			p.prepared = append(p.prepared, j)
-			p.push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+			p.Push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
 		})
 	}
 }
 
-// push gives an input to the core; what comes at one moment makes one batch.
-func (p *player) push(in *wire.Input) {
-	p.queue = append(p.queue, in)
-	if len(p.queue) == 1 {
-		p.After(0, func() {
-			batch := p.queue
-			p.queue = nil
-			p.step(batch)
-		})
+func (p *player) act(ctx context.Context, a core.Action) error {
+	if mine, err := p.policy.Act(ctx, a); mine {
+		return err
 	}
-}
-
-func (p *player) step(inputs []*wire.Input) {
-	for _, a := range p.core.Step(&wire.Batch{At: int64(p.Now()), Inputs: inputs}) {
-		if err := p.act(a); err != nil && p.err == nil {
-			p.err = fmt.Errorf("after %v: %w", p.Now().Sub(first), err)
-		}
-	}
-	if at, ok := p.core.NextWake(); ok {
-		p.wake(max(at, p.Now()+1))
-	}
-}
-
-// wake has a tick come at a time, unless one comes before.
-func (p *player) wake(at scheduler.Time) {
-	if p.waking > p.Now() && p.waking <= at {
-		return
-	}
-	p.waking = at
-	p.At(at, func() {
-		if p.waking == at {
-			p.waking = 0
-			p.step([]*wire.Input{{What: &wire.Input_Tick{Tick: true}}})
-		}
-	})
-}
-
-func (p *player) act(a core.Action) error {
 	switch a := a.(type) {
-	case core.StartPolicy:
-		return p.start(a)
-	case core.AskPolicy:
-		return p.ask(a)
 	case core.PolicyGone:
 		return errors.New("the core gave the policy up: " + a.Breach)
 	case core.Reply:
@@ -226,32 +189,6 @@ func (p *player) act(a core.Action) error {
 	return nil
 }
 
-func (p *player) start(a core.StartPolicy) error {
-	d, err := p.policy.Start(p.config, a.Snapshot(), a.Environment)
-	if err != nil {
-		return err
-	}
-	p.push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
-		Generation: a.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
-	}}})
-	return nil
-}
-
-func (p *player) ask(a core.AskPolicy) error {
-	d, err := p.policy.AssignTasks(*a.Round)
-	if err != nil {
-		return err
-	}
-	data, err := schedwire.EncodeDecisions(&d)
-	if err != nil {
-		return err
-	}
-	p.After(thinkFor, func() {
-		p.push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: data}}})
-	})
-	return nil
-}
-
 func (p *player) submit(id uint64) {
 	j := p.prepared[0]
 	p.prepared = p.prepared[1:]
@@ -263,7 +200,7 @@ func (p *player) submit(id uint64) {
 			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}}
 	}
-	p.push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+	p.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
 		Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g,
 	}}}})
 }

@@ -1,4 +1,4 @@
-package simulator
+package loop
 
 import (
 	"container/heap"
@@ -31,6 +31,14 @@ func (c *Clock) At(t scheduler.Time, do func()) {
 
 // After has something happen after a while.
 func (c *Clock) After(d time.Duration, do func()) { c.At(c.now.Add(d), do) }
+
+// Upcoming returns when the next thing happens; false when nothing will.
+func (c *Clock) Upcoming() (scheduler.Time, bool) {
+	if len(c.events) == 0 {
+		return 0, false
+	}
+	return c.events[0].at, true
+}
 
 // Next does what is next; false when there is nothing.
 func (c *Clock) Next() bool {

@@ -1,0 +1,16 @@
+// Package loop drives the manager's core in virtual time: what is to happen lies on a
+// clock, what comes to the core close together makes one batch, the core is ticked when
+// it wants to be, and what it wants done is carried out. The policy runs in lockstep, in
+// this process or as its own, through the same host as the manager's.
+//
+//	l := &loop.Loop{Core: core.New(set)}
+//	p := &loop.Policy{Loop: l, Host: policy.InProcess(fifo.New()), Think: 2 * time.Millisecond}
+//	l.Act = func(a core.Action) { ... p.Act(a) ... }
+//	l.Push(&wire.Input{...})
+//	for l.Next() {
+//	}
+//
+// The same inputs at the same times make the same history. Launchers, workers and channels
+// are the caller's: package simulator has some on which anything goes wrong, the
+// experiments some on which nothing does.
+package loop

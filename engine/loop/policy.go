@@ -1,0 +1,60 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Policy is a policy in lockstep: virtual time stands still while it thinks, and its answer
+// comes after Think, however long that took. One generation is started, and never again.
+type Policy struct {
+	Loop   *Loop
+	Host   policy.Host // in this process or not: the decisions are the same
+	Config scheduler.Config
+	Think  time.Duration // virtual time that each answer takes
+}
+
+// Begin has the core start the policy.
+func (p *Policy) Begin() {
+	p.Loop.Push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+}
+
+// Act carries out the actions that are for the policy. It is false for others.
+func (p *Policy) Act(ctx context.Context, a core.Action) (mine bool, err error) {
+	switch a := a.(type) {
+	case core.StartPolicy:
+		return true, p.start(ctx, a)
+	case core.AskPolicy:
+		return true, p.ask(ctx, a)
+	}
+	return false, nil
+}
+
+func (p *Policy) start(ctx context.Context, a core.StartPolicy) error {
+	d, err := p.Host.Start(ctx, p.Config, a.Snapshot(), a.Environment)
+	if err != nil {
+		return err
+	}
+	p.Loop.Push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+		Generation: a.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
+	}}})
+	return nil
+}
+
+func (p *Policy) ask(ctx context.Context, a core.AskPolicy) error {
+	answer, err := p.Host.AssignTasks(ctx, a.Round)
+	if err != nil {
+		return err
+	}
+	p.Loop.After(p.Think, func() {
+		p.Loop.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+			Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes,
+		}}})
+	})
+	return nil
+}
