@@ -2,13 +2,15 @@ package core
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// claim keeps what a preemption frees for the job it was made for. It ends when
-// the beneficiary starts or loses its demand, when reserveMax passes, or when
-// the policy changes; what is left is free for all then.
+// claim keeps what a preemption or a take-back frees for whom it was made: one bundle
+// where one is named, else any of its job. It ends when that bundle starts or may not any
+// more, or the job has none left that is ready; when reserveMax passes; or when the policy
+// changes. What is left is free for all then.
 type claim struct {
 	id      uint64
 	job     scheduler.JobID
@@ -79,11 +81,13 @@ func (c *Core) holdFor(a *attempt) *hold {
 	return h
 }
 
-func (c *Core) newClaim(j scheduler.JobID, b scheduler.BundleID) *claim {
+// newClaim makes a claim that lasts for reserveMax after the grace that its victims have.
+func (c *Core) newClaim(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *claim {
 	c.ids.claim++
-	k := &claim{id: c.ids.claim, job: j, bundle: b, expires: c.now.Add(c.set.ReserveMax)}
+	lasts := grace + c.set.ReserveMax
+	k := &claim{id: c.ids.claim, job: j, bundle: b, expires: c.now.Add(lasts)}
 	c.claims.add(k.id, k)
-	c.after(c.set.ReserveMax, timerClaim, k.id)
+	c.after(lasts, timerClaim, k.id)
 	return k
 }
 

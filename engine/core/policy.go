@@ -24,6 +24,7 @@ func (c *Core) policyStart(m *wire.PolicyStart) {
 func (c *Core) environment() scheduler.Environment {
 	e := scheduler.Environment{
 		Heartbeat: c.set.Heartbeat, Seed: c.set.Seed, Limits: c.set.PolicyLimits, Simulated: c.set.Simulated,
+		ReserveMax: c.set.ReserveMax, ProtectFor: c.set.ProtectFor, SuspendMax: c.set.SuspendMax,
 		Kinds: slices.Clone(c.set.Kinds),
 	}
 	if len(e.Kinds) == 0 {

@@ -23,11 +23,11 @@ func (c *Core) preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 	if reason, why := c.wouldFit(d, j, runs); reason != scheduler.NotRefused {
 		return reason, why
 	}
-	k := c.newClaim(j.id, d.Bundle)
 	grace := time.Duration(0)
 	if d.Mode == scheduler.PreemptSoft {
 		grace = min(max(d.Grace, 0), c.set.PolicyLimits.GraceMax)
 	}
+	k := c.newClaim(j.id, d.Bundle, grace)
 	for _, r := range runs {
 		c.preemptRun(r, k, d.Mode == scheduler.PreemptSuspend, grace)
 	}
@@ -38,6 +38,7 @@ func (c *Core) preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 func (c *Core) preemptRun(r *run, k *claim, suspend bool, grace time.Duration) {
 	b := r.bundle
 	b.preempted = true
+	b.setTwice(0)
 	b.protected = c.now.Add(c.set.ProtectFor)
 	c.stats.Preempted++
 	for _, a := range r.attempts {

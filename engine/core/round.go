@@ -91,7 +91,7 @@ func (c *Core) offerOf(l *launcher, free []scheduler.SlotCount) (scheduler.Offer
 	for _, h := range l.holds {
 		memory := h.memory
 		for _, s := range h.slots {
-			if s.Count > 0 {
+			if s.Count > 0 || memory > 0 {
 				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: h.claim.job, Bundle: h.claim.bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
 				memory = 0 // counted once, on the first kind
 			}

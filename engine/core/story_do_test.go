@@ -281,7 +281,11 @@ func (s *story) reserved() {
 		l := s.c.launchers.get(id)
 		o, _ := s.c.offerOf(l, nil)
 		for _, r := range o.Reserved {
-			s.say("%s: %d %s for %s", l.name, r.Slots, r.Kind, r.Job)
+			whose := r.Job.String()
+			if r.Bundle != 0 {
+				whose = fmt.Sprintf("b%d of %s", r.Bundle, whose)
+			}
+			s.say("%s: %d %s for %s", l.name, r.Slots, r.Kind, whose)
 		}
 	}
 }

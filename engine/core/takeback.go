@@ -248,7 +248,7 @@ func (c *Core) youngestWaiting(j *job) []*run {
 }
 
 func (c *Core) takeRuns(b *bundle, runs []*run) {
-	k := c.newClaim(b.job.id, b.id)
+	k := c.newClaim(b.job.id, b.id, 0)
 	for _, r := range runs {
 		for _, a := range r.attempts {
 			if a.phase != attemptEnded {

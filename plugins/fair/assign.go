@@ -113,7 +113,7 @@ func (a *assignment) onReserved(j *job, b *view.Bundle) ([]scheduler.LauncherID,
 	kind := b.Groups[0].Kind
 	for _, l := range a.view.ReservedFor(j.ID()) {
 		free, _ := a.view.Room(l, 0, kind)
-		if with, _ := a.view.Room(l, j.ID(), kind); with == free {
+		if with, _ := a.view.RoomFor(l, b, kind); with == free {
 			continue
 		}
 		if where, ok := a.view.FitOn(l, b); ok {
@@ -286,7 +286,7 @@ func (a *assignment) overloaded(b *view.Bundle, where []scheduler.LauncherID) (*
 		l, kind := a.view.Launcher(id), b.Groups[i].Kind
 		k := a.world.kind(kind)
 		crowd := Crowd{Runnable: a.tree.Root().Of(k).Demand(), Total: a.world.total[k]}
-		left, _ := a.view.Room(l, b.Job.ID(), kind)
+		left, _ := a.view.RoomFor(l, b, kind)
 		held := l.Total(kind) - left
 		for n, other := range where {
 			if other == id && b.Groups[n].Kind == kind {

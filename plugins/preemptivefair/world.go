@@ -262,9 +262,7 @@ func (w *world) held(j *view.Job, kind scheduler.SlotKind) int {
 func (w *world) reserved(id scheduler.JobID, kind scheduler.SlotKind) int {
 	sum := 0
 	for _, l := range w.view.ReservedFor(id) {
-		own, _ := w.view.Room(l, id, kind)
-		others, _ := w.view.Room(l, 0, kind)
-		sum += own - others
+		sum += w.view.ReservedSlots(l, id, kind)
 	}
 	return sum
 }

@@ -52,17 +52,27 @@ func (m PreemptMode) String() string {
 	return name(m, "unknown", "kill", "soft kill", "suspend")
 }
 
-// Preempt takes one set of victims for the good of a named job. The manager
-// accepts the set whole or refuses it: what is free, reserved for the job and
-// freed must fit the beneficiary. What it frees is reserved for the beneficiary
-// until its bundle starts, it loses its demand, or the site's reserveMax passes.
-// A victim in a bundle joined by tcp channels means the whole bundle.
+// Preempt takes one set of victims for the good of a named beneficiary: one ready
+// bundle of a job where Bundle is set, else any of the job's ready bundles. The manager
+// accepts the set whole or refuses it: what is free, reserved for the beneficiary and
+// freed must fit it. A victim in a bundle joined by tcp channels means the whole bundle.
+// A suspended attempt can be a victim too, of a kill: what it frees is memory. The
+// offer to launch a victim a second time ends.
+//
+// What the victims free, sooner if they end by themselves, becomes a Reservation for the
+// beneficiary. Name the bundle when it has to be that one, such as a gang, whose slots no
+// other bundle of its job may take one by one. Name none when any will do: then none of
+// the slots wait for the one while another could use them.
+//
+// A victim is protected from the acceptance on: for Environment.ProtectFor no preemption
+// of it is accepted. So is its bundle, for as long again, from each later launch of it,
+// and from its resumption. What commits is protected always.
 type Preempt struct {
 	Victims   []AttemptID
 	Mode      PreemptMode
 	Grace     time.Duration // for PreemptSoft; bounded by the site
 	For       JobID
-	Bundle    BundleID     // the bundle it is for, or 0 when any of the job's
+	Bundle    BundleID     // the one bundle it is for; 0: any of the job's
 	Placement []LauncherID // where that bundle is to go, one for each group, or nil
 }
 

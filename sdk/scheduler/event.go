@@ -194,7 +194,7 @@ type BundleWantedAgain struct {
 
 // BundleWantedTwice: a running bundle is a straggler and may be launched a
 // second time, on other launchers. The first to commit wins. The offer to do so
-// ends when either attempt ends.
+// ends when either attempt ends, and when a preemption of the first is accepted.
 type BundleWantedTwice struct {
 	At     Time
 	Job    JobID

@@ -94,7 +94,17 @@ type Environment struct {
 	Seed      uint64        // for a policy that draws lots
 	Kinds     []SlotKind    // slot kinds the site declares, in order
 	Limits    Limits
-	Simulated bool // memory-only stores; nothing real may be charged
+	// ReserveMax is how long a Reservation lasts at most, after the grace of a soft kill;
+	// the site's reserveMax, default 1 minute.
+	ReserveMax time.Duration
+	// ProtectFor is how long a victim is protected from a further preemption, as Preempt
+	// says; the site's protectFor, default 30 s.
+	ProtectFor time.Duration
+	// SuspendMax is how long a suspended attempt is kept under a policy without
+	// AbilityResume, which the manager resumes when its slots are free. Then it is
+	// preempted, and its bundle ready again; the site's suspendMax, default 10 minutes.
+	SuspendMax time.Duration
+	Simulated  bool // memory-only stores; nothing real may be charged
 	// Store is the folder of the store the site granted, "" when none. Only the
 	// plug-in's shell may use it.
 	Store string

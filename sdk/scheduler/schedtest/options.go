@@ -60,6 +60,7 @@ func environment(seed uint64) scheduler.Environment {
 	return scheduler.Environment{
 		Heartbeat: time.Second, Seed: seed, Kinds: []scheduler.SlotKind{scheduler.DefaultKind, specialKind},
 		Limits: limits(), Simulated: true,
+		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax,
 	}
 }
 

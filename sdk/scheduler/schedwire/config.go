@@ -48,6 +48,7 @@ func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Store: w.str(e.Store), Trace: w.str(e.Trace),
 		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
 		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
+		ReserveMax: int64(e.ReserveMax), ProtectFor: int64(e.ProtectFor), SuspendMax: int64(e.SuspendMax),
 	}
 	for _, k := range e.Kinds {
 		m.Kind = append(m.Kind, w.str(k))
@@ -61,6 +62,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 	r := newReader(m.GetStrings())
 	e := scheduler.Environment{
 		Heartbeat: time.Duration(m.GetHeartbeat()), Seed: m.GetSeed(), Simulated: m.GetSimulated(),
+		ReserveMax: time.Duration(m.GetReserveMax()), ProtectFor: time.Duration(m.GetProtectFor()), SuspendMax: time.Duration(m.GetSuspendMax()),
 		Store: r.str(m.GetStore()), Trace: r.str(m.GetTrace()),
 		Kinds: list(r, len(m.GetKind()), func(i int) scheduler.SlotKind { return r.str(m.Kind[i]) }),
 		Limits: scheduler.Limits{

@@ -3873,6 +3873,9 @@ type Environment struct {
 	Simulated       bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
 	Store           uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
 	Trace           uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
+	ReserveMax      int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, as protect_for and suspend_max: not told
+	ProtectFor      int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
+	SuspendMax      int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3987,6 +3990,27 @@ func (x *Environment) GetStore() uint32 {
 func (x *Environment) GetTrace() uint32 {
 	if x != nil {
 		return x.Trace
+	}
+	return 0
+}
+
+func (x *Environment) GetReserveMax() int64 {
+	if x != nil {
+		return x.ReserveMax
+	}
+	return 0
+}
+
+func (x *Environment) GetProtectFor() int64 {
+	if x != nil {
+		return x.ProtectFor
+	}
+	return 0
+}
+
+func (x *Environment) GetSuspendMax() int64 {
+	if x != nil {
+		return x.SuspendMax
 	}
 	return 0
 }
@@ -4773,7 +4797,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\x88\x03\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xeb\x03\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -4787,7 +4811,13 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tsimulated\x18\n" +
 	" \x01(\bR\tsimulated\x12\x14\n" +
 	"\x05store\x18\v \x01(\rR\x05store\x12\x14\n" +
-	"\x05trace\x18\f \x01(\rR\x05trace\"\xbb\x01\n" +
+	"\x05trace\x18\f \x01(\rR\x05trace\x12\x1f\n" +
+	"\vreserve_max\x18\r \x01(\x03R\n" +
+	"reserveMax\x12\x1f\n" +
+	"\vprotect_for\x18\x0e \x01(\x03R\n" +
+	"protectFor\x12\x1f\n" +
+	"\vsuspend_max\x18\x0f \x01(\x03R\n" +
+	"suspendMax\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +

@@ -25,6 +25,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 					peer.Leaving = e.Preempt.For
 				}
 			}
+			a.Bundle.onceOnly()
 		}
 	}
 	return nil
@@ -171,10 +172,7 @@ func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
 	v.drop(a)
 	v.ended = append(v.ended, Ended{a, e})
 	b := a.Bundle
-	if b.Twice {
-		b.Job.unindex(b)
-		b.Twice = false
-	}
+	b.onceOnly()
 	if a.turn != b.turn || b.State != Launched {
 		return nil // of an earlier readiness, or the twin of one that has finished
 	}
@@ -203,5 +201,13 @@ func (v *View) drop(a *Attempt) {
 	l.attempts = slices.Delete(l.attempts, i, i+1)
 	if len(l.attempts) == 0 && len(v.gone) > 0 && v.gone[l.ID] == l {
 		delete(v.gone, l.ID)
+	}
+}
+
+// onceOnly ends the offer to launch a bundle a second time.
+func (b *Bundle) onceOnly() {
+	if b.Twice {
+		b.Job.unindex(b)
+		b.Twice = false
 	}
 }

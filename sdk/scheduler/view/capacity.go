@@ -151,23 +151,34 @@ func (v *View) FreeSlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// Reserved returns whether anything is reserved for a job.
+// Reserved returns whether anything is reserved for a job, or for one bundle of it.
 func (v *View) Reserved(job scheduler.JobID) bool { return len(v.capacity.reserved[job]) > 0 }
 
 // AnyReserved returns whether anything is reserved for some job.
 func (v *View) AnyReserved() bool { return len(v.capacity.reserved) > 0 }
 
-// ReservedFor returns the launchers that keep something for a job, in order of id,
+// ReservedFor returns the launchers that keep something for a job, or for one bundle of
+// it, in order of id,
 // as of the last Apply.
 func (v *View) ReservedFor(job scheduler.JobID) []*Launcher { return v.capacity.reserved[job] }
 
-// Room returns the free slots of a kind and the free memory that a job can draw
-// on at a launcher: what is reserved for it, or for one of its bundles, included, what
-// is taken not.
+// Room returns the free slots of a kind and the free memory at a launcher that any
+// bundle of a job can draw on: what is reserved for the job included, what is reserved
+// for one bundle not (see RoomFor), nor what is taken. Job 0 is nobody's: what is free
+// and not reserved.
 func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
+	return v.roomOf(l, job, 0, kind)
+}
+
+// RoomFor is Room for one bundle: with what is reserved for it alone.
+func (v *View) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
+	return v.roomOf(l, b.Job.ID(), b.ID, kind)
+}
+
+func (v *View) roomOf(l *Launcher, job scheduler.JobID, b scheduler.BundleID, kind scheduler.SlotKind) (slots int, memory int64) {
 	slots, memory = v.unreserved(l, kind)
-	for _, r := range l.reserved {
-		if r.Job == job {
+	for i := range l.reserved {
+		if r := &l.reserved[i]; drawable(r, job, b) {
 			memory += r.Memory
 			if r.Kind == kind {
 				slots += r.Slots
@@ -175,6 +186,18 @@ func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (
 		}
 	}
 	return slots, memory
+}
+
+// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one
+// bundle of it, less what is taken tentatively: what is to come to the job, whichever of
+// its bundles may draw on it.
+func (v *View) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
+	for i := range l.reserved {
+		if r := &l.reserved[i]; r.Job == job && r.Kind == kind {
+			slots += r.Slots
+		}
+	}
+	return slots
 }
 
 // unreserved is what nothing is reserved of and nothing was taken of.
@@ -183,20 +206,6 @@ func (v *View) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memo
 		slots = l.free[k]
 	}
 	return slots, l.memory
-}
-
-// roomFor is Room for one bundle: without what is reserved for others of its job.
-func (v *View) roomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
-	slots, memory = v.unreserved(l, kind)
-	for _, r := range l.reserved {
-		if drawable(&r, b.Job.ID(), b.ID) {
-			memory += r.Memory
-			if r.Kind == kind {
-				slots += r.Slots
-			}
-		}
-	}
-	return slots, memory
 }
 
 // drawable tells whether a bundle may draw on a reservation.
@@ -219,7 +228,7 @@ func (v *View) Take(l *Launcher, g *scheduler.Group) bool {
 // for the bundle first, then for its job, and returns false when there is not that
 // much.
 func (v *View) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
-	slots, memory := v.roomFor(l, b, g.Kind)
+	slots, memory := v.RoomFor(l, b, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
 		return false
 	}

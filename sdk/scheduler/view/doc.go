@@ -26,8 +26,8 @@
 //     it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleWantedAgain turns Finished to Waiting.
 //   - BundleWantedTwice makes a Launched bundle launchable a second time, with
-//     its own Avoid, until it is launched or an attempt of it ends. The twins'
-//     groups count once.
+//     its own Avoid, until it is launched, or an attempt of it ends or is
+//     preempted. The twins' groups count once.
 //   - LauncherLost removes the launcher and what it offers; AttemptEnded with
 //     outcome Lost follows for each of its attempts before it joins again.
 //   - JobFinished comes when the job has no live attempt, and removes it.

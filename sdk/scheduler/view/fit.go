@@ -12,7 +12,7 @@ import (
 // Fit finds a launcher for each group of a bundle and takes what they need, or
 // takes nothing and returns false. For each group it prefers a launcher that
 // holds input of it, then one in such a rack, then one with slots reserved for
-// the job, then any; among equals the one with most free slots of the kind, then
+// the bundle or its job, then any; among equals the one with most free slots of the kind, then
 // the lowest id. Groups that need most are placed first. It does not try every
 // arrangement: a gang that only fits in one contrived way may be missed.
 func (v *View) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
@@ -136,7 +136,7 @@ func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality)
 		return nil
 	}
 	ok := func(l *Launcher) bool {
-		slots, memory := v.roomFor(l, b, g.Kind)
+		slots, memory := v.RoomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
 	for _, p := range g.Places {
@@ -197,7 +197,7 @@ func (v *View) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var bestSlots int
 	var bestMemory int64
 	for _, l := range v.list {
-		slots, memory := v.roomFor(l, b, g.Kind)
+		slots, memory := v.RoomFor(l, b, g.Kind)
 		if slots < g.Slots || memory < g.Memory || b.avoids(l) {
 			continue
 		}

@@ -132,8 +132,22 @@ func TestReservationForOneBundle(t *testing.T) {
 		scheduler.BundleReady{Job: 1, Bundle: 8, Groups: []scheduler.Group{group(5)}},
 		scheduler.BundleReady{Job: 1, Bundle: 9, Groups: []scheduler.Group{group(5)}},
 	}})
-	if slots, memory := v.Room(v.Launcher(1), 1, "default"); slots != 2 || memory != 10 {
-		t.Errorf("the job has room for %d slots and %d bytes, want 2 and 10", slots, memory)
+	for _, x := range []struct {
+		whose string
+		room  func() (int, int64)
+		slots int
+	}{
+		{"any bundle of the job", func() (int, int64) { return v.Room(v.Launcher(1), 1, "default") }, 1},
+		{"the bundle", func() (int, int64) { return v.RoomFor(v.Launcher(1), v.Bundle(8), "default") }, 2},
+		{"another bundle", func() (int, int64) { return v.RoomFor(v.Launcher(1), v.Bundle(9), "default") }, 1},
+		{"another job", func() (int, int64) { return v.Room(v.Launcher(1), 2, "default") }, 0},
+	} {
+		if slots, memory := x.room(); slots != x.slots || memory != int64(5*x.slots) {
+			t.Errorf("%s has room for %d slots and %d bytes, want %d and %d", x.whose, slots, memory, x.slots, 5*x.slots)
+		}
+	}
+	if n := v.ReservedSlots(v.Launcher(1), 1, "default"); n != 2 {
+		t.Errorf("%d slots are kept for the job, want 2", n)
 	}
 	wantFit(t, v, v.Bundle(8), 1)
 	wantFit(t, v, v.Bundle(9), 1)

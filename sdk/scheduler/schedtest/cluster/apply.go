@@ -34,10 +34,10 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 		c.outcome(scheduler.Outcome{Kind: scheduler.DecisionAdmit, Index: i}, c.letIn(x))
 	}
 	for i, x := range d.Preempt {
-		reason := c.preempt(x)
+		reason, runs := c.preempt(x)
 		t := c.outcome(scheduler.Outcome{Kind: scheduler.DecisionPreempt, Index: i, Preempt: x}, reason)
-		if reason == scheduler.NotRefused {
-			c.sets[len(c.sets)-1].tale = t
+		for _, r := range runs {
+			r.leaving.since = t
 		}
 	}
 	for i, x := range d.Resume {
@@ -100,6 +100,7 @@ func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {
 	}
 	c.draw(b, x.Launchers)
 	o.Attempts = c.launch(b, x.Launchers)
+	c.releaseOf(b)
 	c.Tally.Launches++
 	b.tale = append(b.tale, c.outcome(o, scheduler.NotRefused))
 }
@@ -107,19 +108,23 @@ func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {
 func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReason) {
 	b := c.bundle(x.Bundle)
 	switch {
-	case b == nil && uint64(x.Bundle) > c.ids:
+	case b == nil:
 		return nil, scheduler.UnknownID
-	case b == nil || b.state != ready && !b.twice:
+	case b.state != ready && !b.twice:
 		return nil, scheduler.NotReady
 	case len(x.Launchers) != len(b.groups):
 		return nil, scheduler.WrongShape
 	}
-	r := c.room(b.job.info.ID, nil)
-	for i, id := range x.Launchers {
-		l := c.launcher(id)
-		if l == nil || l.draining || slices.Contains(b.excluded(), id) {
+	for _, id := range x.Launchers {
+		switch l := c.launcher(id); {
+		case !c.known[id]:
+			return nil, scheduler.UnknownID
+		case l == nil || l.draining || slices.Contains(b.excluded(), id):
 			return nil, scheduler.LauncherUnavailable
 		}
+	}
+	r := c.room(b)
+	for i, id := range x.Launchers {
 		g := b.groups[i]
 		if !r.take(id, g.Kind, g.Slots, g.Memory) {
 			return nil, scheduler.NoCapacity
@@ -131,9 +136,9 @@ func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReaso
 func (c *Cluster) mayResume(x scheduler.Resume) (scheduler.RefusalReason, *run) {
 	a := c.attempt(x.Attempt)
 	switch {
-	case a == nil && uint64(x.Attempt) > c.ids:
+	case a == nil:
 		return scheduler.UnknownID, nil
-	case a == nil || a.state != suspended:
+	case a.state != suspended || a.run.leaving != nil:
 		return scheduler.NotSuspended, nil
 	case !c.resumable(a.run):
 		return scheduler.NoCapacity, nil

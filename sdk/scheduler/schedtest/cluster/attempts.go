@@ -11,6 +11,10 @@ import (
 func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
 	r := &run{bundle: b, second: b.state == launched}
 	b.state, b.twice = launched, false
+	b.outputs = nil
+	if b.preempted > 0 {
+		b.protected = c.now.Add(ProtectFor)
+	}
 	b.runs = append(b.runs, r)
 	layer := b.job.spec.Layers[b.layer]
 	var ids []scheduler.AttemptID
@@ -77,16 +81,30 @@ func (c *Cluster) goOn(a *attempt) {
 	if b.failures == 0 && b.job.spec.Layers[b.layer].FailOnce {
 		c.After(a.left*3/4, func() {
 			if still() {
-				c.end(a, scheduler.Failed, 0)
+				c.over(a, scheduler.Failed)
 			}
 		})
 		return
 	}
 	c.After(a.left, func() {
 		if still() {
-			c.end(a, scheduler.Finished, 0)
+			c.over(a, scheduler.Finished)
 		}
 	})
+}
+
+// over ends an attempt that came to its own end. What is being killed did its work if
+// it is alone and finished; else it was preempted.
+func (c *Cluster) over(a *attempt, outcome scheduler.AttemptOutcome) {
+	r := a.run
+	switch {
+	case !r.kills(), outcome == scheduler.Finished && len(r.bundle.groups) == 1:
+		c.end(a, outcome, 0)
+	case len(r.attempts) == 1:
+		c.end(a, scheduler.Preempted, r.leaving.by.For)
+	default:
+		c.drop(a, scheduler.Preempted, r.leaving.by.For)
+	}
 }
 
 func (c *Cluster) halfway(a *attempt) {
@@ -111,6 +129,7 @@ func (c *Cluster) suspend(a *attempt) {
 	a.ran += spent
 	a.left = max(a.left-spent, time.Millisecond)
 	a.state = suspended
+	c.freed(a, a.need.Slots, 0)
 	a.life++
 	life := a.life
 	c.about(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
@@ -118,7 +137,7 @@ func (c *Cluster) suspend(a *attempt) {
 	if c.Abilities.Has(scheduler.AbilityResume) {
 		return
 	}
-	c.After(suspendMax, func() {
+	c.After(SuspendMax, func() {
 		if a.live() && a.life == life {
 			c.end(a, scheduler.Preempted, 0)
 		}
@@ -126,6 +145,8 @@ func (c *Cluster) suspend(a *attempt) {
 }
 
 func (c *Cluster) resume(r *run) {
+	r.bundle.protected = c.now.Add(ProtectFor)
+	c.suspendedRuns = slices.DeleteFunc(c.suspendedRuns, func(x *run) bool { return x == r })
 	for _, a := range r.attempts {
 		c.about(r.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
 		c.goOn(a)
@@ -135,7 +156,7 @@ func (c *Cluster) resume(r *run) {
 
 // resumable says whether all of a run is suspended and its slots are free.
 func (c *Cluster) resumable(r *run) bool {
-	room := c.room(0, nil)
+	room := c.room(nil)
 	for _, a := range r.attempts {
 		if a.state != suspended || !room.take(a.on.id, a.need.Kind, a.need.Slots, 0) {
 			return false
@@ -149,6 +170,11 @@ func (c *Cluster) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficiary
 	a.ran = c.ran(a)
 	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
 	a.on.attempts = slices.DeleteFunc(a.on.attempts, func(x *attempt) bool { return x == a })
+	slots := a.need.Slots
+	if a.state == suspended {
+		slots = 0
+	}
+	c.freed(a, slots, a.need.Memory)
 	a.run.bundle.twice = false
 	c.about(a.run.bundle, scheduler.AttemptEnded{
 		At: c.now, Attempt: a.id, Outcome: outcome, Work: scheduler.Work{Running: a.ran}, For: beneficiary,
@@ -168,20 +194,21 @@ func (c *Cluster) end(a *attempt, outcome scheduler.AttemptOutcome, beneficiary 
 		return
 	}
 	for _, peer := range slices.Clone(r.attempts) {
-		o := outcome
-		if o == scheduler.Failed {
-			o = scheduler.Killed
+		switch {
+		case outcome == scheduler.Preempted:
+			c.drop(peer, outcome, beneficiary)
+		case r.kills() && c.launcher(peer.on.id) == peer.on:
+			c.drop(peer, scheduler.Preempted, r.leaving.by.For)
+		default:
+			c.drop(peer, scheduler.Lost, 0) // a peer went away
 		}
-		c.drop(peer, o, beneficiary)
 	}
 	b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == r })
 	if outcome == scheduler.Failed {
 		c.Tally.Failed++
 		b.failures++
-		if len(b.avoid) == 0 && len(c.launchers) > 2 {
-			b.avoid = []scheduler.LauncherID{a.on.id}
-		} else {
-			b.avoid = nil
+		if !slices.Contains(b.avoid, a.on.id) {
+			b.avoid = append(slices.Clone(b.avoid[max(0, len(b.avoid)-avoidMax+1):]), a.on.id)
 		}
 	}
 	if len(b.runs) > 0 || b.state != launched {
@@ -211,7 +238,8 @@ func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
 	if r.done < len(b.groups) {
 		return
 	}
-	b.runs, b.state, b.avoid = nil, finished, nil
+	b.runs, b.state = nil, finished
+	c.releaseOf(b)
 	c.Tally.Finished++
 	for _, other := range b.job.bundles {
 		if other.state != finished {
@@ -227,7 +255,7 @@ func (c *Cluster) Straggle(n int) {
 	var all []*bundle
 	for _, j := range c.jobs {
 		for _, b := range j.bundles {
-			if b.state == launched && len(b.runs) == 1 && !b.twice && !b.runs[0].leaving && b.runs[0].done == 0 && b.runs[0].attempts[0].state == running {
+			if b.state == launched && len(b.runs) == 1 && !b.twice && b.runs[0].leaving == nil && b.runs[0].done == 0 && b.runs[0].attempts[0].state == running {
 				all = append(all, b)
 			}
 		}

@@ -9,16 +9,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The site's rules, in virtual time.
+// The site's rules that a policy is told, in virtual time.
+const (
+	ReserveMax = 30 * time.Second // how long a reservation lasts, after a soft kill's grace
+	ProtectFor = 20 * time.Second // a victim is not taken again that soon
+	SuspendMax = 60 * time.Second // then a suspended attempt is killed and queued
+)
+
+// Others of its rules.
 const (
 	startDelay  = 20 * time.Millisecond // from an accepted launch to AttemptStarted
 	stopDelay   = 20 * time.Millisecond // from an accepted preemption to its effect
-	protectFor  = 20 * time.Second      // a victim is not taken again that soon
-	reserveMax  = 30 * time.Second      // how long a reservation stands
-	suspendMax  = 60 * time.Second      // then a suspended attempt is killed and queued
+	graceMax    = time.Minute           // of a soft kill
 	answerMax   = 10 * time.Second      // for an admission or a request
 	thinkMax    = 2 * time.Second       // what may pass while the policy thinks
 	failuresMax = 4                     // of one bundle; then its job fails
+	avoidMax    = 8                     // launchers that one bundle avoids because it failed there
 )
 
 // epoch is where virtual time begins: any time that is not zero.
@@ -48,17 +54,20 @@ type Cluster struct {
 	wakeAt   scheduler.Time
 	woken    bool
 
-	launchers []*launcher
-	jobs      []*job
-	asked     []*job
-	sets      []*preemption
-	requested []telling // requests that wait for their answer
-	settings  []setting // versions that wait for their verdict
-	versions  uint64
-	vain      int // preemptions refused in a row
-	pending   []scheduler.Event
-	offered   map[scheduler.LauncherID]scheduler.Offer
-	racy      bool // the world moved while the policy thought
+	launchers     []*launcher
+	jobs          []*job
+	asked         []*job
+	reserved      []*reservation                // in order of time
+	suspendedRuns []*run                        // the first suspended first
+	known         map[scheduler.LauncherID]bool // was there once
+	moved         bool                          // launchers came or went
+	requested     []telling                     // requests that wait for their answer
+	settings      []setting                     // versions that wait for their verdict
+	versions      uint64
+	vain          int // preemptions refused in a row
+	pending       []scheduler.Event
+	offered       map[scheduler.LauncherID]scheduler.Offer
+	racy          bool // the world moved while the policy thought
 }
 
 // Tally counts what happened.
@@ -74,7 +83,7 @@ type Tally struct {
 func New(seed uint64) *Cluster {
 	return &Cluster{
 		now: epoch, rng: rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
-		offered: map[scheduler.LauncherID]scheduler.Offer{},
+		offered: map[scheduler.LauncherID]scheduler.Offer{}, known: map[scheduler.LauncherID]bool{},
 	}
 }
 

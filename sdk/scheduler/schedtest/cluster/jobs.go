@@ -93,7 +93,7 @@ type run struct {
 	attempts []*attempt // live
 	done     int
 	second   bool
-	leaving  bool
+	leaving  *leaving // nil: it stays
 }
 
 type attempt struct {
@@ -106,7 +106,8 @@ type attempt struct {
 	left     time.Duration // still to run
 	ran      time.Duration
 	since    scheduler.Time
-	life     int // counts starts and stops, so that a timer of an earlier one is void
+	reserved *reservation // what it leaves its place to; nil: nothing
+	life     int          // counts starts and stops, so that a timer of an earlier one is void
 	shuffles bool
 }
 
@@ -195,12 +196,12 @@ func (c *Cluster) refresh(j *job) {
 		}
 		switch {
 		case b.state == waiting && complete:
-			b.state = ready
-			b.tale = []telling{c.tell(scheduler.BundleReady{At: c.now, Job: j.info.ID, Bundle: b.id, Groups: b.groups, Avoid: slices.Clone(b.avoid)})}
+			c.makeReady(b)
 		case b.state == ready && !complete:
 			b.state = waiting
 			c.tell(scheduler.BundleWithdrawn{At: c.now, Job: j.info.ID, Bundle: b.id})
 			b.tale = nil
+			c.releaseOf(b)
 		}
 	}
 }
@@ -266,7 +267,7 @@ func (c *Cluster) endJob(j *job, outcome scheduler.JobOutcome) {
 		}
 	}
 	c.jobs = slices.DeleteFunc(c.jobs, func(x *job) bool { return x == j })
-	c.sets = slices.DeleteFunc(c.sets, func(s *preemption) bool { return s.job == j.info.ID })
+	c.reserved = slices.DeleteFunc(c.reserved, func(x *reservation) bool { return x.job == j.info.ID })
 	c.tell(scheduler.JobFinished{At: c.now, Job: j.info.ID, Outcome: outcome})
 	c.Tally.Ended++
 }

@@ -32,6 +32,7 @@ func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots
 	l.tale = append(l.tale, c.tell(l.info))
 	i, _ := slices.BinarySearchFunc(c.launchers, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
 	c.launchers = slices.Insert(c.launchers, i, l)
+	c.known[id], c.moved = true, true
 }
 
 // Host returns the host name of a launcher.
@@ -52,7 +53,8 @@ func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
 	if l == nil || l.draining == draining {
 		return
 	}
-	l.draining = draining
+	l.draining, c.moved = draining, true
+	c.releaseOn(id)
 	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: id, Draining: draining}))
 }
 
@@ -106,9 +108,8 @@ func (c *Cluster) Lose(id scheduler.LauncherID) {
 	c.tell(scheduler.LauncherLost{At: c.now, Launcher: id, Reason: "went away"})
 	c.launchers = slices.DeleteFunc(c.launchers, func(x *launcher) bool { return x == l })
 	delete(c.offered, id)
-	for _, s := range c.sets {
-		s.held = slices.DeleteFunc(s.held, func(h holding) bool { return h.launcher == id })
-	}
+	c.moved = true
+	c.releaseOn(id)
 	for _, a := range slices.Clone(l.attempts) {
 		c.end(a, scheduler.Lost, 0)
 	}
@@ -171,32 +172,35 @@ func (c *Cluster) freeMemory(l *launcher) int64 {
 	return m
 }
 
-// reservations adds up what is held for each job and kind at a launcher.
+// reservations adds up what is reserved at a launcher for each job, bundle and kind.
 func (c *Cluster) reservations(l *launcher) []scheduler.Reservation {
 	var all []scheduler.Reservation
-	for _, s := range c.sets {
-		for _, h := range s.held {
+	for _, x := range c.reserved {
+		for _, h := range x.held {
 			if h.launcher != l.id {
 				continue
 			}
-			i := slices.IndexFunc(all, func(r scheduler.Reservation) bool { return r.Job == s.job && r.Kind == h.kind })
-			if i < 0 {
-				i = len(all)
-				all = append(all, scheduler.Reservation{Job: s.job, Kind: h.kind})
+			memory := h.memory
+			for _, s := range h.slots {
+				if s.Count > 0 || memory > 0 {
+					all = sum(all, scheduler.Reservation{Job: x.job, Bundle: x.bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
+					memory = 0 // counted once, on the first kind
+				}
 			}
-			all[i].Slots += h.slots
-			all[i].Memory += h.memory
 		}
 	}
-	slices.SortFunc(all, func(a, b scheduler.Reservation) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Kind, b.Kind))
+	return all
+}
+
+// sum adds a reservation to those of the same job, bundle and kind, in order of these.
+func sum(all []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reservation {
+	i, found := slices.BinarySearchFunc(all, r, func(x, y scheduler.Reservation) int {
+		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Bundle, y.Bundle), cmp.Compare(x.Kind, y.Kind))
 	})
-	// The memory of a job's reservation counts once, on its first kind.
-	for i := len(all) - 1; i > 0; i-- {
-		if all[i].Job == all[i-1].Job {
-			all[i-1].Memory += all[i].Memory
-			all[i].Memory = 0
-		}
+	if !found {
+		return slices.Insert(all, i, r)
 	}
+	all[i].Slots += r.Slots
+	all[i].Memory += r.Memory
 	return all
 }

@@ -1,105 +1,83 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// preemption is an accepted set and what it holds for its beneficiary.
-type preemption struct {
-	job    scheduler.JobID
-	bundle scheduler.BundleID
-	held   []holding
-	runs   []*run
-	tale   telling
-	done   bool // it has taken effect
+// reservation is what an accepted preemption keeps for its beneficiary: as its victims
+// leave, their slots and memory come to it.
+type reservation struct {
+	job     scheduler.JobID
+	bundle  scheduler.BundleID // 0: any of the job's
+	victims int                // still to free what they hold
+	held    []holding          // in order of launcher
 }
 
+// holding is what a reservation has at one launcher.
 type holding struct {
 	launcher scheduler.LauncherID
-	kind     scheduler.SlotKind
-	slots    int
+	slots    []scheduler.SlotCount // in order of kind
 	memory   int64
 }
 
-// room is what could be taken, tentatively.
-type room struct {
-	slots  map[scheduler.LauncherID]map[scheduler.SlotKind]int
-	memory map[scheduler.LauncherID]int64
+func (h *holding) add(kind scheduler.SlotKind, n int) {
+	i, found := slices.BinarySearchFunc(h.slots, kind, func(s scheduler.SlotCount, k scheduler.SlotKind) int { return cmp.Compare(s.Kind, k) })
+	if !found {
+		h.slots = slices.Insert(h.slots, i, scheduler.SlotCount{Kind: kind})
+	}
+	h.slots[i].Count += n
 }
 
-// room adds up what is free or reserved for a job on the launchers that are not
-// draining, and on all when the job is 0: a suspended attempt is resumed where it
-// is. freed runs count as gone.
-func (c *Cluster) room(job scheduler.JobID, freed []*run) room {
-	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]int64{}}
-	for _, l := range c.launchers {
-		if l.draining && job != 0 {
-			continue
-		}
-		kinds := map[scheduler.SlotKind]int{}
-		for _, s := range l.info.Slots {
-			kinds[s.Kind] = c.freeSlots(l, s.Kind)
-		}
-		r.memory[l.id] = c.freeMemory(l)
-		for _, x := range c.reservations(l) {
-			if x.Job == job {
-				kinds[x.Kind] += x.Slots
-				r.memory[l.id] += x.Memory
-			}
-		}
-		r.slots[l.id] = kinds
-	}
-	for _, f := range freed {
-		for _, a := range f.attempts {
-			if r.slots[a.on.id] != nil {
-				r.slots[a.on.id][a.need.Kind] += a.need.Slots
-			}
-		}
-	}
-	return r
+// leaving is what takes a run off its slots.
+type leaving struct {
+	by    scheduler.Preempt
+	since telling
 }
 
-func (r room) take(l scheduler.LauncherID, kind scheduler.SlotKind, slots int, memory int64) bool {
-	if r.slots[l] == nil || r.slots[l][kind] < slots || r.memory[l] < memory {
-		return false
-	}
-	r.slots[l][kind] -= slots
-	r.memory[l] -= memory
-	return true
-}
+// kills says whether a run is about to be killed: what it does until then is for nothing.
+func (r *run) kills() bool { return r.leaving != nil && r.leaving.by.Mode != scheduler.PreemptSuspend }
 
-func (c *Cluster) preempt(p scheduler.Preempt) scheduler.RefusalReason {
-	j := c.job(p.For)
-	if j == nil {
-		return scheduler.UnknownID
-	}
+func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run) {
 	runs, reason := c.victims(p)
 	if reason != scheduler.NotRefused {
-		return reason
+		return reason, nil
+	}
+	j := c.job(p.For)
+	if j == nil {
+		return scheduler.UnknownID, nil
 	}
 	if reason := c.gain(j, p, runs); reason != scheduler.NotRefused {
-		return reason
+		return reason, nil
 	}
-	set := &preemption{job: p.For, bundle: p.Bundle, runs: runs}
-	c.sets = append(c.sets, set)
+	grace := time.Duration(0)
+	if p.Mode == scheduler.PreemptSoft {
+		grace = min(max(p.Grace, 0), graceMax)
+	}
+	x := &reservation{job: p.For, bundle: p.Bundle}
+	c.reserved = append(c.reserved, x)
+	c.After(grace+ReserveMax, func() { c.release(x) })
 	c.Tally.Preemptions++
 	for _, r := range runs {
-		r.leaving = true
-		r.bundle.protected = c.now.Add(protectFor)
+		r.leaving, r.bundle.twice = &leaving{by: p}, false
+		r.bundle.protected = c.now.Add(ProtectFor)
 		r.bundle.preempted++
 		if r.bundle.preempted == preemptedMax {
 			c.fault("bundle %d was preempted %d times", r.bundle.id, preemptedMax)
 		}
+		for _, a := range r.attempts {
+			if a.state != suspended || p.Mode != scheduler.PreemptSuspend {
+				a.reserved = x
+				x.victims++
+			}
+		}
 		c.Tally.Victims += len(r.attempts)
+		c.After(stopDelay+grace, func() { c.effect(r) })
 	}
-	delay := stopDelay
-	if p.Mode == scheduler.PreemptSoft {
-		delay += p.Grace
-	}
-	c.After(delay, func() { c.effect(set, p.Mode) })
-	return scheduler.NotRefused
+	return scheduler.NotRefused, runs
 }
 
 // preemptedMax is how often one bundle may lose its slots in one story.
@@ -107,161 +85,224 @@ const preemptedMax = 25
 
 // victims turns attempts into the runs that a preemption means, whole.
 func (c *Cluster) victims(p scheduler.Preempt) ([]*run, scheduler.RefusalReason) {
+	switch {
+	case len(p.Victims) == 0:
+		return nil, scheduler.WrongShape
+	case p.Mode < scheduler.PreemptKill || p.Mode > scheduler.PreemptSuspend:
+		return nil, scheduler.Unsupported
+	}
 	var runs []*run
 	for _, id := range p.Victims {
 		a := c.attempt(id)
-		if a == nil && uint64(id) > c.ids {
+		if a == nil {
 			return nil, scheduler.UnknownID
 		}
-		if a == nil {
-			return nil, scheduler.NotRunning
+		if slices.Contains(runs, a.run) {
+			continue
 		}
-		if !slices.Contains(runs, a.run) {
-			runs = append(runs, a.run)
+		if reason := c.mayPreempt(a.run, p.Mode); reason != scheduler.NotRefused {
+			return nil, reason
 		}
-	}
-	if p.Mode < scheduler.PreemptKill || p.Mode > scheduler.PreemptSuspend {
-		return nil, scheduler.Unsupported
-	}
-	for _, r := range runs {
-		if r.leaving {
-			return nil, scheduler.NotRunning
-		}
-		for _, a := range r.attempts {
-			if a.state == suspended || p.Mode == scheduler.PreemptSuspend && a.state != running {
-				return nil, scheduler.NotRunning
-			}
-		}
-		if r.bundle.protected > c.now {
-			return nil, scheduler.Protected
-		}
-	}
-	if len(runs) == 0 {
-		return nil, scheduler.NothingGained
+		runs = append(runs, a.run)
 	}
 	return runs, scheduler.NotRefused
 }
 
-// gain says whether what is freed fits the beneficiary.
-func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.RefusalReason {
-	found := false
-	for _, b := range j.bundles {
-		if p.Bundle != 0 && b.id != p.Bundle || b.state != ready && !b.twice {
-			continue
-		}
-		found = true
-		r := c.room(j.info.ID, runs)
-		if p.Mode != scheduler.PreemptSuspend {
-			for _, f := range runs {
-				for _, a := range f.attempts {
-					r.memory[a.on.id] += a.need.Memory
-				}
-			}
-		}
-		if r.fits(c, b, p.Placement) {
-			return scheduler.NotRefused
+func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.RefusalReason {
+	switch {
+	case r.bundle.protected > c.now:
+		return scheduler.Protected
+	case r.leaving != nil:
+		return scheduler.NotRunning
+	}
+	for _, a := range r.attempts {
+		if mode == scheduler.PreemptSuspend && a.state != running {
+			return scheduler.NotRunning
 		}
 	}
-	if !found {
-		return scheduler.NotReady
-	}
-	return scheduler.NothingGained
+	return scheduler.NotRefused
 }
 
-func (r room) fits(c *Cluster, b *bundle, placement []scheduler.LauncherID) bool {
-	for i, g := range b.groups {
-		fit := false
-		for _, l := range c.launchers {
-			if len(placement) == len(b.groups) && placement[i] != l.id || slices.Contains(b.excluded(), l.id) {
+// gain says whether what is freed fits the beneficiary: the bundle that was named, or
+// one of the job's ready ones.
+func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.RefusalReason {
+	if p.Bundle == 0 {
+		tried := 0
+		for _, b := range j.bundles {
+			if b.state != ready || tried == bundlesTried {
 				continue
 			}
-			if fit = r.take(l.id, g.Kind, g.Slots, g.Memory); fit {
-				break
+			tried++
+			if c.fits(b, nil, runs, p.Mode) {
+				return scheduler.NotRefused
 			}
 		}
-		if !fit {
-			return false
+		return scheduler.NothingGained
+	}
+	b := c.bundle(p.Bundle)
+	switch {
+	case b == nil || b.job != j:
+		return scheduler.UnknownID
+	case b.state != ready:
+		return scheduler.NotReady
+	case p.Placement != nil && len(p.Placement) != len(b.groups):
+		return scheduler.WrongShape
+	}
+	for _, id := range p.Placement {
+		if !c.known[id] {
+			return scheduler.UnknownID
 		}
 	}
-	return true
+	if !c.fits(b, p.Placement, runs, p.Mode) {
+		return scheduler.NothingGained
+	}
+	return scheduler.NotRefused
 }
 
-// effect takes the victims off and holds what they had.
-func (c *Cluster) effect(s *preemption, mode scheduler.PreemptMode) {
-	s.done = true
-	standing := slices.Contains(c.sets, s)
-	for _, r := range s.runs {
-		if !r.leaving || len(r.attempts) == 0 {
-			continue
+// bundlesTried bounds how many ready bundles are tried for a preemption that names none.
+const bundlesTried = 16
+
+// fits says whether a bundle would have room with some runs gone: where it is said, or
+// anywhere.
+func (c *Cluster) fits(b *bundle, where []scheduler.LauncherID, runs []*run, mode scheduler.PreemptMode) bool {
+	r := c.room(b)
+	for _, f := range runs {
+		for _, a := range f.attempts {
+			if a.state != suspended {
+				r.slots[a.on.id][a.need.Kind] += a.need.Slots
+			}
+			if mode != scheduler.PreemptSuspend {
+				r.memory[a.on.id] += a.need.Memory
+			}
 		}
-		r.leaving = false
+	}
+	return r.fits(c, b, where, b.excluded())
+}
+
+// effect takes the victims off.
+func (c *Cluster) effect(r *run) {
+	if r.leaving == nil {
+		return
+	}
+	p := r.leaving.by
+	if p.Mode == scheduler.PreemptSuspend {
+		r.leaving = nil
 		for _, a := range slices.Clone(r.attempts) {
-			h := holding{a.on.id, a.need.Kind, a.need.Slots, a.need.Memory}
-			if mode == scheduler.PreemptSuspend {
-				h.memory = 0
-				c.suspend(a)
-			} else {
-				c.end(a, scheduler.Preempted, s.job)
-			}
-			if l := c.launcher(h.launcher); standing && l != nil && !l.draining {
-				s.held = append(s.held, h)
+			c.suspend(a)
+		}
+		if len(r.attempts) > 0 {
+			c.suspendedRuns = append(c.suspendedRuns, r)
+		}
+		return
+	}
+	if len(r.attempts) > 0 {
+		c.end(r.attempts[0], scheduler.Preempted, p.For)
+	}
+}
+
+// freed gives what an attempt does not hold any more to the reservation that it left
+// its place for; without one it is free.
+func (c *Cluster) freed(a *attempt, slots int, memory int64) {
+	x := a.reserved
+	a.reserved = nil
+	if x == nil || !slices.Contains(c.reserved, x) {
+		return
+	}
+	x.victims--
+	if l := c.launcher(a.on.id); l == a.on && !l.draining {
+		i, found := slices.BinarySearchFunc(x.held, l.id, func(h holding, id scheduler.LauncherID) int { return cmp.Compare(h.launcher, id) })
+		if !found {
+			x.held = slices.Insert(x.held, i, holding{launcher: l.id})
+		}
+		x.held[i].add(a.need.Kind, slots)
+		x.held[i].memory += memory
+	}
+	c.releaseEmpty(x)
+}
+
+func (c *Cluster) release(x *reservation) {
+	c.reserved = slices.DeleteFunc(c.reserved, func(y *reservation) bool { return x == y })
+}
+
+// releaseEmpty ends a reservation that has nothing and will not have anything.
+func (c *Cluster) releaseEmpty(x *reservation) {
+	empty := func(h holding) bool {
+		return h.memory == 0 && !slices.ContainsFunc(h.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
+	}
+	if x.victims == 0 && !slices.ContainsFunc(x.held, func(h holding) bool { return !empty(h) }) {
+		c.release(x)
+	}
+}
+
+// releaseOf ends what was reserved for a bundle that started, or may not any more, and
+// for its job when that has no other that is ready.
+func (c *Cluster) releaseOf(b *bundle) {
+	demand := slices.ContainsFunc(b.job.bundles, func(b *bundle) bool { return b.state == ready })
+	for _, x := range slices.Clone(c.reserved) {
+		switch {
+		case x.job != b.job.info.ID:
+		case x.bundle == b.id, x.bundle == 0 && !demand:
+			c.release(x)
+		default:
+			c.releaseEmpty(x)
+		}
+	}
+}
+
+// releaseOn ends what is reserved at a launcher that drains or is gone.
+func (c *Cluster) releaseOn(id scheduler.LauncherID) {
+	for _, x := range slices.Clone(c.reserved) {
+		x.held = slices.DeleteFunc(x.held, func(h holding) bool { return h.launcher == id })
+		c.releaseEmpty(x)
+	}
+}
+
+// drawable lists what is reserved at a launcher that a bundle may draw on: first what is
+// for it alone.
+func (c *Cluster) drawable(b *bundle, id scheduler.LauncherID) []*holding {
+	var own, any []*holding
+	for _, x := range c.reserved {
+		for i := range x.held {
+			switch h := &x.held[i]; {
+			case h.launcher != id || x.job != b.job.info.ID:
+			case x.bundle == b.id:
+				own = append(own, h)
+			case x.bundle == 0:
+				any = append(any, h)
 			}
 		}
 	}
-	c.After(reserveMax, func() { c.release(s) })
+	return append(own, any...)
 }
 
-func (c *Cluster) release(s *preemption) {
-	c.sets = slices.DeleteFunc(c.sets, func(x *preemption) bool { return x == s })
-}
-
-// draw lets a launch of a job use what is held for it, and releases the sets
-// that were made for it.
+// draw takes what a bundle that starts needs from what is reserved for it; the rest it
+// has from what is free.
 func (c *Cluster) draw(b *bundle, where []scheduler.LauncherID) {
 	for i, g := range b.groups {
 		slots, memory := g.Slots, g.Memory
-		for _, s := range c.sets {
-			for k := range s.held {
-				h := &s.held[k]
-				if s.job != b.job.info.ID || h.launcher != where[i] {
-					continue
+		for _, h := range c.drawable(b, where[i]) {
+			for k := range h.slots {
+				if s := &h.slots[k]; s.Kind == g.Kind {
+					n := min(slots, s.Count)
+					s.Count, slots = s.Count-n, slots-n
 				}
-				if h.kind == g.Kind {
-					n := min(slots, h.slots)
-					h.slots, slots = h.slots-n, slots-n
-				}
-				m := min(memory, h.memory)
-				h.memory, memory = h.memory-m, memory-m
 			}
+			m := min(memory, h.memory)
+			h.memory, memory = h.memory-m, memory-m
 		}
 	}
-	c.sets = slices.DeleteFunc(c.sets, func(s *preemption) bool {
-		return s.job == b.job.info.ID && (s.bundle == 0 || s.bundle == b.id)
-	})
 }
 
 // settle does what the manager does on its own before it makes a round.
 func (c *Cluster) settle() {
-	c.sets = slices.DeleteFunc(c.sets, func(s *preemption) bool {
-		j := c.job(s.job)
-		return j == nil || !slices.ContainsFunc(j.bundles, func(b *bundle) bool {
-			return (s.bundle == 0 || s.bundle == b.id) && (b.state == ready || b.twice)
-		})
-	})
-	for _, s := range c.sets {
-		// What is held nothing of is told as nothing.
-		s.held = slices.DeleteFunc(s.held, func(h holding) bool { return h.slots == 0 && h.memory == 0 })
-	}
+	c.relaxAvoid()
+	c.suspendedRuns = slices.DeleteFunc(c.suspendedRuns, func(r *run) bool { return len(r.attempts) == 0 || r.attempts[0].state != suspended })
 	if c.Abilities.Has(scheduler.AbilityResume) {
 		return
 	}
-	for _, j := range c.jobs {
-		for _, b := range j.bundles {
-			for _, r := range b.runs {
-				if c.resumable(r) {
-					c.resume(r)
-				}
-			}
+	for _, r := range slices.Clone(c.suspendedRuns) {
+		if r.leaving == nil && c.resumable(r) {
+			c.resume(r)
 		}
 	}
 }

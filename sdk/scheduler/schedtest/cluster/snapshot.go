@@ -28,9 +28,13 @@ func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) sched
 			all = append(all, b.tale...)
 		}
 	}
-	for _, s := range c.sets {
-		if !s.done && s.tale.event != nil {
-			all = append(all, s.tale)
+	for _, j := range c.jobs {
+		for _, b := range j.bundles {
+			for _, r := range b.runs {
+				if r.leaving != nil {
+					all = append(all, r.stillLeaving())
+				}
+			}
 		}
 	}
 	all = append(all, c.requested...)
@@ -46,6 +50,18 @@ func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) sched
 		s.Since = 0
 	}
 	return s
+}
+
+// stillLeaving tells of a preemption what is left of it: this run.
+func (r *run) stillLeaving() telling {
+	t := r.leaving.since
+	o := t.event.(scheduler.Outcome)
+	o.Preempt.Victims = nil
+	for _, a := range r.attempts {
+		o.Preempt.Victims = append(o.Preempt.Victims, a.id)
+	}
+	t.event = o
+	return t
 }
 
 // World returns the state in the view's form, with the offers last told.
