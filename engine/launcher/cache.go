@@ -30,12 +30,19 @@ const temporaryMax = time.Hour
 type cache struct {
 	folder string
 	max    int64 // bytes
-	fetch  func(ctx context.Context, hash string, to io.Writer) error
+	fetch  fetch
 
 	mu       sync.Mutex
 	flying   map[string]*flight
 	verified map[string]identity
 }
+
+// fetch writes a blob's content as the manager has it; nobody compared its hash. One
+// that is doubted the manager checks before.
+type fetch func(ctx context.Context, hash string, doubted bool, to io.Writer) error
+
+// errWrongContent: what the manager sent is not what was asked for.
+var errWrongContent = errors.New("the manager sent other content")
 
 // flight is a fetch that others wait for.
 type flight struct {
@@ -50,7 +57,7 @@ type identity struct {
 	changed time.Time
 }
 
-func newCache(folder string, max int64, fetch func(ctx context.Context, hash string, to io.Writer) error) (*cache, error) {
+func newCache(folder string, max int64, fetch fetch) (*cache, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
@@ -90,10 +97,14 @@ func (c *cache) ensure(ctx context.Context, hash, path string) error {
 	if c.holds(hash, path) {
 		return nil
 	}
-	if err := c.download(ctx, hash, path); err != nil {
+	err := c.download(ctx, hash, false, path)
+	if errors.Is(err, errWrongContent) { // on its way, or where it lies: the manager looks
+		err = c.download(ctx, hash, true, path)
+	}
+	if err != nil {
 		return fmt.Errorf("fetch %s into the cache: %w", path, err)
 	}
-	if !c.holds(hash, path) {
+	if !c.holds(hash, path) { // a look at its times, unless it is another file by now
 		return fmt.Errorf("%s does not hold what was just written to it: is the disk damaged, or does something else change the folder?", path)
 	}
 	c.shrink(hash)
@@ -107,7 +118,7 @@ func (c *cache) holds(hash, path string) bool {
 	if err != nil {
 		return false
 	}
-	id := identity{inode: inodeOf(info), size: info.Size(), changed: info.ModTime()}
+	id := identityOf(info)
 	c.mu.Lock()
 	same := c.verified[hash] == id
 	c.mu.Unlock()
@@ -117,9 +128,7 @@ func (c *cache) holds(hash, path string) bool {
 			_ = os.Remove(path) // damaged: it is fetched again and replaced
 			return false
 		}
-		c.mu.Lock()
-		c.verified[hash] = id
-		c.mu.Unlock()
+		c.verify(hash, id)
 	}
 	// The time of access is the time of use: the content's stays as it is. Without
 	// it the blob only ages faster.
@@ -134,11 +143,19 @@ func (c *cache) doubt(hash string) {
 	delete(c.verified, hash)
 }
 
-func inodeOf(info fs.FileInfo) uint64 {
+// verify notes that a file has the right content.
+func (c *cache) verify(hash string, id identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.verified[hash] = id
+}
+
+func identityOf(info fs.FileInfo) identity {
+	id := identity{size: info.Size(), changed: info.ModTime()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
+		id.inode = st.Ino
 	}
-	return 0
+	return id
 }
 
 func sumFile(path string) (string, error) {
@@ -154,17 +171,21 @@ func sumFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// download fetches a blob beside its place, checks it, and moves it there.
-func (c *cache) download(ctx context.Context, hash, path string) error {
+// download fetches a blob beside its place, checks it on the way, and moves it there.
+func (c *cache) download(ctx context.Context, hash string, doubted bool, path string) error {
 	f, err := os.CreateTemp(c.folder, "fetch-*.tmp")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	h := sha256.New()
-	err = c.fetch(ctx, hash, io.MultiWriter(f, h))
+	var info fs.FileInfo
+	err = c.fetch(ctx, hash, doubted, io.MultiWriter(f, h))
 	if err == nil {
 		err = f.Chmod(0o755)
+	}
+	if err == nil {
+		info, err = f.Stat()
 	}
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
@@ -173,9 +194,13 @@ func (c *cache) download(ctx context.Context, hash, path string) error {
 		return err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != hash {
-		return fmt.Errorf("the manager sent content with the hash %s", sum)
+		return fmt.Errorf("%w, with the hash %s", errWrongContent, sum)
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	c.verify(hash, identityOf(info))
+	return nil
 }
 
 // shrink removes the blobs that were not used for longest, until the rest fits;

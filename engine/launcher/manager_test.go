@@ -55,7 +55,8 @@ type manager struct {
 
 	mu    sync.Mutex
 	blobs map[string][]byte
-	nodes map[string]*node // by launcher's name
+	wrong map[string]func(*wire.BlobQuery) ([]byte, bool) // what is sent in place of a blob
+	nodes map[string]*node                                // by launcher's name
 
 	folders map[string]string // data folders of the launchers, by name
 }
@@ -94,7 +95,7 @@ func sum(b []byte) string {
 }
 
 func newManager(t testing.TB) *manager {
-	m := &manager{t: t, id: "one", lease: 2 * patience, blobs: map[string][]byte{}, nodes: map[string]*node{}, folders: map[string]string{}}
+	m := &manager{t: t, id: "one", lease: 2 * patience, blobs: map[string][]byte{}, wrong: map[string]func(*wire.BlobQuery) ([]byte, bool){}, nodes: map[string]*node{}, folders: map[string]string{}}
 	m.term.Store(1)
 	blob, hash := ownProgram()
 	m.blobs[hash] = blob
@@ -189,7 +190,11 @@ func (m *manager) FetchBlob(q *wire.BlobQuery, stream rpc.Launchers_FetchBlobSer
 	m.fetches.Add(1)
 	m.mu.Lock()
 	blob, ok := m.blobs[q.Hash]
+	wrong := m.wrong[q.Hash]
 	m.mu.Unlock()
+	if wrong != nil {
+		blob, ok = wrong(q)
+	}
 	if !ok {
 		return status.Error(codes.NotFound, "no such blob")
 	}

@@ -1,9 +1,13 @@
 package launcher_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -372,6 +376,55 @@ func TestDamagedBlobIsFetchedAgain(t *testing.T) {
 	n.finished(n.start(b.attempt(0, 0)))
 	if again := m.fetches.Load() - fetched; again != 1 {
 		t.Errorf("%d blobs fetched again, want the damaged one", again)
+	}
+}
+
+// A launcher that was sent other content says so, once, and uses what it gets then;
+// what stays wrong it never uses.
+func TestWrongContentIsDoubted(t *testing.T) {
+	m := newManager(t)
+	b := m.job("noop")
+	m.mu.Lock()
+	right := m.blobs[b.plan]
+	m.mu.Unlock()
+	bad := append([]byte{right[0] ^ 1}, right[1:]...)
+	for name, c := range map[string]struct {
+		doubted func() ([]byte, bool) // what is sent then
+		told    string
+		kind    wire.ErrorKind
+	}{
+		"on its way":           {func() ([]byte, bool) { return right, true }, "", 0},
+		"where it lies":        {func() ([]byte, bool) { return nil, false }, "no such blob", wire.ErrorKind_ERROR_KIND_INVALID},
+		"each time on its way": {func() ([]byte, bool) { return bad, true }, "other content", wire.ErrorKind_ERROR_KIND_RESOURCE},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []bool
+			m.mu.Lock()
+			m.wrong[b.plan] = func(q *wire.BlobQuery) ([]byte, bool) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				if asked = append(asked, q.Doubted); q.Doubted {
+					return c.doubted()
+				}
+				return bad, true
+			}
+			m.mu.Unlock()
+			cache := t.TempDir()
+			n := m.launch(strings.ReplaceAll(name, " ", "-"), func(c *configuration) { c.Cache = cache })
+			e := n.ended(n.start(b.attempt(0, 0)))
+			if e.Failure.GetKind() != c.kind || !strings.Contains(e.Failure.GetMessage(), c.told) {
+				t.Errorf("%v, want %q of kind %v", e, c.told, c.kind)
+			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if !slices.Equal(asked, []bool{false, true}) {
+				t.Errorf("asked with the doubts %v", asked)
+			}
+			kept, err := os.ReadFile(filepath.Join(cache, b.plan))
+			if c.told == "" && !bytes.Equal(kept, right) || c.told != "" && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%d bytes in the cache: %v", len(kept), err)
+			}
+		})
 	}
 }
 

@@ -383,9 +383,9 @@ func (b *beats) answered(seq uint64) (time.Time, bool) {
 }
 
 // fetchBlob reads a blob from the manager.
-func fetchBlob(client rpc.LaunchersClient) func(ctx context.Context, hash string, to io.Writer) error {
-	return func(ctx context.Context, hash string, to io.Writer) error {
-		stream, err := client.FetchBlob(ctx, &wire.BlobQuery{Hash: hash}, grpc.WaitForReady(true))
+func fetchBlob(client rpc.LaunchersClient) fetch {
+	return func(ctx context.Context, hash string, doubted bool, to io.Writer) error {
+		stream, err := client.FetchBlob(ctx, &wire.BlobQuery{Hash: hash, Doubted: doubted}, grpc.WaitForReady(true))
 		if err != nil {
 			return err
 		}

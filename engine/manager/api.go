@@ -160,6 +160,8 @@ func (s *managerServer) Submit(ctx context.Context, q *wire.SubmitRequest) (*wir
 		switch {
 		case errors.Is(err, errBlobMissing):
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+		case errors.Is(err, errBlobDamaged) && s.m.blobs.doubt(hash):
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q): %v: send it, then submit again", hash, errBlobDamaged)
 		case errors.Is(err, plan.ErrDamaged):
 			return nil, status.Errorf(codes.InvalidArgument, "the job's graph: %v", err)
 		case err != nil:

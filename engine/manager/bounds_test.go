@@ -339,6 +339,14 @@ func TestALargeGraphIsABlob(t *testing.T) {
 		t.Errorf("garbage: %v", err)
 	}
 	q.Spec.GraphBlob = b.uploadBytes(blob)
+	rot(t, filepath.Join(b.cfg.Data, "programs", q.Spec.GraphBlob))
+	if _, err := b.api.Submit(b.ctx(), q); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "send it") {
+		t.Errorf("damaged: %v", err)
+	}
+	if has, err := b.api.HasBlob(b.ctx(), &wire.BlobQuery{Hash: q.Spec.GraphBlob}); err != nil || has.Present {
+		t.Errorf("the damaged one counts as there: %v", err)
+	}
+	b.uploadBytes(blob)
 	if _, err := b.api.Submit(b.ctx(), q); err != nil {
 		t.Fatal(err)
 	}

@@ -288,8 +288,12 @@ func (m *manager) welcome(w core.Welcome) {
 	})
 }
 
-// FetchBlob sends a program or a plan.
+// FetchBlob sends a program or a plan. A copy that a launcher doubts is checked before,
+// and dropped when it is damaged.
 func (s *launcherServer) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
+	if q.Doubted && s.m.blobs.doubt(q.Hash) {
+		return damagedBlob(q.Hash, errBlobDamaged)
+	}
 	r, err := s.m.blobs.reader(q.Hash)
 	if errors.Is(err, errBlobMissing) {
 		return status.Errorf(codes.NotFound, "the manager has no program or plan with SHA-256 %.64q: submit the job again", q.Hash)
@@ -311,9 +315,13 @@ func (s *launcherServer) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamin
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case errors.Is(err, errBlobDamaged):
-			return status.Errorf(codes.NotFound, "program or plan with SHA-256 %.64q: %v: submit the job again", q.Hash, err)
+			return damagedBlob(q.Hash, err)
 		case err != nil:
 			return status.Error(codes.Internal, err.Error())
 		}
 	}
+}
+
+func damagedBlob(hash string, err error) error {
+	return status.Errorf(codes.NotFound, "program or plan with SHA-256 %.64q: %v: submit the job again", hash, err)
 }

@@ -93,7 +93,7 @@ func (g *graphs) fetch(hash string, blob func() (io.ReadCloser, error)) (*wire.G
 
 func decodeGraph(hash string, data []byte) (*wire.Graph, error) {
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-		return nil, fmt.Errorf("graph %s: what is kept of it has another SHA-256", hash)
+		return nil, fmt.Errorf("graph %s: what is kept of it has another SHA-256: %w", hash, errBlobDamaged)
 	}
 	return plan.DecodeGraph(data)
 }

@@ -588,3 +588,46 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 		t.Fatal(s)
 	}
 }
+
+// A launcher that doubts what it was sent gets it again when the manager's copy is right.
+// A damaged copy is dropped then, and is there again once it is sent again.
+func TestDoubtedBlobIsChecked(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	const program = "a program"
+	hash := b.upload(program)
+	fetch := func(doubted bool) (string, error) {
+		stream, err := rpc.NewLaunchersClient(b.conn).FetchBlob(b.ctx(), &wire.BlobQuery{Hash: hash, Doubted: doubted})
+		if err != nil {
+			return "", err
+		}
+		data := ""
+		for {
+			chunk, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				return data, nil
+			}
+			if err != nil {
+				return "", err
+			}
+			data += string(chunk.Data)
+		}
+	}
+	if data, err := fetch(true); err != nil || data != program {
+		t.Fatalf("a sound one that is doubted: %q, %v", data, err)
+	}
+	rot(t, filepath.Join(b.cfg.Data, "programs", hash))
+	if data, err := fetch(false); err != nil || data == program {
+		t.Fatalf("it is not damaged: %q, %v", data, err)
+	}
+	if _, err := fetch(true); status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "submit the job again") {
+		t.Fatalf("a damaged one that is doubted: %v", err)
+	}
+	if has, err := b.api.HasBlob(b.ctx(), &wire.BlobQuery{Hash: hash}); err != nil || has.Present {
+		t.Fatalf("it counts as there: %v", err)
+	}
+	b.upload(program)
+	if data, err := fetch(true); err != nil || data != program {
+		t.Fatalf("sent again: %q, %v", data, err)
+	}
+}

@@ -270,7 +270,8 @@ func (*SubmitReply) Descriptor() ([]byte, []int) {
 
 type BlobQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"` // SHA-256, hex
+	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`        // SHA-256, hex
+	Doubted       bool                   `protobuf:"varint,2,opt,name=doubted,proto3" json:"doubted,omitempty"` // what came last time had another hash: the manager checks its copy before it sends it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -310,6 +311,13 @@ func (x *BlobQuery) GetHash() string {
 		return x.Hash
 	}
 	return ""
+}
+
+func (x *BlobQuery) GetDoubted() bool {
+	if x != nil {
+		return x.Doubted
+	}
+	return false
 }
 
 type BlobAnswer struct {
@@ -2158,9 +2166,10 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x120\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\"\r\n" +
-	"\vSubmitReply\"\x1f\n" +
+	"\vSubmitReply\"9\n" +
 	"\tBlobQuery\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\tR\x04hash\"&\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x18\n" +
+	"\adoubted\x18\x02 \x01(\bR\adoubted\"&\n" +
 	"\n" +
 	"BlobAnswer\x12\x18\n" +
 	"\apresent\x18\x01 \x01(\bR\apresent\"3\n" +
