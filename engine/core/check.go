@@ -211,13 +211,10 @@ func (c *Core) checkBundle(b *bundle) error {
 func (c *Core) checkConns(j *job) error {
 	for i := range j.conns {
 		n := &j.conns[i]
-		there := 0
-		have := make([]int32, len(n.have))
-		for from, bytes := range n.bytes {
-			if bytes < 0 {
+		for from := range n.Writers() {
+			if !n.There(from) {
 				continue
 			}
-			there++
 			k := j.commitOf(graph.Node{Stage: int(j.plan.Connection(i).FromStage), Index: from})
 			if k == nil {
 				return fmt.Errorf("connection %d: the output of %d is there and nobody made it", i, from)
@@ -225,13 +222,12 @@ func (c *Core) checkConns(j *job) error {
 			if l := c.launchers.get(k.launcher); j.plan.Connection(i).Store == "" && k.stored && (l == nil || !l.up || l.outputs[k.attempt] == nil) {
 				return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", i, from, k.launcher)
 			}
-			if !n.all {
-				r, list := j.plan.Readers(i, from)
-				graph.Each(r, list, func(reader int) { have[reader]++ })
-			}
 		}
-		if n.all && there != n.done || !slices.Equal(have, n.have) {
-			return fmt.Errorf("connection %d: %d writers there %v, counted as %d %v", i, there, have, n.done, n.have)
+		if err := n.Check(func(from int, each func(reader int)) {
+			r, list := j.plan.Readers(i, from)
+			graph.Each(r, list, each)
+		}); err != nil {
+			return fmt.Errorf("connection %d: %w", i, err)
 		}
 	}
 	return nil

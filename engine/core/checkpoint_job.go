@@ -63,8 +63,8 @@ func codeJob(w *codec.Codec, c *Core, j *job) {
 		codeStage(w, &j.stages[i])
 	}
 	for i := range j.conns {
-		codeConn(w, &j.conns[i])
-		if w.Reading && j.conns[i].telling {
+		j.conns[i].Code(w)
+		if w.Reading && j.conns[i].Telling() {
 			j.telling++
 		}
 	}
@@ -181,19 +181,6 @@ func codeStage(w *codec.Codec, s *stage) {
 		h.counts[min(e.bucket, bucketCount-1)] = e.count
 		h.total += int(e.count)
 	}
-}
-
-func codeConn(w *codec.Codec, n *conn) {
-	codec.Nums(w, &n.bytes)
-	codec.Num(w, &n.done)
-	codec.Nums(w, &n.have)
-	codec.Nums(w, &n.perReader)
-	if !w.Before {
-		codec.Flag(w, &n.telling)
-		codec.Num(w, &n.told)
-		codec.Num(w, &n.before)
-	}
-	codec.List(w, &n.where, func(w *codec.Codec, x *launcherBytes) { codec.Num(w, &x.launcher); codec.Num(w, &x.bytes) })
 }
 
 func codeBundle(w *codec.Codec, c *Core, b *bundle) {
@@ -355,7 +342,7 @@ func codeRelink(w *codec.Codec, c *Core, j *job) {
 				w.Fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))
 				return
 			}
-			j.conns[m.conn].waiting = append(j.conns[m.conn].waiting, a)
+			j.waiting[m.conn] = append(j.waiting[m.conn], a)
 		}
 	}
 }

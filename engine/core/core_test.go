@@ -45,22 +45,6 @@ func TestEveryDurationHasItsBucket(t *testing.T) {
 	}
 }
 
-func TestShareNeverOverflows(t *testing.T) {
-	const huge = 1<<63 - 1
-	for _, c := range []struct{ x, part, whole, want int64 }{
-		{100, 1, 4, 25},
-		{huge, huge, huge, huge},
-		{huge, 1, huge, 1},
-		{5, 10, 4, 5}, // a part is no more than the whole
-		{5, 1, 0, 0},
-		{-5, 1, 2, 0},
-	} {
-		if got := share(c.x, c.part, c.whole); got != c.want {
-			t.Errorf("share(%d, %d, %d) = %d, want %d", c.x, c.part, c.whole, got, c.want)
-		}
-	}
-}
-
 func TestSettingsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"attemptsMax": 0}`:                  "attemptsMax is 0: use 1 or more",

@@ -67,7 +67,7 @@ func (c *Core) feed(a *attempt) {
 		for w, word := range m.bits {
 			for ; word != 0; word &= word - 1 {
 				from := w*64 + bits.TrailingZeros64(word)
-				if n.bytes[from] < 0 {
+				if !n.There(from) {
 					continue
 				}
 				c.tellSource(a, sourceKey{int32(m.conn), int32(from)})
@@ -83,12 +83,12 @@ func (c *Core) feed(a *attempt) {
 func (a *attempt) waits() bool {
 	for _, m := range a.missing {
 		n := &a.run.bundle.job.conns[m.conn]
-		if n.all && n.done == len(n.bytes) {
+		if n.Complete() {
 			continue
 		}
 		for w, word := range m.bits {
 			for ; word != 0; word &= word - 1 {
-				if n.bytes[w*64+bits.TrailingZeros64(word)] < 0 {
+				if !n.There(w*64 + bits.TrailingZeros64(word)) {
 					return true
 				}
 			}
@@ -186,7 +186,7 @@ func (l *listing) word(w int, wanted uint64) {
 	for ; wanted != 0 && l.left > 0; wanted &= wanted - 1 {
 		from := w*64 + bits.TrailingZeros64(wanted)
 		l.looked++
-		if n.bytes[from] < 0 {
+		if !n.There(from) {
 			l.miss(w, wanted&-wanted)
 			continue
 		}
@@ -195,7 +195,7 @@ func (l *listing) word(w int, wanted uint64) {
 		l.left -= sizeOf(s)
 		if l.listed != nil {
 			if l.listed[l.conn] == nil {
-				l.listed[l.conn] = make([]uint64, (len(n.bytes)+63)/64)
+				l.listed[l.conn] = make([]uint64, (n.Writers()+63)/64)
 			}
 			l.listed[l.conn][w] |= wanted & -wanted
 		}

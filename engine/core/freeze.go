@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
 )
@@ -99,11 +100,9 @@ func (j *job) frozen() *job {
 	for i := range f.stages {
 		f.stages[i].times.counts = slices.Clone(j.stages[i].times.counts)
 	}
-	f.conns = slices.Clone(j.conns)
+	f.conns, f.waiting = make([]outputs.Connection, len(j.conns)), nil // who waits is made again from the attempts
 	for i := range f.conns {
-		n := &f.conns[i]
-		n.bytes, n.have, n.perReader, n.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)
-		n.waiting = nil // made again from the attempts
+		f.conns[i] = j.conns[i].Clone()
 	}
 	f.bundles = slices.Clone(j.bundles)
 	for i := range f.bundles {

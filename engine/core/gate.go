@@ -1,10 +1,9 @@
 package core
 
 import (
-	"cmp"
-	"math/bits"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -17,17 +16,10 @@ import (
 // writer's end costs each of them nothing until the count reaches the number
 // that opens.
 
-func (n *conn) init(p *graph.Expanded, c int) {
+// newConnection is the state of a file connection of which nothing was written.
+func newConnection(p *graph.Expanded, c int) outputs.Connection {
 	writers, readers := p.Sizes(c)
-	n.bytes = make([]int64, writers)
-	for i := range n.bytes {
-		n.bytes[i] = -1
-	}
-	if p.Connection(c).Pattern == wire.Pattern_PATTERN_ALL_TO_ALL {
-		n.all, n.perReader = true, make([]int64, readers)
-	} else {
-		n.have = make([]int32, readers)
-	}
+	return outputs.New(writers, readers, p.Connection(c).Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
 }
 
 // opensAt returns how many of a reader's writers open its input.
@@ -52,7 +44,7 @@ func (b *bundle) countUnmet() {
 			n := j.plan.Node(x)
 			for _, c := range j.into[n.Stage] {
 				fanIn := j.plan.FanIn(int(c), n.Index)
-				if j.writersThere(int(c), n.Index) < j.opensAt(int(c), fanIn, b.late) {
+				if j.conns[c].Told(n.Index) < j.opensAt(int(c), fanIn, b.late) {
 					b.unmet++
 				}
 			}
@@ -60,106 +52,45 @@ func (b *bundle) countUnmet() {
 	}
 }
 
-// writersThere is how many of a reader's writers are there, as far as the reader was told.
-func (j *job) writersThere(c, reader int) int {
-	n := &j.conns[c]
-	switch {
-	case !n.all:
-		return int(n.have[reader])
-	case n.telling && reader >= n.told:
-		return n.before
-	}
-	return n.done
-}
-
 // storedOutput notes that a writer's output is there, in the place of an earlier
 // one if old is not nil, and opens what opens by it.
 func (c *Core) storedOutput(j *job, conn, from int, size int64, perReader []int64, where scheduler.LauncherID, old *commit) {
-	n := &j.conns[conn]
-	replaced := n.bytes[from] >= 0
-	if replaced {
-		n.forget(from, old.launcher)
+	before := scheduler.LauncherID(0)
+	if old != nil {
+		before = old.launcher
 	}
-	n.bytes[from] = size
-	if n.all {
-		n.where, n.most = addBytes(n.where, where, size), mostOf{}
-		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
-			n.perReader[i] += max(b, 0)
-		}
-	}
-	if !replaced {
+	if j.conns[conn].Put(from, size, perReader, where, before) {
 		c.count(j, conn, from, +1)
 	}
 }
 
 // lostOutput notes that a writer's output is gone, and closes what closes by it.
 func (c *Core) lostOutput(j *job, conn, from int, where scheduler.LauncherID) {
-	j.conns[conn].forget(from, where)
+	j.conns[conn].Lose(from, where)
 	c.count(j, conn, from, -1)
-}
-
-// forget takes a writer's output off the sums.
-func (n *conn) forget(from int, where scheduler.LauncherID) {
-	size := n.bytes[from]
-	n.bytes[from] = -1
-	if !n.all {
-		return
-	}
-	var total int64
-	for _, w := range n.where {
-		total += w.bytes
-	}
-	n.where, n.most = addBytes(n.where, where, -size), mostOf{}
-	// The sizes of its partitions were not kept: take an even share off.
-	for i := range n.perReader {
-		n.perReader[i] -= share(n.perReader[i], size, total)
-	}
-}
-
-// share returns x*part/whole without overflow; 0 when the whole is 0.
-func share(x, part, whole int64) int64 {
-	if whole <= 0 || part <= 0 || x <= 0 {
-		return 0
-	}
-	part = min(part, whole)
-	high, low := bits.Mul64(uint64(x), uint64(part))
-	q, _ := bits.Div64(high, low, uint64(whole)) // part <= whole, so it fits
-	return int64(q)
-}
-
-func addBytes(list []launcherBytes, id scheduler.LauncherID, n int64) []launcherBytes {
-	i, found := slices.BinarySearchFunc(list, id, func(a launcherBytes, id scheduler.LauncherID) int { return cmp.Compare(a.launcher, id) })
-	if !found {
-		list = slices.Insert(list, i, launcherBytes{launcher: id})
-	}
-	list[i].bytes = max(list[i].bytes+n, 0)
-	return list
 }
 
 // count adds a writer, or takes one away, and opens or closes inputs.
 func (c *Core) count(j *job, conn, from, delta int) {
 	n := &j.conns[conn]
 	base := j.plan.Connection(conn).ToStage
-	if !n.all {
+	if !n.All() {
 		r, list := j.plan.Readers(conn, from)
 		graph.Each(r, list, func(reader int) {
-			old := int(n.have[reader])
-			n.have[reader] += int32(delta)
-			c.crossed(j, conn, int(base), reader, j.plan.FanIn(conn, reader), old, old+delta)
+			old, now := n.Count(reader, delta)
+			c.crossed(j, conn, int(base), reader, j.plan.FanIn(conn, reader), old, now)
 		})
 		return
 	}
-	fanIn := len(n.bytes)
-	early, full := j.opensAt(conn, fanIn, false), j.opensAt(conn, fanIn, true)
-	if high := max(n.done, n.done+delta); high != early && high != full {
-		n.done += delta
+	early, full := j.opensAt(conn, n.Writers(), false), j.opensAt(conn, n.Writers(), true)
+	if high := max(n.Done(), n.Done()+delta); high != early && high != full {
+		n.CountAll(delta, false)
 		return // no input opens or closes at this count
 	}
-	if n.telling { // of a crossing before this one
-		c.tellReaders(j, conn, len(n.perReader))
+	if n.Telling() { // of a crossing before this one
+		c.tellReaders(j, conn, n.Readers())
 	}
-	n.telling, n.told, n.before = true, 0, n.done
-	n.done += delta
+	n.CountAll(delta, true)
 	j.telling++
 	c.tellReaders(j, conn, 0)
 }
@@ -169,13 +100,13 @@ func (c *Core) count(j *job, conn, from, delta int) {
 func (c *Core) tellReaders(j *job, conn, least int) {
 	n := &j.conns[conn]
 	base := int(j.plan.Connection(conn).ToStage)
-	for n.told < len(n.perReader) && (n.told < least || c.spend(workOpen)) {
-		n.told++
-		c.crossed(j, conn, base, n.told-1, len(n.bytes), n.before, n.done)
-	}
-	if n.told == len(n.perReader) {
-		n.telling = false
-		j.telling--
+	for n.ToldOf() < least || n.ToldOf() == n.Readers() || c.spend(workOpen) {
+		reader, old, now, yes := n.Tell()
+		if !yes {
+			j.telling--
+			break
+		}
+		c.crossed(j, conn, base, reader, n.Writers(), old, now)
 	}
 	if j.phase == jobRunning {
 		c.noteWork(j)
@@ -185,7 +116,7 @@ func (c *Core) tellReaders(j *job, conn, least int) {
 // tellAllReaders goes on with all connections of which readers are being told.
 func (c *Core) tellAllReaders(j *job) {
 	for conn := 0; j.telling > 0 && conn < len(j.conns) && c.work > 0; conn++ {
-		if j.conns[conn].telling {
+		if j.conns[conn].Telling() {
 			c.tellReaders(j, conn, 0)
 		}
 	}

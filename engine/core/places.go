@@ -1,9 +1,9 @@
 package core
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -33,7 +33,7 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 			total += c.inputFrom(j, int(conn), n.Index, add)
 		}
 	}
-	return total, mostBytes(sums)
+	return total, outputs.Most(sums)
 }
 
 // hostOf returns the host that a launcher gave a name or address for; a name that
@@ -64,24 +64,21 @@ func (c *Core) hostOf(name string) string {
 // a part is would put it before the very writers that it waits for.
 func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, bytes int64)) (total int64) {
 	n := &j.conns[conn]
-	if j.writersThere(conn, reader) < j.plan.FanIn(conn, reader) {
+	if n.Told(reader) < j.plan.FanIn(conn, reader) {
 		add = func(string, string, int64) {}
 	}
-	if n.all {
-		c.findMost(n)
-		for _, p := range n.most.places {
-			add(p.Host, p.Rack, share(n.perReader[reader], p.Bytes, n.most.total))
-		}
-		return n.perReader[reader]
+	if n.All() {
+		n.EachPlace(reader, c.moves, c.whereIs, add)
+		return n.Input(reader)
 	}
 	from, kept := int(j.plan.Connection(conn).FromStage), j.plan.Connection(conn).Store != ""
 	r, list := j.plan.Writers(conn, reader)
 	graph.Each(r, list, func(writer int) {
-		if n.bytes[writer] < 0 {
+		if !n.There(writer) {
 			return
 		}
 		// The sizes of partitions were not kept: take an even share.
-		part := n.bytes[writer] / int64(max(j.plan.Partitions(conn, writer), 1))
+		part := n.Size(writer) / int64(max(j.plan.Partitions(conn, writer), 1))
 		total += part
 		// What is kept on the job's storage lies near its writer too: HDFS puts the
 		// first copy on the writer's own machine.
@@ -92,50 +89,12 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 	return total
 }
 
-// mostOf are the places that hold most of what the writers of an all-to-all connection
-// wrote. Its readers share them: there may be as many launchers as readers.
-type mostOf struct {
-	places []scheduler.Place // of most bytes first; their bytes are those of all readers
-	total  int64             // bytes of all writers
-	since  uint64            // Core.moves when it was found, and one; 0: it is to be found
-}
-
-// findMost finds a connection's places, unless they are known.
-func (c *Core) findMost(n *conn) {
-	if n.most.since == c.moves+1 {
-		return
+// whereIs tells of a launcher where it is; false when it is not up.
+func (c *Core) whereIs(id scheduler.LauncherID) (host, rack string, up bool) {
+	if l := c.launchers.get(id); l != nil && l.up {
+		return l.host, l.rack, true
 	}
-	n.most = mostOf{since: c.moves + 1}
-	sums := map[string]scheduler.Place{}
-	for _, w := range n.where {
-		n.most.total += w.bytes
-		if l := c.launchers.get(w.launcher); l != nil && l.up && w.bytes > 0 {
-			sums[l.host] = scheduler.Place{Host: l.host, Rack: l.rack, Bytes: sums[l.host].Bytes + w.bytes}
-		}
-	}
-	n.most.places = mostBytes(sums)
-}
-
-// mostBytes returns the places that hold most, at most scheduler.PlacesMax, in
-// order of bytes, then host.
-func mostBytes(sums map[string]scheduler.Place) []scheduler.Place {
-	if len(sums) == 0 {
-		return nil
-	}
-	list := make([]scheduler.Place, 0, min(len(sums), scheduler.PlacesMax)+1)
-	for _, p := range sums { // most of thousands are less than all that are kept
-		if len(list) == scheduler.PlacesMax && moreBytes(list[len(list)-1], p) < 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(list, p, moreBytes)
-		list = slices.Insert(list, at, p)
-		list = list[:min(len(list), scheduler.PlacesMax)]
-	}
-	return list
-}
-
-func moreBytes(a, b scheduler.Place) int {
-	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Host, b.Host))
+	return "", "", false
 }
 
 // commitOf returns the last accepted end of the group of a node, or nil.

@@ -2,7 +2,6 @@ package core
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -170,54 +169,6 @@ func TestDraftDecidesTheSame(t *testing.T) {
 	set.MemoryDefault++
 	if b.c.Expect(set.Draft(&wire.JobSpec{Name: "j"}, nil)) {
 		t.Error("a draft of other settings was taken")
-	}
-}
-
-// The places of a reader's input are those that hold most, found once for all readers.
-func TestPlacesOfManyLaunchers(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	b := benchCluster(t, 40, 1)
-	n := &conn{all: true, perReader: []int64{1 << 30}}
-	bytesOf := map[string]int64{}
-	for i := range 200 {
-		id := scheduler.LauncherID(1 + random.IntN(40))
-		size := random.Int64N(1 << 20)
-		n.where, n.most = addBytes(n.where, id, size), mostOf{}
-		bytesOf[b.c.launchers.get(id).host] += size
-		if i%20 > 0 {
-			continue
-		}
-		b.c.findMost(n)
-		kept := map[string]bool{}
-		var least int64 = 1 << 62
-		for _, p := range n.most.places {
-			kept[p.Host], least = true, min(least, p.Bytes)
-			if p.Bytes != bytesOf[p.Host] {
-				t.Errorf("%s has %d bytes, want %d", p.Host, p.Bytes, bytesOf[p.Host])
-			}
-		}
-		for host, size := range bytesOf {
-			if !kept[host] && size > least {
-				t.Errorf("%s with %d bytes is left out for one with %d", host, size, least)
-			}
-		}
-		if want := min(len(bytesOf), scheduler.PlacesMax); len(kept) != want {
-			t.Errorf("%d places, want %d", len(kept), want)
-		}
-	}
-	b.c.findMost(n)
-	var gone *launcher
-	for l := range b.c.launchers.all() {
-		if l.host == n.most.places[0].Host {
-			gone = l
-		}
-	}
-	b.c.loseLauncher(gone, "test")
-	b.c.findMost(n)
-	for _, p := range n.most.places {
-		if p.Host == gone.host {
-			t.Errorf("%s counts, and its launcher is lost", p.Host)
-		}
 	}
 }
 

@@ -62,11 +62,12 @@ func (c *Core) missingFor(a *attempt, conn int32) []uint64 {
 	if m := a.missingOf(conn); m != nil {
 		return m
 	}
-	n := &a.run.bundle.job.conns[conn]
-	m := make([]uint64, (len(n.bytes)+63)/64)
+	j := a.run.bundle.job
+	m := make([]uint64, (j.conns[conn].Writers()+63)/64)
 	a.missing = append(a.missing, missing{int(conn), m})
-	i, _ := slices.BinarySearchFunc(n.waiting, a.id, func(x *attempt, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
-	n.waiting = slices.Insert(n.waiting, i, a)
+	waiting := &j.waiting[conn]
+	i, _ := slices.BinarySearchFunc(*waiting, a.id, func(x *attempt, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
+	*waiting = slices.Insert(*waiting, i, a)
 	return m
 }
 
@@ -89,7 +90,7 @@ func (c *Core) supply(j *job, k sourceKey) {
 	if b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)}); b.losses > 0 {
 		c.resupply(j, k)
 	}
-	for _, a := range j.conns[k.conn].waiting {
+	for _, a := range j.waiting[k.conn] {
 		c.supplyTo(a, k)
 	}
 }
@@ -114,8 +115,8 @@ func (c *Core) supplyTo(a *attempt, k sourceKey) {
 // stopWaiting takes an attempt that ended off the lists of who misses sources.
 func (c *Core) stopWaiting(a *attempt) {
 	for _, m := range a.missing {
-		n := &a.run.bundle.job.conns[m.conn]
-		n.waiting = slices.DeleteFunc(n.waiting, func(x *attempt) bool { return x == a })
+		waiting := &a.run.bundle.job.waiting[m.conn]
+		*waiting = slices.DeleteFunc(*waiting, func(x *attempt) bool { return x == a })
 	}
 	a.missing, a.misses, a.given, a.givenBytes, a.awaits = nil, 0, nil, 0, 0
 	delete(c.updates, a.id)
@@ -123,7 +124,7 @@ func (c *Core) stopWaiting(a *attempt) {
 
 // source describes where a writer's output is; nil when there is none.
 func (c *Core) source(j *job, k sourceKey) *wire.Source {
-	if j.conns[k.conn].bytes[k.from] < 0 {
+	if !j.conns[k.conn].There(int(k.from)) {
 		return nil
 	}
 	m := j.commitOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
@@ -146,7 +147,7 @@ func (c *Core) inputLost(a *attempt, m *wire.InputLost) {
 	}
 	c.miss(a, k)
 	b, i := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
-	there := j.conns[k.conn].bytes[k.from] >= 0
+	there := j.conns[k.conn].There(int(k.from))
 	if there && uint64(b.kept[i].attempt) != m.Producer && m.Producer != 0 {
 		c.supplyTo(a, k) // made again in the meantime
 		return
@@ -193,7 +194,7 @@ func (c *Core) outputsLost(b *bundle, i int, all bool) {
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
-			if j.conns[conn].bytes[n.Index] >= 0 && (all || j.plan.Connection(int(conn)).Store == "") {
+			if j.conns[conn].There(int(n.Index)) && (all || j.plan.Connection(int(conn)).Store == "") {
 				c.lostOutput(j, int(conn), n.Index, k.launcher)
 			}
 		}
@@ -205,7 +206,7 @@ func (j *job) needed(b *bundle, i int) bool {
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
-			if j.conns[conn].bytes[n.Index] < 0 && j.readersOpen(int(conn), n.Index) {
+			if !j.conns[conn].There(int(n.Index)) && j.readersOpen(int(conn), n.Index) {
 				return true
 			}
 		}
@@ -219,7 +220,7 @@ func (j *job) readersOpen(conn, from int) bool {
 	if j.stages[to].open == 0 {
 		return false
 	}
-	if j.conns[conn].all {
+	if j.conns[conn].All() {
 		return true
 	}
 	open := false
@@ -243,7 +244,7 @@ func (c *Core) wantAgain(b *bundle) {
 		j := b.job
 		for i := range b.groups() {
 			j.eachInput(b.nodes(i), func(k sourceKey) {
-				if j.conns[k.conn].bytes[k.from] < 0 {
+				if !j.conns[k.conn].There(int(k.from)) {
 					p, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
 					work = append(work, p)
 				}

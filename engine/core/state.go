@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -60,7 +61,8 @@ type job struct {
 	priority  scheduler.Priority
 	submitted scheduler.Time
 	admitted  scheduler.Time
-	conns     []conn
+	conns     []outputs.Connection
+	waiting   [][]*attempt       // by connection: the live readers that miss a source, in order of attempt
 	first     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
 	closed    int                // bundles that stopAll, then leave, has come to
 	into      [][]int32          // by stage: file connections into it
@@ -122,34 +124,6 @@ type groupNeed struct {
 	kind   string
 	slots  int
 	memory int64
-}
-
-// conn is the state of a file connection. Others have a zero one.
-type conn struct {
-	// bytes is the size of each writer's stored output, -1 while there is none.
-	bytes []int64
-	all   bool // it joins all to all
-	// done counts the writers that are there, of an all-to-all connection; have
-	// counts them for each reader of another.
-	done int
-	have []int32
-	// perReader sums the sizes of each reader's partition, of an all-to-all.
-	perReader []int64
-	// where sums the bytes by launcher, of an all-to-all; in order of launcher.
-	where []launcherBytes
-	most  mostOf // of where
-	// waiting are the live readers that miss a source, in order of attempt.
-	waiting []*attempt
-
-	// That enough writers are there, or no longer, the readers of an all-to-all are told
-	// some in a step: those below told know of done, the others of before.
-	telling      bool
-	told, before int
-}
-
-type launcherBytes struct {
-	launcher scheduler.LauncherID
-	bytes    int64
 }
 
 // bundlePhase is where a bundle stands.

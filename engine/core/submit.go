@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -218,12 +219,12 @@ func (j *job) expand() {
 	if j.lastBundle() != nil {
 		j.stages = append(j.stages, stage{name: lastStage, groups: 1, nodesIn: [bundleFinished + 1]int32{bundleWaiting: 1}})
 	}
-	j.conns = make([]conn, len(p.Graph.Connections))
+	j.conns, j.waiting = make([]outputs.Connection, len(p.Graph.Connections)), make([][]*attempt, len(p.Graph.Connections))
 	for c, m := range p.Graph.Connections {
 		if m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
 			j.into[m.ToStage] = append(j.into[m.ToStage], int32(c))
 			j.outOf[m.FromStage] = append(j.outOf[m.FromStage], int32(c))
-			j.conns[c].init(p, c)
+			j.conns[c] = newConnection(p, c)
 			j.stores = true
 		}
 	}

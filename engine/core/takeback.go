@@ -15,7 +15,7 @@ func (j *job) heldUpBy(runs []*run) []bool {
 	marked := make([]bool, len(j.bundles))
 	var work []*bundle
 	mark := func(k sourceKey) {
-		if j.conns[k.conn].bytes[k.from] >= 0 {
+		if j.conns[k.conn].There(int(k.from)) {
 			return
 		}
 		b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
@@ -25,7 +25,7 @@ func (j *job) heldUpBy(runs []*run) []bool {
 		}
 	}
 	for _, m := range missedBy(runs) {
-		for from := range j.conns[m.conn].bytes {
+		for from := range j.conns[m.conn].Writers() {
 			if m.bits[from/64]>>(from%64)&1 == 1 {
 				mark(sourceKey{int32(m.conn), int32(from)})
 			}
@@ -71,7 +71,7 @@ func (j *job) eachNeeded(b *bundle, done []bool, f func(sourceKey)) {
 				if done[conn] {
 					continue
 				}
-				done[conn] = j.conns[conn].all
+				done[conn] = j.conns[conn].All()
 				r, list := j.plan.Writers(int(conn), n.Index)
 				graph.Each(r, list, func(from int) { f(sourceKey{conn, int32(from)}) })
 			}
