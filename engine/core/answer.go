@@ -78,6 +78,9 @@ func (c *Core) apply(d *exchange.Deciding) bool {
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
 		c.stats.decision(kind, reason)
+		if !accepted {
+			c.policy.Refused()
+		}
 		return scheduler.Outcome{At: c.now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
 	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]

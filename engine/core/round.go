@@ -23,7 +23,7 @@ func (c *Core) startRound() *AskPolicy {
 		return nil
 	}
 	offers := c.offers(p.Fresh())
-	if !p.Wanted() && len(offers) == 0 {
+	if len(offers) == 0 && (!p.Wanted() || p.Vain(c.now, c.set.RoundGap, c.set.RefusedGapMax)) {
 		return nil // what changed came back to what it was
 	}
 	c.stats.Rounds++

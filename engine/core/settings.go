@@ -44,6 +44,9 @@ type Settings struct {
 	StepWork int `json:"stepWork"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
+	// RefusedGapMax bounds what roundGap grows to while rounds have nothing to tell but
+	// that decisions were refused: it doubles with each of them; default 1 s.
+	RefusedGapMax time.Duration `json:"refusedGapMax"`
 	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
 	Heartbeat time.Duration `json:"heartbeat"`
 	// Seed is for policies that draw lots; default 1.
@@ -156,7 +159,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		CommandBytes: 128 << 10, StepWork: 4096, RoundGap: 500 * time.Microsecond, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, StepWork: 4096, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -260,6 +263,7 @@ func (s *Settings) counts() []namedInt {
 func (s *Settings) durations() []namedDuration {
 	return []namedDuration{
 		{"roundGap", s.RoundGap},
+		{"refusedGapMax", s.RefusedGapMax},
 		{"heartbeat", s.Heartbeat},
 		{"commandTimeout", s.CommandTimeout},
 		{"commandTimeoutMax", s.CommandTimeoutMax},

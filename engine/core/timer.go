@@ -92,7 +92,7 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.timers.Next(); ok {
 		earlier(first)
 	}
-	if round, ok := c.policy.Wake(c.set.RoundGap, len(c.changedOffers) > 0); ok {
+	if round, ok := c.policy.Wake(c.set.RoundGap, c.set.RefusedGapMax, len(c.changedOffers) > 0); ok {
 		earlier(round)
 	}
 	return at, found

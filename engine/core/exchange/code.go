@@ -69,6 +69,10 @@ func codeGeneration(w *codec.Codec, g *Generation) {
 	codec.Num(w, &g.wakeAt)
 	codec.Num(w, &g.notes)
 	if !w.Before {
+		codec.Num(w, &g.refused)
+		codec.Num(w, &g.vain)
+	}
+	if !w.Before {
 		codec.Opt(w, &g.gathering, func(w *codec.Codec, x *Gathering) {
 			codec.Num(w, &x.Launcher)
 			codec.Num(w, &x.Job)

@@ -54,6 +54,8 @@ type Generation struct {
 	gathering *Gathering        // the snapshot that it is started with; nil: it is made
 	events    []scheduler.Event // for its next round, or that follow what was gathered
 	notes     int               // how many of them are notes
+	refused   int               // how many of them are outcomes of refused decisions
+	vain      int               // rounds in a row that told of refusals alone
 }
 
 // Checkpoint is what a policy returned last, and the time of the round it returned it for.

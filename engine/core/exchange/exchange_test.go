@@ -62,7 +62,7 @@ func TestRoundsAndAnswers(t *testing.T) {
 	if x.Due(now, gap) {
 		t.Error("the next round is due before the gap")
 	}
-	if at, ok := x.Wake(gap, false); !ok || at != now.Add(gap) {
+	if at, ok := x.Wake(gap, gap, false); !ok || at != now.Add(gap) {
 		t.Errorf("the next round is to be looked at at %d, %t", at, ok)
 	}
 	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {

@@ -45,22 +45,56 @@ func (x *Exchange) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.
 	x.rounds++
 	x.asked, x.askedAt, x.lastRound, x.inFlight = x.rounds, now, now, true
 	r := &scheduler.Round{Number: x.rounds, Now: now, Events: g.events, Offers: offers}
-	g.events, g.notes, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, false
+	if g.vain++; len(offers) > 0 || !g.onlyRefusals() {
+		g.vain = 0
+	}
+	g.events, g.notes, g.refused, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, false
 	return r
 }
 
 // Asked is the number of the round in flight, or of the last.
 func (x *Exchange) Asked() uint64 { return x.asked }
 
+// Refused notes that the outcome that is told next is a refusal.
+func (x *Exchange) Refused() { x.current.refused++ }
+
+// onlyRefusals says whether all that a policy would be told beside offers is that it was
+// refused.
+func (g *Generation) onlyRefusals() bool {
+	return !g.fresh && g.refused > 0 && g.refused == len(g.events)
+}
+
+// Vain says whether all there is to tell beside offers is refusals, and it is too soon for
+// that: a policy that decides the same again would be asked as often as it can answer, for
+// nothing. So the gap doubles with each such round, up to a bound. The first comes at
+// once, and so does one in which there is anything else to tell.
+func (x *Exchange) Vain(now scheduler.Time, gap, gapMax time.Duration) bool {
+	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.vainGap(gap, gapMax))
+}
+
+func (g *Generation) vainGap(gap, gapMax time.Duration) time.Duration {
+	for i := 0; i < g.vain && gap < gapMax; i++ {
+		gap = min(2*gap, gapMax)
+	}
+	return gap
+}
+
 // Wake returns when a round is to be looked at if nothing happens before, because time
-// passed or offers changed; false when it need not be.
-func (x *Exchange) Wake(gap time.Duration, offers bool) (at scheduler.Time, yes bool) {
+// passed or offers changed; false when it need not be. The gap is that between two rounds,
+// and gapMax what it grows to when there are only refusals to tell.
+func (x *Exchange) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {
 		return 0, false
 	}
 	soonest := x.lastRound.Add(gap)
 	switch {
+	case !offers && g.onlyRefusals():
+		at := x.lastRound.Add(g.vainGap(gap, gapMax))
+		if g.wakeAt != 0 {
+			at = min(at, max(soonest, g.wakeAt))
+		}
+		return at, true
 	case offers || x.Wanted():
 		return soonest, true
 	case g.wakeAt != 0:

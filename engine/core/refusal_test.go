@@ -1,0 +1,53 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TestRepeatedRefusalsBackOff has a policy decide the same thing for a minute, whatever
+// it hears. It is asked seldom then, and at once when anything happens.
+func TestRepeatedRefusalsBackOff(t *testing.T) {
+	s := newStory()
+	s.policy(nil)
+	s.settle()
+	s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+	again := scheduler.Decisions{Launch: []scheduler.Launch{{Bundle: 99, Launchers: []scheduler.LauncherID{1}}}}
+	rounds, first := 0, s.at
+	for s.at < first+time.Minute {
+		if s.round != nil {
+			rounds++
+			s.decide(again)
+			continue
+		}
+		wake, ok := s.c.NextWake()
+		if !ok {
+			t.Fatal("the refusal is never told")
+		}
+		s.at = max(s.at, time.Duration(wake-storyStart)-time.Millisecond)
+		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	}
+	if least, most := 60, 80; rounds < least || rounds > most {
+		t.Errorf("%d rounds in a minute of refusals, want %d to %d", rounds, least, most)
+	}
+	for s.round == nil {
+		s.at += time.Second
+		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	}
+	s.decide(again) // the next refusal waits
+	if s.round != nil {
+		t.Error("a refusal like those before was told at once")
+	}
+	s.join("l1", map[string]string{"default": "1"})
+	if s.round == nil {
+		t.Fatal("news waited for the refusals")
+	}
+	s.decide(again)
+	s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	if s.round == nil {
+		t.Error("the first refusal after other news waited")
+	}
+}
