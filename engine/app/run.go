@@ -31,9 +31,6 @@ type Client struct {
 // Args are the command line's arguments after the flags.
 func (c *Client) Args() []string { return c.args }
 
-// Manager is the connection to the manager, for what Run does not do.
-func (c *Client) Manager() *client.Client { return c.manager }
-
 // Counter is a job's counter.
 type Counter struct {
 	Name  string

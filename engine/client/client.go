@@ -178,9 +178,6 @@ func plain(ctx context.Context, err error) error {
 	return &Error{Code: s.Code(), Message: s.Message()}
 }
 
-// IsNotFound tells whether the manager does not know what was named.
-func IsNotFound(err error) bool { return hasCode(err, codes.NotFound) }
-
 func hasCode(err error, code codes.Code) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code

@@ -171,7 +171,7 @@ func TestManagerThatNeverAnswers(t *testing.T) {
 func TestRefusalInTheManagersWords(t *testing.T) {
 	address, _ := serve(t, newFake(), "127.0.0.1:0")
 	_, err := dial(t, address).Status(t.Context(), 9, false)
-	if !IsNotFound(err) || err.Error() != "there is no job-9" {
+	if !hasCode(err, codes.NotFound) || err.Error() != "there is no job-9" {
 		t.Errorf("%v", err)
 	}
 }

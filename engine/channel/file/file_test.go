@@ -96,7 +96,7 @@ func TestRandomWritesComeBackByPartition(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		info, err := Verify(ctx, path)
+		info, err := verifyFile(ctx, path)
 		if err != nil || info.Records != int64(total) || w.Info().Bytes != info.Bytes {
 			t.Fatalf("verify: %+v, %v; written %d records, %+v", info, err, total, w.Info())
 		}
@@ -226,7 +226,7 @@ func TestManyPartitionsStayInBudget(t *testing.T) {
 	if runs := len(w.runs); runs > 20*parts {
 		t.Errorf("%d runs for %d partitions", runs, parts)
 	}
-	if info, err := Verify(t.Context(), path); err != nil || info.Records != 300_000 {
+	if info, err := verifyFile(t.Context(), path); err != nil || info.Records != 300_000 {
 		t.Error(info.Records, err)
 	}
 }
@@ -264,7 +264,7 @@ func TestFileAppearsOnlyWhenComplete(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 	w.Abort(errors.New("too late"))
-	if _, err := Verify(t.Context(), path); err != nil {
+	if _, err := verifyFile(t.Context(), path); err != nil {
 		t.Error(err)
 	}
 	if _, err := Create(path, 2, Options{}); err == nil {
@@ -371,7 +371,7 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Verify(t.Context(), path); err != nil && !errors.Is(err, channel.ErrDamaged) {
+		if _, err := verifyFile(t.Context(), path); err != nil && !errors.Is(err, channel.ErrDamaged) {
 			t.Fatal(err)
 		}
 	})
@@ -398,7 +398,7 @@ func BenchmarkMillionRecords(b *testing.B) {
 					if err := w.Close(b.Context()); err != nil {
 						b.Fatal(err)
 					}
-					if _, err := Verify(b.Context(), path); err != nil {
+					if _, err := verifyFile(b.Context(), path); err != nil {
 						b.Fatal(err)
 					}
 					_ = os.Remove(path)

@@ -142,17 +142,3 @@ func (m *Note) Decode() (scheduler.Note, error) {
 	r := newReader(m.GetStrings())
 	return decoded(r, scheduler.Note{Name: r.str(m.GetName()), Body: data(m.GetBody())})
 }
-
-// NewPrincipal makes a message of a principal.
-func NewPrincipal(p scheduler.Principal) (*Principal, error) {
-	w := &writer{}
-	m := &Principal{Name: w.str(p.Name), Proof: w.str(p.Proof)}
-	m.Strings = w.table()
-	return encoded("principal", m, w.err)
-}
-
-// Decode returns the principal.
-func (m *Principal) Decode() (scheduler.Principal, error) {
-	r := newReader(m.GetStrings())
-	return decoded(r, scheduler.Principal{Name: r.str(m.GetName()), Proof: r.str(m.GetProof())})
-}

@@ -59,7 +59,6 @@ func TestEveryTypeSurvivesTheWire(t *testing.T) {
 	t.Run("status", throughMessage(status, NewStatus))
 	t.Run("problems", throughMessage(func(t *rapid.T) scheduler.Problems { return many(t, 3, problem) }, NewProblemList))
 	t.Run("note", throughMessage(note, NewNote))
-	t.Run("principal", throughMessage(principal, NewPrincipal))
 }
 
 func TestBytesSurviveTheWire(t *testing.T) {

@@ -4457,66 +4457,6 @@ func (x *Note) GetBody() []byte {
 	return nil
 }
 
-type Principal struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
-	Name          uint32                 `protobuf:"varint,2,opt,name=name,proto3" json:"name,omitempty"`
-	Proof         uint32                 `protobuf:"varint,3,opt,name=proof,proto3" json:"proof,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Principal) Reset() {
-	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Principal) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Principal) ProtoMessage() {}
-
-func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Principal.ProtoReflect.Descriptor instead.
-func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *Principal) GetStrings() *Strings {
-	if x != nil {
-		return x.Strings
-	}
-	return nil
-}
-
-func (x *Principal) GetName() uint32 {
-	if x != nil {
-		return x.Name
-	}
-	return 0
-}
-
-func (x *Principal) GetProof() uint32 {
-	if x != nil {
-		return x.Proof
-	}
-	return 0
-}
-
 var File_sdk_scheduler_schedwire_scheduler_proto protoreflect.FileDescriptor
 
 const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
@@ -4854,11 +4794,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04Note\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x12\n" +
-	"\x04body\x18\x03 \x01(\fR\x04body\"p\n" +
-	"\tPrincipal\x129\n" +
-	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\rR\x04name\x12\x14\n" +
-	"\x05proof\x18\x03 \x01(\rR\x05proof*\x81\x06\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body*\x81\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -4958,7 +4894,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -5020,7 +4956,6 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*Status)(nil),           // 57: hamadryad.scheduler.v1.Status
 	(*ProblemList)(nil),      // 58: hamadryad.scheduler.v1.ProblemList
 	(*Note)(nil),             // 59: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 60: hamadryad.scheduler.v1.Principal
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -5104,12 +5039,11 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	8,  // 78: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
 	17, // 79: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
 	8,  // 80: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 81: hamadryad.scheduler.v1.Principal.strings:type_name -> hamadryad.scheduler.v1.Strings
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -5123,7 +5057,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   53,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

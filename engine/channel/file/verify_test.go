@@ -10,10 +10,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Verify reads a whole local file, every record of it, and returns the first
+// verifyFile reads a whole local file, every record of it, and returns the first
 // damage. It also demands that the blocks of all partitions fill the file's data
 // without a gap and without overlap.
-func Verify(ctx context.Context, path string) (Info, error) {
+func verifyFile(ctx context.Context, path string) (Info, error) {
 	f, err := Open(path)
 	if err != nil {
 		return Info{}, err
