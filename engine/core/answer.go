@@ -6,8 +6,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 

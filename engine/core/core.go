@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Version names what the core does with its inputs. A log of another version is

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
+	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
 )
 
 // Frozen is the state of a core at one moment. It stays while the core goes on.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
+	"github.com/hamadryad/hamadryad/internal/idmap"
 )
 
 // index holds values by id and walks them in order of id.

@@ -4,8 +4,8 @@ import (
 	"runtime"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // prefetchReports touches what a batch of inputs is about, as far as they tell of

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // watchStragglers sets the timer that looks for stragglers while anything runs.

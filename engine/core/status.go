@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Jobs lists the live jobs in order of id, and with all those that ended and are

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 

@@ -1,9 +1,9 @@
 package pooltree
 
 import (
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // Schedulable is what a pool or a job is for one kind of slot: the thing that

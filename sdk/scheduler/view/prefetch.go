@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // ahead is what the next events of a round are about: of a batch of them at most.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
 )
 
 // View is the mirror. The zero View is empty and ready for Start or Apply.

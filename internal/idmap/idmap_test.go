@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/idmap"
+	"github.com/hamadryad/hamadryad/internal/idmap"
 )
 
 // A Map does what a built-in map does, in order of id, whatever the ids are.

@@ -12,9 +12,9 @@ package prefetch
 import "unsafe"
 
 const (
-	// Batch is the most objects that a caller of Next is given together. It is how many objects are touched before they are used: enough to keep the
-	// processor's outstanding reads busy, few enough that what was read first is in
-	// the cache when its turn comes.
+	// Batch is the most objects that Next returns: those that are touched before the
+	// first of them is used. They are enough to keep the processor's outstanding reads
+	// busy, and few enough that what was read first is in the cache when its turn comes.
 	Batch = 64
 	// batchMin is the number of objects from which it is worth going over them twice.
 	batchMin = 8

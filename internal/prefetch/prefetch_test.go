@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/prefetch"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 )
 
 // All reads within the value only, whatever its size and place, and nothing of nil.
