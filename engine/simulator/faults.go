@@ -149,7 +149,7 @@ func (s *Sim) changeSite() {
 
 // calmDown ends the faults and mends what they broke.
 func (s *Sim) calmDown() {
-	s.calm = true
+	s.calm, s.dying = true, false // what is asked here is not lost with a manager
 	for _, f := range s.launchers {
 		f.full, f.slow = false, 1
 		s.drain(f, false)
