@@ -75,9 +75,9 @@ func (b *bench) submit(tb testing.TB, groups int) {
 		s.Inputs = append(s.Inputs, in)
 	}
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	b.next = scheduler.BundleID(b.c.ids.bundle + 1)
-	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}}})
-	b.last = scheduler.BundleID(b.c.ids.bundle)
+	b.next = scheduler.BundleID(b.c.ids.Bundle + 1)
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}}})
+	b.last = scheduler.BundleID(b.c.ids.Bundle)
 	if b.c.jobs.len() == 0 {
 		tb.Fatal("the job was refused")
 	}
@@ -204,7 +204,7 @@ func BenchmarkStatusOfAMillion(b *testing.B) {
 	c.submitPlain(b, 1_000_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.c.JobStatus(scheduler.JobID(c.c.ids.job), false)
+		c.c.JobStatus(scheduler.JobID(c.c.ids.Job), false)
 	}
 }
 
@@ -212,7 +212,7 @@ func BenchmarkStatusOfAMillion(b *testing.B) {
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.job, Spec: &wire.JobSpec{
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}}})
 	if b.c.jobs.len() == 0 {
@@ -229,7 +229,7 @@ func TestStatusDoesNotGrowWithTheJob(t *testing.T) {
 		least := time.Hour
 		for range 50 {
 			start := time.Now()
-			c.c.JobStatus(scheduler.JobID(c.c.ids.job), false)
+			c.c.JobStatus(scheduler.JobID(c.c.ids.Job), false)
 			least = min(least, time.Since(start))
 		}
 		return least

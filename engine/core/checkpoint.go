@@ -80,9 +80,7 @@ func codeCore(w *codec.Codec, c *Core) {
 	}
 	codec.Num(w, &c.term)
 	codec.Num(w, &c.now)
-	for _, n := range []*uint64{&c.ids.job, &c.ids.bundle, &c.ids.attempt, &c.ids.launcher, &c.ids.request, &c.ids.claim} {
-		codec.Num(w, n)
-	}
+	c.ids.CodeLast(w)
 	c.timers.CodeLast(w)
 	codec.List(w, &c.prepared, func(w *codec.Codec, p *prepared) { codec.Num(w, &p.id); codec.Num(w, &p.at) })
 	codec.List(w, &c.ended, func(w *codec.Codec, p **endedJob) {
@@ -111,13 +109,7 @@ func codeLosses(w *codec.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
-	codec.Num(w, &c.began)
-	codec.Num(w, &c.firstJob)
-	codec.List(w, &c.gaps, func(w *codec.Codec, g *gap) {
-		for _, n := range []*uint64{&g.jobs[0], &g.jobs[1], &g.attempts[0], &g.attempts[1]} {
-			codec.Num(w, n)
-		}
-	})
+	c.ids.CodeLife(w)
 	codec.Flag(w, &c.lossTold)
 	for _, id := range c.jobs.ids {
 		codec.Flag(w, &c.jobs.get(id).outlived)

@@ -83,9 +83,9 @@ func (c *Core) holdFor(a *attempt) *hold {
 
 // newClaim makes a claim that lasts for reserveMax after the grace that its victims have.
 func (c *Core) newClaim(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *claim {
-	c.ids.claim++
+	c.ids.Claim++
 	lasts := grace + c.set.ReserveMax
-	k := &claim{id: c.ids.claim, job: j, bundle: b, expires: c.now.Add(lasts)}
+	k := &claim{id: c.ids.Claim, job: j, bundle: b, expires: c.now.Add(lasts)}
 	c.claims.add(k.id, k)
 	c.after(lasts, timerClaim, k.id)
 	return k

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/idmap"
@@ -21,12 +22,9 @@ type Core struct {
 	set  Settings
 	term uint64
 	now  scheduler.Time
-	ids  counters
+	ids  ids.IDs
 
-	began    scheduler.Time // when this life of the manager did
-	firstJob uint64         // the last id before those that it gives
-	gaps     []gap          // of the newest lives, the oldest first
-	lossTold bool           // that the log lost records, in this life
+	lossTold bool // that the log lost records, in this life
 
 	jobs     index[scheduler.JobID, job] // live, admitted or asked
 	busy     []scheduler.JobID           // of them, those that a later step has to go on with, ascending
@@ -217,7 +215,8 @@ func (c *Core) input(in *wire.Input) {
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.term = max(m.GetTerm(), c.term+1)
-	c.beginIDs(time.Duration(m.GetAgeNs()))
+	c.ids.Begin(c.now, time.Duration(m.GetAgeNs()))
+	c.lossTold = false
 	c.dropPolicies()
 	for j := range c.jobs.all() {
 		j.client, j.outlived = 0, true

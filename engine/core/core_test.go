@@ -100,7 +100,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}
-		c.began = b.c.began // what is not known of an older one until it begins a life
+		c.ids = b.c.ids // what is not known of an older one until it begins a life
 		if !slices.Equal(c.Checkpoint(), good) {
 			t.Fatalf("one from before %s comes back as another state", name)
 		}

@@ -24,7 +24,7 @@ func (c *Core) Freeze() *Frozen {
 	f := *c
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
 	f.changedOffers = slices.Clone(c.changedOffers)
-	f.timers, f.gaps = c.timers.Clone(), slices.Clone(c.gaps)
+	f.timers, f.ids = c.timers.Clone(), c.ids.Clone()
 	f.suspended = frozen(&c.suspended, func(r *run) *run { return r }) // of which the ids are written
 	f.policy = c.policy.Clone()
 	f.launchers = frozen(&c.launchers, (*launcher).frozen)

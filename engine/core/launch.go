@@ -90,8 +90,8 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	b.runs = append(b.runs, r)
 	b.job.lastLaunch = c.now
 	for i, a := range r.attempts {
-		c.ids.attempt++
-		a.id = scheduler.AttemptID(c.ids.attempt)
+		c.ids.Attempt++
+		a.id = scheduler.AttemptID(c.ids.Attempt)
 		_, a.kind, a.slots, a.memory = b.demand(i)
 		a.locate()
 		ids[i] = a.id

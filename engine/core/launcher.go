@@ -76,8 +76,8 @@ func (c *Core) join(m *wire.Join) {
 		l = c.byName[m.Name] // its name may have been one too many to remember
 	}
 	if l == nil {
-		c.ids.launcher++
-		l, kept = &launcher{id: scheduler.LauncherID(c.ids.launcher), name: m.Name}, nil
+		c.ids.Launcher++
+		l, kept = &launcher{id: scheduler.LauncherID(c.ids.Launcher), name: m.Name}, nil
 		c.launchers.add(l.id, l)
 		c.byName[l.name] = l
 	}

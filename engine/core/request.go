@@ -23,10 +23,10 @@ func (c *Core) request(m *wire.PolicyRequest) {
 		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", c.set.RequestsMax)})
 		return
 	}
-	c.ids.request++
-	c.after(c.set.RequestTimeout, timerRequest, c.ids.request)
+	c.ids.Request++
+	c.after(c.set.RequestTimeout, timerRequest, c.ids.Request)
 	c.policy.Request(m.GetClient(), scheduler.Requested{
-		At: c.now, Request: c.ids.request, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
+		At: c.now, Request: c.ids.Request, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof()},
 	})
 }

@@ -92,7 +92,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 // prepare announces a job.
 func (b *bench) prepare() scheduler.JobID {
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	return scheduler.JobID(b.c.ids.job)
+	return scheduler.JobID(b.c.ids.Job)
 }
 
 // What reports its end, or asks to commit, before a killed job's stops came to it is
@@ -102,7 +102,7 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b.c.set.StepWork = 1
 	b.submit(t, 4)
 	b.launchSome(4)
-	id := scheduler.JobID(b.c.ids.job)
+	id := scheduler.JobID(b.c.ids.Job)
 	j := b.c.jobs.get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	var last *attempt

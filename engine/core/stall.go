@@ -43,7 +43,7 @@ func (c *Core) someFits(j *job) bool {
 func (c *Core) watchStall() {
 	if c.set.PolicyStallAfter > 0 && !c.stallWatched && c.stalled() != nil {
 		c.stallWatched = true
-		c.after(c.set.PolicyStallAfter, timerStall, c.ids.attempt)
+		c.after(c.set.PolicyStallAfter, timerStall, c.ids.Attempt)
 	}
 }
 
@@ -51,7 +51,7 @@ func (c *Core) watchStall() {
 func (c *Core) stallDue(attempts uint64) {
 	c.stallWatched = false
 	j := c.stalled()
-	if j == nil || attempts != c.ids.attempt {
+	if j == nil || attempts != c.ids.Attempt {
 		return
 	}
 	number := c.policy.Current().Number

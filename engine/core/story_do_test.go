@@ -135,7 +135,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	out := s.out
 	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
 	s.out = out
-	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.c.ids.job, Spec: spec}}})
+	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.c.ids.Job, Spec: spec}}})
 }
 
 // policy starts the next generation, and has it take over.

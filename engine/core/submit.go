@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -20,15 +21,15 @@ func (c *Core) prepare(m *wire.Prepare) {
 		})
 		return
 	}
-	if c.tooManyJobs() {
+	if c.ids.TooManyJobs(c.now) {
 		c.reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
-			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", jobsPerSecond),
+			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", ids.JobsPerSecond),
 		})
 		return
 	}
-	c.ids.job++
-	id := scheduler.JobID(c.ids.job)
+	c.ids.Job++
+	id := scheduler.JobID(c.ids.Job)
 	c.prepared = append(c.prepared, prepared{id, c.now})
 	c.after(c.set.PreparedFor, timerPrepared, 0)
 	c.reply(m.GetClient(), id, nil)
@@ -102,8 +103,8 @@ func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
 		return nil, d.err
 	}
 	j := d.job
-	j.id, j.submitted, j.first = id, c.now, scheduler.BundleID(c.ids.bundle+1)
-	c.ids.bundle += uint64(len(j.bundles))
+	j.id, j.submitted, j.first = id, c.now, scheduler.BundleID(c.ids.Bundle+1)
+	c.ids.Bundle += uint64(len(j.bundles))
 	return j, nil
 }
 
