@@ -1,11 +1,13 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,9 +26,9 @@ const (
 	logHeaderTimeout = 10 * time.Second
 )
 
-// Logs passes on the logs of a job's attempts from their launchers, one attempt
-// after the other; with follow each to the end of its attempt, and attempts that
-// begin meanwhile too.
+// Logs passes on the logs of a job's attempts from their launchers, one attempt after the
+// other in order of their ids; with follow each to the end of its attempt, and attempts
+// that begin meanwhile too.
 func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	ctx := stream.Context()
 	if q.Job == 0 {
@@ -47,7 +49,7 @@ func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingSer
 		if err != nil {
 			return err
 		}
-		for _, a := range st.Attempts {
+		for _, a := range inOrder(st.Attempts) {
 			if done[a.Attempt] || (q.Attempt != 0 && a.Attempt != q.Attempt) {
 				continue
 			}
@@ -66,6 +68,11 @@ func (s *managerServer) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingSer
 			return err
 		}
 	}
+}
+
+// inOrder lists attempts in order of their ids: a status has those that ended first.
+func inOrder(attempts []*wire.AttemptStatus) []*wire.AttemptStatus {
+	return slices.SortedFunc(slices.Values(attempts), func(x, y *wire.AttemptStatus) int { return cmp.Compare(x.Attempt, y.Attempt) })
 }
 
 // jobOf finds the job that an attempt belongs to.
