@@ -50,6 +50,10 @@ code. Without PROGRAM it prints the manager's address and stays until it is stop
 It is the same code as a cluster of many machines. A part that dies is started again;
 one that dies before all are up ends the start, and what it said last is shown.
 
+When it is killed itself, a job that ran leaves OUT.job-1.5f0c93aa.tmp beside its output,
+with parts that nobody will publish. The next run is of another cluster, with another
+name there, and touches no such folder: remove it when you like.
+
 With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes, from
 Hadoop's own jars, which Maven fetches the first time (64 MB). PROGRAM and all parts
 find it as hdfs:///, the command "hdfs dfs" is put on PROGRAM's PATH, and the launchers

@@ -17,11 +17,12 @@ func (c *cli) publishCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "publish FOLDER...", Short: "Publish the parts of a job that could not publish them", Args: cobra.MinimumNArgs(1),
 		Long: `A job whose output could not be published, because its name was taken or a permission
-or quota was missing, fails and leaves its parts in a folder such as OUT.job-12.tmp.
+or quota was missing, fails and leaves its parts in a folder such as
+OUT.job-12.5f0c93aa.tmp: the job's number, and which cluster's.
 When the cause is mended, this command makes the output of them: it moves the parts
 that count and gives the folder its name, by one rename. It replaces nothing, can be
 called again, and needs no manager.`,
-		Example: "  hamadryad publish hdfs:///logs/out.job-12.tmp\n  hamadryad publish out.job-12.tmp --to out2",
+		Example: "  hamadryad publish hdfs:///logs/out.job-12.5f0c93aa.tmp\n  hamadryad publish out.job-12.5f0c93aa.tmp --to out2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && to+list != "" {
 				return fmt.Errorf("--to and --list are for one folder: name one at a time")

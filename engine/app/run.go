@@ -85,15 +85,16 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	id, err := c.manager.Submit(ctx, submission)
+	owner, err := c.manager.Submit(ctx, submission)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
-	d := c.display(scheduler.JobID(id), submission.Spec.Name)
-	status, err := c.follow(ctx, id, submission.Spec, d)
+	id := scheduler.JobID(owner.Job)
+	d := c.display(id, submission.Spec.Name)
+	status, err := c.follow(ctx, owner, submission.Spec, d)
 	d.Close()
 	if err != nil {
-		return nil, fmt.Errorf("%s (%s): %w", scheduler.JobID(id), submission.Spec.Name, err)
+		return nil, fmt.Errorf("%s (%s): %w", id, submission.Spec.Name, err)
 	}
 	r := result(status, submission.Spec, time.Since(began))
 	if r.State == "succeeded" && !c.options.quiet {
@@ -167,7 +168,7 @@ func (c *Client) display(id scheduler.JobID, name string) progress.Display {
 }
 
 // follow watches a job to its end. When the context ends it has the job killed.
-func (c *Client) follow(ctx context.Context, id uint64, spec *wire.JobSpec, d progress.Display) (*wire.JobStatus, error) {
+func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec, d progress.Display) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
 	killed := make(chan error, 1)
@@ -175,12 +176,12 @@ func (c *Client) follow(ctx context.Context, id uint64, spec *wire.JobSpec, d pr
 		select {
 		case <-ctx.Done():
 			d.Note("killing the job")
-			killed <- c.manager.Kill(lasting, id, fmt.Sprint(context.Cause(ctx)))
+			killed <- c.manager.Kill(lasting, job.Job, fmt.Sprint(context.Cause(ctx)))
 		case <-watched:
 			killed <- nil
 		}
 	}()
-	status, err := c.manager.Watch(lasting, id, d.Update)
+	status, err := c.manager.Watch(lasting, job.Job, d.Update)
 	close(watched)
 	// A kill that came after the end is refused, and no error.
 	if killErr := <-killed; killErr != nil && err != nil {
@@ -188,7 +189,7 @@ func (c *Client) follow(ctx context.Context, id uint64, spec *wire.JobSpec, d pr
 	}
 	// Parts that are ready and could not be published stay: the failure says where.
 	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED && len(status.Kept) == 0 {
-		if err := client.RemoveFolders(lasting, spec, id); err != nil {
+		if err := client.RemoveFolders(lasting, spec, job); err != nil {
 			d.Note(fmt.Sprintf("can't remove what the job left: %v", err))
 		}
 	}

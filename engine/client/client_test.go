@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -38,7 +39,7 @@ type fake struct {
 }
 
 func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
-	return &wire.PrepareReply{Job: 7}, nil
+	return &wire.PrepareReply{Job: 7, Manager: "here"}, nil
 }
 
 func (f *fake) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
@@ -194,10 +195,10 @@ func TestSubmitSendsWhatIsMissing(t *testing.T) {
 	for _, out := range []string{"/out", "/out2"} {
 		s.Spec.Outputs[0] = dir + out
 		id, err := c.Submit(t.Context(), s)
-		if err != nil || id != 7 {
+		if err != nil || id.Job != 7 {
 			t.Fatal(id, err)
 		}
-		if _, err := os.Stat(dir + out + ".job-7.tmp"); err != nil {
+		if _, err := os.Stat(dir + out + ".job-7." + plan.Cluster("here") + ".tmp"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -220,10 +221,10 @@ func TestSubmitSendsAgainWhatWentBad(t *testing.T) {
 	c := dial(t, address)
 	dir := t.TempDir()
 	f.rot = submitTriesMax - 1
-	if id, err := c.Submit(t.Context(), submission(t, dir+"/a")); err != nil || id != 7 || f.uploads != 1+submitTriesMax {
-		t.Errorf("job-%d, %d uploads: %v", id, f.uploads, err)
+	if id, err := c.Submit(t.Context(), submission(t, dir+"/a")); err != nil || id.Job != 7 || f.uploads != 1+submitTriesMax {
+		t.Errorf("job-%d, %d uploads: %v", id.Job, f.uploads, err)
 	}
-	os.Remove(dir + "/a.job-7.tmp")
+	os.Remove(dir + "/a.job-7." + plan.Cluster("here") + ".tmp")
 	f.rot = submitTriesMax
 	if _, err := c.Submit(t.Context(), submission(t, dir+"/a")); !hasCode(err, codes.FailedPrecondition) || f.rot != 0 {
 		t.Errorf("a disk that keeps nothing: %v", err)
@@ -233,17 +234,22 @@ func TestSubmitSendsAgainWhatWentBad(t *testing.T) {
 	}
 }
 
-// A job's folders are those beside its outputs and those of its stored channels.
+// A job's folders are those beside its outputs and those of its stored channels. Those
+// of another cluster's job of that number stay.
 func TestRemoveFolders(t *testing.T) {
 	dir := t.TempDir()
-	others := []string{dir + "/job-8.channels", dir + "/out.job-8.tmp", dir + "/out"}
-	for _, folder := range append([]string{dir + "/job-7.channels/a1", dir + "/out.job-7.tmp/part"}, others...) {
+	here, elsewhere := plan.Cluster("here"), plan.Cluster("elsewhere")
+	others := []string{
+		dir + "/job-8." + here + ".channels", dir + "/out.job-8." + here + ".tmp", dir + "/out",
+		dir + "/job-7." + elsewhere + ".channels", dir + "/out.job-7." + elsewhere + ".tmp",
+	}
+	for _, folder := range append([]string{dir + "/job-7." + here + ".channels/a1", dir + "/out.job-7." + here + ".tmp/part"}, others...) {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
 	spec := &wire.JobSpec{Outputs: []string{dir + "/out"}, Graph: &wire.Graph{Connections: []*wire.Connection{{}, {Store: dir}, {Store: dir}}}}
-	if err := RemoveFolders(t.Context(), spec, 7); err != nil {
+	if err := RemoveFolders(t.Context(), spec, plan.Owner{Cluster: here, Job: 7}); err != nil {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(dir + "/*"); !slices.Equal(left, slices.Sorted(slices.Values(others))) {

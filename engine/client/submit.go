@@ -46,39 +46,39 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 	return nil
 }
 
-// Submit hands a job in and returns its number. It uploads program and plan
+// Submit hands a job in and returns its number, with the cluster in it. It uploads program and plan
 // where the manager has them not, and makes the temporary folders of the outputs,
 // which it removes again when the job is refused.
-func (c *Client) Submit(ctx context.Context, s Submission) (uint64, error) {
+func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	spec := shallow(s.Spec)
 	spec.Principal = c.principal
 	if err := CheckOutputs(ctx, spec.Outputs); err != nil {
-		return 0, err
+		return plan.Owner{}, err
 	}
 	blobs, err := takeBlobs(spec, s)
 	if err != nil {
-		return 0, err
+		return plan.Owner{}, err
 	}
 	if _, err := c.uploadAll(ctx, blobs); err != nil {
-		return 0, err
+		return plan.Owner{}, err
 	}
 	prepared, err := unary(ctx, c, c.manager.Prepare, &wire.PrepareRequest{Principal: c.principal})
 	if err != nil {
-		return 0, err
+		return plan.Owner{}, err
 	}
 	// From here on a cancelled context is no reason to stop half-way: the caller
 	// kills the job once it has its number.
 	ctx = context.WithoutCancel(ctx)
-	job := prepared.Job
+	job := plan.Owner{Cluster: plan.Cluster(prepared.Manager), Job: prepared.Job}
 	if err := makeFolders(ctx, spec, job); err != nil {
-		return 0, err
+		return plan.Owner{}, err
 	}
-	if err := c.handIn(ctx, job, spec, blobs); err != nil {
+	if err := c.handIn(ctx, job.Job, spec, blobs); err != nil {
 		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			// It may have been taken: its folders are the job's then.
-			return 0, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job, job, err)
+			return plan.Owner{}, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job.Job, job.Job, err)
 		}
-		return 0, errors.Join(err, RemoveFolders(ctx, s.Spec, job))
+		return plan.Owner{}, errors.Join(err, RemoveFolders(ctx, s.Spec, job))
 	}
 	return job, nil
 }
@@ -157,9 +157,9 @@ func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) err
 	return err
 }
 
-func makeFolders(ctx context.Context, spec *wire.JobSpec, job uint64) error {
+func makeFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error {
 	for i, out := range spec.Outputs {
-		folder := plan.Temporary(out, job)
+		folder := job.Temporary(out)
 		store, err := storage.For(out)
 		if err == nil {
 			err = store.Mkdir(ctx, folder)
@@ -178,9 +178,9 @@ func makeFolders(ctx context.Context, spec *wire.JobSpec, job uint64) error {
 // outlive it. It is for a job that was refused, that ended without output, or that
 // the manager has lost: the cluster cleans up itself where it can, but may have had
 // no launcher to do it, or may not know of the job any more.
-func RemoveFolders(ctx context.Context, spec *wire.JobSpec, job uint64) error {
+func RemoveFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error {
 	var errs []error
-	for _, folder := range plan.Folders(spec, job) {
+	for _, folder := range job.Folders(spec) {
 		store, err := storage.For(folder)
 		if err == nil {
 			err = store.Delete(ctx, folder)

@@ -94,9 +94,10 @@ func (c *Core) keepParts(j *job, published []uint32) {
 	if !j.keep {
 		return
 	}
+	owner := plan.Owner{Cluster: plan.Cluster(c.set.TokenSeed), Job: uint64(j.id)}
 	for i, output := range j.spec.Outputs {
 		if !slices.Contains(published, uint32(i)) {
-			j.kept = append(j.kept, plan.Temporary(output, uint64(j.id)))
+			j.kept = append(j.kept, owner.Temporary(output))
 		}
 	}
 	if len(j.kept) == 0 {

@@ -313,12 +313,17 @@ func TestJoinTellsWhatWasSeen(t *testing.T) {
 	}
 }
 
+// owner is whose a job's folders are.
+func (m *manager) owner(b *built) plan.Owner {
+	return plan.Owner{Cluster: plan.Cluster(m.id), Job: b.id}
+}
+
 func TestPublish(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
 	out := filepath.Join(t.TempDir(), "out")
 	b := m.jobWith(&plan.Submission{Name: "output", Args: []string{out}, Folders: []string{out}})
-	if err := os.Mkdir(plan.Temporary(out, b.id), 0o755); err != nil {
+	if err := os.Mkdir(m.owner(b).Temporary(out), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var files []*wire.CommittedFile
@@ -353,7 +358,7 @@ func TestPublish(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}
-	if _, err := os.Stat(plan.Temporary(out, b.id)); err == nil {
+	if _, err := os.Stat(m.owner(b).Temporary(out)); err == nil {
 		t.Error("the temporary folder is left")
 	}
 }
@@ -369,7 +374,7 @@ func TestPublishNeverReplacesAFolder(t *testing.T) {
 	n := m.launch("a", nil)
 	out := filepath.Join(t.TempDir(), "out")
 	b := m.jobWith(&plan.Submission{Name: "output", Args: []string{out}, Folders: []string{out}})
-	for _, folder := range []string{plan.Temporary(out, b.id), out} {
+	for _, folder := range []string{m.owner(b).Temporary(out), out} {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +389,7 @@ func TestPublishNeverReplacesAFolder(t *testing.T) {
 	clean := b.attempt()
 	clean.Finish = &wire.Finish{Outputs: []string{out}}
 	n.finished(n.start(clean))
-	if _, err := os.Stat(plan.Temporary(out, b.id)); err == nil {
+	if _, err := os.Stat(m.owner(b).Temporary(out)); err == nil {
 		t.Error("clean left the temporary folder")
 	}
 	if _, err := os.Stat(out); err != nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
@@ -175,6 +176,7 @@ func (a *agent) spawn(ctx context.Context, program, planPath string, s *wire.Sta
 	p.send(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: a.lease.length.Load(), LeaseEndsNs: a.lease.ends.Load(), Bind: a.cfg.Bind, User: s.User, Environment: a.cfg.workerSettings(),
+		Cluster: plan.Cluster(a.manager),
 	}}})
 	a.mu.Unlock()
 	go pipe.run()

@@ -1,9 +1,9 @@
 // Package publish makes the parts that a job's nodes wrote an output folder. Parts
-// lie in a temporary folder beside it (plan.Temporary) under names of their
+// lie in a temporary folder beside it (plan.Owner) under names of their
 // attempts; those that count are moved into one folder, which then gets the output's
 // name by one rename: an output is there whole, or it is not there.
 //
-//	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.tmp", Mark: "job-1 wc 5f…", Parts: parts}
+//	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.5f0c93aa.tmp", Mark: "job-1 wc 5f…", Parts: parts}
 //	err := o.Publish(ctx)
 //
 // Each step can be done again, by anybody, and finds either state: who publishes may

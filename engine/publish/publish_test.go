@@ -26,7 +26,7 @@ const whole = "_SUCCESS=job-1 mark deep/er/z=node 3 deep/y=node 2 x=node 1"
 func job(t *testing.T) *Output {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	o := &Output{Folder: out, Temporary: out + ".job-1.tmp", Mark: "job-1 mark", By: "a9", Parts: parts}
+	o := &Output{Folder: out, Temporary: out + ".job-1.5f0c93aa.tmp", Mark: "job-1 mark", By: "a9", Parts: parts}
 	if err := os.Mkdir(o.Temporary, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func New(o Options) *Sim {
 // settings are short times, so that all of them pass in a run.
 func (s *Sim) settings() core.Settings {
 	c := core.DefaultSettings()
-	c.TokenSeed, c.Simulated = "seed", true
+	c.TokenSeed, c.Simulated = identity, true
 	c.LostMax = 100_000
 	c.MemoryDefault = 64 << 20
 	c.ReserveMax, c.ProtectFor, c.SuspendMax = 20*time.Second, 5*time.Second, 40*time.Second

@@ -94,15 +94,19 @@ func complete(t *task, j *fakeJob) string {
 	return ""
 }
 
+// identity is that of the manager's data.
+const identity = "seed"
+
 // check looks at what a job that ended leaves behind.
 func (s *storage) check(j *fakeJob, status *wire.JobStatus) error {
 	published := 0
+	owner := plan.Owner{Cluster: plan.Cluster(identity), Job: j.id}
 	for _, out := range j.spec.Outputs {
 		if owner, there := s.published[out]; there && owner == j {
 			published++
 		}
 		_, temporary := s.temporary[out]
-		if kept := slices.Contains(status.Kept, plan.Temporary(out, j.id)); temporary != kept {
+		if kept := slices.Contains(status.Kept, owner.Temporary(out)); temporary != kept {
 			return fmt.Errorf("its temporary folder beside %s is there: %t, and is to be kept: %t", out, temporary, kept)
 		}
 	}

@@ -230,6 +230,7 @@ type WorkerSetup struct {
 	User          string                 `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
 	Environment   []*Property            `protobuf:"bytes,9,rep,name=environment,proto3" json:"environment,omitempty"`                        // settings that channels need (codec default, limits)
 	LeaseEndsNs   int64                  `protobuf:"varint,10,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // as in Ping
+	Cluster       string                 `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                               // in the names of the job's folders on storage
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,6 +333,13 @@ func (x *WorkerSetup) GetLeaseEndsNs() int64 {
 		return x.LeaseEndsNs
 	}
 	return 0
+}
+
+func (x *WorkerSetup) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 type RunGroup struct {
@@ -680,7 +688,7 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04ping\x18\a \x01(\v2\x19.hamadryad.engine.v1.PingH\x00R\x04ping\x12\x14\n" +
 	"\x04exit\x18\b \x01(\bH\x00R\x04exit\x128\n" +
 	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05filesB\x04\n" +
-	"\x02do\"\xb9\x02\n" +
+	"\x02do\"\xd3\x02\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12\x1b\n" +
@@ -692,7 +700,8 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04user\x18\b \x01(\tR\x04user\x12?\n" +
 	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\x12\"\n" +
 	"\rlease_ends_ns\x18\n" +
-	" \x01(\x03R\vleaseEndsNs\"\x98\x02\n" +
+	" \x01(\x03R\vleaseEndsNs\x12\x18\n" +
+	"\acluster\x18\v \x01(\tR\acluster\"\x98\x02\n" +
 	"\bRunGroup\x127\n" +
 	"\x05start\x18\x01 \x01(\v2!.hamadryad.engine.v1.StartAttemptR\x05start\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x18\n" +

@@ -16,7 +16,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -253,7 +252,7 @@ func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, 
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Mkdir(g.ctx, plan.Channels(c.Store, g.start.Job)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := store.Mkdir(g.ctx, g.owner().Channels(c.Store)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, explainStore(err, c.Store)
 	}
 	f, err := store.Create(g.ctx, path)
@@ -268,7 +267,7 @@ func (g *group) keptPath(folder string, attempt uint64, name string) (storage.St
 	if err != nil {
 		return nil, "", &invalidError{err}
 	}
-	return s, storage.Join(plan.Channels(folder, g.start.Job), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
+	return s, storage.Join(g.owner().Channels(folder), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
 }
 
 // dialAll connects the writing ends of a node's tcp channels.

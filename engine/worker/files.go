@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -64,7 +63,7 @@ func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteC
 	if err := g.files.add(o, n); err != nil {
 		return nil, err
 	}
-	o.path = storage.Join(plan.Temporary(output, g.start.Job), o.about.Temporary)
+	o.path = storage.Join(g.owner().Temporary(output), o.about.Temporary)
 	if o.file, err = store.Create(ctx, o.path); err != nil {
 		g.files.remove(o)
 		return nil, explainOutput(fmt.Errorf("create: %w", err), o.path)

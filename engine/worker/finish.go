@@ -43,7 +43,7 @@ func (g *group) outputsOf(ctx context.Context, f *wire.Finish) ([]*publish.Outpu
 	}
 	for i, folder := range f.Outputs {
 		outputs[i] = &publish.Output{
-			Folder: folder, Temporary: plan.Temporary(folder, g.start.Job), Mark: mark + "\n", By: fmt.Sprintf("a%d", g.start.Attempt),
+			Folder: folder, Temporary: g.owner().Temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", g.start.Attempt),
 		}
 	}
 	for files, got := f.Files, uint64(0); ; {
@@ -148,6 +148,11 @@ func (g *group) each(outputs []*publish.Output, do func(*publish.Output) (publis
 	return errors.Join(errs...)
 }
 
+// owner is whose the folders on the job's storage are.
+func (g *group) owner() plan.Owner {
+	return plan.Owner{Cluster: g.w.setup.Cluster, Job: g.start.Job}
+}
+
 // removeChannels removes channel files kept on the job's storage.
 func (g *group) removeChannels(ctx context.Context) error {
 	var errs []error
@@ -155,7 +160,7 @@ func (g *group) removeChannels(ctx context.Context) error {
 		if c.Store == "" {
 			continue
 		}
-		folder := plan.Channels(c.Store, g.start.Job)
+		folder := g.owner().Channels(c.Store)
 		s, err := storage.For(folder)
 		if err != nil {
 			return &invalidError{err}
