@@ -41,7 +41,9 @@ type Policy struct {
 	expects expectations
 	stale   bool // the memory may have changed since it was saved
 	memory  memory
-	trace   *tracer
+
+	opener OpenTrace // nil: no trace can be granted
+	trace  *tracer
 }
 
 // seams are the parts that are chosen by name.
@@ -53,8 +55,13 @@ type seams struct {
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
 
-// New returns a fair policy.
+// New returns a fair policy that can be granted no trace.
 func New() scheduler.TaskScheduler { return &Policy{} }
+
+// Traced makes fair policies whose traces are opened by a plug-in's shell.
+func Traced(open OpenTrace) func() scheduler.TaskScheduler {
+	return func() scheduler.TaskScheduler { return &Policy{opener: open} }
+}
 
 // Check validates settings and the allocation file.
 func (p *Policy) Check(c scheduler.Config) error {
@@ -69,7 +76,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err != nil {
 		return scheduler.Description{}, err
 	}
-	*p = Policy{env: e, view: p.view, trace: p.trace}
+	*p = Policy{env: e, view: p.view, opener: p.opener, trace: p.trace}
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
@@ -282,4 +289,7 @@ func (p *Policy) wake(d *scheduler.Decisions) {
 }
 
 // Terminate ends the policy and closes its trace.
-func (p *Policy) Terminate() { p.trace.close() }
+func (p *Policy) Terminate() {
+	p.trace.close()
+	p.trace = nil
+}

@@ -1,10 +1,9 @@
 package fair
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
@@ -45,17 +44,30 @@ type record struct {
 	DryRun    bool                   `json:"dryRun,omitempty"`
 }
 
-// tracer writes records to the file that the site granted. A nil tracer writes
-// nothing: all methods may be called on it.
+// Trace takes the lines of a trace. The plug-in's shell brings it (package tracefile):
+// a policy touches no file while it decides.
+type Trace interface {
+	// Bound sets how many bytes a file takes before it is put aside.
+	Bound(bytes int)
+	// Write hands over whole lines, which belong to the trace from then on. The error
+	// is of lines that were handed over before; after one nothing is written.
+	Write(lines []byte) error
+	// Close ends the trace with what was handed over.
+	Close()
+}
+
+// OpenTrace opens the file that a site granted for a trace. A file takes bytesMax bytes
+// before it is put aside.
+type OpenTrace func(path string, bytesMax int) (Trace, error)
+
+// tracer makes records for the trace that the site granted. A nil tracer makes none:
+// all methods may be called on it.
 type tracer struct {
-	path    string
-	most    int
-	file    *os.File
-	out     *bufio.Writer
-	written int
-	dumped  scheduler.Time
-	err     error // the first; nothing is written after it
-	told    bool
+	to     Trace
+	lines  bytes.Buffer // of this round
+	dumped scheduler.Time
+	err    error // the first; nothing is made after it
+	told   bool
 }
 
 // openTrace opens the trace when settings and site want one. A simulation has none.
@@ -66,34 +78,17 @@ func (p *Policy) openTrace(o options) error {
 		p.trace.close()
 		p.trace = nil
 		return nil
-	case p.env.Trace == "":
+	case p.env.Trace == "" || p.opener == nil:
 		return scheduler.Problems{{Message: "trace: no file is granted for it: set policy.trace to one, or disable the trace"}}
 	case p.trace != nil:
-		p.trace.most = o.traceMax
+		p.trace.to.Bound(o.traceMax)
 		return nil
 	}
-	t := &tracer{path: p.env.Trace, most: o.traceMax, dumped: p.view.Now()}
-	if err := t.open(); err != nil {
-		return scheduler.Problems{{File: t.path, Message: fmt.Sprintf("the trace cannot be opened: %v", err)}}
-	}
-	p.trace = t
-	return nil
-}
-
-// traceMode is of a new trace file: it names jobs and users.
-const traceMode = 0o640
-
-func (t *tracer) open() error {
-	f, err := os.OpenFile(t.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, traceMode)
+	to, err := p.opener(p.env.Trace, o.traceMax)
 	if err != nil {
-		return err
+		return scheduler.Problems{{File: p.env.Trace, Message: fmt.Sprintf("the trace cannot be opened: %v", err)}}
 	}
-	info, err := f.Stat()
-	if err != nil {
-		_ = f.Close()
-		return err
-	}
-	t.file, t.out, t.written = f, bufio.NewWriter(f), int(info.Size())
+	p.trace = &tracer{to: to, dumped: p.view.Now()}
 	return nil
 }
 
@@ -104,38 +99,28 @@ func (t *tracer) write(r *record) {
 		return
 	}
 	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = t.out.Write(append(line, '\n'))
-		t.written += len(line) + 1
-	}
-	t.fail(err)
-}
-
-func (t *tracer) fail(err error) {
-	if err != nil && t.err == nil {
+	if err != nil {
 		t.err = err
-	}
-}
-
-// flush writes out what a round left, and puts a full file aside under the same
-// name with .1 behind it, over the one before.
-func (t *tracer) flush() {
-	t.fail(t.out.Flush())
-	if t.written < t.most || t.err != nil {
 		return
 	}
-	t.fail(t.file.Close())
-	t.fail(os.Rename(t.path, t.path+".1"))
-	t.fail(t.open())
+	t.lines.Write(append(line, '\n'))
+}
+
+// flush hands over what a round left.
+func (t *tracer) flush() {
+	if t.err = t.to.Write(bytes.Clone(t.lines.Bytes())); t.err == nil {
+		t.lines.Reset()
+	}
 }
 
 func (t *tracer) close() {
-	if t == nil || t.file == nil {
+	if t == nil {
 		return
 	}
-	_ = t.out.Flush()
-	_ = t.file.Close()
-	t.file = nil
+	if t.on() && t.lines.Len() > 0 {
+		t.flush()
+	}
+	t.to.Close()
 }
 
 func (t *tracer) job(p *Policy, event string, j *job) {

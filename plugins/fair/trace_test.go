@@ -9,13 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/tracefile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// openFile opens traces as the plug-in does.
+func openFile(path string, bytesMax int) (Trace, error) { return tracefile.Open(path, bytesMax) }
 
 // traced plays a story of preemption with a trace and returns the policy.
 func traced(t *testing.T, settings, file string) *play {
 	t.Helper()
 	w := newPlay(t, "")
+	w.p.opener = openFile
 	e := environment()
 	e.Simulated, e.Trace = false, file
 	config := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}\n" + settings)}
@@ -95,15 +100,15 @@ func TestTraceHasToBeGranted(t *testing.T) {
 	e := environment()
 	e.Simulated = false
 	config := scheduler.Config{Text: []byte("trace: {enabled: true}")}
-	if _, err := (&Policy{}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "policy.trace") {
+	if _, err := (&Policy{opener: openFile}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "policy.trace") {
 		t.Errorf("without a grant: %v", err)
 	}
 	e.Trace = filepath.Join(t.TempDir(), "no", "such", "folder")
-	if _, err := (&Policy{}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "cannot be opened") {
+	if _, err := (&Policy{opener: openFile}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "cannot be opened") {
 		t.Errorf("into no folder: %v", err)
 	}
 	e.Simulated = true
-	p := &Policy{}
+	p := &Policy{opener: openFile}
 	if _, err := p.Start(config, scheduler.Snapshot{}, e); err != nil || p.trace != nil {
 		t.Errorf("in a simulation: %v", err)
 	}

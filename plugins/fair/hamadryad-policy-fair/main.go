@@ -3,7 +3,10 @@ package main
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair"
+	"github.com/hamadryad/hamadryad/plugins/fair/tracefile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
 )
 
-func main() { serve.Main(fair.New) }
+func main() {
+	serve.Main(fair.Traced(func(path string, bytesMax int) (fair.Trace, error) { return tracefile.Open(path, bytesMax) }))
+}
