@@ -41,7 +41,7 @@ var directions = []struct {
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"engine/manager", []string{"sdk", "engine/core", "engine/eventlog", "engine/plan", "engine/policy", "engine/wire"}, "the manager talks to launchers and workers by messages: put what they share into engine/wire"},
 	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
-	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/wire", "engine/worker"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
+	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/plan", "engine/wire", "engine/worker"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/client", []string{"sdk", "engine/plan", "engine/wire"}, "a client talks to the manager by messages alone"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
 	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
@@ -150,7 +150,7 @@ func sources(t *testing.T) (all []source) {
 		if d.IsDir() || !strings.HasSuffix(name, ".go") || filepath.Dir(path) == "." {
 			return nil
 		}
-		tree, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
 		all = append(all, source{path, filepath.ToSlash(filepath.Dir(path)), tree})
 		return err
 	})
