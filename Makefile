@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress faults formats bench experiments gen verify clean deps jars
+.PHONY: help build run test race lint stress faults games formats bench experiments gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=1
 faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of them, or the one of SEED=n
 	$(GO) test ./cmd/faults/history -run TestHistories -v -timeout 300m -logs $(CURDIR)/build/faults \
 		-seed $(or $(SEED),1) -seeds $(or $(SEEDS),$(if $(SEED),1,200))
+
+games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
+	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
 formats: jars ## types and formats at random, and all codecs against other readers: make formats SEEDS=1000 FROM=1
 	$(GO) test ./mapreduce/format -run 'TestFormatsAtRandom|TestParquetCodecsAndEncodings' -v -timeout 6h -seeds=$(or $(SEEDS),1000) -from=$(or $(FROM),1) -whole

@@ -48,10 +48,15 @@ func (c *Core) take(b *bundle, where []*launcher) string {
 		}
 		for _, h := range fromClaims {
 			s, m := min(slots, h.slots.of(kind)), min(memory, h.memory)
-			h.slots.add(kind, -s)
-			h.memory -= m
+			draw := func(s int, m int64) {
+				if s != 0 { // else it has none of the kind, maybe
+					h.slots.add(kind, -s)
+				}
+				h.memory -= m
+			}
+			draw(s, m)
 			slots, memory = slots-s, memory-m
-			undo = append(undo, func() { h.slots.add(kind, s); h.memory += m })
+			undo = append(undo, func() { draw(-s, -m) })
 		}
 		l.free.add(kind, -slots)
 		l.memoryFree -= memory

@@ -237,6 +237,10 @@ func codeRun(w *codec.Codec, c *Core, r *run) {
 	codec.Message(w, &r.failure)
 	codec.Str(w, &r.lost)
 	codec.Num(w, &r.launched)
+	if !w.Before {
+		codec.Num(w, &r.toSuspend)
+		codec.Num(w, &r.suspendFor)
+	}
 	codec.Num(w, &r.suspended)
 	codec.List(w, &r.commits, func(w *codec.Codec, p **commit) { codec.Opt(w, p, codeCommit) })
 	codec.List(w, &r.attempts, func(w *codec.Codec, p **attempt) {

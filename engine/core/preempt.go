@@ -48,6 +48,7 @@ func (c *Core) preemptRun(r *run, k *claim, suspend bool, grace time.Duration) {
 		}
 	}
 	if suspend {
+		r.toSuspend, r.suspendFor = c.now, k.job
 		c.suspendRun(r)
 		return
 	}

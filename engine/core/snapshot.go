@@ -178,10 +178,16 @@ func addAttempt(g *exchange.Gathering, a *attempt) {
 		g.Add(scheduler.AttemptEnded{At: a.since, Attempt: a.id, Outcome: a.outcome})
 		return
 	}
-	if a.stop != nil && a.stop.outcome == scheduler.Preempted {
+	leaves := func(at scheduler.Time, mode scheduler.PreemptMode, job scheduler.JobID) {
 		g.Add(scheduler.Outcome{
-			At: a.stop.at, Kind: scheduler.DecisionPreempt, Accepted: true,
-			Preempt: scheduler.Preempt{Victims: []scheduler.AttemptID{a.id}, Mode: scheduler.PreemptKill, For: a.stop.forJob},
+			At: at, Kind: scheduler.DecisionPreempt, Accepted: true,
+			Preempt: scheduler.Preempt{Victims: []scheduler.AttemptID{a.id}, Mode: mode, For: job},
 		})
+	}
+	switch {
+	case a.stop != nil && a.stop.outcome == scheduler.Preempted:
+		leaves(a.stop.at, scheduler.PreemptKill, a.stop.forJob)
+	case a.stop == nil && a.suspending:
+		leaves(a.run.toSuspend, scheduler.PreemptSuspend, a.run.suspendFor)
 	}
 }

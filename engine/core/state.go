@@ -197,8 +197,10 @@ type run struct {
 	failure     *wire.Failure            // why it failed
 	lost        string                   // why it was lost
 	launched    scheduler.Time
-	suspended   scheduler.Time // since when its last attempt was; 0: it is not
-	suspension  uint64         // its number in Core.suspended; not in checkpoints, which have the order
+	toSuspend   scheduler.Time  // when it was last preempted to be suspended; 0: never
+	suspendFor  scheduler.JobID // for whom
+	suspended   scheduler.Time  // since when its last attempt was; 0: it is not
+	suspension  uint64          // its number in Core.suspended; not in checkpoints, which have the order
 }
 
 // attemptPhase is where a live attempt stands.

@@ -56,6 +56,9 @@ func (c *Core) listSuspended(r *run) {
 func (r *run) rests() bool {
 	rests := false
 	for _, a := range r.attempts {
+		if a.phase == attemptEnded {
+			continue // it may have come to its end while it was to be suspended
+		}
 		if a.suspending || a.stop != nil {
 			return false
 		}

@@ -32,6 +32,23 @@ func games(o Options) []game {
 	return all
 }
 
+// Game is one of the kit's games, for who plays them on something else beside.
+type Game struct {
+	Name string
+	Seed uint64
+	Plan func(*cluster.Cluster) // what happens, whatever the policy does
+}
+
+// Games lists the kit's games.
+func Games(o Options) []Game {
+	o = o.filled()
+	var all []Game
+	for _, g := range games(o) {
+		all = append(all, Game{g.name, g.seed, func(c *cluster.Cluster) { g.plan(c, o) }})
+	}
+	return all
+}
+
 const (
 	gib = int64(1) << 30
 	// Two launchers never go, and each alone can hold any bundle there is, so

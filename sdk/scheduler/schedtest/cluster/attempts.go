@@ -11,7 +11,7 @@ import (
 func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
 	r := &run{bundle: b, second: b.state == launched}
 	b.state, b.twice = launched, false
-	b.outputs = nil
+	b.outputs, b.gone = nil, false
 	if b.preempted > 0 {
 		b.protected = c.now.Add(ProtectFor)
 	}
@@ -241,6 +241,7 @@ func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
 	b.runs, b.state = nil, finished
 	c.releaseOf(b)
 	c.Tally.Finished++
+	c.wantAgain(b.job)
 	for _, other := range b.job.bundles {
 		if other.state != finished {
 			c.refresh(b.job)
@@ -252,6 +253,9 @@ func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
 
 // Straggle lets the nth running bundle be wanted twice.
 func (c *Cluster) Straggle(n int) {
+	if c.Plain {
+		return
+	}
 	var all []*bundle
 	for _, j := range c.jobs {
 		for _, b := range j.bundles {

@@ -37,6 +37,13 @@ const BusyOver = 0.8
 type Cluster struct {
 	// Abilities decide what the policy is asked and told; set them after Start.
 	Abilities scheduler.Ability
+	// Plain leaves out what a manager decides by measures of its own, or has no way to
+	// ask for: second attempts, and stages that grow. Set it before anything happens.
+	Plain bool
+	// Told is given each event as it happens, and Submitted each job as it comes: for who
+	// has another manager live through the same. nil: nobody is.
+	Told      func(scheduler.Event)
+	Submitted func(scheduler.JobID, Spec)
 	// Tally counts what happened, for reports.
 	Tally Tally
 	// Faults lists, in order, what the policy did that no race excuses, or left
@@ -60,6 +67,7 @@ type Cluster struct {
 	reserved      []*reservation                // in order of time
 	suspendedRuns []*run                        // the first suspended first
 	known         map[scheduler.LauncherID]bool // was there once
+	drained       map[scheduler.LauncherID]bool // is, or will be when it is there again
 	moved         bool                          // launchers came or went
 	requested     []telling                     // requests that wait for their answer
 	settings      []setting                     // versions that wait for their verdict
@@ -83,7 +91,7 @@ type Tally struct {
 func New(seed uint64) *Cluster {
 	return &Cluster{
 		now: epoch, rng: rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
-		offered: map[scheduler.LauncherID]scheduler.Offer{}, known: map[scheduler.LauncherID]bool{},
+		offered: map[scheduler.LauncherID]scheduler.Offer{}, known: map[scheduler.LauncherID]bool{}, drained: map[scheduler.LauncherID]bool{},
 	}
 }
 
@@ -133,6 +141,9 @@ type telling struct {
 func (c *Cluster) tell(e scheduler.Event) telling {
 	c.seq++
 	c.pending = append(c.pending, e)
+	if c.Told != nil {
+		c.Told(e)
+	}
 	return telling{c.seq, e}
 }
 

@@ -65,6 +65,7 @@ type bundle struct {
 	twinAvoid []scheduler.LauncherID // told with BundleWantedTwice
 	runs      []*run
 	outputs   []scheduler.LauncherID // where its last finished run wrote
+	gone      bool                   // one of those was lost since
 	failures  int
 	preempted int
 	protected scheduler.Time
@@ -117,6 +118,15 @@ func (c *Cluster) id() uint64 { c.ids++; return c.ids }
 func (c *Cluster) Submit(s Spec) scheduler.JobID {
 	c.jobIDs++
 	c.Tally.Submitted++
+	if c.Plain {
+		s.Layers = slices.Clone(s.Layers)
+		for i := range s.Layers {
+			s.Layers[i].Late = 0
+		}
+	}
+	if c.Submitted != nil {
+		c.Submitted(c.jobIDs, s)
+	}
 	j := &job{spec: s, info: scheduler.Job{
 		ID: c.jobIDs, Name: s.Name, User: s.User, Pool: s.Pool, Priority: s.Priority, Submitted: c.now,
 	}}
@@ -185,25 +195,28 @@ func (b *bundle) late() bool {
 	return !b.job.grown && b.index >= l.Bundles-l.Late
 }
 
-// refresh makes ready what has its input, and withdraws what has it no more.
+// refresh withdraws what has its input no more, and then makes ready what has it.
 func (c *Cluster) refresh(j *job) {
 	for _, b := range j.bundles {
-		complete := !b.late()
-		for _, other := range j.bundles {
-			if slices.Contains(j.spec.Layers[b.layer].After, other.layer) && other.state != finished {
-				complete = false
-			}
-		}
-		switch {
-		case b.state == waiting && complete:
-			c.makeReady(b)
-		case b.state == ready && !complete:
+		if b.state == ready && !b.complete() {
 			b.state = waiting
 			c.tell(scheduler.BundleWithdrawn{At: c.now, Job: j.info.ID, Bundle: b.id})
 			b.tale = nil
 			c.releaseOf(b)
 		}
 	}
+	for _, b := range j.bundles {
+		if b.state == waiting && b.complete() {
+			c.makeReady(b)
+		}
+	}
+}
+
+// complete says whether all of a bundle's input is there.
+func (b *bundle) complete() bool {
+	return !b.late() && !slices.ContainsFunc(b.job.bundles, func(other *bundle) bool {
+		return slices.Contains(b.job.spec.Layers[b.layer].After, other.layer) && other.state != finished
+	})
 }
 
 // Grow tells of the late bundles of all jobs.
@@ -276,14 +289,23 @@ func (c *Cluster) endJob(j *job, outcome scheduler.JobOutcome) {
 // still needed.
 func (c *Cluster) lostOutputs(j *job, id scheduler.LauncherID) {
 	for _, b := range j.bundles {
-		if b.state != finished || !slices.Contains(b.outputs, id) || !c.needed(b) {
+		b.gone = b.gone || slices.Contains(b.outputs, id)
+	}
+	c.wantAgain(j)
+	c.refresh(j)
+}
+
+// wantAgain has run again what has lost its output, the last layers first: those that run
+// again need their own inputs.
+func (c *Cluster) wantAgain(j *job) {
+	for _, b := range slices.Backward(j.bundles) {
+		if b.state != finished || !b.gone || !c.needed(b) {
 			continue
 		}
 		c.tell(scheduler.BundleWantedAgain{At: c.now, Job: j.info.ID, Bundle: b.id})
 		b.state, b.tale, b.outputs = waiting, nil, nil
 		c.Tally.Lost++
 	}
-	c.refresh(j)
 }
 
 func (c *Cluster) needed(b *bundle) bool {

@@ -33,6 +33,9 @@ func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots
 	i, _ := slices.BinarySearchFunc(c.launchers, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
 	c.launchers = slices.Insert(c.launchers, i, l)
 	c.known[id], c.moved = true, true
+	if c.drained[id] {
+		c.drain(l, true)
+	}
 }
 
 // Host returns the host name of a launcher.
@@ -47,15 +50,20 @@ func (c *Cluster) launcher(id scheduler.LauncherID) *launcher {
 	return nil
 }
 
-// Drain starts or ends a drain.
+// Drain starts or ends a drain, which outlasts the loss of the launcher.
 func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
-	l := c.launcher(id)
-	if l == nil || l.draining == draining {
-		return
+	if c.known[id] {
+		c.drained[id] = draining
 	}
+	if l := c.launcher(id); l != nil && l.draining != draining {
+		c.drain(l, draining)
+	}
+}
+
+func (c *Cluster) drain(l *launcher, draining bool) {
 	l.draining, c.moved = draining, true
-	c.releaseOn(id)
-	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: id, Draining: draining}))
+	c.releaseOn(l.id)
+	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: draining}))
 }
 
 // Load says how busy a launcher's machine is from now on, 0 to 1 or LoadUnknown. A

@@ -13,7 +13,7 @@ import (
 type table struct {
 	t *testing.T
 	view.View
-	c *cluster.Cluster
+	c     *cluster.Cluster
 	round uint64
 }
 

@@ -1,0 +1,443 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+var (
+	gamesFlag = flag.Int("games", 25, "how many random games TestStandIn plays")
+	gameFlag  = flag.Uint64("game", 1, "seed of the first")
+)
+
+// TestStandIn plays the conformance kit's games on its stand-in for the manager and on the
+// core at once. Every outcome and refusal is the same, the world as a view mirrors it, with
+// all that is free or reserved, and the snapshot for a policy that starts.
+//
+// The stand-in leads: what happens on it is what launchers and people tell the core. Left
+// out is what the core decides by measures of its own (second attempts) or does not have
+// (stages that grow), and what says nothing of work (pages, settings, loads).
+func TestStandIn(t *testing.T) {
+	var all cluster.Tally
+	reasons := map[scheduler.RefusalReason]int{}
+	games := schedtest.Games(schedtest.Options{Seeds: *gamesFlag, First: *gameFlag})
+	for _, g := range games {
+		p := newPair(t, g)
+		p.play()
+		if t.Failed() {
+			t.Fatalf("%s, at %s of it", g.Name, p.standIn.Now().Sub(p.began))
+		}
+		all.Launches += p.standIn.Tally.Launches
+		all.Victims += p.standIn.Tally.Victims
+		all.Suspensions += p.standIn.Tally.Suspensions
+		all.Resumptions += p.standIn.Tally.Resumptions
+		all.Lost += p.standIn.Tally.Lost
+		all.Failed += p.standIn.Tally.Failed
+		for r, n := range p.reasons {
+			reasons[r] += n
+		}
+	}
+	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 {
+		t.Errorf("the games were too tame: %+v", all)
+	}
+	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed; refusals %v", len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, reasons)
+}
+
+// fine is how much finer the core's clock is than the stand-in's: its steps each take some
+// time, and all of one moment of the stand-in have to come before the next.
+const fine = 1000
+
+// roundsMax bounds one game.
+const roundsMax = 600
+
+// pair is the two managers.
+type pair struct {
+	t       *testing.T
+	rng     *rand.Rand
+	standIn *cluster.Cluster
+	core    *core.Core
+	began   scheduler.Time
+	led     view.View // of what the stand-in tells
+	view    view.View // of what the core tells
+	specs   map[scheduler.JobID]cluster.Spec
+	reasons map[scheduler.RefusalReason]int
+
+	heard    []heard             // on the stand-in, and not told the core
+	ledOut   []scheduler.Outcome // of the stand-in, of the answer at hand
+	coreOut  []scheduler.Outcome
+	round    *core.AskPolicy // in flight at the core
+	snapshot *scheduler.Snapshot
+
+	gen      uint64
+	lives    map[scheduler.LauncherID]uint64 // incarnations
+	up       map[scheduler.LauncherID]bool
+	joined   []scheduler.LauncherID                    // on the stand-in, ever
+	bundles  map[scheduler.BundleID]scheduler.BundleID // of the stand-in's, the core's
+	attempts map[scheduler.AttemptID]scheduler.AttemptID
+	firsts   map[scheduler.JobID][2]scheduler.BundleID // of a job's bundles: the stand-in's first, the core's
+	runs     map[scheduler.AttemptID]running           // the stand-in's
+}
+
+type heard struct {
+	at    scheduler.Time
+	event scheduler.Event
+}
+
+// running is where an attempt of the stand-in runs, and what it is of.
+type running struct {
+	job      scheduler.JobID
+	bundle   scheduler.BundleID
+	group    int
+	launcher scheduler.LauncherID
+}
+
+func newPair(t *testing.T, g schedtest.Game) *pair {
+	p := &pair{
+		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), standIn: cluster.New(g.Seed), core: core.New(settings()),
+		specs: map[scheduler.JobID]cluster.Spec{}, reasons: map[scheduler.RefusalReason]int{}, lives: map[scheduler.LauncherID]uint64{}, up: map[scheduler.LauncherID]bool{},
+		bundles: map[scheduler.BundleID]scheduler.BundleID{}, attempts: map[scheduler.AttemptID]scheduler.AttemptID{},
+		firsts: map[scheduler.JobID][2]scheduler.BundleID{}, runs: map[scheduler.AttemptID]running{},
+	}
+	p.began = p.standIn.Now()
+	p.standIn.Plain = true
+	p.standIn.Told = p.hear
+	p.standIn.Submitted = func(id scheduler.JobID, s cluster.Spec) { p.specs[id] = s }
+	if g.Seed%2 == 1 {
+		p.standIn.Abilities = scheduler.AbilityResume
+	}
+	p.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	for id := scheduler.LauncherID(1); id <= launchersKnown; id++ { // so that they have the same ids
+		p.step(p.join(scheduler.LauncherJoined{Launcher: id, Name: fmt.Sprint("launcher-", id)}))
+		p.step(p.lose(id))
+	}
+	p.start()
+	p.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+		Generation: p.gen, Name: "p", Version: "1", Abilities: uint32(p.standIn.Abilities),
+	}}})
+	g.Plan(p.standIn)
+	return p
+}
+
+// launchersKnown is more than any of the kit's games has.
+const launchersKnown = 12
+
+// settings are the stand-in's rules. What lasts for a time ends a moment sooner, so that
+// what the stand-in does at its end comes after it.
+func settings() core.Settings {
+	const never = 1 << 60
+	lasts := func(d time.Duration) time.Duration { return d*fine - fine/2 }
+	s := core.DefaultSettings()
+	s.ReserveMax, s.ProtectFor, s.SuspendMax = lasts(cluster.ReserveMax), lasts(cluster.ProtectFor), lasts(cluster.SuspendMax)
+	s.PolicyLimits.GraceMax *= fine
+	s.RoundGap, s.RefusedGapMax, s.StepWork = 1, 1, 1<<30
+	s.CommandTimeout, s.CommandTimeoutMax, s.TakeBackAfter, s.UnplaceableAfter = never, never, never, never
+	s.Speculation, s.PolicyStallAfter, s.BlameAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0
+	return s
+}
+
+// play plays the game to its end.
+func (p *pair) play() {
+	for n := 0; n < roundsMax && p.standIn.Step(); n++ {
+		r := p.standIn.Round()
+		if err := p.led.Apply(r); err != nil {
+			p.t.Errorf("the stand-in's round: %v", err)
+		}
+		p.catchUp()
+		p.drain()
+		p.compare(n%7 == 0)
+		if p.t.Failed() {
+			return
+		}
+		d := p.decide()
+		p.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "decide"}}})
+		if p.rng.IntN(8) == 0 {
+			p.standIn.Race()
+			p.catchUp()
+		}
+		p.ledOut, p.coreOut = nil, nil
+		p.standIn.Apply(r.Number, d)
+		p.answer(d)
+		p.drain()
+		p.outcomes(d)
+		p.catchUp()
+		if p.t.Failed() {
+			return
+		}
+	}
+}
+
+// hear takes an event of the stand-in.
+func (p *pair) hear(e scheduler.Event) {
+	switch e := e.(type) {
+	case scheduler.Outcome:
+		p.ledOut = append(p.ledOut, e)
+		return
+	case scheduler.BundleReady:
+		p.pairUp(e.Job, e.Bundle, 0)
+	case scheduler.LauncherJoined:
+		p.joined = append(p.joined, e.Launcher)
+	}
+	p.heard = append(p.heard, heard{p.standIn.Now(), e})
+}
+
+// pairUp notes the first bundles of a job: both number them by stage, then by index.
+func (p *pair) pairUp(j scheduler.JobID, led, own scheduler.BundleID) {
+	f := p.firsts[j]
+	if f[0] == 0 {
+		f[0] = led
+	}
+	if f[1] == 0 {
+		f[1] = own
+	}
+	p.firsts[j] = f
+	if f[0] == 0 || f[1] == 0 || p.bundles[f[0]] != 0 {
+		return
+	}
+	n := 0
+	for _, l := range p.specs[j].Layers {
+		n += l.Bundles
+	}
+	for i := range n {
+		p.bundles[f[0]+scheduler.BundleID(i)] = f[1] + scheduler.BundleID(i)
+	}
+}
+
+// catchUp has the core live through what the stand-in did.
+func (p *pair) catchUp() {
+	for len(p.heard) > 0 {
+		at := p.heard[0].at
+		n := 0
+		for n < len(p.heard) && p.heard[n].at == at {
+			n++
+		}
+		p.tick(at)
+		moment := p.heard[:n] // what is resumed was told so after what came before
+		for len(moment) > 0 {
+			n := 0
+			for resumed(moment[0]) == resumed(moment[min(n, len(moment)-1)]) && n < len(moment) {
+				n++
+			}
+			p.stepAt(at*fine, p.inputs(moment[:n])...)
+			moment = moment[n:]
+		}
+		p.heard = p.heard[n:]
+	}
+	p.tick(p.standIn.Now())
+}
+
+func resumed(h heard) bool {
+	_, is := h.event.(scheduler.AttemptResumed)
+	return is
+}
+
+// tick steps the core whenever it wants to be until a time.
+func (p *pair) tick(until scheduler.Time) {
+	for {
+		at, ok := p.core.NextWake()
+		if !ok || at > until*fine {
+			return
+		}
+		p.stepAt(at)
+	}
+}
+
+func (p *pair) step(inputs ...*wire.Input) { p.stepAt(p.standIn.Now()*fine, inputs...) }
+
+func (p *pair) stepAt(at scheduler.Time, inputs ...*wire.Input) {
+	for _, a := range p.core.Step(&wire.Batch{At: int64(at), Inputs: inputs}) {
+		switch a := a.(type) {
+		case core.AskPolicy:
+			p.round = &a
+			p.take(a.Round)
+		case core.StartPolicy:
+			s := a.Snapshot()
+			p.snapshot = &s
+		case core.Reply:
+			if a.Failure != nil {
+				p.t.Errorf("the core refused: %s", a.Failure.Message)
+			}
+		}
+	}
+	if err := p.core.Check(); err != nil {
+		p.t.Errorf("the core: %v", err)
+	}
+}
+
+func (p *pair) take(r *scheduler.Round) {
+	if err := p.view.Apply(*r); err != nil {
+		p.t.Errorf("the core's round: %v", err)
+	}
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case scheduler.Outcome:
+			p.coreOut = append(p.coreOut, e)
+		case scheduler.BundleReady:
+			p.pairUp(e.Job, 0, e.Bundle)
+		}
+	}
+}
+
+// answer answers the core's round.
+func (p *pair) answer(d scheduler.Decisions) {
+	own := p.own(d)
+	data, err := schedwire.EncodeDecisions(&own)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	a := &wire.PolicyAnswer{Generation: p.round.Generation, Round: p.round.Round.Number, Decisions: data}
+	p.round = nil
+	p.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: a}})
+}
+
+// drain answers rounds of the core with nothing, until it has told all.
+func (p *pair) drain() {
+	for p.tick(p.standIn.Now()); p.round != nil; {
+		p.answer(scheduler.Decisions{})
+	}
+}
+
+// start has the core start a policy, which gives a snapshot.
+func (p *pair) start() {
+	p.gen++
+	p.snapshot = nil
+	p.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: p.gen, Policy: "p"}}})
+}
+
+// outcomes holds what became of an answer against each other.
+func (p *pair) outcomes(d scheduler.Decisions) {
+	if len(p.ledOut) != len(p.coreOut) {
+		p.t.Fatalf("the stand-in tells %d outcomes, and the core %d, of %+v", len(p.ledOut), len(p.coreOut), d)
+	}
+	for i, led := range p.ledOut {
+		own := p.coreOut[i]
+		if led.Kind != own.Kind || led.Index != own.Index || led.Accepted != own.Accepted || led.Reason != own.Reason {
+			p.t.Errorf("%s %d of %+v\nthe stand-in says %s, and the core %s: %s", led.Kind, led.Index, d, led.Reason, own.Reason, own.Detail)
+			return
+		}
+		p.reasons[led.Reason]++
+		for g, id := range led.Attempts {
+			p.attempts[id] = own.Attempts[g]
+			b := p.led.Bundle(led.Launch.Bundle)
+			p.runs[id] = running{b.Job.ID(), b.ID, g, led.Launch.Launchers[g]}
+		}
+	}
+}
+
+// compare holds the worlds against each other, and now and then the snapshots.
+func (p *pair) compare(snapshots bool) {
+	want := p.translated(p.led.World()).String()
+	if got := p.view.World().String(); got != want {
+		p.t.Errorf("the stand-in's world\n%sthe core's\n%s", want, got)
+		return
+	}
+	if !snapshots {
+		return
+	}
+	var led, own view.View
+	p.start()
+	if p.snapshot == nil {
+		p.t.Error("the core makes no snapshot")
+		return
+	}
+	for name, err := range map[string]error{"stand-in": led.Start(p.standIn.Snapshot(nil, 0)), "core": own.Start(*p.snapshot)} {
+		if err != nil {
+			p.t.Errorf("snapshot of the %s: %v", name, err)
+			return
+		}
+	}
+	want, got := p.translated(led.World()).String()+p.leaving(&led, true), own.World().String()+p.leaving(&own, false)
+	if got != want {
+		p.t.Errorf("the stand-in's snapshot\n%sthe core's\n%s", want, got)
+	}
+}
+
+// leaving lists the attempts that a preemption takes off their slots, and for whom.
+func (p *pair) leaving(v *view.View, translate bool) (text string) {
+	all := map[scheduler.AttemptID]scheduler.JobID{}
+	for _, j := range v.Jobs() {
+		for _, a := range j.Attempts() {
+			id := a.ID
+			if translate {
+				id = p.attempts[id]
+			}
+			if a.Leaving != 0 {
+				all[id] = a.Leaving
+			}
+		}
+	}
+	return fmt.Sprintln("leaving:", all)
+}
+
+// translated is a world of the stand-in with the core's ids.
+func (p *pair) translated(w view.World) view.World {
+	for i := range w.Launchers {
+		o := &w.Launchers[i].Offer
+		o.Reserved = slices.Clone(o.Reserved)
+		for k := range o.Reserved {
+			o.Reserved[k].Bundle = p.bundles[o.Reserved[k].Bundle]
+		}
+		if o.Free == nil && o.Memory == 0 && reflect.DeepEqual(*o, scheduler.Offer{}) {
+			o.Launcher = 0
+		}
+	}
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		for k := range j.Ready {
+			j.Ready[k] = p.bundles[j.Ready[k]]
+		}
+		slices.Sort(j.Ready)
+		for k := range j.Attempts {
+			a := &j.Attempts[k]
+			a.ID, a.Bundle = p.attempts[a.ID], p.bundles[a.Bundle]
+		}
+		slices.SortFunc(j.Attempts, func(x, y view.WorldAttempt) int { return int(int64(x.ID) - int64(y.ID)) })
+	}
+	return w
+}
+
+// own are decisions with the core's ids, and its time.
+func (p *pair) own(d scheduler.Decisions) (own scheduler.Decisions) {
+	bundle := func(id scheduler.BundleID) scheduler.BundleID {
+		if id == never {
+			return never
+		}
+		return p.bundles[id]
+	}
+	attempt := func(id scheduler.AttemptID) scheduler.AttemptID {
+		if id == never {
+			return never
+		}
+		return p.attempts[id]
+	}
+	for _, x := range d.Preempt {
+		x.Victims = slices.Clone(x.Victims)
+		for i, v := range x.Victims {
+			x.Victims[i] = attempt(v)
+		}
+		x.Grace *= fine
+		if x.Bundle != 0 {
+			x.Bundle = bundle(x.Bundle)
+		}
+		own.Preempt = append(own.Preempt, x)
+	}
+	for _, x := range d.Resume {
+		own.Resume = append(own.Resume, scheduler.Resume{Attempt: attempt(x.Attempt)})
+	}
+	for _, x := range d.Launch {
+		own.Launch = append(own.Launch, scheduler.Launch{Bundle: bundle(x.Bundle), Launchers: x.Launchers})
+	}
+	return own
+}
