@@ -3,17 +3,17 @@ package manager
 import "sync"
 
 // hold keeps what is to be done until the log says that its cause is durable.
-// Deeds run in the order in which they were added, one at a time, and must not
+// What waits is done in the order in which it was added, one at a time, and must not
 // block.
 type hold struct {
 	mu      sync.Mutex
 	durable uint64
-	waiting []deeds
-	busy    bool // a goroutine runs deeds
+	waiting []held
+	busy    bool // a goroutine does what waits
 }
 
-// deeds are to be done when record seq is durable.
-type deeds struct {
+// held is what is to be done when record seq is durable.
+type held struct {
 	seq uint64
 	do  func()
 }
@@ -21,7 +21,7 @@ type deeds struct {
 // add runs do when record seq is durable, at once if it is.
 func (h *hold) add(seq uint64, do func()) {
 	h.mu.Lock()
-	h.waiting = append(h.waiting, deeds{seq, do})
+	h.waiting = append(h.waiting, held{seq, do})
 	h.release()
 }
 
@@ -33,7 +33,7 @@ func (h *hold) reached(seq uint64) {
 }
 
 // release runs what is due, unlocks, and leaves it to the goroutine that is
-// already at it, if there is one: deeds keep their order.
+// already at it, if there is one: what waits keeps its order.
 func (h *hold) release() {
 	defer h.mu.Unlock()
 	if h.busy {

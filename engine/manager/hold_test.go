@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestDeedsWaitForTheirRecord(t *testing.T) {
+func TestWhatIsHeldWaitsForItsRecord(t *testing.T) {
 	var h hold
 	var done []uint64
 	do := func(n uint64) func() { return func() { done = append(done, n) } }
@@ -28,7 +28,7 @@ func TestDeedsWaitForTheirRecord(t *testing.T) {
 	}
 }
 
-func TestDeedsKeepTheirOrderUnderContention(t *testing.T) {
+func TestWhatIsHeldKeepsItsOrderUnderContention(t *testing.T) {
 	var h hold
 	var done []int
 	var wait sync.WaitGroup

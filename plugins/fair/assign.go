@@ -152,7 +152,7 @@ func (a *assignment) give(j *job, k pooltree.Kind, name scheduler.SlotKind) bool
 		c.Level = scheduler.Remote // whoever takes slots back cannot be choosy
 	}
 	mark := a.view.Mark()
-	pick, reason := a.seams.selector.Select(c)
+	pick, reason := a.parts.selector.Select(c)
 	j.after[k] = c.After
 	if pick.Bundle != nil && a.overMax(j, pick.Bundle) {
 		a.view.Undo(mark)
@@ -258,7 +258,7 @@ func (a *assignment) free(kind scheduler.SlotKind) []*view.Launcher {
 // fit finds room that the load manager does not object to. A launcher that it
 // refuses is left out for the rest of the round.
 func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
-	if a.seams.load == nil {
+	if a.parts.load == nil {
 		return find()
 	}
 	for range loadTriesMax {
@@ -293,7 +293,7 @@ func (a *assignment) overloaded(b *view.Bundle, where []scheduler.LauncherID) (*
 				held -= b.Groups[n].Slots
 			}
 		}
-		if held > 0 && held >= a.seams.load.Cap(l, kind, crowd) {
+		if held > 0 && held >= a.parts.load.Cap(l, kind, crowd) {
 			return l, kind
 		}
 	}

@@ -184,7 +184,7 @@ func (a *assignment) launchAt(p *plan, x placement.Placement, k pooltree.Kind) b
 			return false
 		}
 	}
-	if a.seams.load != nil {
+	if a.parts.load != nil {
 		if full, _ := a.overloaded(b, x.Launchers); full != nil {
 			a.view.Undo(mark)
 			return false

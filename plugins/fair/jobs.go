@@ -111,9 +111,9 @@ func (p *Policy) addJob(v *view.Job) {
 }
 
 func (p *Policy) putJob(j *job) {
-	to := p.options.place(&j.Info, p.memory.Strayed[j.ID()])
+	to := p.options.place(&j.Info, p.memory.Undeclared[j.ID()])
 	if to.refused == "" {
-		delete(p.memory.Strayed, j.ID()) // the pool was declared since
+		delete(p.memory.Undeclared, j.ID()) // the pool was declared since
 	}
 	j.pool = p.addPool(to.spec)
 	j.node = p.tree.AddJob(j.pool.node, pooltree.Job{
@@ -133,9 +133,9 @@ func (p *Policy) moveJob(j *job) {
 	}
 	p.dropJob(j)
 	if lax := p.options.place(&j.Info, false); lax.path != j.pool.spec.path && p.options.place(&j.Info, true).refused != "" {
-		p.memory.Strayed[j.ID()] = true
+		p.memory.Undeclared[j.ID()] = true
 	} else {
-		delete(p.memory.Strayed, j.ID())
+		delete(p.memory.Undeclared, j.ID())
 	}
 	p.putJob(j)
 	p.trace.job(p, "job moved", j)
@@ -146,7 +146,7 @@ func (p *Policy) removeJob(j *job) {
 		return
 	}
 	p.dropJob(j)
-	delete(p.memory.Strayed, j.ID())
+	delete(p.memory.Undeclared, j.ID())
 	delete(p.jobs, j.ID())
 	delete(p.waits, j.ID())
 	j.node = nil
@@ -225,7 +225,7 @@ func (p *Policy) stand(j *job) {
 		}
 		s := j.node.Of(k)
 		s.Set(held, ready)
-		if p.options.sizeBasedWeight || p.seams.weight != nil {
+		if p.options.sizeBasedWeight || p.parts.weight != nil {
 			s.SetWeight(p.weight(j, s.Demand()))
 		}
 	}
@@ -237,10 +237,10 @@ func (p *Policy) weight(j *job, demand int) float64 {
 	if p.options.sizeBasedWeight {
 		w = float64(w * sizeWeight(demand))
 	}
-	if p.seams.weight == nil {
+	if p.parts.weight == nil {
 		return w
 	}
-	w, until := p.seams.weight.Adjust(&j.Info, w, p.view.Now())
+	w, until := p.parts.weight.Adjust(&j.Info, w, p.view.Now())
 	if until > 0 {
 		p.alarms.set(j.ID(), until)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// LoadManager says how much a launcher may take: a seam of the original (design
+// LoadManager says how much a launcher may take: an extension point of the original (design
 // document, section 5). It must be a function of its arguments.
 type LoadManager interface {
 	// Cap returns how many slots of a kind may be taken on a launcher.

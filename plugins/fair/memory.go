@@ -22,9 +22,9 @@ const (
 	eagerMax = 256
 	// waitsMax is how many jobs' waits for locality are saved.
 	waitsMax = 4096
-	// strayedMax is up to how many jobs that were moved to pools that are not declared
+	// undeclaredMax is up to how many jobs that were moved to pools that are not declared
 	// are saved. With more of them, all are taken to these pools by a restart.
-	strayedMax = 4096
+	undeclaredMax = 4096
 	// owedMax is how many deficits of one pool are saved.
 	owedMax = 4096
 )
@@ -38,9 +38,9 @@ type memory struct {
 	Collect   scheduler.BundleID // slots are collected for it; 0: for none
 	Spared    map[scheduler.BundleID]spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID // being stopped, by whom they are stopped for
-	// Strayed are jobs that were moved to a pool that is not declared while such
+	// Undeclared are jobs that were moved to a pool that is not declared while such
 	// pools were refused. All others are where they came in.
-	Strayed map[scheduler.JobID]bool `json:",omitempty"`
+	Undeclared map[scheduler.JobID]bool `json:"Strayed,omitempty"` // as checkpoints name it
 
 	// Kept where it is used, and here only when loaded or saved.
 	Starved []starvedPool
@@ -60,7 +60,7 @@ type starvedPool struct {
 func newMemory(now scheduler.Time) memory {
 	return memory{
 		Advanced: now, Spared: map[scheduler.BundleID]spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
-		Strayed: map[scheduler.JobID]bool{},
+		Undeclared: map[scheduler.JobID]bool{},
 	}
 }
 
@@ -92,7 +92,7 @@ func (m *memory) sound() bool {
 			return false
 		}
 	}
-	return m.Spared != nil && m.Leaving != nil && m.Strayed != nil
+	return m.Spared != nil && m.Leaving != nil && m.Undeclared != nil
 }
 
 // orders returns what the pool tree's orders remember, in the numbers of the world.
@@ -137,13 +137,13 @@ func (p *Policy) encode() []byte {
 	if m.Orders = p.tree.Memory(); len(m.Orders.Clocks)+len(m.Orders.Cursors) > 0 {
 		p.renumber(&m)
 	}
-	for id := range p.memory.Strayed {
+	for id := range p.memory.Undeclared {
 		if p.view.Job(id) == nil {
-			delete(p.memory.Strayed, id) // it ended while no policy ran
+			delete(p.memory.Undeclared, id) // it ended while no policy ran
 		}
 	}
-	if len(p.memory.Strayed) <= strayedMax {
-		m.Strayed = p.memory.Strayed
+	if len(p.memory.Undeclared) <= undeclaredMax {
+		m.Undeclared = p.memory.Undeclared
 	}
 	if p.options.alloc.timed() {
 		m.Advanced = p.memory.Advanced

@@ -15,7 +15,7 @@ import (
 type Policy struct {
 	options options
 	env     scheduler.Environment
-	seams   seams
+	parts   parts
 	limits  delay.Limits
 	// timeouts says that some pool may take slots back.
 	timeouts bool
@@ -46,8 +46,8 @@ type Policy struct {
 	trace  *tracer
 }
 
-// seams are the parts that are chosen by name.
-type seams struct {
+// parts are those that are chosen by name.
+type parts struct {
 	selector TaskSelector
 	load     LoadManager
 	weight   WeightAdjuster
@@ -110,10 +110,10 @@ func (p *Policy) configure(o options) error {
 	}
 	p.options, p.timeouts = o, o.alloc.anyTimeout()
 	if o.undeclared != undeclaredRefuse {
-		clear(p.memory.Strayed) // and stay where they get now, should that change again
+		clear(p.memory.Undeclared) // and stay where they get now, should that change again
 	}
-	p.seams = seams{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
-	p.busy.start(p.seams.load, &p.view)
+	p.parts = parts{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
+	p.busy.start(p.parts.load, &p.view)
 	p.limits = delay.Automatic(p.env.Heartbeat)
 	if o.nodeDelay != automatic {
 		p.limits.Node = o.nodeDelay

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TaskSelector picks what a job launches next, and where: a seam of the original
+// TaskSelector picks what a job launches next, and where: an extension point of the original
 // (design document, section 5). It must be a function of what the choice shows.
 type TaskSelector interface {
 	// Select picks one of the job's bundles for free slots of a kind and takes what

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// WeightAdjuster changes the weights of jobs: a seam of the original (design
+// WeightAdjuster changes the weights of jobs: an extension point of the original (design
 // document, section 5). It must be a function of its arguments.
 type WeightAdjuster interface {
 	// Adjust returns the weight of a job at a time, given what it would be, and the

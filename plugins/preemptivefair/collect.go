@@ -8,7 +8,7 @@ import (
 // overdue starts, or begins to collect slots for, what needs several slots at
 // once and was passed over for long: free slots come one by one, and would always
 // go to smaller work. The job must be below its share.
-func (d *dealing) overdue(kind scheduler.SlotKind) {
+func (d *assignment) overdue(kind scheduler.SlotKind) {
 	if d.options.CollectAfter == 0 {
 		return
 	}
@@ -37,7 +37,7 @@ func (d *dealing) overdue(kind scheduler.SlotKind) {
 }
 
 // large is a job's first ready bundle that needs several slots at once.
-func (d *dealing) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
+func (d *assignment) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
 	if j.small {
 		return nil
 	}

@@ -19,7 +19,7 @@ type waiting struct {
 }
 
 // tell says why jobs wait, where that changed, in order of job.
-func (d *dealing) tell() []scheduler.Waiting {
+func (d *assignment) tell() []scheduler.Waiting {
 	var changed []scheduler.Waiting
 	say := func(j *standing, w waiting) {
 		if j.told != w.reason {
@@ -41,7 +41,7 @@ func (d *dealing) tell() []scheduler.Waiting {
 
 // why says why a job waits, after the round's decisions: for slots of the first
 // kind of which it lacks some.
-func (d *dealing) why(j *standing) waiting {
+func (d *assignment) why(j *standing) waiting {
 	for _, kind := range d.kinds {
 		if c := d.claimOf(j, kind); c != nil {
 			if reason := d.reason(c, kind); reason != scheduler.WaitNone {
@@ -53,7 +53,7 @@ func (d *dealing) why(j *standing) waiting {
 }
 
 // reason says why a claim's job waits.
-func (d *dealing) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason {
+func (d *assignment) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason {
 	switch {
 	case c.more == 0:
 		return scheduler.WaitNone
@@ -72,12 +72,12 @@ func (d *dealing) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason
 }
 
 // misfit says whether a claim has work that does not fit although slots are free.
-func (d *dealing) misfit(c *claim, kind scheduler.SlotKind) bool {
+func (d *assignment) misfit(c *claim, kind scheduler.SlotKind) bool {
 	return c.unfit != nil && d.view.FreeSlots(kind) > 0
 }
 
 // detail says the same in numbers.
-func (d *dealing) detail(w waiting) string {
+func (d *assignment) detail(w waiting) string {
 	c := w.claim
 	if c == nil {
 		return ""
@@ -97,7 +97,7 @@ func (d *dealing) detail(w waiting) string {
 }
 
 // unfit says why a bundle does not fit although slots are free.
-func (d *dealing) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
+func (d *assignment) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
 	slots, memory := 0, int64(0)
 	for i := range b.Groups {
 		slots += b.Groups[i].Slots

@@ -29,8 +29,8 @@ type claim struct {
 	kept  string // for whom what it could have is held
 }
 
-// dealing is the work of one round.
-type dealing struct {
+// assignment is the work of one round.
+type assignment struct {
 	*world
 	options options
 	memory  *memory
@@ -49,8 +49,8 @@ type dealing struct {
 	taking   map[scheduler.JobID]bool // slots are being taken back for it
 }
 
-// deal decides one round.
-func (d *dealing) deal() {
+// assign decides one round.
+func (d *assignment) assign() {
 	d.keep, d.taking, d.collect = map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
 	d.claim()
 	d.hold()
@@ -66,7 +66,7 @@ func (d *dealing) deal() {
 }
 
 // claim lists what jobs want.
-func (d *dealing) claim() {
+func (d *assignment) claim() {
 	room := d.room.begin(d)
 	for _, j := range d.waiting {
 		n := d.memory.newcomer(j.ID())
@@ -102,7 +102,7 @@ type room struct {
 }
 
 // begin readies the memory for a round, and returns room for all its claims in one piece.
-func (r *room) begin(d *dealing) []claim {
+func (r *room) begin(d *assignment) []claim {
 	n := 0
 	for _, j := range d.waiting {
 		n += len(j.kinds)
@@ -132,7 +132,7 @@ func (r *room) queue(kind scheduler.SlotKind, claims []*claim) *queue {
 }
 
 // claimOf returns a job's claim of a kind, or nil.
-func (d *dealing) claimOf(j *standing, kind scheduler.SlotKind) *claim {
+func (d *assignment) claimOf(j *standing, kind scheduler.SlotKind) *claim {
 	if i := slices.Index(j.kinds, kind); i >= 0 {
 		return j.claims[i]
 	}
@@ -140,7 +140,7 @@ func (d *dealing) claimOf(j *standing, kind scheduler.SlotKind) *claim {
 }
 
 // hold decides how many free slots are held for jobs between stages.
-func (d *dealing) hold() {
+func (d *assignment) hold() {
 	if d.options.Hold == holdNone {
 		return
 	}
@@ -169,7 +169,7 @@ func (d *dealing) hold() {
 }
 
 // give deals out the free slots of a kind, one bundle at a time.
-func (d *dealing) give(kind scheduler.SlotKind) {
+func (d *assignment) give(kind scheduler.SlotKind) {
 	for {
 		c := d.next(kind)
 		if c == nil {
@@ -185,7 +185,7 @@ func (d *dealing) give(kind scheduler.SlotKind) {
 	}
 }
 
-func (d *dealing) launch(j *standing, b *view.Bundle, where []scheduler.LauncherID) {
+func (d *assignment) launch(j *standing, b *view.Bundle, where []scheduler.LauncherID) {
 	d.launches = append(d.launches, d.view.Launch(b, where))
 	d.claimOf(j, b.Groups[0].Kind).more--
 	for i := range b.Groups {
@@ -200,7 +200,7 @@ func (d *dealing) launch(j *standing, b *view.Bundle, where []scheduler.Launcher
 
 // next picks the job that gets the next slot: a newcomer, the one with fewest below its
 // share, or, when the policy is work-conserving, the one with fewest.
-func (d *dealing) next(kind scheduler.SlotKind) *claim {
+func (d *assignment) next(kind scheduler.SlotKind) *claim {
 	q := d.queues[kind]
 	if q == nil {
 		return nil
@@ -222,7 +222,7 @@ func (d *dealing) next(kind scheduler.SlotKind) *claim {
 
 // nextReserved is the same among the jobs for which something is reserved, when
 // nothing else is free.
-func (d *dealing) nextReserved(kind scheduler.SlotKind) *claim {
+func (d *assignment) nextReserved(kind scheduler.SlotKind) *claim {
 	if !d.view.AnyReserved() {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (d *dealing) nextReserved(kind scheduler.SlotKind) *claim {
 
 // start takes room for one of a job's bundles: one that can be near its input,
 // or in its rack, or else the first that fits.
-func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
+func (d *assignment) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
 	near := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal}
 	if !c.job.Located() {
 		near = nil
@@ -274,7 +274,7 @@ func (d *dealing) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []sche
 
 // take fits a bundle, unless that would take slots that are held. What is reserved
 // for the job is not.
-func (d *dealing) take(c *claim, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
+func (d *assignment) take(c *claim, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
 	var one [1]int
 	free := one[:]

@@ -34,7 +34,7 @@ type loser struct {
 }
 
 // takeBack preempts for the newcomers that lack slots of a kind.
-func (d *dealing) takeBack(kind scheduler.SlotKind) {
+func (d *assignment) takeBack(kind scheduler.SlotKind) {
 	free := max(0, d.view.FreeSlots(kind)-d.keep[kind])
 	var losers []*loser
 	for _, c := range d.claims[kind] {
@@ -62,7 +62,7 @@ func (d *dealing) takeBack(kind scheduler.SlotKind) {
 }
 
 // losers lists the jobs that hold slots of a kind, with what could be taken from them.
-func (d *dealing) losers(kind scheduler.SlotKind) []*loser {
+func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	all := []*loser{}
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
@@ -103,7 +103,7 @@ func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bo
 
 // takeFor names victims for a newcomer's ready bundles until what it lacks is
 // covered.
-func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
+func (d *assignment) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
 	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
@@ -145,7 +145,7 @@ func (d *dealing) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []
 	}
 }
 
-func (d *dealing) grace() time.Duration {
+func (d *assignment) grace() time.Duration {
 	if d.options.Mode == "soft" {
 		return min(d.options.Grace, d.graceMax)
 	}
@@ -154,7 +154,7 @@ func (d *dealing) grace() time.Duration {
 
 // victims picks units, one after the other, until a bundle fits, and takes its room. It
 // returns nil, and takes nothing, when it does not fit.
-func (d *dealing) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
+func (d *assignment) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
 	mark := d.view.Mark()
 	var picked []*unit
 	var from []*loser
@@ -180,7 +180,7 @@ func (d *dealing) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, los
 }
 
 // free counts what a unit would free, where the bundle could use it.
-func (d *dealing) free(b *view.Bundle, u *unit) {
+func (d *assignment) free(b *view.Bundle, u *unit) {
 	for _, a := range u.attempts {
 		l := d.view.Launcher(a.Launcher)
 		if l == nil || l.Draining || slices.Contains(b.Avoid, l.ID) {
@@ -194,14 +194,14 @@ func (d *dealing) free(b *view.Bundle, u *unit) {
 	}
 }
 
-func (d *dealing) spare(u *unit, l *loser) {
+func (d *assignment) spare(u *unit, l *loser) {
 	u.spent = false
 	l.held += u.slots
 	l.taken--
 }
 
 // prune leaves out the victims without which the bundle fits too.
-func (d *dealing) prune(b *view.Bundle, mark int, picked []*unit, from []*loser, where []scheduler.LauncherID) ([]*unit, []scheduler.LauncherID) {
+func (d *assignment) prune(b *view.Bundle, mark int, picked []*unit, from []*loser, where []scheduler.LauncherID) ([]*unit, []scheduler.LauncherID) {
 	for i := 0; i < len(picked) && len(picked) > 1; {
 		d.view.Undo(mark)
 		for k, u := range picked {
@@ -229,7 +229,7 @@ func (d *dealing) prune(b *view.Bundle, mark int, picked []*unit, from []*loser,
 }
 
 // pick chooses the job that loses next, and what it loses.
-func (d *dealing) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
+func (d *assignment) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
 	var best *loser
 	var found *unit
 	for _, l := range losers {
@@ -249,7 +249,7 @@ func (d *dealing) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*uni
 
 // first is the unit that a job would lose next, or nil when it would be left with
 // less than its share, half a slot allowed for rounding.
-func (d *dealing) first(l *loser, kind scheduler.SlotKind) *unit {
+func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 	for _, u := range l.units {
 		switch {
 		case u.spent:
@@ -263,7 +263,7 @@ func (d *dealing) first(l *loser, kind scheduler.SlotKind) *unit {
 }
 
 // before says whether the one job is to lose before the other.
-func (d *dealing) before(u *unit, l *loser, found *unit, best *loser) bool {
+func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 	if d.options.AttemptLoses == newestInCluster {
 		return u.rank < found.rank
 	}
@@ -279,7 +279,7 @@ func (d *dealing) before(u *unit, l *loser, found *unit, best *loser) bool {
 
 // rank orders what each job would lose for a newcomer: of equals the newest, which
 // has least to lose.
-func (d *dealing) rank(c *claim, losers []*loser) {
+func (d *assignment) rank(c *claim, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
 		near = d.inputs(c.job.Job)
@@ -294,7 +294,7 @@ func (d *dealing) rank(c *claim, losers []*loser) {
 	}
 }
 
-func (d *dealing) rankOf(newcomer scheduler.JobID, u *unit, near map[string]int64) int64 {
+func (d *assignment) rankOf(newcomer scheduler.JobID, u *unit, near map[string]int64) int64 {
 	var rank int64
 	switch d.options.AttemptLoses {
 	case newest, newestInCluster:
@@ -316,7 +316,7 @@ func (d *dealing) rankOf(newcomer scheduler.JobID, u *unit, near map[string]int6
 }
 
 // inputs adds up where the input of a job's ready bundles lies.
-func (d *dealing) inputs(j *view.Job) map[string]int64 {
+func (d *assignment) inputs(j *view.Job) map[string]int64 {
 	near, n := map[string]int64{}, 0
 	for b := range d.view.ReadyOf(j) {
 		for i := range b.Groups {

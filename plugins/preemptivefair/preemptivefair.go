@@ -19,8 +19,8 @@ type Policy struct {
 	environment scheduler.Environment
 	view        view.View
 	memory      memory
-	world       *world   // as of the last round
-	last        *dealing // the last round; nil before the first
+	world       *world      // as of the last round
+	last        *assignment // the last round; nil before the first
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -87,12 +87,12 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.memory.settle(p.world)
 	p.memory.forget(&p.view)
 	p.memory.wait(p.world)
-	deal := &dealing{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, graceMax: p.environment.Limits.GraceMax}
-	deal.deal()
-	d.Launch, d.Preempt = deal.launches, deal.preempts
-	d.WakeAt = deal.wakeAt()
-	d.Waiting = deal.tell()
-	p.last = deal
+	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, graceMax: p.environment.Limits.GraceMax}
+	a.assign()
+	d.Launch, d.Preempt = a.launches, a.preempts
+	d.WakeAt = a.wakeAt()
+	d.Waiting = a.tell()
+	p.last = a
 	p.world.rest()
 	var err error
 	d.Checkpoint, err = p.memory.save()
@@ -112,7 +112,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 
 // wakeAt is when something could be decided although nothing happened: a hold
 // ends, or slots may be asked for again.
-func (d *dealing) wakeAt() scheduler.Time {
+func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
 	earlier := func(t scheduler.Time) {
 		if t > d.view.Now() && (at == 0 || t < at) {

@@ -22,7 +22,7 @@ type times struct {
 func timesOrder(t times, id scheduler.BundleID) int { return cmp.Compare(t.Bundle, id) }
 
 // spared says whether a bundle was preempted so often that it is left alone.
-func (d *dealing) spared(b *view.Bundle) bool {
+func (d *assignment) spared(b *view.Bundle) bool {
 	if d.options.TimesMax == 0 {
 		return false
 	}

@@ -20,7 +20,7 @@ type world struct {
 	waiting []*standing // those with something to launch, in order of submission
 	touched []*standing // those to which something happened since the last rest, in any order
 
-	room room // of the dealing
+	room room // of the assignment
 
 	gone map[scheduler.AttemptID]bool // attempts that are being stopped
 	// leaving is the slots of attempts that are being stopped, by job.
@@ -39,7 +39,7 @@ type standing struct {
 	touched bool
 	told    scheduler.WaitReason // as last told to the manager
 
-	claims []*claim // by kind, of the last dealing; nil where it wants nothing
+	claims []*claim // by kind, of the last assignment; nil where it wants nothing
 }
 
 // account is what a job holds and wants of a kind: it changes only with what happens
