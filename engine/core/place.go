@@ -96,6 +96,7 @@ func (c *Core) tooLarge(b *bundle) string {
 		needs[at].groups++
 	}
 	for _, n := range needs {
+		c.work -= len(c.launchers.ids) / placesAtOnce
 		total, fit := 0, 0
 		for _, id := range c.launchers.ids {
 			if l := c.launchers.get(id); l.up {
@@ -109,6 +110,9 @@ func (c *Core) tooLarge(b *bundle) string {
 	}
 	return ""
 }
+
+// placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
+const placesAtOnce = 10
 
 // holdsOf says how many groups of a demand the launcher could hold, were it empty.
 func (l *launcher) holdsOf(slots int, kind string, memory int64) int {

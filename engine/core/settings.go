@@ -42,6 +42,9 @@ type Settings struct {
 	// microsecond: the start and the end of jobs with very many bundles, snapshots of them, answers with
 	// very many decisions, very many timers. The next step goes on; default 4096.
 	StepWork int `json:"stepWork"`
+	// RoundEvents is how many events wait for a policy that thinks before a job that starts
+	// stops offering more bundles; they follow when the next round has left; default 65536.
+	RoundEvents int `json:"roundEvents"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
 	// RefusedGapMax bounds what roundGap grows to while rounds have nothing to tell but
@@ -159,7 +162,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		CommandBytes: 128 << 10, StepWork: 4096, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, StepWork: 4096, RoundEvents: 1 << 16, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -232,6 +235,7 @@ type namedDuration struct {
 func (s *Settings) counts() []namedInt {
 	return []namedInt{
 		{"stepWork", s.StepWork},
+		{"roundEvents", s.RoundEvents},
 		{"attemptsMax", s.AttemptsMax},
 		{"lostMax", s.LostMax},
 		{"commandTries", s.CommandTries},

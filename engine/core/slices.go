@@ -43,6 +43,15 @@ func (c *Core) goOn() {
 	c.gather()
 }
 
+// waitsForRound says whether all that a later step has to go on with are jobs that offer
+// no more bundles until the next round has left.
+func (c *Core) waitsForRound() bool {
+	return c.policy.Crowded(c.set.RoundEvents) && !slices.ContainsFunc(c.busy, func(id scheduler.JobID) bool {
+		j := c.jobs.get(id)
+		return j.phase != jobRunning || j.telling > 0
+	})
+}
+
 func (c *Core) goOnWith(j *job) {
 	switch j.phase {
 	case jobRunning:
@@ -90,7 +99,7 @@ func (j *job) knows(b *bundle) bool {
 // open makes the bundles of a job that starts known, and offers those that wait for
 // nothing. Until it has come to a bundle, that neither starts nor becomes ready.
 func (c *Core) open(j *job) {
-	for j.opened < len(j.plan.Bundles) && c.spend(workOpen) {
+	for j.opened < len(j.plan.Bundles) && !c.policy.Crowded(c.set.RoundEvents) && c.spend(workOpen) {
 		b := &j.bundles[j.opened]
 		j.opened++
 		b.id = j.first + scheduler.BundleID(b.index)

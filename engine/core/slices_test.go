@@ -172,6 +172,36 @@ func TestDraftDecidesTheSame(t *testing.T) {
 	}
 }
 
+// While the policy thinks, a job that starts offers no more bundles than a bound, and the
+// core does not spin; each round that leaves lets it go on, to the last.
+func TestAStartingJobWaitsForThePolicy(t *testing.T) {
+	const groups, bound, perStep = 3000, 200, 100
+	b := benchCluster(t, 2, 1)
+	b.c.set.RoundEvents, b.c.set.StepWork = bound, perStep*workOpen
+	id := b.prepare()
+	for b.round == nil {
+		b.launchSome(0)
+	}
+	rounds := 0
+	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
+	j := b.c.jobs.get(id)
+	for ; j.opened < groups; rounds++ {
+		for range 5 { // of other news
+			b.once()
+		}
+		if n := b.c.policy.Events(); n > bound+perStep {
+			t.Fatalf("%d events wait for a policy that thinks, want %d at most", n, bound+perStep)
+		}
+		if err := b.c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		b.launchSome(0)
+	}
+	if j.ready.count != groups || rounds < groups/(bound+2*perStep) {
+		t.Errorf("%d bundles are ready after %d rounds", j.ready.count, rounds)
+	}
+}
+
 // Very many readers of one writer become ready some in a step; when its output is lost
 // before all did, those that did wait again, and the others never were ready.
 func TestReadersAreToldInSlices(t *testing.T) {

@@ -79,7 +79,7 @@ func (c *Core) overdue() bool { return c.timers.Due(c.now) }
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.busy) > 0 || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
+	if len(c.busy) > 0 && !c.waitsForRound() || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
 		return c.now, true
 	}
 	var at scheduler.Time

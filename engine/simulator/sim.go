@@ -117,7 +117,7 @@ func (s *Sim) settings() core.Settings {
 	if few := []int{1, 300}; s.opt.Seed%4 < 2 { // so that lists come in several commands
 		c.CommandBytes = few[s.opt.Seed%4]
 	}
-	c.StepWork = 20 // so that much is left to later steps
+	c.StepWork, c.RoundEvents = 20, 8 // so that much is left to later steps
 	return c
 }
 

@@ -140,6 +140,9 @@ func (x *Exchange) Note(e scheduler.Noted, max int) bool {
 	return true
 }
 
+// Crowded says whether the policy thinks and as many events as a bound wait for it.
+func (x *Exchange) Crowded(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
+
 // Events is how many events wait to be told, to both generations.
 func (x *Exchange) Events() (n int) {
 	for _, g := range []*Generation{x.current, x.next} {
