@@ -30,9 +30,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from sdk.scheduler.wire import scheduler_pb2 as wire
-from sdk.scheduler.wire.rpc import policy_pb2 as rpc
-from sdk.scheduler.wire.rpc import policy_pb2_grpc
+from sdk.scheduler.schedwire import scheduler_pb2 as wire
+from sdk.scheduler.schedwire.rpc import policy_pb2 as rpc
+from sdk.scheduler.schedwire.rpc import policy_pb2_grpc
 
 # ---- columns and rows ----
 

@@ -397,8 +397,12 @@ func TestCloseAndContextEndAFetchThatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	other := f.Source(w)
-	time.AfterFunc(20*time.Millisecond, func() { _ = other.Close() })
+	closed := make(chan error, 1)
+	time.AfterFunc(20*time.Millisecond, func() { closed <- other.Close() })
 	if _, err := other.Next(t.Context()); !errors.Is(err, channel.ErrClosed) {
+		t.Error(err)
+	}
+	if err := <-closed; err != nil { // Next may return before Close does
 		t.Error(err)
 	}
 	if err := f.Close(); err != nil {
