@@ -73,10 +73,10 @@ rounds, and checks what every policy must keep. Nothing of a cluster is needed.`
 				Path: args[0], Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
 				Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout,
 			})
-			defer d.Close()
 			if err != nil {
-				return err
+				return err // nothing of it runs
 			}
+			defer d.Close()
 			games := progress.NewSteps(c.errors, "games")
 			options.Progress = games.Step
 			report := schedtest.Check(ctx, d, options)

@@ -194,7 +194,7 @@ func (c *Core) outputsLost(b *bundle, i int, all bool) {
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
-			if j.conns[conn].There(int(n.Index)) && (all || j.plan.Connection(int(conn)).Store == "") {
+			if j.conns[conn].There(n.Index) && (all || j.plan.Connection(int(conn)).Store == "") {
 				c.lostOutput(j, int(conn), n.Index, k.launcher)
 			}
 		}
@@ -206,7 +206,7 @@ func (j *job) needed(b *bundle, i int) bool {
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
 		for _, conn := range j.outOf[n.Stage] {
-			if !j.conns[conn].There(int(n.Index)) && j.readersOpen(int(conn), n.Index) {
+			if !j.conns[conn].There(n.Index) && j.readersOpen(int(conn), n.Index) {
 				return true
 			}
 		}

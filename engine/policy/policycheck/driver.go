@@ -26,7 +26,10 @@ var _ schedtest.Driver = (*Driver)(nil)
 // Plugin starts the plug-in that the options name. Close ends it.
 func Plugin(ctx context.Context, o policy.Options) (*Driver, error) {
 	d := &Driver{options: o}
-	return d, d.launch(ctx)
+	if err := d.launch(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 func (d *Driver) launch(ctx context.Context) error {
@@ -38,7 +41,7 @@ func (d *Driver) launch(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the plug-in; it may be called more than once, and after a Plugin that failed.
+// Close ends the plug-in; it may be called more than once.
 func (d *Driver) Close() {
 	if d.host != nil {
 		d.host.Close()
