@@ -63,8 +63,7 @@ func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
 
 // A program that is no plug-in is told of before any game is played.
 func TestNoPluginIsToldOfAtOnce(t *testing.T) {
-	d, err := policycheck.Plugin(t.Context(), policy.Options{Path: filepath.Join(t.TempDir(), "missing")})
-	d.Close()
+	_, err := policycheck.Plugin(t.Context(), policy.Options{Path: filepath.Join(t.TempDir(), "missing")})
 	if err == nil {
 		t.Fatal("a program that is not there was started")
 	}
