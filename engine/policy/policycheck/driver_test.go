@@ -36,10 +36,10 @@ func plugin(t *testing.T) *policycheck.Driver {
 func drive(t *testing.T, o policy.Options) *policycheck.Driver {
 	t.Helper()
 	d, err := policycheck.Plugin(t.Context(), o)
-	t.Cleanup(d.Close)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(d.Close)
 	return d
 }
 
