@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/codec/codectest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -185,31 +185,18 @@ func TestStateComesBack(t *testing.T) {
 				x.EndSettings(n)
 			}
 		}
-		was := coded(t, &x)
+		was := codectest.Bytes(t, x.Code)
 		clone := x.Clone()
-		r, err := codec.NewReader([][]byte{was}, "", "-")
-		if err != nil {
-			t.Fatal(err)
-		}
 		var back Exchange
-		if back.Code(r); r.Err != nil || r.Left() != 0 || !bytes.Equal(coded(t, &back), was) {
-			t.Fatalf("it comes back as another state: %v", r.Err)
+		codectest.Read(t, was, back.Code)
+		if !bytes.Equal(codectest.Bytes(t, back.Code), was) {
+			t.Fatal("it comes back as another state")
 		}
 		x.Tell(scheduler.TimePassed{At: 99})
 		x.Begin(9, "q")
 		x.EndRequest(1)
-		if !bytes.Equal(coded(t, &clone), was) {
+		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
 			t.Fatal("a clone changed")
 		}
 	})
-}
-
-func coded(t *rapid.T, x *Exchange) []byte {
-	var b bytes.Buffer
-	w := codec.NewWriter(&b, "")
-	x.Code(w)
-	if lost, wrong := w.Close(); lost != nil || wrong != nil {
-		t.Fatal(lost, wrong)
-	}
-	return b.Bytes()
 }

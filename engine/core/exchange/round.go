@@ -3,10 +3,9 @@ package exchange
 import (
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
-
-	"github.com/hamadryad/hamadryad/engine/core/codec"
 )
 
 // usualMax bounds the room that is made beforehand for as many events as the last time.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/codec/codectest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -139,26 +139,11 @@ func TestReadersAreToldOneAfterTheOther(t *testing.T) {
 }
 
 func readBack(t *rapid.T, n *Connection) Connection {
-	was := coded(t, n)
-	clone := n.Clone()
-	r, err := codec.NewReader([][]byte{was}, "", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	back := Connection{all: n.all} // which the plan says
-	back.Code(r)
-	if r.Err != nil || !bytes.Equal(coded(t, &back), was) || !bytes.Equal(coded(t, &clone), was) {
-		t.Fatalf("it comes back as another state: %v", r.Err)
+	was := codectest.Bytes(t, n.Code)
+	clone, back := n.Clone(), Connection{all: n.all} // which the plan says
+	codectest.Read(t, was, back.Code)
+	if !bytes.Equal(codectest.Bytes(t, back.Code), was) || !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
+		t.Fatal("it comes back as another state")
 	}
 	return back
-}
-
-func coded(t *rapid.T, n *Connection) []byte {
-	var b bytes.Buffer
-	w := codec.NewWriter(&b, "")
-	n.Code(w)
-	if lost, wrong := w.Close(); lost != nil || wrong != nil {
-		t.Fatal(lost, wrong)
-	}
-	return b.Bytes()
 }

@@ -1,7 +1,6 @@
 package timers
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/codec/codectest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -43,23 +43,8 @@ func TestTimersComeInOrder(t *testing.T) {
 	})
 }
 
-func readBack(t *rapid.T, timers *Timers) Timers {
-	var b bytes.Buffer
-	w := codec.NewWriter(&b, "")
-	timers.CodeLast(w)
-	timers.Code(w)
-	if lost, wrong := w.Close(); lost != nil || wrong != nil {
-		t.Fatal(lost, wrong)
-	}
-	r, err := codec.NewReader([][]byte{b.Bytes()}, "", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Timers
-	back.CodeLast(r)
-	back.Code(r)
-	if r.Err != nil || back.Len() != timers.Len() {
-		t.Fatalf("%d of %d timers came back: %v", back.Len(), timers.Len(), r.Err)
-	}
+func readBack(t *rapid.T, timers *Timers) (back Timers) {
+	code := func(x *Timers) func(*codec.Codec) { return func(w *codec.Codec) { x.CodeLast(w); x.Code(w) } }
+	codectest.Read(t, codectest.Bytes(t, code(timers)), code(&back))
 	return back
 }
