@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // partsVariable makes this test binary play the parts of a local cluster. It holds
@@ -81,4 +86,35 @@ func TestLocalTellsWhatEndedFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A part that ends while the cluster waits for its policy is the cause that is told,
+// whether the wait was in a question or between two.
+func TestWaitForAPolicyTellsWhatEnded(t *testing.T) {
+	ended := errors.New("the manager ended")
+	for name, fails := range map[string]bool{"in a question": true, "between two": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			err := policyDecides(ctx, io.Discard, func() (*wire.PolicyReply, error) {
+				if fails {
+					cancel(ended)
+					return nil, errors.New("connection refused")
+				}
+				time.AfterFunc(time.Millisecond, func() { cancel(ended) })
+				return &wire.PolicyReply{State: "starting"}, nil
+			})
+			if !errors.Is(err, ended) {
+				t.Errorf("the manager ended, and this is told: %v", err)
+			}
+		})
+	}
+	t.Run("nothing", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 0)
+		defer cancel()
+		err := policyDecides(ctx, io.Discard, func() (*wire.PolicyReply, error) { return nil, ctx.Err() })
+		if err == nil || !strings.Contains(err.Error(), "does not run after") {
+			t.Errorf("no policy came up in time, and this is told: %v", err)
+		}
+	})
 }

@@ -221,11 +221,20 @@ func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.whole, func() { cancel(context.Cause(l.whole)) })()
+	return policyDecides(ctx, warn, func() (*wire.PolicyReply, error) { return cl.Policy(ctx, true) })
+}
+
+// policyDecides asks until a policy decides, or ctx ends. A process that ended
+// meanwhile is the cause that is told, whether ctx ended in a question or between two.
+func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.PolicyReply, error)) error {
+	last := &wire.PolicyReply{}
 	for {
-		r, err := cl.Policy(ctx, true)
-		switch {
-		case context.Cause(ctx) != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-			return context.Cause(ctx)
+		r, err := ask()
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, context.DeadlineExceeded):
+			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, problemText(last))
+		case cause != nil:
+			return cause
 		case err != nil:
 			return err
 		case r.State == "running":
@@ -234,9 +243,9 @@ func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) 
 			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the built-in FIFO decides: %s\n", r.Policy, problemText(r))
 			return nil
 		}
+		last = r
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, problemText(r))
+		case <-ctx.Done(): // the next question finds out why
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
