@@ -24,7 +24,7 @@ var directions = []struct {
 }{
 	{"sdk/scheduler/schedwire", []string{"sdk/scheduler"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/view", []string{"sdk", "internal/idmap", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
-	{"sdk/scheduler/pooltree", []string{"sdk", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
+	{"sdk/scheduler/algorithms/shares/pooltree", []string{"sdk", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk", []string{"sdk"}, "sdk is for people outside the project: pass engine things in as values"},
 
 	// The rooms of the engine. One that is in no row has no place yet: give it one.

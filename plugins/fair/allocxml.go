@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 // The slot kinds that the XML form knows.

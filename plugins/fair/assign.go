@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -128,7 +129,7 @@ func (a *assignment) onReserved(j *job, b *view.Bundle) ([]scheduler.LauncherID,
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.world.kinds[k]
 	vain := 0
-	for vain < visitsMax && a.view.FreeSlots(name) > 0 && !a.collecting.holds(name) {
+	for vain < visitsMax && a.view.FreeSlots(name) > 0 && !a.collecting.kept.Holds(name) {
 		n := a.tree.Next(k)
 		if n == nil {
 			break
@@ -181,7 +182,7 @@ func (p *Policy) overMax(j *job, b *view.Bundle) bool {
 	if len(b.Groups) == 1 {
 		return j.node.Of(p.world.kind(b.Groups[0].Kind)).AtMax(b.Groups[0].Slots)
 	}
-	for _, n := range needs(b) {
+	for _, n := range gangs.Needs(b) {
 		if j.node.Of(p.world.kind(n.Kind)).AtMax(n.Count) {
 			return true
 		}
@@ -197,14 +198,14 @@ func (a *assignment) launch(j *job, pick Pick, turn scheduler.SlotKind) {
 	if g := pick.Bundle.Groups; len(g) == 1 {
 		a.count(j, g[0].Kind, g[0].Slots, turn)
 	} else {
-		for _, n := range needs(pick.Bundle) {
+		for _, n := range gangs.Needs(pick.Bundle) {
 			a.count(j, n.Kind, n.Count, turn)
 		}
 	}
 	if len(a.touched) == 0 || a.touched[len(a.touched)-1] != j {
 		a.touched = append(a.touched, j)
 	}
-	if now := (delay.Wait{Level: pick.Level}); pick.Located && j.wait != now {
+	if now := (locality.Wait{Level: pick.Level}); pick.Located && j.wait != now {
 		j.wait.Launched(pick.Level)
 		a.waits[j.ID()] = j
 		a.stale = true

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -71,7 +71,7 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 // withheldAll notes for whom it is that nothing is free but on refused launchers:
 // the job that comes first. Nobody else is asked where there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
-	if a.view.Aside(name) == 0 || a.view.FreeSlots(name) > 0 || a.collecting.holds(name) {
+	if a.view.Aside(name) == 0 || a.view.FreeSlots(name) > 0 || a.collecting.kept.Holds(name) {
 		return
 	}
 	if n := a.tree.Next(k); n != nil {

@@ -1,7 +1,7 @@
 package fair
 
 import (
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -12,13 +12,9 @@ const collectTriesMax = 4
 // collecting is the holding back of slots for one bundle, usually a gang, that was
 // passed over for too long by work that fits more easily.
 type collecting struct {
-	kinds map[scheduler.SlotKind]bool // of which nothing is given away
-	all   bool                        // nothing is at all: it lacks memory, or slots where they are
+	kept  gangs.Kept
 	tries int
 }
-
-// holds says whether slots of a kind are kept.
-func (c *collecting) holds(kind scheduler.SlotKind) bool { return c.all || c.kinds[kind] }
 
 // collected launches the bundle that slots are collected for, or goes on
 // collecting. It starts at the latest when what runs has ended.
@@ -45,7 +41,7 @@ func (a *assignment) collected() {
 		a.stopCollecting()
 		return
 	}
-	a.hold(b)
+	a.collecting.kept.For(&a.view, b)
 }
 
 func (a *assignment) stopCollecting() {
@@ -56,41 +52,13 @@ func (a *assignment) stopCollecting() {
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
 func (a *assignment) collect(b *view.Bundle) {
-	after := a.options.collectAfter
-	if after == 0 || a.memory.Collect != 0 || b.Twice || a.collecting.tries == collectTriesMax {
-		return
-	}
-	if a.view.Now().Sub(passedSince(b)) < after {
+	if a.memory.Collect != 0 || a.collecting.tries == collectTriesMax || !gangs.Overdue(&a.view, b, a.options.collectAfter) {
 		return
 	}
 	a.collecting.tries++
 	if a.view.FitEver(b, a.busy.byOthers(&a.view)...) {
 		a.memory.Collect = b.ID
 		a.stale = true
-		a.hold(b)
+		a.collecting.kept.For(&a.view, b)
 	}
-}
-
-// hold keeps the kinds of which a bundle lacks slots; everything, when slots are
-// not what it lacks.
-func (a *assignment) hold(b *view.Bundle) {
-	a.collecting.kinds = map[scheduler.SlotKind]bool{}
-	a.collecting.all = true
-	for _, n := range needs(b) {
-		a.collecting.kinds[n.Kind] = true
-		if a.view.FreeSlots(n.Kind) < n.Count {
-			a.collecting.all = false
-		}
-	}
-}
-
-// passedSince is when a bundle began to be passed over: since it is ready, or
-// since its job last got a slot. It is read off live attempts only, so that a
-// policy that was restarted finds the same.
-func passedSince(b *view.Bundle) scheduler.Time {
-	live := b.Job.Attempts()
-	if len(live) == 0 {
-		return b.Since
-	}
-	return max(b.Since, live[len(live)-1].AssignedAt)
 }

@@ -3,8 +3,8 @@
 //
 // It is the Hadoop Fair Scheduler (its design document is what "document" means
 // here), with nested pools, gangs and several kinds of slot as in Hammr, and the
-// orders of Disco. The algorithms are public: packages fairshare, pooltree, delay and
-// placement below sdk/scheduler.
+// orders of Disco. The algorithms are public: packages shares, locality, gangs and
+// preemption below sdk/scheduler/algorithms.
 //
 // # What runs next
 //

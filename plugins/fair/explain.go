@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 // explainWaits tells why jobs wait, where that changed: of the jobs that were

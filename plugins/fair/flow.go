@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/placement"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -36,7 +37,7 @@ type plan struct {
 // which, and where (Hammr, section 6). What the flow leaves is given away in order.
 func (a *assignment) flow(k pooltree.Kind) {
 	name := a.world.kinds[k]
-	if a.view.FreeSlots(name) > 0 && a.tree.Next(k) != nil && !a.collecting.holds(name) {
+	if a.view.FreeSlots(name) > 0 && a.tree.Next(k) != nil && !a.collecting.kept.Holds(name) {
 		plans := a.plan(k, name)
 		a.stale = a.stale || a.tree.Cycles()
 		a.place(k, name, plans)
@@ -71,7 +72,7 @@ func (a *assignment) plan(k pooltree.Kind, name scheduler.SlotKind) []*plan {
 		}
 		slots := 0
 		if p.left < len(p.offers) {
-			slots = slotsOf(p.offers[p.left], name)
+			slots = gangs.Slots(p.offers[p.left], name)
 		}
 		if slots == 0 || slots > free || a.overMax(j, p.offers[p.left]) {
 			a.tree.Pass(next, k)
@@ -99,15 +100,6 @@ func (a *assignment) offers(j *job, k pooltree.Kind, most int) []*view.Bundle {
 		}
 	}
 	return all
-}
-
-func slotsOf(b *view.Bundle, kind scheduler.SlotKind) int {
-	for _, n := range needs(b) {
-		if n.Kind == kind {
-			return n.Count
-		}
-	}
-	return 0
 }
 
 // place solves the flow, takes the cheapest placements of each job up to its plan,

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -20,7 +20,7 @@ type job struct {
 	runnable bool // its pool's and user's limits let it run
 	limited  bool // there are such limits
 	dirty    bool
-	wait     delay.Wait
+	wait     locality.Wait
 	told     scheduler.WaitReason // as last sent to the manager
 
 	// In the present round.
@@ -74,7 +74,7 @@ func (p *Policy) rebuild() {
 	}
 	for _, v := range p.view.Jobs() {
 		j := p.jobs[v.ID()]
-		if j.wait != (delay.Wait{}) {
+		if j.wait != (locality.Wait{}) {
 			p.waits[v.ID()] = j
 		}
 		if j.wait.Skipped { // unless it is asked in vain again, its clock is to stop

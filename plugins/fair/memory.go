@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 const (
@@ -44,7 +44,7 @@ type memory struct {
 
 	// Kept where it is used, and here only when loaded or saved.
 	Starved []starvedPool
-	Waits   map[scheduler.JobID]delay.Wait
+	Waits   map[scheduler.JobID]locality.Wait
 	Kinds   []scheduler.SlotKind // what the numbers in Orders stand for
 	Orders  pooltree.Memory
 
@@ -182,9 +182,9 @@ func (p *Policy) renumber(m *memory) {
 
 // waitsToSave lists the waits for locality, those of jobs that came first when
 // there are too many.
-func (p *Policy) waitsToSave() map[scheduler.JobID]delay.Wait {
+func (p *Policy) waitsToSave() map[scheduler.JobID]locality.Wait {
 	for id, j := range p.waits {
-		if j.wait == (delay.Wait{}) {
+		if j.wait == (locality.Wait{}) {
 			delete(p.waits, id)
 		}
 	}
@@ -192,7 +192,7 @@ func (p *Policy) waitsToSave() map[scheduler.JobID]delay.Wait {
 		return nil
 	}
 	ids := sortedKeys(p.waits)
-	waits := make(map[scheduler.JobID]delay.Wait, min(len(ids), waitsMax))
+	waits := make(map[scheduler.JobID]locality.Wait, min(len(ids), waitsMax))
 	for _, id := range ids[:min(len(ids), waitsMax)] {
 		waits[id] = p.waits[id].wait
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -16,7 +16,7 @@ type Policy struct {
 	options options
 	env     scheduler.Environment
 	parts   parts
-	limits  delay.Limits
+	limits  locality.Limits
 	// timeouts says that some pool may take slots back.
 	timeouts bool
 
@@ -114,7 +114,7 @@ func (p *Policy) configure(o options) error {
 	}
 	p.parts = parts{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
 	p.busy.start(p.parts.load, &p.view)
-	p.limits = delay.Automatic(p.env.Heartbeat)
+	p.limits = locality.Automatic(p.env.Heartbeat)
 	if o.nodeDelay != automatic {
 		p.limits.Node = o.nodeDelay
 	}
@@ -122,7 +122,7 @@ func (p *Policy) configure(o options) error {
 		p.limits.Rack = o.rackDelay
 	}
 	if o.locality != localityDelay {
-		p.limits = delay.Limits{}
+		p.limits = locality.Limits{}
 	}
 	p.rebuild()
 	return nil

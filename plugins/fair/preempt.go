@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -166,12 +167,7 @@ func (t *taking) takeForJob(x *pool, j *job, k pooltree.Kind, due int) (int, boo
 		if b.Twice || t.overMax(j, b) {
 			continue
 		}
-		slots := 0
-		for _, n := range needs(b) {
-			if n.Kind == t.world.kinds[k] {
-				slots = n.Count
-			}
-		}
+		slots := gangs.Slots(b, t.world.kinds[k])
 		if slots > due {
 			continue
 		}
@@ -198,7 +194,7 @@ func (t *taking) decide(x *pool, j *job, b *view.Bundle, victims []victim, where
 		}
 	}
 	t.view.Launch(b, where) // not to be chosen again; no decision
-	for _, n := range needs(b) {
+	for _, n := range gangs.Needs(b) {
 		s := j.node.Of(t.world.kind(n.Kind))
 		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })
 		s.Set(s.Running+n.Count, max(s.Ready()-n.Count, 0))

@@ -206,3 +206,21 @@ func TestNoPreemptionForWorkThatWillNotFit(t *testing.T) {
 		t.Errorf("sets %+v", w.sets())
 	}
 }
+
+// TestNothingIsTakenOnDrainingLaunchers: what becomes free there is nobody's. The newest
+// attempts run there, and still an older one is the victim.
+func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
+	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}")
+	w.launchers(1, 2)
+	w.job("a", 2, time.Hour)
+	w.until(time.Second)
+	w.c.Join(2, cluster.Rack(2), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
+	w.job("a", 2, time.Hour)
+	w.until(2 * time.Second)
+	w.c.Drain(2, true)
+	b := w.job("b", 2, time.Hour)
+	w.until(20 * time.Second)
+	if sets := w.sets(); len(sets) != 1 || w.p.view.Job(b).Held(scheduler.DefaultKind) != 1 {
+		t.Errorf("%d sets were taken, and b holds %d slots, want one each", len(sets), w.p.view.Job(b).Held(scheduler.DefaultKind))
+	}
+}

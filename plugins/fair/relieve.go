@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 type clusterOf struct{ Racks, NodesPerRack, MapSlotsPerNode, ReduceSlotsPerNode int }
@@ -449,7 +449,7 @@ func (s *site) value(path string) float64 {
 
 // jobShare divides a pool's share among its jobs.
 func (s *site) jobShare(j *job, k pooltree.Kind) float64 {
-	var claims []fairshare.Claim
+	var claims []shares.Claim
 	at := 0
 	for _, v := range s.p.view.Jobs() {
 		other := s.p.jobs[v.ID()]
@@ -461,5 +461,5 @@ func (s *site) jobShare(j *job, k pooltree.Kind) float64 {
 		}
 		claims = append(claims, other.node.Of(k).Claim())
 	}
-	return fairshare.Divide(j.pool.node.Of(k).Share, claims)[at]
+	return shares.Divide(j.pool.node.Of(k).Share, claims)[at]
 }

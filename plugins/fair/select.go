@@ -1,8 +1,6 @@
 package fair
 
 import (
-	"slices"
-
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -169,29 +167,4 @@ func (defaultSelector) held(c *Choice) Pick {
 		}
 	}
 	return Pick{}
-}
-
-// needs adds up the slots of each kind that a bundle needs, in order of kind.
-func needs(b *view.Bundle) []scheduler.SlotCount {
-	if len(b.Groups) == 1 {
-		return []scheduler.SlotCount{{Kind: b.Groups[0].Kind, Count: b.Groups[0].Slots}}
-	}
-	var all []scheduler.SlotCount
-	for i := range b.Groups {
-		g := &b.Groups[i]
-		at, found := slices.BinarySearchFunc(all, g.Kind, func(c scheduler.SlotCount, kind string) int {
-			switch {
-			case c.Kind < kind:
-				return -1
-			case c.Kind > kind:
-				return 1
-			}
-			return 0
-		})
-		if !found {
-			all = slices.Insert(all, at, scheduler.SlotCount{Kind: g.Kind})
-		}
-		all[at].Count += g.Slots
-	}
-	return all
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 // starvation is since when a pool is below its shares of one kind of slot; 0: it

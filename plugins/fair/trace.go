@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
 // record is one line of a trace: a JSON object. Times are nanoseconds since the

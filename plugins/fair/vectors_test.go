@@ -9,11 +9,11 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// The file of shares is run where they are computed, in sdk/scheduler/fairshare.
+// The file of shares is run where they are computed, in sdk/scheduler/algorithms/shares.
 func TestVectors(t *testing.T) {
 	vectors.Run(t, map[string]func(*testing.T, vector){
 		"":                  scenario,
@@ -116,13 +116,13 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func comparator(t *testing.T, v vector) {
-	compare := fairshare.CompareFair
+	compare := shares.CompareFair
 	if v.Kind == "fifo-comparator" {
-		compare = fairshare.CompareFIFO
+		compare = shares.CompareFIFO
 	}
-	var all []fairshare.Standing
+	var all []shares.Standing
 	for _, s := range v.Schedulables {
-		all = append(all, fairshare.Standing{
+		all = append(all, shares.Standing{
 			Running: s.Running, Demand: s.Demand, Min: s.MinShare, Weight: s.Weight,
 			Priority: int32(vectors.Priority(t, s.Priority)), Start: s.StartTime, Name: s.Name,
 		})

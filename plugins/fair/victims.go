@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -46,73 +47,30 @@ func (t *taking) find(x *pool, b *view.Bundle) ([]victim, []scheduler.LauncherID
 		t.view.Undo(mark)
 		return nil, nil
 	}
-	var chosen []victim
-	fits := false
-	for _, v := range t.victims {
-		if len(chosen) == victimsMax {
-			break
+	search := preemption.Search{View: &t.view, Bundle: b, Suspend: t.mode() == scheduler.PreemptSuspend, Most: victimsMax}
+	next := 0
+	var taken []victim
+	places, where := search.Find(func() []*view.Attempt {
+		for ; next < len(t.victims); next++ {
+			v := t.victims[next]
+			if t.gone[v.bundle] || !t.spendable(x, v) || !search.Useful(v.attempts) {
+				continue
+			}
+			t.account(v, -1)
+			t.gone[v.bundle] = true
+			taken = append(taken, v)
+			return v.attempts
 		}
-		if t.gone[v.bundle] || !t.spendable(x, v) || !useful(b, v) {
-			continue
-		}
-		t.free(v)
-		t.account(v, -1)
-		t.gone[v.bundle] = true
-		chosen = append(chosen, v)
-		if _, fits = t.view.Fit(b); fits {
-			break
-		}
-	}
-	if !fits {
-		t.view.Undo(mark)
-		t.restore(chosen)
-		return nil, nil
-	}
-	for i := len(chosen) - 2; i >= 0; i-- {
-		without := slices.Delete(slices.Clone(chosen), i, i+1)
-		if _, ok := t.try(b, mark, without); ok {
-			t.restore(chosen[i : i+1])
-			chosen = without
-		}
-	}
-	where, _ := t.try(b, mark, chosen)
-	return chosen, where
-}
-
-// try fits the bundle with just these victims gone.
-func (t *taking) try(b *view.Bundle, mark int, victims []victim) ([]scheduler.LauncherID, bool) {
-	t.view.Undo(mark)
-	for _, v := range victims {
-		t.free(v)
-	}
-	return t.view.Fit(b)
-}
-
-func (t *taking) restore(victims []victim) {
-	for _, v := range victims {
-		t.account(v, 1)
-		delete(t.gone, v.bundle)
-	}
-}
-
-// free gives back what a victim holds; one that is suspended keeps its memory.
-func (t *taking) free(v victim) {
-	for _, a := range v.attempts {
-		memory := a.Need.Memory
-		if t.mode() == scheduler.PreemptSuspend {
-			memory = 0
-		}
-		t.view.Give(t.view.Launcher(a.Launcher), a.Need.Kind, a.Need.Slots, memory)
-	}
-}
-
-// useful says whether a victim holds a slot of a kind that the bundle needs, on a
-// launcher that may run it.
-func useful(b *view.Bundle, v victim) bool {
-	return slices.ContainsFunc(v.attempts, func(a *view.Attempt) bool {
-		return !slices.Contains(b.Avoid, a.Launcher) &&
-			slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return g.Kind == a.Need.Kind })
+		return nil
+	}, func(place int) {
+		t.account(taken[place], 1)
+		delete(t.gone, taken[place].bundle)
 	})
+	var victims []victim
+	for _, place := range places {
+		victims = append(victims, taken[place])
+	}
+	return victims, where
 }
 
 // spendable says whether all pools that lose by a victim keep the whole slots of

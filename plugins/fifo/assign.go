@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -28,9 +29,8 @@ type assignment struct {
 
 	// What is being collected: nothing more starts that needs these kinds, or
 	// nothing at all.
-	held    []scheduler.SlotKind
-	heldAll bool
-	heldFor scheduler.JobID
+	kept    gangs.Kept
+	keptFor scheduler.JobID
 
 	job    *view.Job
 	start  int // len(launches) before the job
@@ -54,7 +54,7 @@ func (a *assignment) next(j *view.Job) {
 	if j.GangCount() > 0 {
 		a.gangs(j)
 	}
-	if !a.heldAll {
+	if !a.kept.All() {
 		a.near(j, kinds)
 		a.anywhere(j)
 	}
@@ -76,12 +76,12 @@ func (a *assignment) turn() scheduler.WaitReason {
 
 // open lists the kinds of slot that the job uses and may have now.
 func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
-	if a.heldAll {
+	if a.kept.All() {
 		return nil
 	}
 	var kinds []scheduler.SlotKind
 	for _, s := range j.Info.Stages {
-		if slices.Contains(kinds, s.Kind) || slices.Contains(a.held, s.Kind) {
+		if slices.Contains(kinds, s.Kind) || a.kept.Holds(s.Kind) {
 			continue
 		}
 		if a.view.FreeSlots(s.Kind) > 0 || a.view.Reserved(j.ID()) {
@@ -93,7 +93,7 @@ func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 
 func (a *assignment) gangs(j *view.Job) {
 	for b := range a.view.GangsOf(j) {
-		if !a.try(b) && a.heldAll {
+		if !a.try(b) && a.kept.All() {
 			return
 		}
 	}
@@ -153,7 +153,7 @@ func (a *assignment) anywhere(j *view.Job) {
 // collect slots for it.
 func (a *assignment) try(b *view.Bundle) bool {
 	for i := range b.Groups {
-		if slices.Contains(a.held, b.Groups[i].Kind) {
+		if a.kept.Holds(b.Groups[i].Kind) {
 			return false
 		}
 	}
@@ -168,57 +168,17 @@ func (a *assignment) try(b *view.Bundle) bool {
 	return false
 }
 
-// collect holds back what stands behind a bundle that has been passed over long
+// collect keeps back what stands behind a bundle that has been passed over long
 // enough.
 func (a *assignment) collect(b *view.Bundle) {
-	if a.collectAfter == 0 || b.Twice || len(a.launches) > a.start || a.tries == collectTriesMax {
-		return
-	}
-	if a.view.Now().Sub(passedSince(b)) < a.collectAfter {
+	if len(a.launches) > a.start || a.tries == collectTriesMax || !gangs.Overdue(a.view, b, a.collectAfter) {
 		return
 	}
 	if a.tries++; !a.view.FitEver(b) {
 		return
 	}
-	a.heldFor = b.Job.ID()
-	a.heldAll = true // unless slots of a kind are what is short
-	for _, need := range needs(b) {
-		if a.view.FreeSlots(need.Kind) < need.Count {
-			a.heldAll = false
-		}
-		a.held = append(a.held, need.Kind)
-	}
-}
-
-// passedSince is when a bundle began to be passed over: since it is ready, or
-// since its job, which then was not passed over, last got a slot. It is read off
-// live attempts only, so that a policy that was restarted finds the same.
-func passedSince(b *view.Bundle) scheduler.Time {
-	live := b.Job.Attempts()
-	if len(live) == 0 {
-		return b.Since
-	}
-	return max(b.Since, live[len(live)-1].AssignedAt)
-}
-
-// needs adds up the slots that a bundle needs of each kind, in order of kind.
-func needs(b *view.Bundle) []scheduler.SlotCount {
-	var all []scheduler.SlotCount
-	for _, g := range b.Groups {
-		i := slices.IndexFunc(all, func(c scheduler.SlotCount) bool { return c.Kind == g.Kind })
-		if i < 0 {
-			i = len(all)
-			all = append(all, scheduler.SlotCount{Kind: g.Kind})
-		}
-		all[i].Count += g.Slots
-	}
-	slices.SortFunc(all, func(x, y scheduler.SlotCount) int {
-		if x.Kind < y.Kind {
-			return -1
-		}
-		return 1
-	})
-	return all
+	a.keptFor = b.Job.ID()
+	a.kept.For(a.view, b)
 }
 
 // detail says in numbers why the job waits.
@@ -228,8 +188,8 @@ func (a *assignment) detail() string {
 		return ""
 	case a.unfit != nil:
 		return describe(a.view, a.unfit)
-	case a.heldFor != 0:
-		return fmt.Sprintf("number %d in the queue; free slots are collected for %s", placeIn(a.queue, a.job), a.heldFor)
+	case a.keptFor != 0:
+		return fmt.Sprintf("number %d in the queue; free slots are collected for %s", placeIn(a.queue, a.job), a.keptFor)
 	}
 	return fmt.Sprintf("number %d in the queue; no slot of its kind is free", placeIn(a.queue, a.job))
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // describe says what a bundle needs and what there is of it.
 func describe(v *view.View, b *view.Bundle) string {
 	var parts []string
-	for _, n := range needs(b) {
+	for _, n := range gangs.Needs(b) {
 		parts = append(parts, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.FreeSlots(n.Kind)))
 	}
 	var memory int64

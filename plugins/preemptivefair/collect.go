@@ -2,6 +2,7 @@ package preemptivefair
 
 import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -17,7 +18,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 			continue
 		}
 		b := d.large(c.job, kind)
-		if b == nil || d.view.Now().Sub(passedSince(b)) < d.options.CollectAfter {
+		if b == nil || !gangs.Overdue(d.view, b, d.options.CollectAfter) {
 			continue
 		}
 		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
@@ -51,15 +52,4 @@ func (d *assignment) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
 		}
 	}
 	return nil
-}
-
-// passedSince is when a bundle began to be passed over: since it is ready or, if
-// that is later, since its job last got a slot. It is read off live attempts, so
-// that a policy that was restarted finds the same.
-func passedSince(b *view.Bundle) scheduler.Time {
-	live := b.Job.Attempts()
-	if len(live) == 0 {
-		return b.Since
-	}
-	return max(b.Since, live[len(live)-1].AssignedAt)
 }

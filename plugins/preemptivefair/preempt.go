@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -110,12 +112,7 @@ func (d *assignment) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers
 		if lack <= 0 {
 			return
 		}
-		need := 0
-		for i := range b.Groups {
-			if b.Groups[i].Kind == kind {
-				need += b.Groups[i].Slots
-			}
-		}
+		need := gangs.Slots(b, kind)
 		// The first bundle may need more than the share, or would never start.
 		if b.Twice || need > lack && (some || c.due.Given+c.due.Taken > 0 || c.left < c.due.First) {
 			continue
@@ -124,10 +121,7 @@ func (d *assignment) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers
 		if victims == nil {
 			return // what does not fit a first time is not tried on the rest
 		}
-		p := scheduler.Preempt{Mode: modes[d.options.Mode], Grace: d.grace(), For: c.job.ID()}
-		if d.memory.NoSuspend && p.Mode == scheduler.PreemptSuspend {
-			p.Mode = scheduler.PreemptKill
-		}
+		p := scheduler.Preempt{Mode: d.mode(), Grace: d.grace(), For: c.job.ID()}
 		freed := 0 // more than needed, when whole bundles lose
 		for _, u := range victims {
 			freed += u.slots
@@ -153,79 +147,39 @@ func (d *assignment) grace() time.Duration {
 }
 
 // victims picks units, one after the other, until a bundle fits, and takes its room. It
-// returns nil, and takes nothing, when it does not fit.
+// returns none, and takes nothing, when it does not fit.
 func (d *assignment) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
-	mark := d.view.Mark()
 	var picked []*unit
 	var from []*loser
-	for range victimsMax {
+	search := preemption.Search{View: d.view, Bundle: b, Suspend: d.mode() == scheduler.PreemptSuspend, Most: victimsMax}
+	places, where := search.Find(func() []*view.Attempt {
 		u, l := d.pick(c, kind, losers)
 		if u == nil {
-			break
+			return nil
 		}
 		u.spent = true
 		l.held -= u.slots
 		l.taken++
 		picked, from = append(picked, u), append(from, l)
-		d.free(b, u)
-		if where, ok := d.view.Fit(b); ok {
-			return d.prune(b, mark, picked, from, where)
-		}
+		return u.attempts
+	}, func(place int) {
+		picked[place].spent = false
+		from[place].held += picked[place].slots
+		from[place].taken--
+	})
+	var victims []*unit
+	for _, place := range places {
+		victims = append(victims, picked[place])
 	}
-	d.view.Undo(mark)
-	for i, u := range picked {
-		d.spare(u, from[i])
-	}
-	return nil, nil
+	return victims, where
 }
 
-// free counts what a unit would free, where the bundle could use it.
-func (d *assignment) free(b *view.Bundle, u *unit) {
-	for _, a := range u.attempts {
-		l := d.view.Launcher(a.Launcher)
-		if l == nil || l.Draining || slices.Contains(b.Avoid, l.ID) {
-			continue
-		}
-		memory := a.Need.Memory
-		if modes[d.options.Mode] == scheduler.PreemptSuspend && !d.memory.NoSuspend {
-			memory = 0
-		}
-		d.view.Give(l, a.Need.Kind, a.Need.Slots, memory)
+// mode is how victims are stopped: suspended only where launchers can.
+func (d *assignment) mode() scheduler.PreemptMode {
+	if m := modes[d.options.Mode]; m != scheduler.PreemptSuspend || !d.memory.NoSuspend {
+		return m
 	}
-}
-
-func (d *assignment) spare(u *unit, l *loser) {
-	u.spent = false
-	l.held += u.slots
-	l.taken--
-}
-
-// prune leaves out the victims without which the bundle fits too.
-func (d *assignment) prune(b *view.Bundle, mark int, picked []*unit, from []*loser, where []scheduler.LauncherID) ([]*unit, []scheduler.LauncherID) {
-	for i := 0; i < len(picked) && len(picked) > 1; {
-		d.view.Undo(mark)
-		for k, u := range picked {
-			if k != i {
-				d.free(b, u)
-			}
-		}
-		less, ok := d.view.Fit(b)
-		if !ok {
-			i++
-			continue
-		}
-		where = less
-		d.spare(picked[i], from[i])
-		picked, from = slices.Delete(picked, i, i+1), slices.Delete(from, i, i+1)
-	}
-	d.view.Undo(mark)
-	for _, u := range picked {
-		d.free(b, u)
-	}
-	if again, ok := d.view.Fit(b); ok {
-		where = again
-	}
-	return picked, where
+	return scheduler.PreemptKill
 }
 
 // pick chooses the job that loses next, and what it loses.

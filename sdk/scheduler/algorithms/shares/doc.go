@@ -1,7 +1,7 @@
-// Package fairshare divides a number of slots among claimants by weight, so that
+// Package shares divides a number of slots among claimants by weight, so that
 // nobody gets more than it can use and everybody gets its guaranteed minimum.
 //
-//	shares := fairshare.Divide(60, []fairshare.Claim{
+//	shares := shares.Divide(60, []shares.Claim{
 //		{Weight: 1, Demand: 100},
 //		{Weight: 2, Demand: 30},
 //	})
@@ -13,4 +13,4 @@
 // 3.2).
 //
 // Everything here is a pure function; shares are in slots and need not be whole.
-package fairshare
+package shares

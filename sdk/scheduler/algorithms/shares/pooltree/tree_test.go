@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 )
 
 // Two pools share six slots one to two; then one of them is given a minimum.
@@ -71,9 +71,9 @@ func inOrder(n *Node, children map[*Node][]*Node) []scheduler.JobID {
 	if n.IsJob() {
 		return []scheduler.JobID{n.ID}
 	}
-	compare := fairshare.CompareFair
+	compare := shares.CompareFair
 	if n.Order() == FIFO {
-		compare = fairshare.CompareFIFO
+		compare = shares.CompareFIFO
 	}
 	var willing []*Node
 	for _, c := range children[n] {

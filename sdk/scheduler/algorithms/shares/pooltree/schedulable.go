@@ -3,7 +3,7 @@ package pooltree
 import (
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 )
 
 // Schedulable is what a pool or a job is for one kind of slot: the thing that
@@ -80,8 +80,8 @@ func (s *Schedulable) AtMax(slots int) bool {
 }
 
 // Standing returns what the fair order looks at.
-func (s *Schedulable) Standing() fairshare.Standing {
-	return fairshare.Standing{
+func (s *Schedulable) Standing() shares.Standing {
+	return shares.Standing{
 		Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight,
 		Priority: int32(s.Priority), Start: int64(s.Start), Name: s.Path,
 	}
@@ -132,7 +132,7 @@ func (s *Schedulable) changed(running, demand int) {
 
 // rank computes what the fair order compares.
 func (s *Schedulable) rank() {
-	st := fairshare.Standing{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
+	st := shares.Standing{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
 	s.needy, s.ratio = st.Needy(), st.Ratio()
 }
 

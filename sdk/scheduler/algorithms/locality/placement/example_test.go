@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 )
 
 // Two groups have their input on host a, which has one slot free. The one that

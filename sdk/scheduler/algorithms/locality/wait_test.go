@@ -1,4 +1,4 @@
-package delay_test
+package locality_test
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/delay"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 )
 
 func at(d time.Duration) scheduler.Time { return scheduler.Time(0).Add(d) }
 
 // A job is passed over three times, and may then take a slot in the rack.
 func Example() {
-	limits := delay.Automatic(2 * time.Second) // 3 s and 3 s
-	var w delay.Wait
+	limits := locality.Automatic(2 * time.Second) // 3 s and 3 s
+	var w locality.Wait
 	for second := range 4 {
 		now := at(time.Duration(second) * time.Second)
 		fmt.Println(now.Sub(0), w.Allowed(now, limits))
@@ -30,10 +30,10 @@ func Example() {
 	// then rack-local
 }
 
-var limits = delay.Limits{Node: 5 * time.Second, Rack: 10 * time.Second}
+var limits = locality.Limits{Node: 5 * time.Second, Rack: 10 * time.Second}
 
 func TestLevelsRiseWithTheWait(t *testing.T) {
-	var w delay.Wait
+	var w locality.Wait
 	w.Skip(at(time.Second))
 	for _, c := range []struct {
 		after time.Duration
@@ -56,7 +56,7 @@ func TestLevelsRiseWithTheWait(t *testing.T) {
 
 // Only the time in which a job is asked in vain counts.
 func TestPauseStopsTheClock(t *testing.T) {
-	var w delay.Wait
+	var w locality.Wait
 	w.Skip(at(0))
 	w.Pause(at(3 * time.Second))
 	w.Pause(at(4 * time.Second))
@@ -71,7 +71,7 @@ func TestPauseStopsTheClock(t *testing.T) {
 
 // What a job launched last decides where it starts to wait again.
 func TestLaunchesSetTheLevel(t *testing.T) {
-	w := delay.Wait{Level: scheduler.Remote}
+	w := locality.Wait{Level: scheduler.Remote}
 	if got := w.Allowed(at(0), limits); got != scheduler.Remote {
 		t.Errorf("after a remote launch %s is allowed", got)
 	}
@@ -84,14 +84,14 @@ func TestLaunchesSetTheLevel(t *testing.T) {
 		t.Errorf("more is allowed at %d", next)
 	}
 	w.Launched(scheduler.NodeLocal)
-	if w != (delay.Wait{}) {
+	if w != (locality.Wait{}) {
 		t.Errorf("after a node-local launch: %+v", w)
 	}
 }
 
 func TestZeroLimitsTurnItOff(t *testing.T) {
-	var w delay.Wait
-	if got := w.Allowed(0, delay.Limits{}); got != scheduler.Remote {
+	var w locality.Wait
+	if got := w.Allowed(0, locality.Limits{}); got != scheduler.Remote {
 		t.Errorf("%s, want remote", got)
 	}
 }

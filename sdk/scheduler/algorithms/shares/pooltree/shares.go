@@ -1,6 +1,6 @@
 package pooltree
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler/fairshare"
+import "github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 
 // Divide computes the fair share of every pool of a total of slots of a kind, from
 // the root down, into Share. Jobs are not looked at.
@@ -13,7 +13,7 @@ func (t *Tree) Divide(k Kind, total int) {
 
 // divider keeps its slices from pool to pool.
 type divider struct {
-	claims []fairshare.Claim
+	claims []shares.Claim
 	shares []float64
 }
 
@@ -28,7 +28,7 @@ func (d *divider) divide(s *Schedulable, k Kind) {
 	for len(d.shares) < len(d.claims) {
 		d.shares = append(d.shares, 0)
 	}
-	for i, share := range fairshare.DivideInto(d.shares[:len(d.claims)], s.Share, d.claims) {
+	for i, share := range shares.DivideInto(d.shares[:len(d.claims)], s.Share, d.claims) {
 		s.pools[i].Of(k).Share = share
 	}
 	for _, p := range s.pools {
@@ -37,6 +37,6 @@ func (d *divider) divide(s *Schedulable, k Kind) {
 }
 
 // Claim returns what a share is computed from.
-func (s *Schedulable) Claim() fairshare.Claim {
-	return fairshare.Claim{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
+func (s *Schedulable) Claim() shares.Claim {
+	return shares.Claim{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
 }

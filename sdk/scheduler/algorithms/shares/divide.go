@@ -1,4 +1,4 @@
-package fairshare
+package shares
 
 import "math"
 

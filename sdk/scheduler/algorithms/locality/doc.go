@@ -1,8 +1,8 @@
-// Package delay is delay scheduling: a job that cannot start work near its input
+// Package locality is delay scheduling: a job that cannot start work near its input
 // lets others use the slots for a while, and takes slots further away only when it
 // has been passed over long enough.
 //
-//	var w delay.Wait // one for each job
+//	var w locality.Wait // one for each job
 //	switch level := w.Allowed(now, limits); {
 //	case launchedNoFurtherThan(level):
 //		w.Launched(where)
@@ -18,4 +18,4 @@
 // without waiting, so a launch near its input makes it wait for such again.
 //
 // A Wait is plain data: save it, restore it, compare it.
-package delay
+package locality

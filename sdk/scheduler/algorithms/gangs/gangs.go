@@ -1,0 +1,82 @@
+package gangs
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Needs adds up the slots that a bundle needs of each kind, in order of kind.
+func Needs(b *view.Bundle) []scheduler.SlotCount {
+	if len(b.Groups) == 1 {
+		return []scheduler.SlotCount{{Kind: b.Groups[0].Kind, Count: b.Groups[0].Slots}}
+	}
+	var all []scheduler.SlotCount
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		at, found := slices.BinarySearchFunc(all, g.Kind, func(c scheduler.SlotCount, kind scheduler.SlotKind) int {
+			return cmp.Compare(c.Kind, kind)
+		})
+		if !found {
+			all = slices.Insert(all, at, scheduler.SlotCount{Kind: g.Kind})
+		}
+		all[at].Count += g.Slots
+	}
+	return all
+}
+
+// Slots is how many slots of one kind a bundle needs.
+func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
+	for i := range b.Groups {
+		if b.Groups[i].Kind == kind {
+			n += b.Groups[i].Slots
+		}
+	}
+	return n
+}
+
+// Overdue says whether a bundle was passed over for at least so long; 0 is never. A
+// second attempt that is offered never is: the first one runs.
+func Overdue(v *view.View, b *view.Bundle, after time.Duration) bool {
+	return after > 0 && !b.Twice && v.Now().Sub(PassedSince(b)) >= after
+}
+
+// PassedSince is when a bundle began to be passed over: since it is ready or, if
+// that is later, since its job, which then was not passed over, last got a slot. It is
+// read off live attempts only, so that a policy that was restarted finds the same.
+func PassedSince(b *view.Bundle) scheduler.Time {
+	live := b.Job.Attempts()
+	if len(live) == 0 {
+		return b.Since
+	}
+	return max(b.Since, live[len(live)-1].AssignedAt)
+}
+
+// Kept is of what nothing is given away in a round, because slots are collected. The
+// zero value keeps nothing.
+type Kept struct {
+	kinds []scheduler.SlotKind
+	all   bool
+}
+
+// For keeps the kinds that a bundle needs; everything, when slots are not what it
+// lacks, but memory, or slots where they are.
+func (k *Kept) For(v *view.View, b *view.Bundle) {
+	all := true
+	for _, n := range Needs(b) {
+		k.kinds = append(k.kinds, n.Kind)
+		if v.FreeSlots(n.Kind) < n.Count {
+			all = false
+		}
+	}
+	k.all = k.all || all
+}
+
+// All says whether everything is kept.
+func (k *Kept) All() bool { return k.all }
+
+// Holds says whether slots of a kind are kept.
+func (k *Kept) Holds(kind scheduler.SlotKind) bool { return k.all || slices.Contains(k.kinds, kind) }

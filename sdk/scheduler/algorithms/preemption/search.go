@@ -1,0 +1,102 @@
+package preemption
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Search is a look for the victims of one bundle.
+type Search struct {
+	View   *view.View
+	Bundle *view.Bundle
+	// Suspend says that victims are suspended: they keep their memory.
+	Suspend bool
+	// Most is how many victims are tried.
+	Most int
+}
+
+// Find takes victims as next names them, until the bundle fits, and gives back those
+// it does not need, the last ones first: each is a bundle attempt, with its live
+// attempts. next returns none when there is nobody left. spare is told of each that
+// was taken and is given back, by its place in the order of next; it may be nil.
+//
+// It returns the places of the victims, in order, and a launcher for each of the
+// bundle's groups. What the victims set free and the bundle needs stays taken in the
+// view. Where the bundle does not fit, nothing is returned, and nothing stays taken.
+func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int, []scheduler.LauncherID) {
+	mark := s.View.Mark()
+	var taken [][]*view.Attempt
+	fits := false
+	for len(taken) < s.Most && !fits {
+		v := next()
+		if v == nil {
+			break
+		}
+		taken = append(taken, v)
+		s.free(v)
+		_, fits = s.View.Fit(s.Bundle)
+	}
+	places := make([]int, len(taken))
+	for i := range places {
+		places[i] = i
+	}
+	if spare == nil {
+		spare = func(int) {}
+	}
+	if !fits {
+		s.View.Undo(mark)
+		for _, place := range places {
+			spare(place)
+		}
+		return nil, nil
+	}
+	for i := len(places) - 2; i >= 0; i-- { // without the last it did not fit
+		without := slices.Delete(slices.Clone(places), i, i+1)
+		if _, ok := s.try(mark, taken, without); ok {
+			spare(places[i])
+			places = without
+		}
+	}
+	where, _ := s.try(mark, taken, places)
+	return places, where
+}
+
+// try fits the bundle with just these victims gone.
+func (s Search) try(mark int, taken [][]*view.Attempt, places []int) ([]scheduler.LauncherID, bool) {
+	s.View.Undo(mark)
+	for _, place := range places {
+		s.free(taken[place])
+	}
+	return s.View.Fit(s.Bundle)
+}
+
+// free counts what a victim sets free, where the bundle may use it.
+func (s Search) free(v []*view.Attempt) {
+	for _, a := range v {
+		if !s.usable(a) {
+			continue
+		}
+		memory := a.Need.Memory
+		if s.Suspend {
+			memory = 0
+		}
+		s.View.Give(s.View.Launcher(a.Launcher), a.Need.Kind, a.Need.Slots, memory)
+	}
+}
+
+// Useful says whether a victim holds a slot of a kind that the bundle needs, on a
+// launcher that may run it.
+func (s Search) Useful(v []*view.Attempt) bool {
+	return slices.ContainsFunc(v, func(a *view.Attempt) bool {
+		return s.usable(a) && slices.ContainsFunc(s.Bundle.Groups, func(g scheduler.Group) bool { return g.Kind == a.Need.Kind })
+	})
+}
+
+// usable says whether the bundle may run where an attempt does. A launcher that is
+// draining takes nothing new.
+func (s Search) usable(a *view.Attempt) bool {
+	l := s.View.Launcher(a.Launcher)
+	return l != nil && !l.Draining && !slices.Contains(s.Bundle.Avoid, l.ID)
+}
