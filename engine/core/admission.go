@@ -28,7 +28,7 @@ func (c *Core) askAdmission(j *job) {
 
 // askAll asks a policy that has just taken over about the jobs that wait.
 func (c *Core) askAll() {
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if j.phase != jobAsked {
 			continue
 		}
@@ -41,7 +41,7 @@ func (c *Core) askAll() {
 }
 
 func (c *Core) admissionExpired(id scheduler.JobID) {
-	j := c.jobs.get(id)
+	j := c.jobs.Get(id)
 	if j == nil || j.phase != jobAsked {
 		return
 	}
@@ -59,12 +59,12 @@ func (c *Core) turnAway(j *job, reason string) {
 	c.reply(j.client, j.id, j.failure)
 	c.remember(j)
 	c.ended[len(c.ended)-1].refused = j.failure
-	c.jobs.remove(j.id)
+	c.jobs.Remove(j.id)
 	c.touch(j)
 }
 
 func (c *Core) admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
-	j := c.jobs.get(d.Job)
+	j := c.jobs.Get(d.Job)
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
@@ -76,7 +76,7 @@ func (c *Core) admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
 }
 
 func (c *Core) refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
-	j := c.jobs.get(d.Job)
+	j := c.jobs.Get(d.Job)
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)

@@ -144,7 +144,7 @@ func (c *Core) applyRest(d *scheduler.Decisions) {
 		c.settingsVerdict(v)
 	}
 	for _, w := range d.Waiting {
-		if j := c.jobs.get(w.Job); j != nil {
+		if j := c.jobs.Get(w.Job); j != nil {
 			w.Detail = c.short(w.Detail)
 			j.policyWait = w
 			c.touch(j)

@@ -78,7 +78,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 	b.next = scheduler.BundleID(b.c.ids.Bundle + 1)
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}}})
 	b.last = scheduler.BundleID(b.c.ids.Bundle)
-	if b.c.jobs.len() == 0 {
+	if b.c.jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }
@@ -87,7 +87,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 func (b *bench) launchSome(n int) {
 	var d scheduler.Decisions
 	for ; n > 0 && b.next <= b.last; n-- {
-		where := scheduler.LauncherID(1 + int(b.next)%b.c.up)
+		where := scheduler.LauncherID(1 + int(b.next)%b.c.capacity.Up())
 		d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.next, Launchers: []scheduler.LauncherID{where}})
 		b.next++
 	}
@@ -215,7 +215,7 @@ func (b *bench) submitPlain(tb testing.TB, groups int) {
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}}})
-	if b.c.jobs.len() == 0 {
+	if b.c.jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -13,60 +15,30 @@ import (
 func (c *Core) blame(b *bundle, l *launcher) {
 	j := b.job
 	j.avoiding = true
-	if !slices.Contains(b.avoid, l.id) {
+	if !slices.Contains(b.avoid, l.ID) {
 		if len(b.avoid) >= c.set.AvoidMax {
 			b.avoid = b.avoid[len(b.avoid)-c.set.AvoidMax+1:]
 		}
-		b.avoid = append(slices.Clone(b.avoid), l.id)
+		b.avoid = append(slices.Clone(b.avoid), l.ID)
 	}
-	i, found := slices.BinarySearchFunc(j.blamed, l.id, func(x blame, id scheduler.LauncherID) int { return cmp.Compare(x.launcher, id) })
+	i, found := slices.BinarySearchFunc(j.blamed, l.ID, func(x blame, id scheduler.LauncherID) int { return cmp.Compare(x.launcher, id) })
 	if !found {
-		j.blamed = slices.Insert(j.blamed, i, blame{launcher: l.id})
+		j.blamed = slices.Insert(j.blamed, i, blame{launcher: l.ID})
 	}
 	if j.blamed[i].failures++; j.blamed[i].failures != c.set.BlameAfter {
 		return
 	}
-	c.noteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.name, c.set.BlameAfter))
-	j.avoid = addSorted(slices.Clone(j.avoid), l.id)
+	c.noteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, c.set.BlameAfter))
+	j.avoid = sorted.Add(slices.Clone(j.avoid), l.ID)
 	for b := range j.allReady() {
 		c.announceAgain(b)
 	}
-	l.blamedBy = addSorted(l.blamedBy, j.id)
-	c.blameSite(l)
-}
-
-// blameSite has the whole site avoid a launcher for a while, unless too many are
-// avoided already: then it is the work that is bad, or the site.
-func (c *Core) blameSite(l *launcher) {
-	if l.blamed || len(l.blamedBy) < c.set.BlameJobs {
+	if !c.capacity.Blame(&l.Launcher, j.id, capacity.BlameLimits{Jobs: c.set.BlameJobs, SharePercent: c.set.BlameSharePercent}) {
 		return
 	}
-	blamed := 1
-	for _, id := range c.launchers.ids {
-		if x := c.launchers.get(id); x.up && x.blamed {
-			blamed++
-		}
-	}
-	if blamed*100 > c.up*c.set.BlameSharePercent {
-		return
-	}
-	l.blamed = true
 	c.stats.Blamed++
-	c.log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.name, "for", c.set.BlameFor.String())
-	c.after(c.set.BlameFor, timerBlame, uint64(l.id))
-	c.releaseHoldsOn(l)
-	c.offerChanged(l)
-	c.topology = true
-}
-
-func (c *Core) forgive(id scheduler.LauncherID) {
-	l := c.launchers.get(id)
-	if l == nil || !l.up || !l.blamed {
-		return
-	}
-	l.blamed, l.blamedBy = false, nil
-	c.offerChanged(l)
-	c.topology, c.roomier = true, true
+	c.log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", c.set.BlameFor.String())
+	c.after(c.set.BlameFor, timerBlame, uint64(l.ID))
 }
 
 // announceAgain tells the policy of a ready bundle anew, because the launchers
@@ -104,21 +76,15 @@ func (c *Core) dropAvoidIfAll(b *bundle) {
 // somewhere says whether a bundle would have room on the launchers that it does
 // not avoid, were they empty. A gang may need one of those where it failed.
 func (c *Core) somewhere(b *bundle) bool {
-	rooms := map[scheduler.LauncherID]*room{}
-	return c.place(b, func(l *launcher) bool {
-		return l.up && !l.draining && !l.blamed && !inSorted(b.job.avoid, l.id) && !slices.Contains(b.avoid, l.id)
-	}, func(l *launcher) *room {
-		if rooms[l.id] == nil {
-			rooms[l.id] = &room{launcher: l, slots: slices.Clone(l.slots), memory: l.memory}
-		}
-		return rooms[l.id]
+	return c.capacity.FitsEmpty(b, func(l *capacity.Launcher) bool {
+		return l.Usable() && !sorted.Has(b.job.avoid, l.ID) && !slices.Contains(b.avoid, l.ID)
 	})
 }
 
 // relaxAvoid looks, after launchers came or went, whether some ready bundle now
 // avoids all that is left.
 func (c *Core) relaxAvoid() {
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if !j.avoiding {
 			continue
 		}

@@ -2,23 +2,27 @@ package core
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // Check looks for what must never be: it recounts all that the core counts as it
 // goes. It costs as much as there is state, and is for tests and simulations.
 func (c *Core) Check() error {
-	for _, id := range c.launchers.ids {
-		if err := c.checkLauncher(c.launchers.get(id)); err != nil {
+	for _, id := range c.launchers.IDs() {
+		if err := c.checkLauncher(c.launchers.Get(id)); err != nil {
 			return fmt.Errorf("launcher %d: %w", id, err)
 		}
 	}
 	live := 0
-	for _, id := range c.jobs.ids {
-		j := c.jobs.get(id)
+	for _, id := range c.jobs.IDs() {
+		j := c.jobs.Get(id)
 		live += len(j.attempts)
 		if err := c.checkJob(j); err != nil {
 			return fmt.Errorf("%s: %w", id, err)
@@ -27,12 +31,15 @@ func (c *Core) Check() error {
 	if live != c.attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", c.attempts.Len(), live)
 	}
-	for _, id := range c.claims.ids {
-		if err := c.checkClaim(c.claims.get(id)); err != nil {
-			return fmt.Errorf("claim %d: %w", id, err)
+	if err := c.capacity.Check(c.now, c.holdings); err != nil {
+		return err
+	}
+	for id := range c.capacity.JobsReserved() {
+		if c.jobs.Get(id) == nil {
+			return fmt.Errorf("something is reserved for %s, which is not there", id)
 		}
 	}
-	for r := range c.suspended.all() {
+	for r := range c.suspended.All() {
 		if r.live == 0 || r.suspended == 0 {
 			return fmt.Errorf("bundle attempt %d is listed as suspended and is not", r.id)
 		}
@@ -40,22 +47,21 @@ func (c *Core) Check() error {
 	return nil
 }
 
-// checkLauncher holds what is free, held and reserved against what there is.
+// holdings are those of the attempts that live on a launcher.
+func (c *Core) holdings(id scheduler.LauncherID) iter.Seq[*capacity.Holding] {
+	return func(yield func(*capacity.Holding) bool) {
+		for _, a := range c.launchers.Get(id).attempts {
+			if !yield(&a.Holding) {
+				return
+			}
+		}
+	}
+}
+
+// checkLauncher holds what a launcher runs against what is known of it.
 func (c *Core) checkLauncher(l *launcher) error {
-	if !l.up {
-		if len(l.attempts) > 0 || len(l.holds) > 0 || len(l.outputs) > 0 {
-			return fmt.Errorf("it is lost and has %d attempts, %d reservations, %d outputs", len(l.attempts), len(l.holds), len(l.outputs))
-		}
-		return nil
-	}
-	sum, memory := slices.Clone(l.free), l.memoryFree
-	for _, f := range l.free {
-		if f.Count < 0 {
-			return fmt.Errorf("%d slots of kind %s are free", f.Count, f.Kind)
-		}
-	}
-	if memory < 0 {
-		return fmt.Errorf("%d bytes are free", memory)
+	if !l.Up && len(l.attempts)+len(l.outputs) > 0 {
+		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.attempts), len(l.outputs))
 	}
 	suspended := 0
 	for i, a := range l.attempts {
@@ -65,52 +71,12 @@ func (c *Core) checkLauncher(l *launcher) error {
 		if a.phase == attemptSuspended {
 			suspended++
 		}
-		memory += a.memory
-		if a.holds {
-			sum.add(a.kind, a.slots)
-		}
-		if a.stop == nil && a.holds != (a.phase != attemptSuspended || a.resuming) {
-			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.id, a.holds, a.resuming)
+		if a.stop == nil && a.HasSlots != (a.phase != attemptSuspended || a.resuming) {
+			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.id, a.HasSlots, a.resuming)
 		}
 	}
 	if suspended != l.suspended {
 		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)
-	}
-	for _, h := range l.holds {
-		memory += h.memory
-		for _, s := range h.slots {
-			if s.Count < 0 || h.memory < 0 {
-				return fmt.Errorf("%d slots and %d bytes are reserved", s.Count, h.memory)
-			}
-			sum.add(s.Kind, s.Count)
-		}
-	}
-	for _, s := range sum {
-		if s.Count != l.slots.of(s.Kind) {
-			return fmt.Errorf("%d slots of kind %s are free, held or reserved, and it has %d", s.Count, s.Kind, l.slots.of(s.Kind))
-		}
-	}
-	if memory != l.memory {
-		return fmt.Errorf("%d bytes are free, held or reserved, and it has %d", memory, l.memory)
-	}
-	return nil
-}
-
-func (c *Core) checkClaim(k *claim) error {
-	if c.jobs.get(k.job) == nil {
-		return fmt.Errorf("it is for %s, which is not there", k.job)
-	}
-	if c.now >= k.expires {
-		return fmt.Errorf("it expired at %d, and it is %d", k.expires, c.now)
-	}
-	victims := 0
-	for _, a := range c.attempts.All() {
-		if a.claim == k.id {
-			victims++
-		}
-	}
-	if victims != k.victims {
-		return fmt.Errorf("it waits for %d victims, and there are %d", k.victims, victims)
 	}
 	return nil
 }
@@ -137,7 +103,7 @@ func (c *Core) checkJob(j *job) error {
 			unfinished++
 		}
 		for g := range b.groups() {
-			stage, _, _, _ := b.demand(g)
+			stage := b.stageOf(g)
 			if b.phase == bundleFinished {
 				done[stage]++
 			}
@@ -162,7 +128,7 @@ func (c *Core) checkJob(j *job) error {
 	if err := j.checkCounts(); err != nil {
 		return err
 	}
-	if j.unfinishedWork() != inSorted(c.busy, j.id) {
+	if j.unfinishedWork() != sorted.Has(c.busy, j.id) {
 		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.unfinishedWork(), !j.unfinishedWork())
 	}
 	if j.phase == jobLeaving {
@@ -219,7 +185,7 @@ func (c *Core) checkConns(j *job) error {
 			if k == nil {
 				return fmt.Errorf("connection %d: the output of %d is there and nobody made it", i, from)
 			}
-			if l := c.launchers.get(k.launcher); j.plan.Connection(i).Store == "" && k.stored && (l == nil || !l.up || l.outputs[k.attempt] == nil) {
+			if l := c.launchers.Get(k.launcher); j.plan.Connection(i).Store == "" && k.stored && (l == nil || !l.Up || l.outputs[k.attempt] == nil) {
 				return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", i, from, k.launcher)
 			}
 		}
@@ -237,16 +203,16 @@ func (c *Core) checkConns(j *job) error {
 // held against a view. Offers are those that were told last.
 func (c *Core) World() view.World {
 	var w view.World
-	for _, id := range c.launchers.ids {
-		if l := c.launchers.get(id); l.up {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up {
 			load := c.toldLoad(l)
 			w.Launchers = append(w.Launchers, view.WorldLauncher{
-				ID: id, Draining: l.draining, Slots: l.slots, Memory: l.memory, Offer: l.told, CPULoad: load.cpu.part(), MemoryLoad: load.memory.part(),
+				ID: id, Draining: l.Draining, Slots: l.Slots(), Memory: l.Memory(), Offer: l.Told(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
 			})
 		}
 	}
-	for _, id := range c.jobs.ids {
-		if j := c.jobs.get(id); j.phase != jobAsked {
+	for _, id := range c.jobs.IDs() {
+		if j := c.jobs.Get(id); j.phase != jobAsked {
 			w.Jobs = append(w.Jobs, j.world())
 		}
 	}
@@ -257,8 +223,8 @@ func (j *job) world() view.WorldJob {
 	w := view.WorldJob{ID: j.id, Pool: j.pool, Priority: j.priority, Stages: make([]view.Counts, len(j.stages))}
 	for i := range j.bundles {
 		b := &j.bundles[i]
-		for g := range b.width() {
-			stage, _, _, _ := b.demand(g)
+		for g := range b.Width() {
+			stage := b.stageOf(g)
 			switch b.phase {
 			case bundleRunning:
 				w.Stages[stage].Running++
@@ -284,7 +250,7 @@ func (j *job) world() view.WorldJob {
 			state = view.Suspended
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
-			ID: a.id, Bundle: a.run.bundle.id, Group: a.group, Launcher: a.launcher.id, Speculative: a.run.speculative, State: state,
+			ID: a.id, Bundle: a.run.bundle.id, Group: a.group, Launcher: a.launcher.ID, Speculative: a.run.speculative, State: state,
 		})
 	}
 	return w

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -89,15 +91,14 @@ func codeCore(w *codec.Codec, c *Core) {
 	codeLaunchers(w, c)
 	codeJobs(w, c)
 	codeOutputs(w, c)
-	codeClaims(w, c)
+	c.capacity.CodeReservations(w)
 	codeSuspended(w, c)
 	c.policy.Code(w)
 	c.timers.Code(w)
-	codec.Nums(w, &c.changedOffers)
+	c.capacity.CodeChanged(w)
 	codec.Flag(w, &c.speculating)
 	codec.Flag(w, &c.stallWatched)
-	codec.Flag(w, &c.roomier)
-	codec.Flag(w, &c.topology)
+	c.capacity.CodeNews(w)
 	codeNames(w, c)
 	codeLoads(w, c)
 	codeIdentities(w, c)
@@ -111,11 +112,11 @@ func codeLosses(w *codec.Codec, c *Core) {
 	}
 	c.ids.CodeLife(w)
 	codec.Flag(w, &c.lossTold)
-	for _, id := range c.jobs.ids {
-		codec.Flag(w, &c.jobs.get(id).outlived)
+	for _, id := range c.jobs.IDs() {
+		codec.Flag(w, &c.jobs.Get(id).outlived)
 	}
-	for _, id := range c.launchers.ids {
-		codec.List(w, &c.launchers.get(id).drops, func(w *codec.Codec, d *dropping) {
+	for _, id := range c.launchers.IDs() {
+		codec.List(w, &c.launchers.Get(id).drops, func(w *codec.Codec, d *dropping) {
 			codec.Num(w, &d.job)
 			codec.Num(w, &d.sentAt)
 			codec.Num(w, &d.tries)
@@ -128,8 +129,8 @@ func codeNames(w *codec.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
-	for _, id := range c.launchers.ids {
-		codec.List(w, &c.launchers.get(id).names, codec.Str)
+	for _, id := range c.launchers.IDs() {
+		codec.List(w, &c.launchers.Get(id).names, codec.Str)
 	}
 }
 
@@ -138,25 +139,25 @@ func codeIdentities(w *codec.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
-	for _, id := range c.launchers.ids {
-		codec.Str(w, &c.launchers.get(id).identity)
+	for _, id := range c.launchers.IDs() {
+		codec.Str(w, &c.launchers.Get(id).identity)
 	}
 }
 
 func codeLaunchers(w *codec.Codec, c *Core) {
-	ids := slices.Clone(c.launchers.ids)
+	ids := slices.Clone(c.launchers.IDs())
 	codec.Nums(w, &ids)
 	for _, id := range ids {
-		l := c.launchers.get(id)
+		l := c.launchers.Get(id)
 		if w.Reading {
-			l = &launcher{id: id}
+			l = &launcher{Launcher: capacity.Launcher{ID: id}}
 		}
 		codeLauncher(w, l)
 		if w.Reading && w.Err == nil {
-			c.launchers.add(id, l)
-			c.byName[l.name] = l
-			if l.up {
-				c.up++
+			c.launchers.Add(id, l)
+			c.byName[l.Name] = l
+			c.capacity.Adopt(&l.Launcher)
+			if l.Up {
 				l.outputs = map[scheduler.AttemptID]*output{}
 			}
 		}
@@ -164,49 +165,20 @@ func codeLaunchers(w *codec.Codec, c *Core) {
 }
 
 func codeLauncher(w *codec.Codec, l *launcher) {
-	for _, s := range []*string{&l.name, &l.host, &l.rack, &l.dataAddress, &l.httpAddress} {
-		codec.Str(w, s)
-	}
+	l.CodeName(w)
+	codec.Str(w, &l.dataAddress)
+	codec.Str(w, &l.httpAddress)
 	codec.Num(w, &l.incarnation)
-	for _, b := range []*bool{&l.up, &l.canSuspend, &l.draining, &l.blamed, &l.changed} {
-		codec.Flag(w, b)
-	}
-	codec.Num(w, &l.joined)
-	codeSlots(w, &l.slots)
-	codeSlots(w, &l.free)
-	codec.Num(w, &l.memory)
-	codec.Num(w, &l.memoryFree)
-	codec.Nums(w, &l.blamedBy)
+	l.CodeHas(w)
 	codec.Num(w, &l.resendAt)
-	codeOffer(w, &l.told)
-}
-
-func codeSlots(w *codec.Codec, s *slotCounts) {
-	codec.List(w, (*[]scheduler.SlotCount)(s), func(w *codec.Codec, x *scheduler.SlotCount) { codec.Str(w, &x.Kind); codec.Num(w, &x.Count) })
-}
-
-func codeOffer(w *codec.Codec, o *scheduler.Offer) {
-	codec.Num(w, &o.Launcher)
-	codeSlots(w, (*slotCounts)(&o.Free))
-	codec.Num(w, &o.Memory)
-	codec.Num(w, &o.Suspended)
-	codec.Num(w, &o.Held)
-	codec.List(w, &o.Reserved, func(w *codec.Codec, r *scheduler.Reservation) {
-		codec.Num(w, &r.Job)
-		if !w.Before {
-			codec.Num(w, &r.Bundle)
-		}
-		codec.Str(w, &r.Kind)
-		codec.Num(w, &r.Slots)
-		codec.Num(w, &r.Memory)
-	})
+	l.CodeTold(w)
 }
 
 // outputs codes what launchers keep. Jobs are known by now.
 func codeOutputs(w *codec.Codec, c *Core) {
-	for _, lid := range c.launchers.ids {
-		l := c.launchers.get(lid)
-		ids := sortedKeys(l.outputs)
+	for _, lid := range c.launchers.IDs() {
+		l := c.launchers.Get(lid)
+		ids := slices.Sorted(maps.Keys(l.outputs))
 		codec.Nums(w, &ids)
 		for _, id := range ids {
 			o := l.outputs[id]
@@ -233,54 +205,26 @@ func codeOutputs(w *codec.Codec, c *Core) {
 	}
 }
 
-func codeClaims(w *codec.Codec, c *Core) {
-	ids := slices.Clone(c.claims.ids)
-	codec.Nums(w, &ids)
-	for _, id := range ids {
-		k := c.claims.get(id)
-		if w.Reading {
-			k = &claim{id: id}
-			c.claims.add(id, k)
-		}
-		codec.Num(w, &k.job)
-		codec.Num(w, &k.bundle)
-		codec.Num(w, &k.expires)
-		codec.Num(w, &k.victims)
-		codec.List(w, &k.holds, func(w *codec.Codec, p **hold) {
-			if w.Reading {
-				*p = &hold{claim: k}
-			}
-			h := *p
-			h.launcher = codeLauncherRef(w, c, h.launcher)
-			codeSlots(w, &h.slots)
-			codec.Num(w, &h.memory)
-			if w.Reading {
-				h.launcher.holds = append(h.launcher.holds, h)
-			}
-		})
-	}
-}
-
 // launcherRef codes a launcher by its id. One that was forgotten is read as an
 // empty one of that id, which nothing else refers to.
 func codeLauncherRef(w *codec.Codec, c *Core, l *launcher) *launcher {
 	var id scheduler.LauncherID
 	if l != nil {
-		id = l.id
+		id = l.ID
 	}
 	codec.Num(w, &id)
 	if !w.Reading {
 		return l
 	}
-	if l = c.launchers.get(id); l == nil {
-		l = &launcher{id: id}
+	if l = c.launchers.Get(id); l == nil {
+		l = &launcher{Launcher: capacity.Launcher{ID: id}}
 	}
 	return l
 }
 
 func codeSuspended(w *codec.Codec, c *Core) {
 	var ids []uint64
-	for r := range c.suspended.all() {
+	for r := range c.suspended.All() {
 		ids = append(ids, r.id)
 	}
 	codec.Nums(w, &ids)

@@ -20,19 +20,19 @@ var noLimits = graph.Limits{
 }
 
 func codeJobs(w *codec.Codec, c *Core) {
-	ids := slices.Clone(c.jobs.ids)
+	ids := slices.Clone(c.jobs.IDs())
 	codec.Nums(w, &ids)
 	for _, id := range ids {
 		if w.Err != nil {
 			return
 		}
-		j := c.jobs.get(id)
+		j := c.jobs.Get(id)
 		if w.Reading {
 			j = &job{id: id}
 		}
 		codeJob(w, c, j)
 		if w.Reading && w.Err == nil {
-			c.jobs.add(id, j)
+			c.jobs.Add(id, j)
 			for i := range j.bundles {
 				if b := &j.bundles[i]; j.knows(b) {
 					c.bundles.Set(b.id, b)
@@ -255,11 +255,11 @@ func codeAttempt(w *codec.Codec, c *Core, a *attempt) {
 	codec.Num(w, &a.id)
 	codec.Num(w, &a.group)
 	a.launcher = codeLauncherRef(w, c, a.launcher)
-	codec.Str(w, &a.kind)
-	codec.Num(w, &a.slots)
-	codec.Num(w, &a.memory)
+	codec.Str(w, &a.Kind)
+	codec.Num(w, &a.Slots)
+	codec.Num(w, &a.Memory)
 	codec.Num(w, &a.phase)
-	for _, b := range []*bool{&a.holds, &a.suspending, &a.resuming} {
+	for _, b := range []*bool{&a.HasSlots, &a.suspending, &a.resuming} {
 		codec.Flag(w, b)
 	}
 	codec.Num(w, &a.started)
@@ -269,7 +269,7 @@ func codeAttempt(w *codec.Codec, c *Core, a *attempt) {
 	codec.Num(w, &a.outcome)
 	codec.Str(w, &a.address)
 	codec.Opt(w, &a.stop, codeStop)
-	codec.Num(w, &a.claim)
+	codec.Num(w, &a.Reservation)
 	codec.Num(w, &a.sentAt)
 	codec.Num(w, &a.tries)
 	codec.List(w, &a.missing, func(w *codec.Codec, m *missing) { codec.Num(w, &m.conn); codec.Nums(w, &m.bits) })
@@ -331,16 +331,17 @@ func codeRelink(w *codec.Codec, c *Core, j *job) {
 	}
 	slices.SortFunc(live, func(x, y *attempt) int { return int(int64(x.id) - int64(y.id)) })
 	for _, a := range live {
-		if !a.launcher.up {
-			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.id))
+		if !a.launcher.Up {
+			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.id, a.launcher.ID))
 			return
 		}
-		if a.group < 0 || a.group >= a.run.bundle.width() {
-			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.width()))
+		if a.group < 0 || a.group >= a.run.bundle.Width() {
+			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.id, a.group, a.run.bundle.Width()))
 			return
 		}
 		a.locate()
 		c.addAttempt(a)
+		a.launcher.Adopt(&a.Holding)
 		for _, m := range a.missing {
 			if m.conn < 0 || m.conn >= len(j.conns) {
 				w.Fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// A checkpoint that version 3 of the core wrote, with jobs, attempts, claims and
+// A checkpoint that version 3 of the core wrote, with jobs, attempts, reservations and
 // reservations, is restored, and written as today's.
 func TestACheckpointOfVersion3IsRestored(t *testing.T) {
 	f, err := os.Open("testdata/checkpoint-of-version-3.gz")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
@@ -26,22 +27,20 @@ type Core struct {
 
 	lossTold bool // that the log lost records, in this life
 
-	jobs     index[scheduler.JobID, job] // live, admitted or asked
-	busy     []scheduler.JobID           // of them, those that a later step has to go on with, ascending
-	prepared []prepared                  // in order of id
-	ended    []*endedJob                 // in order of their end, the oldest first
+	jobs     idmap.Index[scheduler.JobID, job] // live, admitted or asked
+	busy     []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
+	prepared []prepared                        // in order of id
+	ended    []*endedJob                       // in order of their end, the oldest first
 	bundles  idmap.Map[scheduler.BundleID, bundle]
 	attempts idmap.Map[scheduler.AttemptID, attempt] // live
 
-	launchers index[scheduler.LauncherID, launcher] // up and lost
+	launchers idmap.Index[scheduler.LauncherID, launcher] // up and lost
 	byName    map[string]*launcher
 	aliases   map[string]string // hosts by their further names; nil: made when it is next used
-	up        int               // launchers that are up
-	moves     uint64            // how often one came or went; what was found before may lie elsewhere now
+	capacity  capacity.Capacity // of the launchers
 
-	claims     index[uint64, claim]
-	suspended  index[uint64, run] // runs that wait to be resumed, by run.suspension: the first suspended first
-	suspension uint64             // the last number given
+	suspended  idmap.Index[uint64, run] // runs that wait to be resumed, by run.suspension: the first suspended first
+	suspension uint64                   // the last number given
 
 	policy exchange.Exchange
 
@@ -51,15 +50,13 @@ type Core struct {
 	stats        Stats // never decide anything
 
 	// What a step gathers. Empty between steps.
-	todo          []todo
-	changed       []*job
-	updates       map[scheduler.AttemptID]*wire.SourcesUpdate
-	fed           int                    // bytes of sources given in updates
-	changedOffers []scheduler.LauncherID // to be looked at in the next round; between steps too
-	where         []*launcher            // of the launch at hand
-	roomier       bool                   // slots got free
-	work          int                    // what is left of Settings.StepWork
-	topology      bool                   // launchers came or went
+	todo    []todo
+	changed []*job
+	updates map[scheduler.AttemptID]*wire.SourcesUpdate
+	fed     int                  // bytes of sources given in updates
+	where   []*launcher          // of the launch at hand
+	rooms   []*capacity.Launcher // the same
+	work    int                  // what is left of Settings.StepWork
 
 	graphs Graphs                   // see GraphsFrom; nil: none are kept
 	drafts map[*wire.JobSpec]*Draft // see Expect; nil: none are there
@@ -74,13 +71,13 @@ func New(s Settings) *Core {
 }
 
 func (c *Core) clear() {
-	c.jobs = index[scheduler.JobID, job]{}
+	c.jobs = idmap.Index[scheduler.JobID, job]{}
 	c.bundles = idmap.Map[scheduler.BundleID, bundle]{}
 	c.attempts = idmap.Map[scheduler.AttemptID, attempt]{}
-	c.launchers = index[scheduler.LauncherID, launcher]{}
+	c.launchers = idmap.Index[scheduler.LauncherID, launcher]{}
 	c.byName = map[string]*launcher{}
-	c.claims = index[uint64, claim]{}
-	c.suspended, c.suspension = index[uint64, run]{}, 0
+	c.capacity = capacity.Capacity{}
+	c.suspended, c.suspension = idmap.Index[uint64, run]{}, 0
 	c.updates = map[scheduler.AttemptID]*wire.SourcesUpdate{}
 	c.policy = exchange.Exchange{}
 }
@@ -154,18 +151,16 @@ func (c *Core) action(t *todo) Action {
 	m := c.startCommand(t.start)
 	m.Term, m.Incarnation = c.term, t.incarnation
 	c.stats.Commands++
-	return ToLauncher{t.start.launcher.id, m}
+	return ToLauncher{t.start.launcher.ID, m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
-	if c.topology {
-		c.topology = false
+	if c.capacity.Replaced() {
 		c.checkPlaceable()
 		c.relaxAvoid()
 	}
-	if c.roomier {
-		c.roomier = false
+	if c.capacity.Roomier() {
 		c.resumeSuspended()
 	}
 	c.flushSources()
@@ -218,7 +213,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.ids.Begin(c.now, time.Duration(m.GetAgeNs()))
 	c.lossTold = false
 	c.dropPolicies()
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		j.client, j.outlived = 0, true
 	}
 }
@@ -258,7 +253,7 @@ func (c *Core) tellChanged() {
 	var ended []scheduler.JobID
 	for i, j := range c.changed {
 		ids[i], j.touched = j.id, false
-		if c.jobs.get(j.id) == nil {
+		if c.jobs.Get(j.id) == nil {
 			ended = append(ended, j.id)
 		}
 	}

@@ -23,7 +23,7 @@ func (b *bundle) enter(p bundlePhase) {
 	old := b.phase
 	b.phase = p
 	switch {
-	case b.sole:
+	case b.single:
 		b.job.stages[b.stage].move(old, p)
 	case b.last():
 		b.job.stages[len(b.job.stages)-1].move(old, p)
@@ -145,7 +145,7 @@ func (j *job) checkCounts() error {
 		if b.twice != 0 {
 			doubled++
 		}
-		for g := range b.width() {
+		for g := range b.Width() {
 			nodes := []int{len(j.stages) - 1}
 			if !b.last() {
 				nodes = nodes[:0]

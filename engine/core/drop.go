@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -23,14 +24,14 @@ func (l *launcher) findDrop(id scheduler.JobID) (int, bool) {
 // dropJob has a launcher get rid of what it has of a job that is over, or not known.
 func (c *Core) dropJob(l *launcher, id scheduler.JobID) {
 	i, found := l.findDrop(id)
-	if found || !l.up {
+	if found || !l.Up {
 		return
 	}
 	l.drops = slices.Insert(l.drops, i, dropping{job: id})
 	c.sendDrop(l, &l.drops[i])
 	c.watchCommands(l)
 	if len(l.drops) > dropsMax {
-		c.log(Warn, "a launcher does not delete the files of jobs that are over: the first is given up", "launcher", l.name, "job", l.drops[0].job.String())
+		c.log(Warn, "a launcher does not delete the files of jobs that are over: the first is given up", "launcher", l.Name, "job", l.drops[0].job.String())
 		l.drops = slices.Delete(l.drops, 0, 1)
 	}
 }
@@ -55,7 +56,7 @@ func (l *launcher) dropped(id scheduler.JobID) {
 // that are there it is told when they end, though the log may have lost that they ran
 // on it.
 func (c *Core) reconcileJobs(l *launcher, has []uint64) {
-	if !l.up {
+	if !l.Up {
 		return
 	}
 	for i := range l.drops {
@@ -64,8 +65,8 @@ func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 		}
 	}
 	for _, id := range has {
-		if j := c.jobs.get(scheduler.JobID(id)); j != nil {
-			j.ranOn = addSorted(j.ranOn, l.id)
+		if j := c.jobs.Get(scheduler.JobID(id)); j != nil {
+			j.ranOn = sorted.Add(j.ranOn, l.ID)
 		} else {
 			c.dropJob(l, scheduler.JobID(id))
 		}

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"google.golang.org/protobuf/proto"
 )
 
 // endedReport takes in the end of an attempt and lets the launcher forget it.
@@ -54,7 +55,7 @@ func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
 // more went, or goes, with the job.
 func (c *Core) refuseCommit(l *launcher, m *wire.AttemptEnded, why string) {
 	c.stats.LateCommits++
-	c.log(Warn, "a late commit was refused: "+why, "launcher", l.name, "attempt", fmt.Sprint(m.GetAttempt()))
+	c.log(Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
 	if a := c.attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
 		c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.run.bundle.job.id)}}})
 	}
@@ -79,7 +80,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 	}
 	r, b := a.run, a.run.bundle
 	k := &commit{
-		attempt: a.id, run: r.id, token: r.token, launcher: a.launcher.id, host: a.launcher.host, rack: a.launcher.rack,
+		attempt: a.id, run: r.id, token: r.token, launcher: a.launcher.ID, host: a.launcher.Host, rack: a.launcher.Rack,
 		spec: r.speculative, launched: r.launched, started: a.started, phased: a.phased, ended: c.now, report: m,
 	}
 	for _, s := range m.GetStored() {
@@ -110,13 +111,13 @@ func (c *Core) commitRun(r *run) {
 	b := r.bundle
 	j := b.job
 	b.dropRun(r)
-	for _, twin := range b.runs {
-		c.stopRun(twin, scheduler.Killed, "another attempt finished first", 0, 0)
+	for _, other := range b.runs {
+		c.stopRun(other, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
 	b.enter(bundleFinished)
 	b.setTwice(0)
 	b.since = c.now
-	c.releaseClaimsOf(b)
+	c.capacity.ReleaseFor(b, b.job.ready.count)
 	old := b.kept
 	b.kept = r.commits
 	if b.last() {
@@ -134,7 +135,7 @@ func (c *Core) commitRun(r *run) {
 		if old != nil {
 			before = old[i]
 			// Its file stays until the job ends: who reads it may go on.
-			if l := c.launchers.get(before.launcher); l != nil {
+			if l := c.launchers.Get(before.launcher); l != nil {
 				delete(l.outputs, before.attempt)
 			}
 		}
@@ -255,7 +256,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		}
 		c.stats.Failed++
 		c.endAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
-		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.name, f.Message))
+		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.Name, f.Message))
 		if !theirs {
 			c.blame(r.bundle, a.launcher)
 		}
@@ -268,7 +269,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 func (c *Core) lose(a *attempt, reason string) {
 	r := a.run
 	outcome := scheduler.Lost
-	if a.stop != nil && a.launcher.up {
+	if a.stop != nil && a.launcher.Up {
 		outcome = a.stop.outcome
 	} else if r.lost == "" {
 		r.lost = c.short(reason)
@@ -286,8 +287,8 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	j := b.job
 	reason = c.short(reason)
 	work := c.workOf(a, w)
-	c.giveAll(a)
-	c.victimDone(a)
+	c.capacity.GiveAll(&a.launcher.Launcher, &a.Holding)
+	c.capacity.VictimDone(&a.Holding)
 	c.stopWaiting(a)
 	c.dropSuspended(a.run)
 	c.removeAttempt(a)
@@ -308,7 +309,7 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 func (c *Core) keepHistory(a *attempt, outcome scheduler.AttemptOutcome, reason string) {
 	j := a.run.bundle.job
 	p := pastAttempt{
-		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, outcome: outcome, started: a.started, ended: c.now,
+		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, outcome: outcome, started: a.started, ended: c.now,
 		speculative: a.run.speculative, reason: reason,
 	}
 	if len(j.history) < c.set.AttemptsKept {
@@ -359,7 +360,7 @@ func (c *Core) runOver(r *run) {
 			c.dropOutput(k, j)
 		}
 	}
-	wasRunning := b.phase == bundleRunning // else its twin finished
+	wasRunning := b.phase == bundleRunning // else another attempt of it finished
 	if wasRunning && len(b.runs) == 0 {
 		b.enter(bundleWaiting)
 	}

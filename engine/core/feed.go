@@ -1,7 +1,9 @@
 package core
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -117,8 +119,8 @@ func (c *Core) giveAgain(a *attempt) {
 
 // flushSources sends each reader what a step gave it, in one message.
 func (c *Core) flushSources() {
-	for _, id := range sortedKeys(c.updates) {
-		if a := c.attempts.Get(id); a != nil && a.launcher.up {
+	for _, id := range slices.Sorted(maps.Keys(c.updates)) {
+		if a := c.attempts.Get(id); a != nil && a.launcher.Up {
 			u := c.updates[id]
 			u.Complete = a.misses == 0
 			c.command(a.launcher, &wire.Command{Do: &wire.Command_Sources{Sources: u}})

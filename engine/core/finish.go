@@ -13,7 +13,7 @@ import (
 )
 
 // checkDone ends a job whose groups have all finished: at once, or by its last
-// group that publishes. An attempt that lost against its twin is waited for, so
+// group that publishes. An attempt that lost against another of its bundle is waited for, so
 // that nothing of a job runs when it has ended.
 func (c *Core) checkDone(j *job) {
 	if j.phase != jobRunning || j.unfinished > 0 || len(j.attempts) > 0 || j.opened < len(j.plan.Bundles) {
@@ -35,7 +35,7 @@ func (c *Core) endJob(j *job, outcome scheduler.JobOutcome, f *wire.Failure) {
 		return
 	}
 	j.phase, j.outcome, j.failure, j.closed = jobEnding, outcome, f, 0
-	c.releaseClaimsOfJob(j.id)
+	c.capacity.ReleaseForJob(j.id)
 	c.touch(j)
 	c.stopAll(j)
 }
@@ -169,13 +169,13 @@ func (r *run) why() string {
 }
 
 func (c *Core) publishAgain(id scheduler.JobID) {
-	if j := c.jobs.get(id); j != nil && j.phase == jobPublishing && j.lastBundle().phase == bundleWaiting && c.now >= j.waitTill {
+	if j := c.jobs.Get(id); j != nil && j.phase == jobPublishing && j.lastBundle().phase == bundleWaiting && c.now >= j.waitTill {
 		c.makeReady(j.lastBundle())
 	}
 }
 
 func (c *Core) cleanTooLong(id scheduler.JobID) {
-	j := c.jobs.get(id)
+	j := c.jobs.Get(id)
 	switch {
 	case j == nil || j.phase != jobCleaning:
 	case j.lastBundle().phase == bundleReady:
@@ -197,7 +197,7 @@ func (c *Core) leaveTraces(j *job, why string) {
 // jobOver takes a job out of the state; what is kept is its summary.
 func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 	j.phase, j.outcome, j.closed = jobLeaving, outcome, 0
-	c.releaseClaimsOfJob(j.id)
+	c.capacity.ReleaseForJob(j.id)
 	c.touch(j)
 	c.leave(j)
 }
@@ -210,7 +210,7 @@ func (c *Core) gone(j *job) {
 	if i, found := slices.BinarySearch(c.busy, j.id); found {
 		c.busy = slices.Delete(c.busy, i, i+1)
 	}
-	c.jobs.remove(j.id)
+	c.jobs.Remove(j.id)
 	c.touch(j)
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
-	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -16,42 +16,41 @@ type Frozen struct{ core *Core }
 
 // Freeze returns the state between two steps, to be written by another goroutine. It
 // takes far less time than writing: arrays are copied as they are, and only what lives
-// (launchers, running attempts, claims) is gone through one by one. What is shared with
+// (launchers, running attempts, reservations) is gone through one by one. What is shared with
 // the core nobody changes: specifications, plans, messages, events and commits. Where that
 // is too long still (FreezeTime), a core that replays the log beside this one writes the
 // same checkpoint.
 func (c *Core) Freeze() *Frozen {
 	f := *c
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
-	f.changedOffers = slices.Clone(c.changedOffers)
 	f.timers, f.ids = c.timers.Clone(), c.ids.Clone()
-	f.suspended = frozen(&c.suspended, func(r *run) *run { return r }) // of which the ids are written
+	f.suspended = c.suspended.Clone(func(r *run) *run { return r }) // of which the ids are written
 	f.policy = c.policy.Clone()
-	f.launchers = frozen(&c.launchers, (*launcher).frozen)
-	f.claims = frozen(&c.claims, (*claim).frozen)
-	f.jobs = frozen(&c.jobs, (*job).frozen)
+	f.launchers = c.launchers.Clone((*launcher).frozen)
+	f.capacity = c.capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.launchers.Get(id).Launcher })
+	f.jobs = c.jobs.Clone((*job).frozen)
 	return &Frozen{&f}
 }
 
 // What it takes to freeze one of each, as measured with memory that is touched for the
 // first time, which is most of it. A bundle has a stored output.
 const (
-	freezeJob      = time.Microsecond
-	freezeBundle   = 250 * time.Nanosecond
-	freezeAttempt  = time.Microsecond
-	freezeLauncher = time.Microsecond
-	freezeClaim    = time.Microsecond
-	freezeSmall    = 10 * time.Nanosecond // a timer, or an event for the policy
+	freezeJob         = time.Microsecond
+	freezeBundle      = 250 * time.Nanosecond
+	freezeAttempt     = time.Microsecond
+	freezeLauncher    = time.Microsecond
+	freezeReservation = time.Microsecond
+	freezeSmall       = 10 * time.Nanosecond // a timer, or an event for the policy
 )
 
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
 	small := c.timers.Len() + c.policy.Events()
-	took := time.Duration(c.launchers.len())*freezeLauncher + time.Duration(c.attempts.Len())*freezeAttempt +
-		time.Duration(c.claims.len())*freezeClaim + time.Duration(small)*freezeSmall
-	for _, id := range c.jobs.ids {
-		took += freezeJob + time.Duration(len(c.jobs.get(id).bundles))*freezeBundle
+	took := time.Duration(c.launchers.Len())*freezeLauncher + time.Duration(c.attempts.Len())*freezeAttempt +
+		time.Duration(c.capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
+	for _, id := range c.jobs.IDs() {
+		took += freezeJob + time.Duration(len(c.jobs.Get(id).bundles))*freezeBundle
 	}
 	return took
 }
@@ -59,35 +58,12 @@ func (c *Core) FreezeTime() time.Duration {
 // Write writes the checkpoint, which is that of the moment of Freeze.
 func (f *Frozen) Write(to io.Writer) error { return f.core.WriteCheckpoint(to) }
 
-func frozen[K ~uint64, T any](x *index[K, T], copied func(*T) *T) index[K, T] {
-	y := index[K, T]{ids: slices.Clone(x.ids), byID: idmap.Map[K, T]{}}
-	for _, id := range y.ids {
-		y.byID.Set(id, copied(x.get(id)))
-	}
-	return y
-}
-
 func (l *launcher) frozen() *launcher {
 	f := *l
-	f.free, f.slots, f.names = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.names)
-	f.blamedBy, f.told = slices.Clone(l.blamedBy), frozenOffer(l.told)
-	f.drops = slices.Clone(l.drops)
+	f.Launcher = l.Launcher.Clone()
+	f.names, f.drops = slices.Clone(l.names), slices.Clone(l.drops)
 	f.outputs = maps.Clone(l.outputs) // of which the ids are written
-	f.attempts, f.holds = nil, nil    // written with their jobs and claims
-	return &f
-}
-
-func frozenOffer(o scheduler.Offer) scheduler.Offer {
-	o.Free, o.Reserved = slices.Clone(o.Free), slices.Clone(o.Reserved)
-	return o
-}
-
-func (k *claim) frozen() *claim {
-	f := *k
-	f.holds = make([]*hold, len(k.holds))
-	for i, h := range k.holds {
-		f.holds[i] = &hold{launcher: h.launcher, claim: &f, slots: slices.Clone(h.slots), memory: h.memory}
-	}
+	f.attempts = nil                  // written with their jobs
 	return &f
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -140,7 +141,7 @@ func (c *Core) crossed(j *job, conn, stage, reader, fanIn, old, now int) {
 func (c *Core) recheck(b *bundle) {
 	switch {
 	case b.job.phase != jobRunning || b.index >= b.job.opened: // open comes to it
-	case b.phase == bundleWaiting && b.unmet == 0 && len(b.runs) == 0: // a twin of an earlier life is waited for
+	case b.phase == bundleWaiting && b.unmet == 0 && len(b.runs) == 0: // an attempt of an earlier life is waited for
 		c.makeReady(b)
 	case b.phase == bundleReady && b.unmet > 0:
 		c.withdraw(b)
@@ -167,7 +168,7 @@ func (c *Core) withdraw(b *bundle) {
 	b.enter(bundleWaiting)
 	b.job.unlinkReady(b)
 	c.emit(b, scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
-	c.releaseClaimsOf(b)
+	c.capacity.ReleaseFor(b, b.job.ready.count)
 	c.touch(b.job)
 }
 
@@ -178,10 +179,10 @@ func (c *Core) readyEvent(b *bundle) scheduler.BundleReady {
 // groupsFor is what the policy learns of a bundle's groups; the places of their
 // input only where they still matter.
 func (c *Core) groupsFor(b *bundle, places bool) []scheduler.Group {
-	groups := make([]scheduler.Group, b.width())
+	groups := make([]scheduler.Group, b.Width())
 	for i := range groups {
-		stage, kind, slots, memory := b.demand(i)
-		groups[i] = scheduler.Group{Stage: scheduler.StageID(stage), Kind: kind, Slots: slots, Memory: memory}
+		d := b.Demand(i)
+		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.stageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
 		if places {
 			groups[i].InputBytes, groups[i].Places = c.inputOf(b, i)
 		}
@@ -196,7 +197,7 @@ func (c *Core) avoidOf(b *bundle) []scheduler.LauncherID {
 	}
 	list := slices.Clone(b.job.avoid)
 	for _, id := range b.avoid {
-		list = addSorted(list, id)
+		list = sorted.Add(list, id)
 	}
 	return list
 }

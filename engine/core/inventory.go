@@ -2,6 +2,8 @@ package core
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -28,7 +30,7 @@ func (c *Core) takeInventory(l *launcher, m inventory) {
 		}
 	}
 	for _, a := range l.attempts.sorted() {
-		if a.phase == attemptEnded || !l.up { // it may have gone with one before it
+		if a.phase == attemptEnded || !l.Up { // it may have gone with one before it
 			continue
 		}
 		state, there := has[a.id]
@@ -95,7 +97,7 @@ func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		has[id] = true
-		j := c.jobs.get(scheduler.JobID(s.GetJob()))
+		j := c.jobs.Get(scheduler.JobID(s.GetJob()))
 		switch {
 		case j == nil:
 			c.dropJob(l, scheduler.JobID(s.GetJob()))
@@ -104,7 +106,7 @@ func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 		}
 	}
 	gone := map[scheduler.AttemptID]*output{}
-	for _, id := range sortedKeys(l.outputs) {
+	for _, id := range slices.Sorted(maps.Keys(l.outputs)) {
 		if !has[id] {
 			gone[id] = l.outputs[id]
 			delete(l.outputs, id)
@@ -115,12 +117,12 @@ func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 
 // command sends a command to a launcher that is up.
 func (c *Core) command(l *launcher, m *wire.Command) {
-	if !l.up {
+	if !l.Up {
 		return
 	}
 	m.Term, m.Incarnation = c.term, l.incarnation
 	c.stats.Commands++
-	c.act(ToLauncher{l.id, m})
+	c.act(ToLauncher{l.ID, m})
 }
 
 // forget lets a launcher drop what it remembers of an attempt's end.
@@ -162,19 +164,19 @@ func (c *Core) unconfirmed(a *attempt) {
 func (c *Core) watchCommands(l *launcher) {
 	if l.resendAt == 0 {
 		l.resendAt = c.now.Add(c.set.CommandTimeout)
-		c.after(c.set.CommandTimeout, timerCommand, uint64(l.id))
+		c.after(c.set.CommandTimeout, timerCommand, uint64(l.ID))
 	}
 }
 
 // resend sends again what a launcher has not confirmed for too long, and gives
 // up a launcher that never does.
 func (c *Core) resend(id scheduler.LauncherID) {
-	l := c.launchers.get(id)
+	l := c.launchers.Get(id)
 	if l == nil || l.resendAt == 0 || c.now < l.resendAt {
 		return
 	}
 	l.resendAt = 0
-	if !l.up {
+	if !l.Up {
 		return
 	}
 	waits := len(l.drops) > 0
@@ -235,6 +237,6 @@ func (c *Core) sendAgain(a *attempt) {
 
 // giveUp counts a launcher as lost that is connected and does not work.
 func (c *Core) giveUp(l *launcher, reason string) {
-	c.act(CutLauncher{Launcher: l.id, Incarnation: l.incarnation, Reason: reason})
+	c.act(CutLauncher{Launcher: l.ID, Incarnation: l.incarnation, Reason: reason})
 	c.loseLauncher(l, reason)
 }

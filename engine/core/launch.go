@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -18,54 +20,54 @@ func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.Refu
 	if b == nil {
 		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
 	}
-	twin := b.phase == bundleRunning && b.twice != 0
-	if b.phase != bundleReady && !twin {
+	speculative := b.phase == bundleRunning && b.twice != 0
+	if b.phase != bundleReady && !speculative {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.id, b.job.id, b.phase)
 	}
 	if b.job.phase == jobEnding {
 		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.job.id, b.id)
 	}
-	if twin && (b.runs[0].granted || b.runs[0].stopped != 0) {
+	if speculative && (b.runs[0].granted || b.runs[0].stopped != 0) {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.id, b.job.id)
 	}
-	if len(d.Launchers) != b.width() {
-		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.id, b.job.id, b.width(), len(d.Launchers))
+	if len(d.Launchers) != b.Width() {
+		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.id, b.job.id, b.Width(), len(d.Launchers))
 	}
-	where := c.where[:0]
+	where, rooms := c.where[:0], c.rooms[:0]
 	for _, id := range d.Launchers {
-		l := c.launchers.get(id)
+		l := c.launchers.Get(id)
 		if l == nil {
 			return nil, scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
 		}
-		if why := c.unavailable(b, l); why != "" {
-			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, l.name, why)
+		if why := b.unavailable(&l.Launcher); why != "" {
+			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, l.Name, why)
 		}
-		where = append(where, l)
+		where, rooms = append(where, l), append(rooms, &l.Launcher)
 	}
-	c.where = where
-	if why := c.take(b, where); why != "" {
+	c.where, c.rooms = where, rooms
+	if why := c.capacity.Take(b, rooms); why != "" {
 		return nil, scheduler.NoCapacity, why
 	}
-	return c.startRun(b, where, twin), scheduler.NotRefused, ""
+	return c.startRun(b, where, speculative), scheduler.NotRefused, ""
 }
 
 // unavailable says why a bundle may not run on a launcher; "" when it may.
-func (c *Core) unavailable(b *bundle, l *launcher) string {
+func (b *bundle) unavailable(l *capacity.Launcher) string {
 	switch {
-	case !l.up:
+	case !l.Up:
 		return "is lost"
-	case l.draining:
+	case l.Draining:
 		return "is draining"
-	case l.blamed:
+	case l.Blamed:
 		return "failed for several jobs and is avoided for a while"
-	case inSorted(b.job.avoid, l.id):
+	case sorted.Has(b.job.avoid, l.ID):
 		return fmt.Sprintf("failed too often for %s", b.job.id)
-	case slices.Contains(b.avoid, l.id):
+	case slices.Contains(b.avoid, l.ID):
 		return fmt.Sprintf("failed for bundle %d", b.id)
 	}
 	for _, r := range b.runs {
 		for _, a := range r.attempts {
-			if a.launcher == l {
+			if &a.launcher.Launcher == l {
 				return "runs the attempt that this one is to overtake"
 			}
 		}
@@ -74,10 +76,10 @@ func (c *Core) unavailable(b *bundle, l *launcher) string {
 }
 
 // startRun makes the attempts of a bundle whose capacity is taken.
-func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.AttemptID {
+func (c *Core) startRun(b *bundle, where []*launcher, speculative bool) []scheduler.AttemptID {
 	r, ids := newRun(b, where)
-	r.speculative, r.launched = twin, c.now
-	if twin {
+	r.speculative, r.launched = speculative, c.now
+	if speculative {
 		b.setTwice(0)
 		c.stats.Speculative++
 	} else {
@@ -92,11 +94,11 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 	for i, a := range r.attempts {
 		c.ids.Attempt++
 		a.id = scheduler.AttemptID(c.ids.Attempt)
-		_, a.kind, a.slots, a.memory = b.demand(i)
+		a.Demand = b.Demand(i)
 		a.locate()
 		ids[i] = a.id
 		c.addAttempt(a)
-		b.job.ranOn = addSorted(b.job.ranOn, a.launcher.id)
+		b.job.ranOn = sorted.Add(b.job.ranOn, a.launcher.ID)
 	}
 	r.id = uint64(ids[0])
 	if b.plain() {
@@ -107,7 +109,7 @@ func (c *Core) startRun(b *bundle, where []*launcher, twin bool) []scheduler.Att
 		}
 	}
 	c.watchStragglers()
-	c.releaseClaimsOf(b)
+	c.capacity.ReleaseFor(b, b.job.ready.count)
 	c.touch(b.job)
 	return ids
 }
@@ -123,7 +125,7 @@ func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
 			attempts [1]*attempt
 			ids      [1]scheduler.AttemptID
 		}
-		one.attempt = attempt{run: &one.run, launcher: where[0], holds: true}
+		one.attempt = attempt{run: &one.run, launcher: where[0], Holding: capacity.Holding{HasSlots: true}}
 		one.attempts[0] = &one.attempt
 		one.run = run{bundle: b, live: 1, attempts: one.attempts[:], commits: make([]*commit, 1)}
 		return &one.run, one.ids[:]
@@ -131,7 +133,7 @@ func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
 	n := len(where)
 	r := &run{bundle: b, live: n, attempts: make([]*attempt, n), commits: make([]*commit, n)}
 	for i, l := range where {
-		r.attempts[i] = &attempt{run: r, group: i, launcher: l, holds: true}
+		r.attempts[i] = &attempt{run: r, group: i, launcher: l, Holding: capacity.Holding{HasSlots: true}}
 	}
 	return r, make([]scheduler.AttemptID, n)
 }
@@ -139,10 +141,9 @@ func newRun(b *bundle, where []*launcher) (*run, []scheduler.AttemptID) {
 // locate notes of an attempt where its group stands in the plan.
 func (a *attempt) locate() {
 	b := a.run.bundle
-	stage, _, _, _ := b.demand(a.group)
-	a.stage = int32(stage)
+	a.stage = int32(b.stageOf(a.group))
 	switch {
-	case b.sole:
+	case b.single:
 		a.index = b.first
 	case !b.last():
 		a.index = int32(b.job.plan.Node(b.nodes(a.group)[0]).Index)
@@ -168,7 +169,7 @@ func (c *Core) sendStart(a *attempt) {
 
 // plain says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
-func (b *bundle) plain() bool { return b.sole && !b.wired && !b.job.stores }
+func (b *bundle) plain() bool { return b.single && !b.wired && !b.job.stores }
 
 // sendLater is sendStart for a plain bundle: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
@@ -193,7 +194,7 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
 	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.id), uint64(j.id), uint64(b.id), a.run.id, a.run.token
-	m.Kind, m.Slots, m.Memory = a.kind, uint32(a.slots), a.memory
+	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.spec.Program, j.spec.Plan, j.spec.Fingerprint, j.spec.Name
 	m.User, m.Speculative = j.spec.GetPrincipal().GetName(), a.run.speculative
 	if b.last() {
@@ -203,7 +204,7 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 		}
 		m.Finish.Files, m.Finish.FilesTotal = c.filesFrom(j, 0), j.filesTotal()
 	} else {
-		if b.sole {
+		if b.single {
 			whole.ref.Stage, whole.ref.Index = uint32(b.stage), uint32(b.first)
 			whole.refs[0] = &whole.ref
 			m.Nodes = whole.refs[:]

@@ -2,9 +2,11 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"unsafe"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -12,37 +14,21 @@ import (
 // launcher is one that joined: up, or lost and remembered for its name's id.
 type launcher struct {
 	// What every launch and end touches lies together, up to launcherHot.
-	id          scheduler.LauncherID
 	incarnation uint64
-	up          bool
-	draining    bool
-	blamed      bool
-	changed     bool // since told
-	name        string
-	host, rack  string
-	free        slotCounts // neither held nor reserved; kinds with none may be listed
-	memoryFree  int64
-	holds       []*hold         // in order of claim
-	attempts    attemptSet      // live
-	suspended   int             // of them
-	resendAt    scheduler.Time  // when its timer is due; 0: not set
-	told        scheduler.Offer // the last offer the policy was told
+	attempts    attemptSet     // live
+	suspended   int            // of them
+	resendAt    scheduler.Time // when its timer is due; 0: not set
+	capacity.Launcher
 
 	identity    string   // of the data folder that the name is bound to while it is up; "": any
 	names       []string // further names of the host
 	dataAddress string
 	httpAddress string
-	canSuspend  bool
-	joined      scheduler.Time
-	slots       slotCounts // in all
-	memory      int64
-	blamedBy    []scheduler.JobID               // jobs that avoid it, ascending
 	outputs     map[scheduler.AttemptID]*output // stored there
 	drops       []dropping                      // jobs whose files it is to delete, in order of job
-	load        machineLoad
 }
 
-const launcherHot = unsafe.Offsetof(launcher{}.names)
+const launcherHot = unsafe.Offsetof(launcher{}.Launcher) + capacity.Hot
 
 // output is what an attempt stored on a launcher.
 type output struct {
@@ -60,15 +46,15 @@ func (c *Core) join(m *wire.Join) {
 		return
 	}
 	has := inventory{m.Attempts, m.Stored, m.Jobs, scheduler.AttemptID(m.Seen)}
-	if l != nil && l.up && l.incarnation == m.Incarnation {
+	if l != nil && l.Up && l.incarnation == m.Incarnation {
 		c.lookForLoss(l, m)
 		l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
-		c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
+		c.act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.term, Launcher: l.ID})
 		c.takeInventory(l, has)
 		return
 	}
 	var kept map[scheduler.AttemptID]*output
-	if l != nil && l.up {
+	if l != nil && l.Up {
 		// A new life before the old one was missed: what it stored may be there still.
 		kept = l.outputs
 		l.outputs = map[scheduler.AttemptID]*output{}
@@ -77,9 +63,10 @@ func (c *Core) join(m *wire.Join) {
 	}
 	if l == nil {
 		c.ids.Launcher++
-		l, kept = &launcher{id: scheduler.LauncherID(c.ids.Launcher), name: m.Name}, nil
-		c.launchers.add(l.id, l)
-		c.byName[l.name] = l
+		l, kept = &launcher{Launcher: capacity.Launcher{ID: scheduler.LauncherID(c.ids.Launcher), Name: m.Name}}, nil
+		c.launchers.Add(l.ID, l)
+		c.capacity.Add(&l.Launcher)
+		c.byName[l.Name] = l
 	}
 	c.lookForLoss(l, m)
 	c.comeUp(l, m)
@@ -98,54 +85,41 @@ func (c *Core) joinRefused(l *launcher, m *wire.Join) (why string, afresh bool) 
 		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.set.Graph.NameBytes)
 	case m.GetMemory() < 0:
 		why = "its memory is negative: give it in bytes, 0 or more"
-	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > slotsMax }):
-		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", slotsMax)
-	case l != nil && l.up && !own:
-		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.host)
-	case l != nil && !l.up && m.GetIncarnation() == l.incarnation:
+	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > capacity.SlotsMax }):
+		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", capacity.SlotsMax)
+	case l != nil && l.Up && !own:
+		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.Host)
+	case l != nil && !l.Up && m.GetIncarnation() == l.incarnation:
 		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
 	case own && m.GetIncarnation() < l.incarnation:
 		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
-	case (l == nil || !l.up) && c.up >= c.set.LaunchersMax:
-		why = fmt.Sprintf("%d launchers are up, which is the limit", c.up)
+	case (l == nil || !l.Up) && c.capacity.Up() >= c.set.LaunchersMax:
+		why = fmt.Sprintf("%d launchers are up, which is the limit", c.capacity.Up())
 	}
 	return why, afresh
 }
 
-// slotsMax bounds the slots of one kind of a launcher.
-const slotsMax = 1 << 20
-
 func (c *Core) comeUp(l *launcher, m *wire.Join) {
-	l.up, l.identity, l.incarnation, l.joined = true, m.Identity, m.Incarnation, c.now
-	l.host, l.rack, l.dataAddress, l.httpAddress, l.canSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
+	l.identity, l.incarnation = m.Identity, m.Incarnation
+	l.Host, l.Rack, l.dataAddress, l.httpAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
 	l.names, c.aliases = slices.Clone(m.Names), nil
-	l.slots, l.memory = nil, m.Memory
-	for _, s := range m.Slots {
-		l.slots.add(s.Kind, int(s.Count))
-	}
-	l.free, l.memoryFree = slices.Clone(l.slots), l.memory
-	l.blamed, l.blamedBy, l.load = false, nil, machineLoad{}
 	l.attempts, l.suspended, l.outputs, l.drops = nil, 0, map[scheduler.AttemptID]*output{}, nil
-	l.told = scheduler.Offer{Launcher: l.id}
-	c.up++
-	c.moves++
-	c.topology, c.roomier = true, true
-	c.act(Welcome{Name: l.name, Incarnation: l.incarnation, Term: c.term, Launcher: l.id})
-	c.policy.TellLauncher(l.id, l.joinedEvent())
-	if l.draining {
-		c.policy.TellLauncher(l.id, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: true})
+	var slots capacity.Slots
+	for _, s := range m.Slots {
+		slots.Add(s.Kind, int(s.Count))
 	}
-	c.offerChanged(l)
-}
-
-func (l *launcher) joinedEvent() scheduler.LauncherJoined {
-	return scheduler.LauncherJoined{At: l.joined, Launcher: l.id, Name: l.name, Host: l.host, Rack: l.rack, Slots: slices.Clone(l.slots), Memory: l.memory}
+	c.capacity.Join(&l.Launcher, c.now, slots, m.Memory)
+	c.act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.term, Launcher: l.ID})
+	c.policy.TellLauncher(l.ID, l.JoinedEvent())
+	if l.Draining {
+		c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.now, Launcher: l.ID, Draining: true})
+	}
 }
 
 // launcherLost takes the shell's word that a launcher is gone.
 func (c *Core) launcherLost(m *wire.LauncherLost) {
-	l := c.launchers.get(scheduler.LauncherID(m.GetLauncher()))
-	if l == nil || !l.up || l.incarnation != m.GetIncarnation() {
+	l := c.launchers.Get(scheduler.LauncherID(m.GetLauncher()))
+	if l == nil || !l.Up || l.incarnation != m.GetIncarnation() {
 		return
 	}
 	c.loseLauncher(l, m.GetReason())
@@ -153,28 +127,24 @@ func (c *Core) launcherLost(m *wire.LauncherLost) {
 
 // loseLauncher gives a launcher up: its attempts are lost, and what it stored.
 func (c *Core) loseLauncher(l *launcher, reason string) {
-	c.policy.TellLauncher(l.id, scheduler.LauncherLost{At: c.now, Launcher: l.id, Reason: reason})
-	c.log(Warn, "a launcher was lost", "launcher", l.name, "reason", reason)
-	c.releaseHoldsOn(l)
-	l.up, l.load = false, machineLoad{}
-	c.up--
-	c.moves++
-	c.topology = true
+	c.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: c.now, Launcher: l.ID, Reason: reason})
+	c.log(Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
+	c.capacity.Lose(&l.Launcher)
 	c.stats.LaunchersLost++
 	for _, a := range l.attempts.sorted() {
 		if a.phase != attemptEnded { // it may have gone with one before it
-			c.lose(a, fmt.Sprintf("launcher %s was lost: %s", l.name, reason))
+			c.lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
 		}
 	}
 	outputs := l.outputs
-	l.outputs, l.attempts, l.holds, l.free, l.drops, l.changed = nil, nil, nil, nil, nil, false
+	l.outputs, l.attempts, l.drops = nil, nil, nil
 	c.loseOutputs(l, outputs)
 	c.forgetLaunchers()
 }
 
 // loseOutputs has what was stored on a launcher made again where it is needed.
 func (c *Core) loseOutputs(l *launcher, outputs map[scheduler.AttemptID]*output) {
-	ids := sortedKeys(outputs)
+	ids := slices.Sorted(maps.Keys(outputs))
 	var again []*output
 	for _, id := range ids {
 		o := outputs[id]
@@ -188,7 +158,7 @@ func (c *Core) loseOutputs(l *launcher, outputs map[scheduler.AttemptID]*output)
 		}
 		for _, r := range slices.Clone(o.bundle.runs) {
 			if r.id == o.run && r.commits[o.group] != nil { // of a gang that has not committed yet
-				r.lost = "launcher " + l.name + " was lost with what a finished group had stored"
+				r.lost = "launcher " + l.Name + " was lost with what a finished group had stored"
 				c.stopRun(r, scheduler.Lost, r.lost, 0, 0)
 			}
 		}
@@ -223,7 +193,7 @@ func (c *Core) adoptOutputs(l *launcher, old map[scheduler.AttemptID]*output, st
 // stillKept says whether anybody counts on a stored output: losing the attempts
 // of its launcher may have ended its job, or its gang.
 func (c *Core) stillKept(o *output, id scheduler.AttemptID) bool {
-	if c.jobs.get(o.job.id) != o.job {
+	if c.jobs.Get(o.job.id) != o.job {
 		return false
 	}
 	b := o.bundle
@@ -233,11 +203,12 @@ func (c *Core) stillKept(o *output, id scheduler.AttemptID) bool {
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.
 func (c *Core) forgetLaunchers() {
-	for lost := c.launchers.len() - c.up; lost > c.set.LaunchersKept; lost-- {
-		for l := range c.launchers.all() {
-			if !l.up {
-				c.launchers.remove(l.id)
-				delete(c.byName, l.name)
+	for lost := c.launchers.Len() - c.capacity.Up(); lost > c.set.LaunchersKept; lost-- {
+		for l := range c.launchers.All() {
+			if !l.Up {
+				c.launchers.Remove(l.ID)
+				c.capacity.Forget(&l.Launcher)
+				delete(c.byName, l.Name)
 				break
 			}
 		}
@@ -251,13 +222,10 @@ func (c *Core) drain(m *wire.DrainLauncher) {
 		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
 		return
 	}
-	if l.draining != m.GetDrain() {
-		l.draining = m.GetDrain()
-		if l.up {
-			c.releaseHoldsOn(l)
-			c.policy.TellLauncher(l.id, scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: l.draining})
-			c.offerChanged(l)
-			c.topology = true
+	if l.Draining != m.GetDrain() {
+		c.capacity.Drain(&l.Launcher, m.GetDrain())
+		if l.Up {
+			c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.now, Launcher: l.ID, Draining: l.Draining})
 		}
 	}
 	c.reply(m.GetClient(), 0, nil)

@@ -18,7 +18,7 @@ func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
 // life, and that somebody takes for submitted, was.
 func (c *Core) Lost(id scheduler.JobID) *wire.Failure {
 	announced := slices.ContainsFunc(c.prepared, func(p prepared) bool { return p.id == id && p.at < c.ids.Began() })
-	if c.jobs.get(id) != nil || !announced && !c.ids.LostJob(uint64(id)) {
+	if c.jobs.Get(id) != nil || !announced && !c.ids.LostJob(uint64(id)) {
 		return nil
 	}
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf(
@@ -52,8 +52,8 @@ func (c *Core) noticeLoss(l *launcher, how string) {
 	c.lossTold = true
 	c.stats.LogLosses++
 	c.log(Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
-		"and jobs that it does not know have to be submitted again", "launcher", l.name, "sign", how)
-	for j := range c.jobs.all() {
+		"and jobs that it does not know have to be submitted again", "launcher", l.Name, "sign", how)
+	for j := range c.jobs.All() {
 		c.noteJob(j, "the manager's event log lost its last records: what had happened since is done again")
 	}
 }

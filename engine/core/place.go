@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -28,9 +29,9 @@ func (j *job) findShapes() {
 
 func (b *bundle) shapeKey() string {
 	var s strings.Builder
-	for i := range b.width() {
-		_, kind, slots, memory := b.demand(i)
-		fmt.Fprintf(&s, "%s %d %d;", kind, slots, memory)
+	for i := range b.Width() {
+		d := b.Demand(i)
+		fmt.Fprintf(&s, "%s %d %d;", d.Kind, d.Slots, d.Memory)
 	}
 	return s.String()
 }
@@ -39,7 +40,7 @@ func (b *bundle) shapeKey() string {
 // Jobs share shapes, so that each is held against the cluster once.
 func (c *Core) checkPlaceable() {
 	fits := map[string]bool{}
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if j.phase != jobAsked {
 			c.checkPlaceableOf(j, fits)
 		}
@@ -49,7 +50,7 @@ func (c *Core) checkPlaceable() {
 func (c *Core) checkPlaceableOf(j *job, fits map[string]bool) {
 	why := ""
 	for _, s := range j.shapes {
-		if c.up == 0 || fits[s.key] { // an empty cluster is not too small yet
+		if c.capacity.Up() == 0 || fits[s.key] { // an empty cluster is not too small yet
 			continue
 		}
 		if why = c.tooLarge(&j.bundles[s.bundle]); why != "" {
@@ -68,7 +69,7 @@ func (c *Core) checkPlaceableOf(j *job, fits map[string]bool) {
 }
 
 func (c *Core) unplaceableTooLong(id scheduler.JobID) {
-	j := c.jobs.get(id)
+	j := c.jobs.Get(id)
 	if j == nil || j.unplaceable == 0 || j.phase != jobRunning || c.now.Sub(j.unplaceable) < c.set.UnplaceableAfter {
 		return
 	}
@@ -78,56 +79,17 @@ func (c *Core) unplaceableTooLong(id scheduler.JobID) {
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
 // "" when it could, or when that is not sure.
 func (c *Core) tooLarge(b *bundle) string {
-	// Equal groups are counted exactly. Groups of several demands are each held
-	// against the cluster alone: together they may still not fit, and then wait.
-	type need struct {
-		kind          string
-		slots, groups int
-		memory        int64
+	short, looks := c.capacity.Holds(b)
+	c.work -= looks / placesAtOnce
+	if short == nil {
+		return ""
 	}
-	var needs []need
-	for i := range b.width() {
-		_, kind, slots, memory := b.demand(i)
-		at := slices.IndexFunc(needs, func(n need) bool { return n.kind == kind && n.slots == slots && n.memory == memory })
-		if at < 0 {
-			at = len(needs)
-			needs = append(needs, need{kind, slots, 0, memory})
-		}
-		needs[at].groups++
-	}
-	for _, n := range needs {
-		c.work -= len(c.launchers.ids) / placesAtOnce
-		total, fit := 0, 0
-		for _, id := range c.launchers.ids {
-			if l := c.launchers.get(id); l.up {
-				total += l.slots.of(n.kind)
-				fit += l.holdsOf(n.slots, n.kind, n.memory)
-			}
-		}
-		if fit < n.groups {
-			return c.tooLargeText(b, n.kind, n.groups, n.slots, n.memory, fit, total)
-		}
-	}
-	return ""
+	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
+		b.job.stages[b.stageOf(0)].name, short.Groups, short.Slots, short.Kind, capacity.Size(short.Memory), c.capacity.Up(), short.Fit, short.Total, short.Kind)
 }
 
 // placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
 const placesAtOnce = 10
-
-// holdsOf says how many groups of a demand the launcher could hold, were it empty.
-func (l *launcher) holdsOf(slots int, kind string, memory int64) int {
-	n := l.slots.of(kind) / slots
-	if memory > 0 {
-		n = min(n, int(min(l.memory/memory, slotsMax)))
-	}
-	return n
-}
-
-func (c *Core) tooLargeText(b *bundle, kind string, groups, slots int, memory int64, fit, total int) string {
-	stage, _, _, _ := b.demand(0)
-	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
-		b.job.stages[stage].name, groups, slots, kind, sizeText(memory), c.up, fit, total, kind)
-}
 
 // waitsFor says why a job's longest ready bundle does not run; "" when nothing is
 // ready.
@@ -138,34 +100,26 @@ func (c *Core) waitsFor(j *job) string {
 	b := &j.bundles[j.ready.first-1]
 	need := map[string]int{}
 	var kinds []string
-	for i := range b.width() {
-		_, kind, slots, _ := b.demand(i)
-		if need[kind] == 0 {
-			kinds = append(kinds, kind)
+	for i := range b.Width() {
+		d := b.Demand(i)
+		if need[d.Kind] == 0 {
+			kinds = append(kinds, d.Kind)
 		}
-		need[kind] += slots
+		need[d.Kind] += d.Slots
 	}
 	slices.Sort(kinds)
 	var parts []string
 	for _, kind := range kinds {
-		free, total := 0, 0
-		for _, id := range c.launchers.ids {
-			if l := c.launchers.get(id); l.up {
-				total += l.slots.of(kind)
-				if !l.draining && !l.blamed {
-					free += l.free.of(kind)
-				}
-			}
-		}
+		free, total := c.capacity.Count(kind)
 		at := " "
-		if b.width() > 1 {
+		if b.Width() > 1 {
 			at = " at once "
 		}
 		parts = append(parts, fmt.Sprintf("%d %s slots%s(%d free of %d in the cluster)", need[kind], kind, at, free, total))
 	}
 	noun := "a group"
-	if b.width() > 1 {
-		noun = fmt.Sprintf("a bundle of %d groups", b.width())
+	if b.Width() > 1 {
+		noun = fmt.Sprintf("a bundle of %d groups", b.Width())
 	}
 	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ready.count, noun, j.describe(b, 0), strings.Join(parts, " and "))
 }

@@ -41,16 +41,16 @@ func (c *Core) inputOf(b *bundle, i int) (int64, []scheduler.Place) {
 func (c *Core) hostOf(name string) string {
 	if c.aliases == nil {
 		c.aliases = map[string]string{}
-		for _, id := range c.launchers.ids {
-			l := c.launchers.get(id)
+		for _, id := range c.launchers.IDs() {
+			l := c.launchers.Get(id)
 			for _, n := range l.names {
 				if _, taken := c.aliases[n]; !taken {
-					c.aliases[n] = l.host
+					c.aliases[n] = l.Host
 				}
 			}
 		}
-		for _, id := range c.launchers.ids { // a host's own name is nobody else's
-			delete(c.aliases, c.launchers.get(id).host)
+		for _, id := range c.launchers.IDs() { // a host's own name is nobody else's
+			delete(c.aliases, c.launchers.Get(id).Host)
 		}
 	}
 	if host, ok := c.aliases[name]; ok {
@@ -68,7 +68,7 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 		add = func(string, string, int64) {}
 	}
 	if n.All() {
-		n.EachPlace(reader, c.moves, c.whereIs, add)
+		n.EachPlace(reader, c.capacity.Moves(), c.whereIs, add)
 		return n.Input(reader)
 	}
 	from, kept := int(j.plan.Connection(conn).FromStage), j.plan.Connection(conn).Store != ""
@@ -91,8 +91,8 @@ func (c *Core) inputFrom(j *job, conn, reader int, add func(host, rack string, b
 
 // whereIs tells of a launcher where it is; false when it is not up.
 func (c *Core) whereIs(id scheduler.LauncherID) (host, rack string, up bool) {
-	if l := c.launchers.get(id); l != nil && l.up {
-		return l.host, l.rack, true
+	if l := c.launchers.Get(id); l != nil && l.Up {
+		return l.Host, l.Rack, true
 	}
 	return "", "", false
 }

@@ -48,19 +48,19 @@ func (c *Core) cutOver() {
 	if !yes {
 		return
 	}
-	c.releaseAllClaims()
+	c.capacity.ReleaseAll()
 	if old != nil {
 		c.act(PolicyGone{Generation: old.Number})
 		c.answerSettings("another policy took over before it answered")
 	}
 	c.limitSuspensions()
-	c.roomier = true
+	c.capacity.HasRoom()
 	c.tellLoads(false)
 	c.askAll()
 	c.passRequests()
 	g := c.policy.Current()
 	c.log(Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		j.policyWait = scheduler.Waiting{}
 	}
 }
@@ -68,16 +68,10 @@ func (c *Core) cutOver() {
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
 func (c *Core) limitSuspensions() {
-	for r := range c.suspended.all() {
+	for r := range c.suspended.All() {
 		if !c.policy.Resumes() {
 			c.after(c.set.SuspendMax, timerSuspend, r.id)
 		}
-	}
-}
-
-func (c *Core) releaseAllClaims() {
-	for k := range c.claims.all() {
-		c.releaseClaim(k)
 	}
 }
 
@@ -90,7 +84,7 @@ func (c *Core) policyFailed(number uint64, reason string) {
 		c.log(Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case exchange.FailedCurrent:
 		c.log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
-		c.releaseAllClaims()
+		c.capacity.ReleaseAll()
 		c.answerSettings("the policy failed before it answered: " + reason)
 		c.cutOver()
 	}
@@ -106,7 +100,7 @@ func (c *Core) breach(reason string) {
 // dropPolicies forgets the generations of the manager's last life.
 func (c *Core) dropPolicies() {
 	c.policy.Forget()
-	c.releaseAllClaims()
+	c.capacity.ReleaseAll()
 }
 
 // PolicyState is what status shows of the policy's rounds.

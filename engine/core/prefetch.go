@@ -54,7 +54,7 @@ func prefetchEnds(attempts []*attempt) (sum byte) {
 		sum += prefetch.All(a.run) + prefetch.First(a.launcher, launcherHot)
 	}
 	for _, a := range attempts {
-		sum += prefetch.All(a.run.bundle) + prefetch.At(a.launcher.free, 0) + prefetch.At(a.launcher.attempts, int(a.places[inLauncher]))
+		sum += prefetch.All(a.run.bundle) + prefetch.At(a.launcher.Free(), 0) + prefetch.At(a.launcher.attempts, int(a.places[inLauncher]))
 	}
 	for _, a := range attempts {
 		sum += prefetch.First(a.run.bundle.job, jobHot)
@@ -80,7 +80,7 @@ func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
 		if b == nil || len(d.Launchers) == 0 {
 			continue
 		}
-		if l := c.launchers.get(d.Launchers[0]); l != nil {
+		if l := c.launchers.Get(d.Launchers[0]); l != nil {
 			bundles[n], launchers[n] = b, l
 			n++
 		}
@@ -91,7 +91,7 @@ func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
 	}
 	for i, b := range bundles[:n] {
 		l := launchers[i]
-		sum += prefetch.First(b.job, jobHot) + prefetch.At(l.free, 0) + prefetch.At(l.attempts, len(l.attempts)-1)
+		sum += prefetch.First(b.job, jobHot) + prefetch.At(l.Free(), 0) + prefetch.At(l.attempts, len(l.attempts)-1)
 	}
 	for _, b := range bundles[:n] {
 		j := b.job

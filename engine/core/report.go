@@ -11,9 +11,9 @@ import (
 // report takes in what a launcher says. Reports come late, twice, and from
 // launchers that were given up: what does not fit the state changes nothing.
 func (c *Core) report(m *wire.LauncherReport) {
-	l := c.launchers.get(scheduler.LauncherID(m.GetLauncher()))
+	l := c.launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	r := m.GetReport()
-	if l == nil || !l.up || l.incarnation != r.GetIncarnation() {
+	if l == nil || !l.Up || l.incarnation != r.GetIncarnation() {
 		c.staleReport(l, m)
 		return
 	}
@@ -61,7 +61,7 @@ func (c *Core) staleReport(l *launcher, m *wire.LauncherReport) {
 	}
 	name := fmt.Sprint(m.GetLauncher())
 	if l != nil {
-		name = l.name
+		name = l.Name
 	}
 	c.stats.LateCommits++
 	c.log(Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
@@ -90,7 +90,7 @@ func (c *Core) started(a *attempt, address string) {
 	b := a.run.bundle
 	c.emit(b, scheduler.AttemptStarted{
 		At: c.now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(a.stage),
-		Launcher: a.launcher.id, Speculative: a.run.speculative,
+		Launcher: a.launcher.ID, Speculative: a.run.speculative,
 	})
 	c.sendPeers(a.run)
 	c.feed(a)
@@ -198,10 +198,10 @@ func (c *Core) refusedCommand(a *attempt, f *wire.Failure) {
 	case a.suspending:
 		a.suspending = false
 		a.confirmed()
-		c.victimDone(a)
+		c.capacity.VictimDone(&a.Holding)
 		c.noteSuspended(a.run)
-		c.log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.name, "reason", f.GetMessage())
+		c.log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
 	default:
-		c.log(Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.name, "reason", f.GetMessage())
+		c.log(Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
 	}
 }

@@ -3,10 +3,11 @@ package core
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
-	"google.golang.org/protobuf/proto"
 )
 
 // request has the policy asked for a page of its own.

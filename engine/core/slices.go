@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -38,7 +39,7 @@ func (c *Core) goOn() {
 		c.decide()
 	}
 	for _, id := range slices.Clone(c.busy) {
-		c.goOnWith(c.jobs.get(id))
+		c.goOnWith(c.jobs.Get(id))
 	}
 	c.gather()
 }
@@ -47,7 +48,7 @@ func (c *Core) goOn() {
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
 	return c.policy.Crowded(c.set.RoundEvents) && !slices.ContainsFunc(c.busy, func(id scheduler.JobID) bool {
-		j := c.jobs.get(id)
+		j := c.jobs.Get(id)
 		return j.phase != jobRunning || j.telling > 0
 	})
 }
@@ -80,7 +81,7 @@ func (j *job) unfinishedWork() bool {
 // noteWork keeps the list of the jobs that later steps have to go on with.
 func (c *Core) noteWork(j *job) {
 	if j.unfinishedWork() {
-		c.busy = addSorted(c.busy, j.id)
+		c.busy = sorted.Add(c.busy, j.id)
 	} else if i, found := slices.BinarySearch(c.busy, j.id); found {
 		c.busy = slices.Delete(c.busy, i, i+1)
 	}
@@ -148,7 +149,7 @@ func (c *Core) leave(j *job) {
 		b := &j.bundles[j.closed]
 		c.bundles.Delete(b.id)
 		for _, k := range b.kept {
-			if l := c.launchers.get(k.launcher); l != nil {
+			if l := c.launchers.Get(k.launcher); l != nil {
 				delete(l.outputs, k.attempt)
 			}
 		}
@@ -158,7 +159,7 @@ func (c *Core) leave(j *job) {
 		return
 	}
 	for len(j.ranOn) > 0 && c.spend(workStop) {
-		if l := c.launchers.get(j.ranOn[0]); l != nil {
+		if l := c.launchers.Get(j.ranOn[0]); l != nil {
 			c.dropJob(l, j.id)
 		}
 		j.ranOn = j.ranOn[1:]

@@ -42,7 +42,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	most("submit", 300/workOpen, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
 		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
 	}}})
-	j := b.c.jobs.get(id)
+	j := b.c.jobs.Get(id)
 	if j.ready.count != groups {
 		t.Fatalf("%d bundles are ready, want %d", j.ready.count, groups)
 	}
@@ -76,16 +76,16 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 		t.Fatalf("%d attempts are being stopped, want %d", stopped(), groups)
 	}
 	for _, a := range j.attempts.sorted()[1:] {
-		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.id), Report: &wire.Report{
+		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.ID), Report: &wire.Report{
 			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_STOPPED}},
 		}}}})
 	}
 	last := j.attempts[0]
-	most("leave", 300/workClose, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.launcher.id), Report: &wire.Report{
+	most("leave", 300/workClose, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.launcher.ID), Report: &wire.Report{
 		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_STOPPED}},
 	}}}})
-	if b.c.jobs.len() != 0 || b.c.bundles.Len() != 0 {
-		t.Errorf("%d jobs and %d bundles are left", b.c.jobs.len(), b.c.bundles.Len())
+	if b.c.jobs.Len() != 0 || b.c.bundles.Len() != 0 {
+		t.Errorf("%d jobs and %d bundles are left", b.c.jobs.Len(), b.c.bundles.Len())
 	}
 }
 
@@ -103,7 +103,7 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b.submit(t, 4)
 	b.launchSome(4)
 	id := scheduler.JobID(b.c.ids.Job)
-	j := b.c.jobs.get(id)
+	j := b.c.jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	var last *attempt
 	for _, a := range j.attempts {
@@ -155,8 +155,8 @@ func TestDraftDecidesTheSame(t *testing.T) {
 				t.Fatal("the draft was not taken")
 			}
 			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
-			if in := b.c.jobs.len() == 1; in != (nodes < 100) {
-				t.Fatalf("%d jobs of %d nodes are there", b.c.jobs.len(), nodes)
+			if in := b.c.jobs.Len() == 1; in != (nodes < 100) {
+				t.Fatalf("%d jobs of %d nodes are there", b.c.jobs.Len(), nodes)
 			}
 			return b.c.Checkpoint()
 		}
@@ -184,7 +184,7 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	}
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
-	j := b.c.jobs.get(id)
+	j := b.c.jobs.Get(id)
 	for ; j.opened < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
@@ -214,7 +214,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}}}}})
-	j := b.c.jobs.get(id)
+	j := b.c.jobs.Get(id)
 	b.next, b.last = j.first, j.first
 	b.c.set.StepWork = 300
 	ready := func(most int) {

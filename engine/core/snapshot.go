@@ -22,16 +22,16 @@ func (c *Core) gather() {
 
 // gatherLaunchers tells of launchers; false when some are left.
 func (c *Core) gatherLaunchers(g *exchange.Gathering) bool {
-	i, _ := slices.BinarySearch(c.launchers.ids, g.Launcher+1)
-	for ; g.Launcher != exchange.AllLaunchers && i < len(c.launchers.ids); i++ {
+	i, _ := slices.BinarySearch(c.launchers.IDs(), g.Launcher+1)
+	for ; g.Launcher != exchange.AllLaunchers && i < len(c.launchers.IDs()); i++ {
 		if !c.spend(workGather) {
 			return false
 		}
-		g.Launcher = c.launchers.ids[i]
-		if l := c.launchers.get(g.Launcher); l.up {
-			g.Add(l.joinedEvent())
-			if l.draining {
-				g.Add(scheduler.LauncherDraining{At: l.joined, Launcher: l.id, Draining: true})
+		g.Launcher = c.launchers.IDs()[i]
+		if l := c.launchers.Get(g.Launcher); l.Up {
+			g.Add(l.JoinedEvent())
+			if l.Draining {
+				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
 			}
 		}
 	}
@@ -42,18 +42,18 @@ func (c *Core) gatherLaunchers(g *exchange.Gathering) bool {
 // gatherJobs tells of jobs; false when some are left.
 func (c *Core) gatherJobs(g *exchange.Gathering) bool {
 	for {
-		if j := c.jobs.get(g.Job); j != nil && j.phase != jobAsked && !c.gatherBundles(g, j) {
+		if j := c.jobs.Get(g.Job); j != nil && j.phase != jobAsked && !c.gatherBundles(g, j) {
 			return false
 		}
-		i, _ := slices.BinarySearch(c.jobs.ids, g.Job+1)
-		if i == len(c.jobs.ids) {
+		i, _ := slices.BinarySearch(c.jobs.IDs(), g.Job+1)
+		if i == len(c.jobs.IDs()) {
 			return true
 		}
 		if !c.spend(workGather) {
 			return false
 		}
-		g.Job, g.Bundle = c.jobs.ids[i], 0
-		if j := c.jobs.get(g.Job); j.phase == jobAsked {
+		g.Job, g.Bundle = c.jobs.IDs()[i], 0
+		if j := c.jobs.Get(g.Job); j.phase == jobAsked {
 			g.Bundle = math.MaxInt // what becomes of it is told by events
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.admitted, Job: j.forPolicy()})
@@ -64,7 +64,7 @@ func (c *Core) gatherJobs(g *exchange.Gathering) bool {
 // gatherBundles tells of a job's bundles; false when some are left.
 func (c *Core) gatherBundles(g *exchange.Gathering, j *job) bool {
 	for ; g.Bundle < len(j.bundles); g.Bundle++ {
-		if !c.spend(workGather * j.bundles[g.Bundle].width()) {
+		if !c.spend(workGather * j.bundles[g.Bundle].Width()) {
 			return false
 		}
 		c.gatherBundle(g, &j.bundles[g.Bundle])
@@ -84,7 +84,7 @@ func (c *Core) gatherBundle(g *exchange.Gathering, b *bundle) {
 	for _, r := range b.runs {
 		runs = append(runs, past{r, r.launched, r.commits})
 	}
-	// A finished bundle that is wanted again waits for the twin it had to end.
+	// A finished bundle that is wanted again waits for the attempt that it had to end.
 	again := b.phase == bundleWaiting && len(b.runs) > 0
 	if b.phase == bundleFinished || again {
 		runs = append(runs, past{nil, b.kept[0].launched, b.kept})
@@ -132,7 +132,7 @@ func addRun(g *exchange.Gathering, b *bundle, p past) {
 		if k != nil {
 			id, where = k.attempt, k.launcher
 		} else {
-			id, where = p.run.attempts[i].id, p.run.attempts[i].launcher.id
+			id, where = p.run.attempts[i].id, p.run.attempts[i].launcher.ID
 		}
 		o.Attempts, o.Launch.Launchers = append(o.Attempts, id), append(o.Launch.Launchers, where)
 	}
@@ -147,7 +147,7 @@ func addRun(g *exchange.Gathering, b *bundle, p past) {
 }
 
 func addCommit(g *exchange.Gathering, b *bundle, i int, k *commit) {
-	stage, _, _, _ := b.demand(i)
+	stage := b.stageOf(i)
 	g.Add(scheduler.AttemptStarted{
 		At: k.started, Attempt: k.attempt, Job: b.job.id, Bundle: b.id, Group: i, Stage: scheduler.StageID(stage), Launcher: k.launcher, Speculative: k.spec,
 	})
@@ -159,13 +159,13 @@ func addCommit(g *exchange.Gathering, b *bundle, i int, k *commit) {
 
 func addAttempt(g *exchange.Gathering, a *attempt) {
 	b := a.run.bundle
-	stage, _, _, _ := b.demand(a.group)
+	stage := b.stageOf(a.group)
 	if a.started != 0 {
 		// Told as if it had never been suspended before: so its running time is right.
 		start := a.since.Add(-a.ran)
 		g.Add(scheduler.AttemptStarted{
 			At: start, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(stage),
-			Launcher: a.launcher.id, Speculative: a.run.speculative,
+			Launcher: a.launcher.ID, Speculative: a.run.speculative,
 		})
 		if a.phased != 0 {
 			g.Add(scheduler.AttemptPhase{At: max(a.phased, start), Attempt: a.id, Phase: scheduler.PhaseExecute})

@@ -54,7 +54,7 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 
 // somethingHappens steps the core with a report, a lost launcher, a kill, or nothing.
 func (b *bench) somethingHappens(lot *rand.Rand) {
-	jobs, launchers := b.c.jobs.ids, b.c.launchers.ids
+	jobs, launchers := b.c.jobs.IDs(), b.c.launchers.IDs()
 	switch n := lot.IntN(20); {
 	case n < 12 && len(b.lives) > 0:
 		i := lot.IntN(len(b.lives))
@@ -68,7 +68,7 @@ func (b *bench) somethingHappens(lot *rand.Rand) {
 		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
 	case n == 12 && len(jobs) > 0:
 		b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}}})
-	case n == 13 && b.c.up > 1:
+	case n == 13 && b.c.capacity.Up() > 1:
 		b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}}})
 	case n == 14 && len(jobs) > 0:
 		pool := "other"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -40,7 +41,7 @@ func (j *job) reads(nodes []int32, k sourceKey) bool {
 			continue
 		}
 		r, list := j.plan.Writers(int(k.conn), n.Index)
-		if int(k.from) >= r.Low && int(k.from) < r.High || inSorted(list, k.from) {
+		if int(k.from) >= r.Low && int(k.from) < r.High || sorted.Has(list, k.from) {
 			return true
 		}
 	}
@@ -132,7 +133,7 @@ func (c *Core) source(j *job, k sourceKey) *wire.Source {
 		Connection: uint32(k.conn), From: uint32(k.from), Attempt: uint64(m.attempt),
 		Host: m.host, Rack: m.rack, Token: m.token, Launcher: uint64(m.launcher),
 	}
-	if l := c.launchers.get(m.launcher); l != nil && l.up {
+	if l := c.launchers.Get(m.launcher); l != nil && l.Up {
 		s.Address = l.dataAddress
 	}
 	return s
@@ -175,8 +176,8 @@ func (j *job) describe(b *bundle, i int) string {
 
 // dropOutput tells a launcher to delete what an attempt stored.
 func (c *Core) dropOutput(k *commit, j *job) {
-	l := c.launchers.get(k.launcher)
-	if !k.stored || k.lost || l == nil || !l.up || l.outputs[k.attempt] == nil {
+	l := c.launchers.Get(k.launcher)
+	if !k.stored || k.lost || l == nil || !l.Up || l.outputs[k.attempt] == nil {
 		return
 	}
 	delete(l.outputs, k.attempt)
@@ -272,7 +273,7 @@ func (c *Core) reopen(b *bundle) {
 
 // countDone counts a bundle's groups and nodes as finished, or not any more.
 func (j *job) countDone(b *bundle, by int) {
-	if b.sole { // without a look at the plan: it is far away, and this is each end
+	if b.single { // without a look at the plan: it is far away, and this is each end
 		s := &j.stages[b.stage]
 		s.done += by
 		s.open -= by
@@ -280,7 +281,7 @@ func (j *job) countDone(b *bundle, by int) {
 		return
 	}
 	for i := range b.groups() {
-		stage, _, _, _ := b.demand(i)
+		stage := b.stageOf(i)
 		j.stages[stage].done += by
 		j.finished += by
 		for _, x := range b.nodes(i) {

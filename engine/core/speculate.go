@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/internal/prefetch"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -24,7 +25,7 @@ func (c *Core) speculate() {
 		return
 	}
 	c.watchStragglers()
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if len(j.attempts) > 0 && j.phase == jobRunning && !j.spec.NoSpeculation {
 			c.speculateOn(j)
 		}
@@ -98,7 +99,7 @@ func (c *Core) twiceEvent(b *bundle) scheduler.BundleWantedTwice {
 	avoid := slices.Clone(c.avoidOf(b))
 	for _, r := range b.runs {
 		for _, a := range r.attempts {
-			avoid = addSorted(avoid, a.launcher.id)
+			avoid = sorted.Add(avoid, a.launcher.ID)
 		}
 	}
 	return scheduler.BundleWantedTwice{At: b.twice, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: avoid}

@@ -16,7 +16,7 @@ func (c *Core) stalled() *job {
 	if c.policy.Current() == nil || c.attempts.Len() > 0 {
 		return nil
 	}
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if j.phase != jobAsked && j.ready.count > 0 && j.unplaceable == 0 && j.policyWait.Reason == scheduler.WaitNone && c.someFits(j) {
 			return j
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -116,14 +117,7 @@ type stage struct {
 	failures int
 	times    histogram                 // running times of finished groups
 	nodesIn  [bundleFinished + 1]int32 // nodes by the phase of their bundle
-	sole     groupNeed                 // of its groups of one node that are bundles by themselves
-}
-
-// groupNeed is what a group takes.
-type groupNeed struct {
-	kind   string
-	slots  int
-	memory int64
+	single   capacity.Demand           // of its groups of one node that are bundles by themselves
 }
 
 // bundlePhase is where a bundle stands.
@@ -146,7 +140,7 @@ type bundle struct {
 	// connections' slow-start says: they were taken back once.
 	late       bool
 	wired      bool  // groups of it are joined by tcp
-	sole       bool  // it is one group of one node
+	single     bool  // it is one group of one node
 	stage      int32 // of its first group
 	first      int32 // index of that group's first node in the stage
 	unmet      int   // inputs that keep it from starting
@@ -221,23 +215,19 @@ type attempt struct {
 	launcher *launcher
 	stage    int32 // that its group counts for
 	index    int32 // of its group's first node
-	kind     string
-	slots    int
-	memory   int64
-	places   [attemptSets]int32 // in its job's and its launcher's set
-	phase    attemptPhase
-	holds    bool // its slots; its memory it holds while it lives
-	started  scheduler.Time
-	since    scheduler.Time // running or suspended
-	ran      time.Duration  // up to since, net of suspension
-	phased   scheduler.Time
-	outcome  scheduler.AttemptOutcome // once it ended
-	address  string
+	capacity.Holding
+	places  [attemptSets]int32 // in its job's and its launcher's set
+	phase   attemptPhase
+	started scheduler.Time
+	since   scheduler.Time // running or suspended
+	ran     time.Duration  // up to since, net of suspension
+	phased  scheduler.Time
+	outcome scheduler.AttemptOutcome // once it ended
+	address string
 
 	stop       *stop
 	suspending bool
 	resuming   bool
-	claim      uint64 // for which it is being preempted
 	sentAt     scheduler.Time
 	tries      int // of the command that waits for its confirmation
 
@@ -298,29 +288,45 @@ func (b *bundle) groups() []int32 {
 	return b.job.plan.Bundles[b.index].Groups
 }
 
-// width is how many groups the bundle has.
-func (b *bundle) width() int {
-	if b.sole || b.last() {
+// Width is how many groups the bundle has.
+func (b *bundle) Width() int {
+	if b.single || b.last() {
 		return 1
 	}
 	return len(b.groups())
 }
 
 // last says whether it is the bundle that publishes or cleans.
-func (b *bundle) last() bool { return !b.sole && b.index == len(b.job.plan.Bundles) }
+func (b *bundle) last() bool { return !b.single && b.index == len(b.job.plan.Bundles) }
 
-// demand returns what the i-th group takes and the stage it counts for.
-func (b *bundle) demand(i int) (stage int, kind string, slots int, memory int64) {
+// Demand returns what the i-th group takes.
+func (b *bundle) Demand(i int) capacity.Demand {
 	switch {
-	case b.sole:
-		s := &b.job.stages[b.stage].sole
-		return int(b.stage), s.kind, s.slots, s.memory
+	case b.single:
+		return b.job.stages[b.stage].single
 	case b.last():
-		return len(b.job.plan.Graph.Stages), b.job.lastKind(), 1, lastMemory + b.job.lastMore
+		return capacity.Demand{Kind: b.job.lastKind(), Slots: 1, Memory: lastMemory + b.job.lastMore}
 	}
 	g := &b.job.plan.Groups[b.groups()[i]]
-	return g.Stage, g.Kind, g.Slots, g.Memory
+	return capacity.Demand{Kind: g.Kind, Slots: g.Slots, Memory: g.Memory}
 }
+
+// stageOf returns the stage that the i-th group counts for.
+func (b *bundle) stageOf(i int) int {
+	switch {
+	case b.single:
+		return int(b.stage)
+	case b.last():
+		return len(b.job.plan.Graph.Stages)
+	}
+	return b.job.plan.Groups[b.groups()[i]].Stage
+}
+
+// ID is capacity.Bundle's.
+func (b *bundle) ID() scheduler.BundleID { return b.id }
+
+// JobID is capacity.Bundle's.
+func (b *bundle) JobID() scheduler.JobID { return b.job.id }
 
 // What the group that publishes or cleans takes, bytes: it only renames and deletes, but
 // holds the list of the files.

@@ -5,23 +5,23 @@ import "github.com/hamadryad/hamadryad/sdk/scheduler"
 // Stats count what happened since the core was made or restored, for metrics.
 // They are no state: a checkpoint leaves them out.
 type Stats struct {
-	Rounds        uint64
-	Commands      uint64
-	Resent        uint64
-	StaleReports  uint64 // of attempts or launchers that were given up
-	LateCommits   uint64 // refused
-	LaunchersLost uint64
-	OutputsLost   uint64
-	LogLosses     uint64 // lives in which the event log turned out to lack records
-	UnknownEnded  uint64 // attempts that launchers had and the core did not know
-	Rerun         uint64 // bundles that ran again because their output was lost
-	Speculative   uint64
-	Preempted     uint64 // bundle attempts
-	TakenBack     uint64
-	Blamed        uint64
-	ClaimsExpired uint64
-	Failed        uint64
-	Finished      uint64
+	Rounds              uint64
+	Commands            uint64
+	Resent              uint64
+	StaleReports        uint64 // of attempts or launchers that were given up
+	LateCommits         uint64 // refused
+	LaunchersLost       uint64
+	OutputsLost         uint64
+	LogLosses           uint64 // lives in which the event log turned out to lack records
+	UnknownEnded        uint64 // attempts that launchers had and the core did not know
+	Rerun               uint64 // bundles that ran again because their output was lost
+	Speculative         uint64
+	Preempted           uint64 // bundle attempts
+	TakenBack           uint64
+	Blamed              uint64
+	ReservationsExpired uint64
+	Failed              uint64
+	Finished            uint64
 
 	Outcomes  [scheduler.Killed + 1]uint64         // of attempts, by scheduler.AttemptOutcome
 	Jobs      [scheduler.JobKilled + 1]uint64      // that ended, by scheduler.JobOutcome
@@ -38,9 +38,9 @@ type Stats struct {
 // Stats returns the counts.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), c.suspended.len(), c.jobs.len()
-	for _, id := range c.jobs.ids {
-		s.Ready += c.jobs.get(id).ready.count
+	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), c.suspended.Len(), c.jobs.Len()
+	for _, id := range c.jobs.IDs() {
+		s.Ready += c.jobs.Get(id).ready.count
 	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -19,8 +20,8 @@ func (c *Core) Jobs(all bool) []*wire.JobSummary {
 			list = append(list, e.status.Summary)
 		}
 	}
-	for _, id := range c.jobs.ids {
-		list = append(list, c.jobs.get(id).summary())
+	for _, id := range c.jobs.IDs() {
+		list = append(list, c.jobs.Get(id).summary())
 	}
 	return list
 }
@@ -52,7 +53,7 @@ const looksOfStatus = 4096
 // StatusOf notes what is known of a job, and which attempts live when they are asked
 // for. It is false for a job that is not known.
 func (c *Core) StatusOf(id scheduler.JobID, attempts bool) (*Status, bool) {
-	if j := c.jobs.get(id); j != nil {
+	if j := c.jobs.Get(id); j != nil {
 		s := &Status{message: c.statusOf(j)}
 		if attempts {
 			s.rows, s.left = j.endedRows(), slices.Clone(j.attempts)
@@ -92,7 +93,7 @@ func (c *Core) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
 	if a := c.attempts.Get(id); a != nil {
 		return a.run.bundle.job.id, true
 	}
-	for j := range c.jobs.all() {
+	for j := range c.jobs.All() {
 		if slices.ContainsFunc(j.history, func(p pastAttempt) bool { return p.id == id }) {
 			return j.id, true
 		}
@@ -181,7 +182,7 @@ func (r *attemptRows) look(attempts []*attempt) {
 			prefetchRows(next)
 		}
 		x := liveAttempt{state: a.state()}
-		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.name, started: a.started, speculative: a.run.speculative}
+		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, started: a.started, speculative: a.run.speculative}
 		if a.phase == attemptEnded {
 			x.ended = a.since
 		}
@@ -245,7 +246,7 @@ func (c *Core) waitingOf(j *job) []string {
 	}
 	if j.phase != jobAsked && j.ready.count > 0 {
 		switch {
-		case c.up == 0:
+		case c.capacity.Up() == 0:
 			list = append(list, "no launcher is there")
 		case c.policy.Current() == nil:
 			list = append(list, "no policy is running")
@@ -268,15 +269,15 @@ func (c *Core) Launchers() []*wire.LauncherStatus { return c.LaunchersLater()() 
 
 // LaunchersLater is Launchers in two steps: the function that it returns makes the messages, on any goroutine.
 func (c *Core) LaunchersLater() func() []*wire.LauncherStatus {
-	rows := make([]launcherRow, len(c.launchers.ids))
-	counts := make(slotCounts, 0, 2*len(rows)) // of all rows, one after another
-	for i, id := range c.launchers.ids {
-		l := c.launchers.get(id)
+	rows := make([]launcherRow, len(c.launchers.IDs()))
+	counts := make(capacity.Slots, 0, 2*len(rows)) // of all rows, one after another
+	for i, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
 		rows[i] = launcherRow{
-			id: l.id, name: l.name, host: l.host, rack: l.rack, memory: l.memory, memoryFree: l.memoryFree, state: l.state(),
-			suspended: l.suspended, running: len(l.attempts) - l.suspended, slots: len(l.slots), free: len(l.free),
+			id: l.ID, name: l.Name, host: l.Host, rack: l.Rack, memory: l.Memory(), memoryFree: l.FreeMemory(), state: l.state(),
+			suspended: l.suspended, running: len(l.attempts) - l.suspended, slots: len(l.Slots()), free: len(l.Free()),
 		}
-		counts = append(append(counts, l.slots...), l.free...)
+		counts = append(append(counts, l.Slots()...), l.Free()...)
 	}
 	return func() []*wire.LauncherStatus {
 		list := make([]*wire.LauncherStatus, len(rows))
@@ -299,7 +300,7 @@ type launcherRow struct {
 	slots, free        int // kinds
 }
 
-func (r *launcherRow) message(slots, free slotCounts) *wire.LauncherStatus {
+func (r *launcherRow) message(slots, free capacity.Slots) *wire.LauncherStatus {
 	return &wire.LauncherStatus{
 		Launcher: uint64(r.id), Name: r.name, Host: r.host, Rack: r.rack, Slots: wireSlots(slots), Free: wireSlots(free),
 		Memory: r.memory, MemoryFree: r.memoryFree, State: r.state, Suspended: uint32(r.suspended), Running: uint32(r.running),
@@ -308,19 +309,19 @@ func (r *launcherRow) message(slots, free slotCounts) *wire.LauncherStatus {
 
 func (l *launcher) state() string {
 	switch {
-	case !l.up:
+	case !l.Up:
 		return "lost"
-	case l.draining && len(l.attempts) == 0:
+	case l.Draining && len(l.attempts) == 0:
 		return "drained"
-	case l.draining:
+	case l.Draining:
 		return "draining"
-	case l.blamed:
+	case l.Blamed:
 		return "blamed"
 	}
 	return "up"
 }
 
-func wireSlots(counts slotCounts) []*wire.Slots {
+func wireSlots(counts capacity.Slots) []*wire.Slots {
 	var list []*wire.Slots
 	for _, s := range counts {
 		list = append(list, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
@@ -345,5 +346,5 @@ func (c *Core) Launcher(name string) (LauncherInfo, bool) {
 	if l == nil {
 		return LauncherInfo{}, false
 	}
-	return LauncherInfo{l.id, l.name, l.identity, l.incarnation, l.up, l.dataAddress, l.httpAddress}, true
+	return LauncherInfo{l.ID, l.Name, l.identity, l.incarnation, l.Up, l.dataAddress, l.httpAddress}, true
 }

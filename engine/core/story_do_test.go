@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -97,7 +98,7 @@ func (s *story) load(name string, named map[string]string) {
 		life = number(named["life"])
 	}
 	s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{
-		Launcher: uint64(l.id), Report: &wire.Report{Incarnation: life, What: &wire.Report_Load{Load: m}},
+		Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: life, What: &wire.Report_Load{Load: m}},
 	}}})
 }
 
@@ -199,7 +200,7 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 
 func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
 	for _, n := range names {
-		ids = append(ids, s.c.byName[n].id)
+		ids = append(ids, s.c.byName[n].ID)
 	}
 	return ids
 }
@@ -277,15 +278,15 @@ func (s *story) status(id scheduler.JobID) {
 
 // reserved lists what is kept for whom.
 func (s *story) reserved() {
-	for _, id := range s.c.launchers.ids {
-		l := s.c.launchers.get(id)
-		o, _ := s.c.offerOf(l, nil)
+	for _, id := range s.c.launchers.IDs() {
+		l := s.c.launchers.Get(id)
+		o := l.Offer()
 		for _, r := range o.Reserved {
 			whose := r.Job.String()
 			if r.Bundle != 0 {
 				whose = fmt.Sprintf("b%d of %s", r.Bundle, whose)
 			}
-			s.say("%s: %d %s for %s", l.name, r.Slots, r.Kind, whose)
+			s.say("%s: %d %s for %s", l.Name, r.Slots, r.Kind, whose)
 		}
 	}
 }

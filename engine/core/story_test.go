@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -82,7 +83,7 @@ func (s *story) say(format string, args ...any) { s.out = append(s.out, fmt.Spri
 func (s *story) act(a Action) {
 	switch a := a.(type) {
 	case ToLauncher:
-		s.say("%s: %s", s.c.launchers.get(a.Launcher).name, s.command(a.Command))
+		s.say("%s: %s", s.c.launchers.Get(a.Launcher).Name, s.command(a.Command))
 	case AskPolicy:
 		s.round = &storyRound{a.Generation, a.Round.Number}
 		s.events = append(s.events, a.Round.Events...)
@@ -102,7 +103,7 @@ func (s *story) act(a Action) {
 			s.say("log: %s", a.Message)
 		}
 	case CutLauncher:
-		s.say("cut %s", s.c.launchers.get(a.Launcher).name)
+		s.say("cut %s", s.c.launchers.Get(a.Launcher).Name)
 	}
 }
 
@@ -152,7 +153,7 @@ func (s *story) command(m *wire.Command) string {
 }
 
 func (s *story) startLine(m *wire.StartAttempt) string {
-	j := s.c.jobs.get(scheduler.JobID(m.Job))
+	j := s.c.jobs.Get(scheduler.JobID(m.Job))
 	text := fmt.Sprintf("start a%d", m.Attempt)
 	for _, n := range m.Nodes {
 		text += fmt.Sprintf(" %s/%d", j.stages[n.Stage].name, n.Index)
@@ -226,7 +227,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	report := func(r *wire.Report) {
 		a := s.attempt(t, d, first)
 		r.Incarnation = a.launcher.incarnation
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.id), Report: r}}})
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.ID), Report: r}}})
 	}
 	id := number(first)
 	switch d.Cmd {
@@ -236,7 +237,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.join(first, named)
 	case "lose":
 		l := s.c.byName[first]
-		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.id), Incarnation: l.incarnation, Reason: "gone"}}})
+		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.incarnation, Reason: "gone"}}})
 	case "submit":
 		s.submit(t, d, first, named)
 	case "policy":
@@ -277,7 +278,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		}}})
 	case "late-finish": // over the launcher's earlier life
 		l := s.c.byName[named["from"]]
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.id), Report: &wire.Report{
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
 			Incarnation: number(named["life"]), What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}},
 		}}}})
 	case "kill":
@@ -292,7 +293,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.status(scheduler.JobID(id))
 	case "dropped":
 		l := s.c.byName[first]
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.id), Report: &wire.Report{
+		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
 			Incarnation: l.incarnation, What: &wire.Report_JobDropped{JobDropped: number(rest[0])},
 		}}}})
 	case "remember":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
@@ -60,22 +61,22 @@ func (c *Core) submit(m *wire.Submit) {
 	}
 	c.prepared = slices.Delete(c.prepared, at, at+1)
 	j, err := c.newJob(id, m.GetSpec())
-	if err == nil && c.jobs.len() >= c.set.JobsMax {
-		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", c.jobs.len())
+	if err == nil && c.jobs.Len() >= c.set.JobsMax {
+		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", c.jobs.Len())
 	}
 	if err != nil {
 		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
 		return
 	}
 	j.client = m.GetClient()
-	c.jobs.add(id, j)
+	c.jobs.Add(id, j)
 	c.touch(j)
 	c.askAdmission(j)
 }
 
 // submittedBefore answers a client that lost the answer and asks again.
 func (c *Core) submittedBefore(id scheduler.JobID, client uint64) bool {
-	if j := c.jobs.get(id); j != nil {
+	if j := c.jobs.Get(id); j != nil {
 		if j.phase != jobAsked {
 			c.reply(client, id, nil)
 			return true
@@ -243,18 +244,17 @@ func (b *bundle) shape() {
 	}
 	p := b.job.plan
 	b.wired = p.Bundles[b.index].TCP
-	stage, kind, slots, memory := b.demand(0)
-	b.stage, b.first = int32(stage), int32(p.Node(b.nodes(0)[0]).Index)
-	if b.width() > 1 || len(b.nodes(0)) > 1 {
+	b.stage, b.first = int32(b.stageOf(0)), int32(p.Node(b.nodes(0)[0]).Index)
+	if b.Width() > 1 || len(b.nodes(0)) > 1 {
 		return
 	}
 	// All of a stage take the same: kept there, it is not asked of the plan, most of
 	// which is out of the processor's reach when it is.
-	need, s := groupNeed{kind, slots, memory}, &b.job.stages[stage]
-	if s.sole == (groupNeed{}) {
-		s.sole = need
+	need, s := b.Demand(0), &b.job.stages[b.stage]
+	if s.single == (capacity.Demand{}) {
+		s.single = need
 	}
-	b.sole = s.sole == need
+	b.single = s.single == need
 }
 
 // lastStage is the name of the stage that publishes a job's outputs.
@@ -305,7 +305,7 @@ func (j *job) properties() []scheduler.Property {
 
 // updateJob moves a job to a pool or changes its priority.
 func (c *Core) updateJob(m *wire.UpdateJob) {
-	j := c.jobs.get(scheduler.JobID(m.GetJob()))
+	j := c.jobs.Get(scheduler.JobID(m.GetJob()))
 	if j == nil {
 		c.reply(m.GetClient(), 0, c.noJob(m.GetJob()))
 		return
@@ -349,7 +349,7 @@ func (c *Core) killJob(m *wire.KillJob) {
 		c.reply(m.GetClient(), id, nil)
 		return
 	}
-	j := c.jobs.get(id)
+	j := c.jobs.Get(id)
 	switch {
 	case j == nil:
 		c.reply(m.GetClient(), id, c.noJob(m.GetJob()))

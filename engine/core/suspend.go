@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -28,9 +29,9 @@ func (c *Core) suspendedNow(a *attempt) {
 	if a.stop == nil {
 		a.confirmed()
 	}
-	c.giveSlots(a)
-	c.victimDone(a)
-	c.offerChanged(a.launcher)
+	c.capacity.GiveSlots(&a.launcher.Launcher, &a.Holding)
+	c.capacity.VictimDone(&a.Holding)
+	c.capacity.Changed(&a.launcher.Launcher)
 	c.emit(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 	c.noteSuspended(a.run)
@@ -49,7 +50,7 @@ func (c *Core) noteSuspended(r *run) {
 func (c *Core) listSuspended(r *run) {
 	c.suspension++
 	r.suspension = c.suspension
-	c.suspended.add(r.suspension, r)
+	c.suspended.Add(r.suspension, r)
 }
 
 // rests says whether a run waits to be resumed.
@@ -86,32 +87,25 @@ func (c *Core) resume(d scheduler.Resume) (scheduler.RefusalReason, string) {
 // says why it can't and takes none.
 func (c *Core) resumeRun(r *run) string {
 	var back []*attempt
-	why := ""
+	var held []capacity.Held
 	for _, a := range r.attempts {
-		if a.phase != attemptSuspended || a.resuming {
-			continue
+		if a.phase == attemptSuspended && !a.resuming {
+			back = append(back, a)
+			held = append(held, capacity.Held{On: &a.launcher.Launcher, Holding: &a.Holding})
 		}
-		if have := a.launcher.free.of(a.kind); have < a.slots {
-			why = fmt.Sprintf("attempt %d needs %d %s slots, and launcher %d (%s) has %d free", a.id, a.slots, a.kind, a.launcher.id, a.launcher.name, have)
-			break
-		}
-		c.holdSlots(a)
-		back = append(back, a)
+	}
+	if lacks := c.capacity.TakeAgain(held); lacks >= 0 {
+		a := back[lacks]
+		return fmt.Sprintf("attempt %d needs %d %s slots, and launcher %d (%s) has %d free",
+			a.id, a.Slots, a.Kind, a.launcher.ID, a.launcher.Name, a.launcher.Free().Of(a.Kind))
 	}
 	for _, a := range back {
-		if why != "" {
-			a.holds = false
-			a.launcher.free.add(a.kind, a.slots)
-			continue
-		}
 		a.resuming = true
 		c.sendResume(a)
 	}
-	if why == "" {
-		c.dropSuspended(r)
-		r.bundle.protected = c.now.Add(c.set.ProtectFor)
-	}
-	return why
+	c.dropSuspended(r)
+	r.bundle.protected = c.now.Add(c.set.ProtectFor)
+	return ""
 }
 
 func (c *Core) resumedNow(a *attempt) {
@@ -123,7 +117,7 @@ func (c *Core) resumedNow(a *attempt) {
 	if a.stop == nil {
 		a.confirmed()
 	}
-	c.offerChanged(a.launcher)
+	c.capacity.Changed(&a.launcher.Launcher)
 	c.emit(a.run.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 }
@@ -134,7 +128,7 @@ func (c *Core) dropSuspended(r *run) {
 		return
 	}
 	r.suspended = 0
-	c.suspended.remove(r.suspension)
+	c.suspended.Remove(r.suspension)
 }
 
 // resumeSuspended is the manager's own resuming, for a policy that does not:
@@ -143,7 +137,7 @@ func (c *Core) resumeSuspended() {
 	if c.policy.Resumes() {
 		return
 	}
-	for r := range c.suspended.all() {
+	for r := range c.suspended.All() {
 		if r.stopped == 0 {
 			c.resumeRun(r)
 		}
@@ -155,7 +149,7 @@ func (c *Core) suspendedTooLong(id uint64) {
 	if c.policy.Resumes() {
 		return
 	}
-	for r := range c.suspended.all() {
+	for r := range c.suspended.All() {
 		if r.id == id && c.now.Sub(r.suspended) >= c.set.SuspendMax {
 			c.stopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", c.set.SuspendMax), 0, 0)
 			c.dropSuspended(r)

@@ -98,7 +98,7 @@ const takeBackLooks = 4
 // are complete, so that they can't take the slots from the next such bundle. A
 // job that got slots a short while ago is left alone: its turn comes again.
 func (c *Core) takeBack(id scheduler.JobID) {
-	j := c.jobs.get(id)
+	j := c.jobs.Get(id)
 	if j == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func (c *Core) takeBack(id scheduler.JobID) {
 		if !wanted[b.index] {
 			continue
 		}
-		if c.beingTaken(b) || !c.fits(b, nil, nil) && c.takeFor(b, runs) {
+		if c.capacity.BeingFreed(b.id) || !c.fits(b, nil, nil) && c.takeFor(b, runs) {
 			return
 		}
 		if waited >= passedOver*c.set.TakeBackAfter {
@@ -146,7 +146,7 @@ const passedOver = 6
 // when all of them do not.
 func (c *Core) takeFor(b *bundle, runs []*run) bool {
 	for n := range runs {
-		if c.fits(b, nil, c.freedBy(runs[:n+1], false)) {
+		if c.fits(b, nil, freedBy(runs[:n+1], false)) {
 			c.takeRuns(b, runs[:n+1])
 			return true
 		}
@@ -158,7 +158,7 @@ func (c *Core) takeFor(b *bundle, runs []*run) bool {
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
 func (c *Core) takeForSuspended(j *job, runs []*run, wanted []bool) {
-	for s := range c.suspended.all() {
+	for s := range c.suspended.All() {
 		if s.bundle.job != j || s.bundle.last() || s.stopped != 0 || c.now.Sub(max(s.suspended, j.lastLaunch)) < c.set.TakeBackAfter {
 			continue
 		}
@@ -188,19 +188,19 @@ func inTheWay(s *run, runs []*run) (victims []*run) {
 	lacks := map[place]int{}
 	for _, a := range s.attempts {
 		if a.phase == attemptSuspended && !a.resuming {
-			p := place{a.launcher, a.kind}
+			p := place{a.launcher, a.Kind}
 			if _, there := lacks[p]; !there {
 				places = append(places, p)
-				lacks[p] = -a.launcher.free.of(a.kind) - a.launcher.stopping(a.kind)
+				lacks[p] = -a.launcher.Free().Of(a.Kind) - a.launcher.stopping(a.Kind)
 			}
-			lacks[p] += a.slots
+			lacks[p] += a.Slots
 		}
 	}
 	for _, r := range runs {
 		helps := false
 		for _, a := range r.attempts {
-			if p := (place{a.launcher, a.kind}); a.holds && a.phase != attemptEnded && lacks[p] > 0 {
-				lacks[p] -= a.slots
+			if p := (place{a.launcher, a.Kind}); a.HasSlots && a.phase != attemptEnded && lacks[p] > 0 {
+				lacks[p] -= a.Slots
 				helps = true
 			}
 		}
@@ -217,21 +217,11 @@ func inTheWay(s *run, runs []*run) (victims []*run) {
 // stopping counts the slots that attempts hold which were told to stop.
 func (l *launcher) stopping(kind string) (n int) {
 	for _, a := range l.attempts {
-		if a.stop != nil && a.holds && a.kind == kind {
-			n += a.slots
+		if a.stop != nil && a.HasSlots && a.Kind == kind {
+			n += a.Slots
 		}
 	}
 	return n
-}
-
-// beingTaken says whether slots are being freed for a bundle already.
-func (c *Core) beingTaken(b *bundle) bool {
-	for k := range c.claims.all() {
-		if k.bundle == b.id && k.victims > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // youngestWaiting lists the running bundle attempts of a job that wait for sources
@@ -248,13 +238,11 @@ func (c *Core) youngestWaiting(j *job) []*run {
 }
 
 func (c *Core) takeRuns(b *bundle, runs []*run) {
-	k := c.newClaim(b.job.id, b.id, 0)
+	k := c.reserve(b.job.id, b.id, 0)
 	for _, r := range runs {
 		for _, a := range r.attempts {
 			if a.phase != attemptEnded {
-				c.victimDone(a) // of one that was to suspend it
-				a.claim = k.id
-				k.victims++
+				c.capacity.AddVictim(k, &a.Holding)
 			}
 		}
 		c.takeRun(r, b)

@@ -11,7 +11,7 @@ type timerKind uint8
 
 const (
 	timerCommand timerKind = iota + 1 // a launcher's unconfirmed commands
-	timerClaim
+	timerReservation
 	timerSpeculate
 	timerAdmission
 	timerRequest
@@ -38,8 +38,8 @@ func (c *Core) expire() {
 		switch timerKind(t.Kind) {
 		case timerCommand:
 			c.resend(scheduler.LauncherID(t.ID))
-		case timerClaim:
-			c.claimExpired(t.ID)
+		case timerReservation:
+			c.reservationExpired(t.ID)
 		case timerSpeculate:
 			c.speculate()
 		case timerAdmission:
@@ -55,7 +55,7 @@ func (c *Core) expire() {
 		case timerUnplaceable:
 			c.unplaceableTooLong(scheduler.JobID(t.ID))
 		case timerBlame:
-			c.forgive(scheduler.LauncherID(t.ID))
+			c.capacity.Forgive(scheduler.LauncherID(t.ID))
 		case timerPublish:
 			c.publishAgain(scheduler.JobID(t.ID))
 		case timerClean:
@@ -92,7 +92,7 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.timers.Next(); ok {
 		earlier(first)
 	}
-	if round, ok := c.policy.Wake(c.set.RoundGap, c.set.RefusedGapMax, len(c.changedOffers) > 0); ok {
+	if round, ok := c.policy.Wake(c.set.RoundGap, c.set.RefusedGapMax, c.capacity.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

@@ -17,10 +17,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// IDs are the last ids given. Requests and claims are known to nobody who outlives the
+// IDs are the last ids given. Requests and reservations are known to nobody who outlives the
 // manager's process: theirs may come again.
 type IDs struct {
-	Job, Bundle, Attempt, Launcher, Request, Claim uint64
+	Job, Bundle, Attempt, Launcher, Request, Reservation uint64
 
 	began    scheduler.Time // when this life of the manager did
 	firstJob uint64         // the last id before those that it gives
@@ -123,7 +123,7 @@ func (x *IDs) SeenAttempt(id uint64) (lost bool) {
 
 // CodeLast codes the ids given last.
 func (x *IDs) CodeLast(w *codec.Codec) {
-	for _, n := range []*uint64{&x.Job, &x.Bundle, &x.Attempt, &x.Launcher, &x.Request, &x.Claim} {
+	for _, n := range []*uint64{&x.Job, &x.Bundle, &x.Attempt, &x.Launcher, &x.Request, &x.Reservation} {
 		codec.Num(w, n)
 	}
 }

@@ -1,0 +1,50 @@
+package capacity
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// BlameLimits say when the site avoids a launcher.
+type BlameLimits struct {
+	Jobs         int // that avoid it
+	SharePercent int // of the launchers that are up which are avoided at most
+}
+
+// Blame notes that a job avoids a launcher, and says whether the site avoids it from now
+// on: when enough jobs do, unless too many are avoided already. Then it is the work that
+// is bad, or the site.
+func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, s BlameLimits) bool {
+	if i, found := slices.BinarySearch(l.blamedBy, by); !found {
+		l.blamedBy = slices.Insert(l.blamedBy, i, by)
+	}
+	if l.Blamed || len(l.blamedBy) < s.Jobs {
+		return false
+	}
+	blamed := 1
+	for _, id := range c.launchers.IDs() {
+		if x := c.launchers.Get(id); x.Up && x.Blamed {
+			blamed++
+		}
+	}
+	if blamed*100 > c.up*s.SharePercent {
+		return false
+	}
+	l.Blamed = true
+	c.releaseOn(l)
+	c.Changed(l)
+	c.replaced = true
+	return true
+}
+
+// Forgive ends that a launcher is avoided.
+func (c *Capacity) Forgive(id scheduler.LauncherID) {
+	l := c.launchers.Get(id)
+	if l == nil || !l.Up || !l.Blamed {
+		return
+	}
+	l.Blamed, l.blamedBy = false, nil
+	c.Changed(l)
+	c.replaced, c.roomier = true, true
+}

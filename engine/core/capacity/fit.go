@@ -1,0 +1,162 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Freed is what victims would free, by launcher.
+type Freed map[scheduler.LauncherID]*room
+
+// Add counts a holding in, of an attempt that is suspended or stopped.
+func (f Freed) Add(l *Launcher, h *Holding, suspend bool) {
+	x := f[l.ID]
+	if x == nil {
+		x = &room{}
+		f[l.ID] = x
+	}
+	if h.HasSlots {
+		x.slots.Add(h.Kind, h.Slots)
+	}
+	if !suspend {
+		x.memory += h.Memory
+	}
+}
+
+// room is what a launcher would have for a bundle.
+type room struct {
+	slots  Slots
+	memory int64
+}
+
+func (r *room) take(d Demand) bool {
+	if r.slots.Of(d.Kind) < d.Slots || r.memory < d.Memory {
+		return false
+	}
+	r.slots.Add(d.Kind, -d.Slots)
+	r.memory -= d.Memory
+	return true
+}
+
+// Fits says whether a bundle would have room in what is free, reserved for it and freed:
+// on the launchers named, or on any, tried widest group first, of those that are usable.
+// The greedy search may miss a fit of a gang of unequal groups; naming launchers never
+// does.
+func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	roomOf := func(l *Launcher) *room {
+		if r := rooms[l.ID]; r != nil {
+			return r
+		}
+		own := l.reservedFor(b)
+		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory()}
+		for _, p := range own {
+			r.slots.addAll(p.slots)
+		}
+		if f := freed[l.ID]; f != nil {
+			r.memory += f.memory
+			r.slots.addAll(f.slots)
+		}
+		rooms[l.ID] = r
+		return r
+	}
+	if where == nil {
+		return c.place(b, usable, roomOf)
+	}
+	for i, l := range where {
+		if !usable(l) || !roomOf(l).take(b.Demand(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// FitsEmpty says whether a bundle would have room on the usable launchers, were they
+// empty.
+func (c *Capacity) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	return c.place(b, usable, func(l *Launcher) *room {
+		if rooms[l.ID] == nil {
+			rooms[l.ID] = &room{slots: slices.Clone(l.slots), memory: l.memory}
+		}
+		return rooms[l.ID]
+	})
+}
+
+// place tries a launcher for each group of a bundle, the widest group first.
+func (c *Capacity) place(b Bundle, usable func(*Launcher) bool, roomOf func(*Launcher) *room) bool {
+	order := make([]int, b.Width())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		dx, dy := b.Demand(x), b.Demand(y)
+		return cmp.Or(dy.Slots-dx.Slots, cmp.Compare(dy.Memory, dx.Memory))
+	})
+	for _, i := range order {
+		d := b.Demand(i)
+		found := slices.ContainsFunc(c.launchers.IDs(), func(id scheduler.LauncherID) bool {
+			l := c.launchers.Get(id)
+			return usable(l) && roomOf(l).take(d)
+		})
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// TooLarge says of a bundle that the whole cluster, were it empty, can't hold what is
+// short.
+type TooLarge struct {
+	Demand
+	Groups int // of that demand, at once
+	Fit    int // for how many there is room
+	Total  int // slots of the kind
+}
+
+// Holds says whether all launchers that are up, were they empty, could hold a bundle, or
+// that is not sure; else what is short. Looks is how many launchers it looked at.
+//
+// Equal groups are counted exactly. Groups of several demands are each held against the
+// cluster alone: together they may still not fit, and then wait.
+func (c *Capacity) Holds(b Bundle) (short *TooLarge, looks int) {
+	var needs []TooLarge
+	for i := range b.Width() {
+		d := b.Demand(i)
+		at := slices.IndexFunc(needs, func(n TooLarge) bool { return n.Demand == d })
+		if at < 0 {
+			at = len(needs)
+			needs = append(needs, TooLarge{Demand: d})
+		}
+		needs[at].Groups++
+	}
+	for i := range needs {
+		n := &needs[i]
+		looks += c.launchers.Len()
+		for _, id := range c.launchers.IDs() {
+			if l := c.launchers.Get(id); l.Up {
+				n.Total += l.slots.Of(n.Kind)
+				n.Fit += l.holdsOf(n.Demand)
+			}
+		}
+		if n.Fit < n.Groups {
+			return n, looks
+		}
+	}
+	return nil, looks
+}
+
+// SlotsMax bounds the slots of one kind of a launcher.
+const SlotsMax = 1 << 20
+
+// holdsOf says how many groups of a demand the launcher could hold, were it empty.
+func (l *Launcher) holdsOf(d Demand) int {
+	n := l.slots.Of(d.Kind) / d.Slots
+	if d.Memory > 0 {
+		n = min(n, int(min(l.memory/d.Memory, SlotsMax)))
+	}
+	return n
+}

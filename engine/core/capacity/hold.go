@@ -1,0 +1,123 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Holding is what one attempt holds on its launcher: its memory while it lives, and its
+// slots, but while it is suspended.
+type Holding struct {
+	Demand
+	HasSlots    bool
+	Reservation uint64 // that keeps what it gives back; 0: none
+}
+
+// Take takes what a bundle needs, group by group, first from what is reserved
+// for it and then from what is free. It says what is missing, and then took
+// nothing; "" when it took all.
+func (c *Capacity) Take(b Bundle, where []*Launcher) string {
+	var undo []func()
+	for i, l := range where {
+		d := b.Demand(i)
+		reserved := l.reservedFor(b)
+		haveSlots, haveMemory := l.free.Of(d.Kind)+reserved.slots(d.Kind), l.freeMemory+reserved.memory()
+		if haveSlots < d.Slots || haveMemory < d.Memory {
+			for _, f := range slices.Backward(undo) {
+				f()
+			}
+			return fmt.Sprintf("group %d of bundle %d needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
+				i, b.ID(), d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, haveSlots, Size(haveMemory))
+		}
+		for _, p := range reserved {
+			s, m := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory)
+			p.draw(d.Kind, s, m)
+			d.Slots, d.Memory = d.Slots-s, d.Memory-m
+			undo = append(undo, func() { p.draw(d.Kind, -s, -m) })
+		}
+		l.free.Add(d.Kind, -d.Slots)
+		l.freeMemory -= d.Memory
+		if len(where) > 1 {
+			undo = append(undo, func() { l.free.Add(d.Kind, d.Slots); l.freeMemory += d.Memory })
+		}
+		c.Changed(l)
+	}
+	return ""
+}
+
+// GiveSlots gives back a holding's slots, of an attempt that is suspended: to the
+// reservation that it names, or to all.
+func (c *Capacity) GiveSlots(l *Launcher, h *Holding) {
+	if !h.HasSlots {
+		return
+	}
+	h.HasSlots = false
+	l.park(h, +1)
+	c.give(l, h, h.Slots, 0)
+}
+
+// GiveAll gives back all of a holding.
+func (c *Capacity) GiveAll(l *Launcher, h *Holding) {
+	slots := 0
+	if h.HasSlots {
+		slots = h.Slots
+	} else {
+		l.park(h, -1)
+	}
+	h.HasSlots = false
+	c.give(l, h, slots, h.Memory)
+}
+
+func (c *Capacity) give(l *Launcher, h *Holding, slots int, memory int64) {
+	if !l.Up {
+		return
+	}
+	c.roomier = true
+	c.Changed(l)
+	if p := c.partFor(l, h); p != nil {
+		p.slots.Add(h.Kind, slots)
+		p.memory += memory
+		return
+	}
+	l.free.Add(h.Kind, slots)
+	l.freeMemory += memory
+}
+
+// Held is a holding and where it is.
+type Held struct {
+	On *Launcher
+	*Holding
+}
+
+// TakeAgain takes the slots of holdings again that gave them back, from what is free. It
+// returns the first that finds too few, and then took none; -1 when it took all.
+func (c *Capacity) TakeAgain(list []Held) int {
+	for i, h := range list {
+		if h.On.free.Of(h.Kind) < h.Slots {
+			for _, x := range list[:i] {
+				x.HasSlots = false
+				x.On.free.Add(x.Kind, x.Slots)
+				x.On.park(x.Holding, +1)
+			}
+			return i
+		}
+		h.HasSlots = true
+		h.On.free.Add(h.Kind, -h.Slots)
+		h.On.park(h.Holding, -1)
+		c.Changed(h.On)
+	}
+	return -1
+}
+
+// Adopt counts a holding in that was read from a checkpoint.
+func (l *Launcher) Adopt(h *Holding) {
+	if !h.HasSlots {
+		l.park(h, +1)
+	}
+}
+
+// park counts holdings that gave back their slots.
+func (l *Launcher) park(h *Holding, n int) {
+	l.parked += n
+	l.parkedMemory += int64(n) * h.Memory
+}

@@ -1,0 +1,70 @@
+package capacity
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Launcher is what a launcher has to give. It is up, or lost and remembered for its
+// name's id. Whoever knows more of launchers embeds it.
+type Launcher struct {
+	// What every launch and end touches lies together, up to Hot.
+	ID           scheduler.LauncherID
+	Up           bool
+	Draining     bool
+	Blamed       bool // the site avoids it for a while
+	changed      bool // since told
+	Name         string
+	Host, Rack   string
+	free         Slots // neither held nor reserved; kinds with none may be listed
+	freeMemory   int64
+	parts        []*part         // of reservations, in order of those
+	parked       int             // holdings that gave back their slots
+	parkedMemory int64           // that those hold
+	told         scheduler.Offer // the last offer the policy was told
+
+	CanSuspend bool
+	Joined     scheduler.Time
+	slots      Slots // in all
+	memory     int64
+	blamedBy   []scheduler.JobID // jobs that avoid it, ascending
+	load       Load
+}
+
+// Hot is how many bytes of a Launcher every launch and end touches.
+const Hot = unsafe.Offsetof(Launcher{}.CanSuspend)
+
+// Slots returns all slots, not to be changed.
+func (l *Launcher) Slots() Slots { return l.slots }
+
+// Memory returns all memory in bytes.
+func (l *Launcher) Memory() int64 { return l.memory }
+
+// Free returns the slots that are neither held nor reserved, not to be changed.
+func (l *Launcher) Free() Slots { return l.free }
+
+// FreeMemory returns the memory that is neither held nor reserved, in bytes.
+func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
+
+// Told returns the offer that the policy was told last.
+func (l *Launcher) Told() scheduler.Offer { return l.told }
+
+// Usable says whether something may start there.
+func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Blamed }
+
+// JoinedEvent tells the policy of a launcher.
+func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
+	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory}
+}
+
+// Clone returns a copy that stays while the launcher changes. It has nothing reserved:
+// reservations are cloned with Capacity.
+func (l *Launcher) Clone() Launcher {
+	f := *l
+	f.free, f.slots, f.blamedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.blamedBy)
+	f.told.Free, f.told.Reserved = slices.Clone(l.told.Free), slices.Clone(l.told.Reserved)
+	f.parts = nil
+	return f
+}

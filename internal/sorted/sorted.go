@@ -1,0 +1,21 @@
+// Package sorted keeps small sets as sorted lists, which walk in one order always.
+package sorted
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Add puts a key into a set, and returns the set.
+func Add[K cmp.Ordered](s []K, k K) []K {
+	if i, found := slices.BinarySearch(s, k); !found {
+		return slices.Insert(s, i, k)
+	}
+	return s
+}
+
+// Has says whether a key is in a set.
+func Has[K cmp.Ordered](s []K, k K) bool {
+	_, found := slices.BinarySearch(s, k)
+	return found
+}
