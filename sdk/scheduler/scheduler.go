@@ -160,10 +160,11 @@ type Status struct {
 	Facts []Property
 }
 
-// PoolStatus is one share-holder of a policy.
+// PoolStatus is one share-holder of a policy. All of its numbers are finite and 0 or more,
+// and no two pools of a status have name and kind in common.
 type PoolStatus struct {
 	Name      string
-	Parent    string
+	Parent    string // "", or the name of a pool that is listed before it
 	Kind      SlotKind
 	Weight    float64
 	MinShare  int

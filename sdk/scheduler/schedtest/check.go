@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // Check puts a policy through the kit. The driver's policy need not be started,
@@ -23,6 +22,9 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 			o.Progress(g.name, i, len(all))
 		}
 		k.game(g)
+	}
+	if len(k.report.Problems) == 0 {
+		k.report.Warnings = k.habits.warnings(k.report.Policy, k.report.Tally)
 	}
 	if err := k.driver.Terminate(ctx); err != nil {
 		k.report.problem("terminate", "%v", err)
@@ -57,6 +59,7 @@ type kit struct {
 	options Options
 	driver  timed
 	report  Report
+	habits  habits
 }
 
 func (k *kit) game(g game) {
@@ -93,31 +96,4 @@ func (k *kit) refuses(what string, bad scheduler.Config, err error) {
 	case problems[0].Line < bad.Line || problems[0].File != bad.File:
 		k.report.problem("settings", "%s refuses %q without file and line: %v", what, bad.Text, err)
 	}
-}
-
-// add sums the tallies of games.
-func add(a, b cluster.Tally) cluster.Tally {
-	a.Rounds += b.Rounds
-	a.Launches += b.Launches
-	a.Preemptions += b.Preemptions
-	a.Victims += b.Victims
-	a.Suspensions += b.Suspensions
-	a.Resumptions += b.Resumptions
-	a.Admitted += b.Admitted
-	a.RefusedJobs += b.RefusedJobs
-	a.Answers += b.Answers
-	a.Notes += b.Notes
-	a.Checkpoints += b.Checkpoints
-	a.Races += b.Races
-	a.StaleRefusals += b.StaleRefusals
-	a.Submitted += b.Submitted
-	a.Ended += b.Ended
-	a.Failed += b.Failed
-	a.Lost += b.Lost
-	a.Finished += b.Finished
-	a.Local += b.Local
-	a.Located += b.Located
-	a.Loads += b.Loads
-	a.Busy += b.Busy
-	return a
 }

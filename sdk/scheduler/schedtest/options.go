@@ -71,6 +71,9 @@ type Report struct {
 	Tally  cluster.Tally // of all games, first plays only
 	// Problems name game, round and what was wrong; empty when the policy passes.
 	Problems []string
+	// Warnings are what no rule forbids, and its author may want to know, of a policy
+	// that passes: what it declares and never did, or did in vain.
+	Warnings []string
 }
 
 // problemsMax bounds a report: whoever mends the first sees the next.

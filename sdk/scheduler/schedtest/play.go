@@ -52,10 +52,11 @@ func (k *kit) play(g game) record {
 	c.Abilities = k.report.Policy.Abilities
 	g.plan(c, k.options)
 	p := player{kit: k, game: g, c: c, rng: rng, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}}
+	k.habits.idleSince = 0
 	for c.Step() && p.turn() {
 	}
 	k.report.Games++
-	k.report.Tally = add(k.report.Tally, c.Tally)
+	k.report.Tally.Add(c.Tally)
 	for _, f := range c.Faults {
 		k.report.problem(g.name, "%s", f)
 	}
@@ -77,6 +78,9 @@ func (k *kit) begin(name string, s scheduler.Snapshot, seed uint64) bool {
 	}
 	if d.Name == "" || d.Version == "" {
 		k.report.problem(name, "the description names no policy or no version: %+v", d)
+	}
+	if err := checkDescription(d); err != nil {
+		k.report.problem(name, "the description can't be shown: %v", err)
 	}
 	k.report.Policy = d
 	return true
@@ -125,6 +129,7 @@ func (p *player) turn() bool {
 	}
 	c.Apply(r.Number, d)
 	merge(p.waiting, r.Events, d.Waiting)
+	p.habits.watch(c, r, d, p.waiting)
 	t.decisions, t.waiting = canonical(d), standing(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
 		t.restart, t.loads, t.offers = &saved, loads, offers
@@ -182,7 +187,7 @@ func (p *player) ask() {
 			p.report.problem(p.game.name, "Explain(%s): %v", j, err)
 		} else if x.Detail == "" && x.Reason != scheduler.WaitNone {
 			p.report.problem(p.game.name, "Explain(%s) says %s and no more", j, x.Reason)
-		} else if err := x.Check(); err != nil {
+		} else if err := checkExplanation(x); err != nil {
 			p.report.problem(p.game.name, "Explain(%s) can't be shown: %v", j, err)
 		}
 	}
@@ -191,7 +196,7 @@ func (p *player) ask() {
 	}
 	if s, err := p.driver.Status(p.ctx); err != nil {
 		p.report.problem(p.game.name, "Status: %v", err)
-	} else if err := s.Check(); err != nil {
+	} else if err := checkStatus(s); err != nil {
 		p.report.problem(p.game.name, "Status can't be shown: %v", err)
 	}
 }
@@ -217,6 +222,9 @@ func (p *player) bounds(round uint64, d scheduler.Decisions) {
 	}
 	if d.Checkpoint != nil && len(d.Checkpoint.Data) > l.CheckpointBytes {
 		p.report.problem(p.game.name, "round %d: a checkpoint of %d bytes, at most %d are kept", round, len(d.Checkpoint.Data), l.CheckpointBytes)
+	}
+	if err := checkShown(d); err != nil {
+		p.report.problem(p.game.name, "round %d: %v", round, err)
 	}
 	for _, x := range d.Preempt {
 		if x.Grace < 0 || x.Grace > l.GraceMax {

@@ -13,6 +13,9 @@ func Run(t *testing.T, fresh func() scheduler.TaskScheduler, o Options) Report {
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
+	for _, w := range r.Warnings {
+		t.Log("warning: " + w)
+	}
 	t.Logf("%s: %d games, %+v", r.Policy.Name, r.Games, r.Tally)
 	return r
 }

@@ -62,6 +62,9 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 // manager's, and may be tried.
 func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) telling {
 	o.At, o.Round, o.Accepted, o.Reason = c.now, c.number, reason == scheduler.NotRefused, reason
+	if o.Kind == scheduler.DecisionPreempt {
+		c.tallyRefusal(reason)
+	}
 	switch {
 	case reason == scheduler.NotRefused:
 		if o.Kind == scheduler.DecisionPreempt {
@@ -77,6 +80,18 @@ func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) t
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, reason, decided(o))
 	}
 	return c.tell(o)
+}
+
+func (c *Cluster) tallyRefusal(reason scheduler.RefusalReason) {
+	if reason != scheduler.NotRefused {
+		c.Tally.PreemptionsRefused++
+	}
+	switch reason {
+	case scheduler.Protected:
+		c.Tally.Protected++
+	case scheduler.NothingGained:
+		c.Tally.NothingGained++
+	}
 }
 
 // decided tells what a refused launch or preemption was; other decisions are told

@@ -10,6 +10,9 @@ import (
 // launch makes attempts of a bundle; the checks are done.
 func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
 	r := &run{bundle: b, second: b.state == launched}
+	if r.second {
+		c.Tally.Seconds++
+	}
 	b.state, b.twice = launched, false
 	b.outputs, b.gone = nil, false
 	if b.preempted > 0 {
@@ -269,6 +272,7 @@ func (c *Cluster) Straggle(n int) {
 	}
 	b := all[n%len(all)]
 	b.twice = true
+	c.Tally.WantedTwice++
 	var avoid []scheduler.LauncherID
 	for _, a := range b.runs[0].attempts {
 		avoid = append(avoid, a.on.id)

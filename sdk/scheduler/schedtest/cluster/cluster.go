@@ -85,6 +85,18 @@ type Tally struct {
 	Submitted, Ended, Failed, Lost, Finished                                 int
 	Local, Located                                                           int // groups launched node-local, of those with located input
 	Loads, Busy                                                              int // loads told; groups launched where the CPU was told to be busier than BusyOver
+	Asked                                                                    int // jobs that the policy was asked to admit
+	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
+	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
+	WantedTwice, Seconds                                                     int // offers to launch a straggler a second time; those that were taken
+}
+
+// Add adds another's counts.
+func (t *Tally) Add(o Tally) {
+	sum, more := reflect.ValueOf(t).Elem(), reflect.ValueOf(o)
+	for i := range sum.NumField() {
+		sum.Field(i).SetInt(sum.Field(i).Int() + more.Field(i).Int())
+	}
 }
 
 // New returns an empty cluster.

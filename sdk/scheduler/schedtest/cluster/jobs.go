@@ -142,6 +142,7 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 		c.admit(j)
 		return j.info.ID
 	}
+	c.Tally.Asked++
 	c.asked = append(c.asked, j)
 	j.tale = []telling{c.tell(scheduler.AdmissionAsked{At: c.now, Job: j.info})}
 	c.After(answerMax, func() {

@@ -15,10 +15,13 @@ type reservation struct {
 	bundle  scheduler.BundleID // 0: any of the job's
 	victims int                // still to free what they hold
 	held    []holding          // in order of launcher
+	kept    bool               // it had something once
+	drawn   bool               // a launch had some of that
 }
 
 // holding is what a reservation has at one launcher.
 type holding struct {
+	of       *reservation
 	launcher scheduler.LauncherID
 	slots    []scheduler.SlotCount // in order of kind
 	memory   int64
@@ -59,7 +62,7 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 	}
 	x := &reservation{job: p.For, bundle: p.Bundle}
 	c.reserved = append(c.reserved, x)
-	c.After(grace+ReserveMax, func() { c.release(x) })
+	c.After(grace+ReserveMax, func() { c.lapse(x) })
 	c.Tally.Preemptions++
 	for _, r := range runs {
 		r.leaving, r.bundle.twice = &leaving{by: p}, false
@@ -212,12 +215,35 @@ func (c *Cluster) freed(a *attempt, slots int, memory int64) {
 	if l := c.launcher(a.on.id); l == a.on && !l.draining {
 		i, found := slices.BinarySearchFunc(x.held, l.id, func(h holding, id scheduler.LauncherID) int { return cmp.Compare(h.launcher, id) })
 		if !found {
-			x.held = slices.Insert(x.held, i, holding{launcher: l.id})
+			x.held = slices.Insert(x.held, i, holding{of: x, launcher: l.id})
 		}
 		x.held[i].add(a.need.Kind, slots)
 		x.held[i].memory += memory
+		x.keeps(c)
 	}
 	c.releaseEmpty(x)
+}
+
+func (x *reservation) keeps(c *Cluster) {
+	if !x.kept {
+		x.kept = true
+		c.Tally.Reservations++
+	}
+}
+
+func (x *reservation) drawnOn(c *Cluster) {
+	if !x.drawn {
+		x.drawn = true
+		c.Tally.Drawn++
+	}
+}
+
+// lapse ends a reservation whose time is over.
+func (c *Cluster) lapse(x *reservation) {
+	if x.kept && !x.drawn && slices.Contains(c.reserved, x) {
+		c.Tally.Lapsed++
+	}
+	c.release(x)
 }
 
 func (c *Cluster) release(x *reservation) {
@@ -285,10 +311,16 @@ func (c *Cluster) draw(b *bundle, where []scheduler.LauncherID) {
 				if s := &h.slots[k]; s.Kind == g.Kind {
 					n := min(slots, s.Count)
 					s.Count, slots = s.Count-n, slots-n
+					if n > 0 {
+						h.of.drawnOn(c)
+					}
 				}
 			}
 			m := min(memory, h.memory)
 			h.memory, memory = h.memory-m, memory-m
+			if m > 0 {
+				h.of.drawnOn(c)
+			}
 		}
 	}
 }

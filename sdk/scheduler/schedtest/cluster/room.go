@@ -79,6 +79,19 @@ func (r room) fits(c *Cluster, b *bundle, where, avoid []scheduler.LauncherID) b
 	return true
 }
 
+// Idle returns the jobs that have work which fits, while nothing at all runs.
+func (c *Cluster) Idle() (jobs []scheduler.JobID) {
+	if slices.ContainsFunc(c.launchers, func(l *launcher) bool { return len(l.attempts) > 0 }) {
+		return nil
+	}
+	for _, j := range c.jobs {
+		if slices.ContainsFunc(j.bundles, func(b *bundle) bool { return b.state == ready && c.fits(b, nil, nil, 0) }) {
+			jobs = append(jobs, j.info.ID)
+		}
+	}
+	return jobs
+}
+
 // relaxAvoid looks, after launchers came or went, whether some ready bundle now avoids
 // all that is left.
 func (c *Cluster) relaxAvoid() {
