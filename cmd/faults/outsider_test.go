@@ -78,7 +78,7 @@ func (d *drawn) shows(what string) string {
 func TestAnOutsidersPolicy(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "lottery")
 	outsider(t, program, "1")
-	kit := exec.Command(filepath.Join(binaries, "hamadryad"), "policy", "check", "--games", "1", "--restarts", "1", program)
+	kit := exec.Command(filepath.Join(binaries, "hamadryad"), "policy", "check", "--seeds", "1", "--restarts", "1", program)
 	if out, err := kit.CombinedOutput(); err != nil || !strings.Contains(string(out), "lottery 1 passes") {
 		t.Errorf("the kit: %v\n%s", err, out)
 	}

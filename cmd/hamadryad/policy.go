@@ -2,17 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
@@ -58,40 +63,119 @@ again.`,
 	}
 }
 
+// policyCheck is what a check is asked to do.
+type policyCheck struct {
+	options    schedtest.Options
+	config     string // site's configuration; "" for the policy's defaults
+	properties []string
+	timeout    time.Duration // 0: by the number of games
+}
+
 func (c *cli) policyCheckCommand() *cobra.Command {
-	timeout := 10 * time.Minute
-	var options schedtest.Options
+	var p policyCheck
 	cmd := &cobra.Command{
-		Use: "check PATH", Short: "Put a policy plug-in through the conformance kit", Args: cobra.ExactArgs(1),
-		Long: `Drives the plug-in through scripted and random rounds, restarts it at random
-rounds, and checks what every policy must keep. Nothing of a cluster is needed.`,
-		Example: "  hamadryad policy check build/bin/hamadryad-policy-fifo",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
-			d, err := policycheck.Plugin(ctx, policy.Options{
-				Path: args[0], Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
-				Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout,
-			})
-			if err != nil {
-				return err // nothing of it runs
-			}
-			defer d.Close()
-			games := progress.NewSteps(c.errors, "games")
-			options.Progress = games.Step
-			report := schedtest.Check(ctx, d, options)
-			games.Close()
-			if err := report.Err(); err != nil {
-				return fmt.Errorf("%s does not pass:\n%w", args[0], err)
-			}
-			fmt.Fprintf(c.out, "%s: %s %s passes: %d games\n", args[0], report.Policy.Name, report.Policy.Version, report.Games)
-			return nil
-		},
+		Use: "check [PATH]", Short: "Put a policy plug-in through the conformance kit", Args: cobra.MaximumNArgs(1),
+		Long: `Plays games with the plug-in at PATH and checks what every policy must keep. Nothing of
+a cluster is needed: the kit has a small manager of its own. It plays about a dozen
+scripted games, and random ones in which launchers come and go, attempts fail and
+straggle, and jobs have all kinds of users, pools, priorities and properties.
+
+Each game is played again, without looking at the policy's status, and once more with
+restarts: a new process takes over from a snapshot, with the checkpoint where the policy
+has that ability. The decisions have to be the same each time.
+
+With --config the policy has the settings that a site's configuration gives it
+(policy.settings and policy.files), and the games also change them while the policy
+runs: to its defaults, to the same without one of the keys, and back. What the policy
+itself would refuse of these is left out. Kinds of slots are the site's; pools, users and
+properties of jobs get names that stand in the settings. Without PATH it is the
+configuration's policy that is checked.
+
+What breaks a rule ends the check with exit code 1. What breaks none and looks like a
+mistake, such as an ability that the policy declares and never uses, is a warning.`,
+		Example: `  hamadryad policy check build/bin/hamadryad-policy-fifo
+  hamadryad policy check --config /etc/hamadryad.yaml --seeds 1000
+  hamadryad policy check --seed 17 --seeds 1 --property preempt=true ./hamadryad-policy-mine`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.checkPolicyAt(cmd.Context(), p, args) },
 	}
-	cmd.Flags().IntVar(&options.Seeds, "games", 0, "how many random games to play; 10 when left out")
-	cmd.Flags().IntVar(&options.Restarts, "restarts", 0, "how often to restart the plug-in in one game, at most; 50 when left out")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "bound of the whole check")
+	f := cmd.Flags()
+	f.StringVar(&p.config, "config", "", "site's configuration that has the policy's settings; the policy's defaults when left out")
+	f.IntVar(&p.options.Seeds, "seeds", 10, "how many random games to play")
+	f.Uint64Var(&p.options.First, "seed", 0, "seed of the first of them; a problem names the seed of its game")
+	f.IntVar(&p.options.Restarts, "restarts", 50, "how often to restart the plug-in in one game, at most; 0 for never")
+	f.StringArrayVar(&p.properties, "property", nil, "property that jobs of random games may have and the policy looks at, as NAME=VALUE; may be repeated")
+	f.DurationVar(&p.timeout, "timeout", 0, "bound of the whole check; 10m and 10s for each random game when left out")
 	return cmd
+}
+
+// settle reads the files and flags, and returns the program to check.
+func (p *policyCheck) settle(args []string) (path string, err error) {
+	if p.options.Seeds < 0 || p.options.Restarts < 0 {
+		return "", errors.New("--seeds and --restarts are counts: give 0 or more")
+	}
+	p.options.Seeds, p.options.Restarts = orNone(p.options.Seeds), orNone(p.options.Restarts)
+	for _, text := range p.properties {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return "", fmt.Errorf("--property %q: write it as NAME=VALUE", text)
+		}
+		p.options.Properties = append(p.options.Properties, scheduler.Property{Name: name, Value: value})
+	}
+	if p.timeout == 0 {
+		p.timeout = 10*time.Minute + time.Duration(max(p.options.Seeds, 0))*10*time.Second
+	}
+	if p.config == "" {
+		if len(args) == 0 {
+			return "", errors.New("name the program of a policy, or a configuration that names one: --config FILE")
+		}
+		return args[0], nil
+	}
+	site, err := config.Load(config.Sources{File: p.config, Environ: os.Environ(), CoreKeys: coreKeys()})
+	if err != nil {
+		return "", err
+	}
+	p.options.Config, p.options.Kinds = site.Policy.Config, site.Manager.SlotKinds
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	return findPolicy(site.Policy)
+}
+
+// orNone writes a count for the kit, to which 0 means its default.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) error {
+	path, err := p.settle(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	d, err := policycheck.Plugin(ctx, policy.Options{
+		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout,
+	})
+	if err != nil {
+		return err // nothing of it runs
+	}
+	defer d.Close()
+	games := progress.NewSteps(c.errors, "games")
+	p.options.Progress = games.Step
+	report := schedtest.Check(ctx, d, p.options)
+	games.Close()
+	if err := report.Err(); err != nil {
+		return fmt.Errorf("%s does not pass:\n%w", path, err)
+	}
+	fmt.Fprintf(c.out, "%s: %s %s passes: %d games\n", path, report.Policy.Name, report.Policy.Version, report.Games)
+	for _, w := range report.Warnings {
+		fmt.Fprintf(c.out, "warning: %s\n", w)
+	}
+	return nil
 }
 
 // checkStartTimeout bounds a start of the plug-in that is checked. It is longer than a

@@ -140,7 +140,7 @@ func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 	}
 	set := func(text string, asks bool) {
 		t.Helper()
-		w.c.Settings(scheduler.Config{Text: []byte(text)}, true)
+		w.c.Settings(scheduler.Config{Text: []byte(text)}, cluster.MustAccept)
 		w.on(time.Second)
 		if w.c.Abilities.Has(scheduler.AbilityLoad) != asks {
 			t.Errorf("with %q it asks for loads: %t", text, !asks)

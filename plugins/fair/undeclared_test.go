@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // TestUndeclaredPoolsAreRefusedFromNowOn: a site turns undeclared pools off while
@@ -15,7 +16,7 @@ import (
 func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	const rules = "allocations: {pools: {known: {}}}\nplacement: {rules: [explicit, default], undeclared: "
 	set := func(w *play, undeclared string, after time.Duration) {
-		w.c.Settings(scheduler.Config{Text: []byte(rules + undeclared + "}\n")}, true)
+		w.c.Settings(scheduler.Config{Text: []byte(rules + undeclared + "}\n")}, cluster.MustAccept)
 		w.until(after)
 	}
 	w := newPlay(t, rules+"create}\n")

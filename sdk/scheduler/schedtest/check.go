@@ -13,7 +13,8 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 	o = o.filled()
 	k := &kit{ctx: ctx, options: o, driver: timed{d, o.AnswerWithin}}
 	k.settings()
-	all := games(o)
+	k.options.valid = k.changes()
+	all := games(k.options)
 	for i, g := range all {
 		if ctx.Err() != nil || len(k.report.Problems) > 0 {
 			break // one broken game says enough, and the rest would say it again
@@ -68,7 +69,9 @@ func (k *kit) game(g game) {
 		return
 	}
 	k.replay(rec, g.name+", played again", false)
-	k.replay(rec, g.name+", restarted", true)
+	if k.options.Restarts > 0 {
+		k.replay(rec, g.name+", restarted", true)
+	}
 }
 
 // settings checks what needs no game.
@@ -78,7 +81,7 @@ func (k *kit) settings() {
 	}
 	for _, bad := range k.options.Bad {
 		k.refuses("Check", bad, k.driver.Check(k.ctx, bad))
-		_, err := k.driver.Start(k.ctx, bad, scheduler.Snapshot{}, environment(1))
+		_, err := k.driver.Start(k.ctx, bad, scheduler.Snapshot{}, k.options.environment(1))
 		k.refuses("Start", bad, err)
 		if err := k.driver.Restart(k.ctx); err != nil {
 			k.report.problem("settings", "no new policy after a refused start: %v", err)

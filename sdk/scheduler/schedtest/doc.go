@@ -20,8 +20,19 @@
 //     nothing: they are called in one play of a game and not in the other;
 //   - strict settings: an unknown key is refused with its line by Check, by Start,
 //     and as a new version, which leaves the old one in force;
+//   - an answer to settings that change while a game goes on, to others that Check
+//     accepts; a policy that starts has those in force;
 //   - every admission and page answered, refusals with a reason;
+//   - nothing shown that can't be: a number that is not finite, negative or larger than
+//     anything there is, text that is no text, steers a terminal or has several lines, a
+//     page that is said to be JSON and is not;
 //   - an end when it is told to terminate.
+//
+// Report.Warnings tells of what breaks none of these and may be a mistake, such as a
+// reservation that is never used.
+//
+// Jobs of random games have users, pools, priorities and properties of all kinds, and
+// such as the settings mention, or Options.Properties.
 //
 // Being work conserving is not demanded, as a policy may wait for locality or
 // keep slots back.

@@ -25,7 +25,7 @@ func games(o Options) []game {
 	if !o.NoStories {
 		all = stories()
 	}
-	for i := range o.Seeds {
+	for i := range max(o.Seeds, 0) {
 		seed := o.First + uint64(i)
 		all = append(all, game{fmt.Sprintf("seed %d", seed), seed, func(c *cluster.Cluster, o Options) { random(c, o, seed) }})
 	}
@@ -62,13 +62,19 @@ const (
 type planner struct {
 	*cluster.Cluster
 	rng *rand.Rand
+	of  *rand.Rand // for what depends on the policy: what else happens in a game does not
 	o   Options
+	// special is the second kind of slot in the game.
+	special scheduler.SlotKind
 }
 
 func random(c *cluster.Cluster, o Options, seed uint64) {
-	p := planner{c, rand.New(rand.NewPCG(seed, 3)), o} //nolint:gosec // seeded on purpose
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), o, specialKind} //nolint:gosec // seeded on purpose
+	if others := o.others(); len(others) > 0 {
+		p.special = others[p.of.IntN(len(others))]
+	}
 	for id := scheduler.LauncherID(1); id <= steady; id++ {
-		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: specialKind, Count: 3})
+		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: p.special, Count: 3})
 	}
 	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
 		p.comesAndGoes(id)
@@ -103,6 +109,7 @@ func (p *planner) job() cluster.Spec {
 		Name: "random", User: fmt.Sprint("user-", p.rng.IntN(3)), Pool: fmt.Sprint("pool-", p.rng.IntN(2)),
 		Priority: scheduler.Priority(p.rng.IntN(5) - 2),
 	}
+	p.named(&s)
 	for n := range 1 + p.rng.IntN(3) {
 		l := cluster.Layer{
 			Bundles: 1 + p.rng.IntN(6), Run: 100*time.Millisecond + time.Duration(p.rng.Int64N(int64(4*time.Second))),
@@ -129,7 +136,7 @@ func (p *planner) group() cluster.GroupSpec {
 	g := cluster.GroupSpec{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.rng.Int64N(3 * gib)}
 	switch p.rng.IntN(6) {
 	case 0:
-		g.Kind = specialKind
+		g.Kind = p.special
 		g.Memory /= 4
 	case 1:
 		g.Slots = 1 + p.rng.IntN(2)
@@ -158,8 +165,12 @@ func (p *planner) trouble() {
 	p.at(func() { p.Note(scheduler.Note{Name: "stranger", Body: []byte("to be ignored")}) })
 	p.at(func() { p.Request("GET", "/", nil) })
 	p.at(func() { p.Request("POST", "/no/such/page", []byte("x")) })
-	p.at(func() { p.Settings(p.o.Bad[0], false) })
-	p.at(func() { p.Settings(p.o.Config, true) })
+	p.at(func() { p.Settings(p.o.Bad[0], cluster.MustReject) })
+	p.at(func() { p.Settings(p.o.Config, cluster.MustAccept) })
+	for range min(len(p.o.valid), changesMax) {
+		c := p.o.valid[p.of.IntN(len(p.o.valid))]
+		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Settings(c, cluster.MayJudge) })
+	}
 	p.loads()
 }
 

@@ -17,12 +17,20 @@ type Options struct {
 	Config scheduler.Config
 	// Bad are settings to be refused with a line; default: an unknown key.
 	Bad []scheduler.Config
-	// Seeds is how many random games to play, from seed First on; default 10.
+	// Seeds is how many random games to play, from seed First on; default 10, negative
+	// for none.
 	Seeds int
 	First uint64
-	// Restarts is how often, at most, a policy is restarted in one game; default
-	// 50. A plug-in's restart is a new process.
+	// Restarts is how often, at most, a policy is restarted in one game, with the
+	// settings in force, from a snapshot, and a checkpoint with the ability; default 50,
+	// negative for never. A plug-in's restart is a new process.
 	Restarts int
+	// Properties mean something to the policy, such as {preempt, false}: jobs of random
+	// games have some of them, besides what means nothing. Names that its settings mention
+	// are drawn too, for properties, pools and users.
+	Properties []scheduler.Property
+	// Kinds are the kinds of slots that the site has, besides the kit's own.
+	Kinds []scheduler.SlotKind
 	// AnswerWithin is real time for one call; default 10 s.
 	AnswerWithin time.Duration
 	// NoStories leaves the scripted games out.
@@ -30,6 +38,9 @@ type Options struct {
 	// Progress is told of each game before it is played, with how many of all are
 	// done, by the goroutine that plays; default: nobody is told. Compare tells nobody.
 	Progress func(game string, done, all int)
+
+	valid []scheduler.Config // what the settings are changed to while a game goes on
+	words []string           // names in them
 }
 
 const (
@@ -45,6 +56,7 @@ func (o Options) filled() Options {
 	if o.Bad == nil {
 		o.Bad = []scheduler.Config{{File: "settings.yaml", Line: 3, Text: []byte("no-such-setting: 1\n")}}
 	}
+	o.words = words(o.Config)
 	return o
 }
 
@@ -56,12 +68,22 @@ func limits() scheduler.Limits {
 	}
 }
 
-func environment(seed uint64) scheduler.Environment {
+func (o Options) environment(seed uint64) scheduler.Environment {
 	return scheduler.Environment{
-		Heartbeat: time.Second, Seed: seed, Kinds: []scheduler.SlotKind{scheduler.DefaultKind, specialKind},
+		Heartbeat: time.Second, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, specialKind}, o.others()...),
 		Limits: limits(), Simulated: true,
 		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax,
 	}
+}
+
+// others are the site's kinds that the kit does not have.
+func (o Options) others() (kinds []scheduler.SlotKind) {
+	for _, k := range o.Kinds {
+		if k != scheduler.DefaultKind && k != specialKind {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
 }
 
 // Report is what the kit found.

@@ -35,8 +35,10 @@ type turn struct {
 	decisions string // in canonical form
 	waiting   string // the reasons that stand after it
 	// restart, when not nil, is the world after this round, for a policy that
-	// starts before the next; loads and offers are what that is told besides.
+	// starts before the next, with the settings in force; loads and offers are what that
+	// is told besides.
 	restart *scheduler.Snapshot
+	config  scheduler.Config
 	loads   []scheduler.Event
 	offers  []scheduler.Offer
 }
@@ -46,10 +48,12 @@ func (k *kit) play(g game) record {
 	c := cluster.New(g.seed)
 	rng := rand.New(rand.NewPCG(g.seed, 11)) //nolint:gosec // seeded on purpose
 	rec := record{seed: g.seed, start: c.Snapshot(nil, 0)}
-	if !k.begin(g.name, rec.start, rec.seed) {
+	d, ok := k.begin(g.name, k.options.Config, rec.start, rec.seed)
+	if !ok {
 		return rec
 	}
-	c.Abilities = k.report.Policy.Abilities
+	k.report.Policy = d
+	c.Abilities, c.Config = d.Abilities, k.options.Config
 	g.plan(c, k.options)
 	p := player{kit: k, game: g, c: c, rng: rng, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}}
 	k.habits.idleSince = 0
@@ -66,15 +70,16 @@ func (k *kit) play(g game) record {
 	return rec
 }
 
-func (k *kit) begin(name string, s scheduler.Snapshot, seed uint64) bool {
+// begin starts a new policy.
+func (k *kit) begin(name string, c scheduler.Config, s scheduler.Snapshot, seed uint64) (d scheduler.Description, ok bool) {
 	if err := k.driver.Restart(k.ctx); err != nil {
 		k.report.problem(name, "restart: %v", err)
-		return false
+		return d, false
 	}
-	d, err := k.driver.Start(k.ctx, k.options.Config, s, environment(seed))
+	d, err := k.driver.Start(k.ctx, c, s, k.options.environment(seed))
 	if err != nil {
 		k.report.problem(name, "start: %v", err)
-		return false
+		return d, false
 	}
 	if d.Name == "" || d.Version == "" {
 		k.report.problem(name, "the description names no policy or no version: %+v", d)
@@ -82,8 +87,7 @@ func (k *kit) begin(name string, s scheduler.Snapshot, seed uint64) bool {
 	if err := checkDescription(d); err != nil {
 		k.report.problem(name, "the description can't be shown: %v", err)
 	}
-	k.report.Policy = d
-	return true
+	return d, true
 }
 
 // player plays one game.
@@ -132,7 +136,7 @@ func (p *player) turn() bool {
 	p.habits.watch(c, r, d, p.waiting)
 	t.decisions, t.waiting = canonical(d), standing(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
-		t.restart, t.loads, t.offers = &saved, loads, offers
+		t.restart, t.config, t.loads, t.offers = &saved, c.Config, loads, offers
 	}
 	p.rec.rounds = append(p.rec.rounds, t)
 	if p.rng.IntN(askOneIn) == 0 {
@@ -235,7 +239,7 @@ func (p *player) bounds(round uint64, d scheduler.Decisions) {
 
 // replay gives a policy the rounds of a play and demands the same answers.
 func (k *kit) replay(rec record, name string, restarts bool) {
-	if !k.begin(name, rec.start, rec.seed) {
+	if _, ok := k.begin(name, k.options.Config, rec.start, rec.seed); !ok {
 		return
 	}
 	waiting := map[scheduler.JobID]scheduler.WaitReason{}
@@ -248,7 +252,7 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 		r := t.round
 		if at[i] {
 			before := rec.rounds[i-1]
-			if !k.begin(name, *before.restart, rec.seed) {
+			if _, ok := k.begin(name, before.config, *before.restart, rec.seed); !ok {
 				return
 			}
 			clear(waiting)

@@ -99,10 +99,10 @@ func parseAct(verb string, args []string) (func(*cluster.Cluster, Options), erro
 	case "settings":
 		return func(c *cluster.Cluster, o Options) {
 			if args[0] == "good" {
-				c.Settings(o.Config, true)
+				c.Settings(o.Config, cluster.MustAccept)
 				return
 			}
-			c.Settings(o.Bad[0], false)
+			c.Settings(o.Bad[0], cluster.MustReject)
 		}, nil
 	case "page":
 		if len(args) < 2 {

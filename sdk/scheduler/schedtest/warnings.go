@@ -77,6 +77,7 @@ func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []stri
 	warn(can(scheduler.AbilityCheckpoint) && t.Checkpoints == 0, "it declares AbilityCheckpoint, and never gave a checkpoint")
 	warn(can(scheduler.AbilityPages) && t.Answers > 0 && h.pages == 0, "it declares AbilityPages, and answered all of %d requests with an error; the games ask for GET /", t.Answers)
 	warn(can(scheduler.AbilityProgress) && d.ProgressEvery < progressOf, "it asks for progress every %s; it is told every %s at most", d.ProgressEvery, progressOf)
+	warn(t.Changes > 0 && t.Changed == 0, "it accepted none of %d changes of its settings while it ran, though Check does", t.Changes)
 	warn(h.wakes >= wakesMin && h.forWork*wakesMin < h.wakes, "it was woken %d times as it had asked, and did something at %d of them: each wake is a round, and an entry in the manager's log", h.wakes, h.forWork)
 	warn(h.late > 0, "it asked %d times to be woken at a time that had passed; times are in nanoseconds, and Round.Now is one", h.late)
 	warn(t.WantedTwice >= offersMin && t.Seconds == 0, "it never started a second attempt, though %d times a straggler was offered for one (BundleWantedTwice)", t.WantedTwice)
@@ -97,6 +98,6 @@ func (h *habits) ofPreemption(t cluster.Tally, warn func(is bool, format string,
 
 func whyRefused(t cluster.Tally) string {
 	other := t.PreemptionsRefused - t.Protected - t.NothingGained
-	return fmt.Sprintf("%d because a victim was protected (view.Attempt says until when), %d because the beneficiary would not fit, %d for other reasons",
+	return fmt.Sprintf("%d because a victim was protected (Environment.ProtectFor), %d because the beneficiary would not fit, %d for other reasons",
 		t.Protected, t.NothingGained, other)
 }

@@ -44,6 +44,8 @@ type Cluster struct {
 	// has another manager live through the same. nil: nobody is.
 	Told      func(scheduler.Event)
 	Submitted func(scheduler.JobID, Spec)
+	// Config is the settings in force: set what the policy was started with.
+	Config scheduler.Config
 	// Tally counts what happened, for reports.
 	Tally Tally
 	// Faults lists, in order, what the policy did that no race excuses, or left
@@ -70,7 +72,7 @@ type Cluster struct {
 	drained       map[scheduler.LauncherID]bool // is, or will be when it is there again
 	moved         bool                          // launchers came or went
 	requested     []telling                     // requests that wait for their answer
-	settings      []setting                     // versions that wait for their verdict
+	settings      []*setting                    // versions that wait for their verdict
 	versions      uint64
 	vain          int // preemptions refused in a row
 	pending       []scheduler.Event
@@ -88,6 +90,7 @@ type Tally struct {
 	Asked                                                                    int // jobs that the policy was asked to admit
 	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
 	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
+	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
 	WantedTwice, Seconds                                                     int // offers to launch a straggler a second time; those that were taken
 }
 

@@ -13,6 +13,7 @@ import (
 type Spec struct {
 	Name, User, Pool string
 	Priority         scheduler.Priority
+	Properties       []scheduler.Property // in order of name
 	Layers           []Layer
 }
 
@@ -128,7 +129,7 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 		c.Submitted(c.jobIDs, s)
 	}
 	j := &job{spec: s, info: scheduler.Job{
-		ID: c.jobIDs, Name: s.Name, User: s.User, Pool: s.Pool, Priority: s.Priority, Submitted: c.now,
+		ID: c.jobIDs, Name: s.Name, User: s.User, Pool: s.Pool, Priority: s.Priority, Submitted: c.now, Properties: s.Properties,
 	}}
 	for n, layer := range s.Layers {
 		for g, group := range layer.Groups {
@@ -241,7 +242,7 @@ func (c *Cluster) Grow() {
 func (c *Cluster) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
 	if j := c.job(id); j != nil {
 		j.info.Pool, j.info.Priority = pool, p
-		j.tale = append(j.tale, c.tell(scheduler.JobUpdated{At: c.now, Job: id, Pool: pool, Priority: p}))
+		j.tale = append(j.tale, c.tell(scheduler.JobUpdated{At: c.now, Job: id, Pool: pool, Priority: p, Properties: j.info.Properties}))
 	}
 }
 

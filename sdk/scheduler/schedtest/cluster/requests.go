@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -9,8 +10,20 @@ import (
 // setting is a version the policy has yet to judge.
 type setting struct {
 	version uint64
-	good    bool
+	config  scheduler.Config
+	want    Verdict
+	change  bool // other than what was in force
 }
+
+// Verdict is what is expected of a policy that is told of settings.
+type Verdict uint8
+
+// The verdicts.
+const (
+	MayJudge   Verdict = iota // it may accept them or not, and has to say
+	MustAccept                // they are right
+	MustReject                // they are wrong
+)
 
 // Request asks for one of the policy's pages, when it serves any.
 func (c *Cluster) Request(method, path string, body []byte) {
@@ -41,11 +54,13 @@ func (c *Cluster) takeRequest(id uint64) bool {
 // Note delivers a note, as a plug-in's shell posts it.
 func (c *Cluster) Note(n scheduler.Note) { c.tell(scheduler.Noted{At: c.now, Note: n}) }
 
-// Settings announces a version of the settings; good says whether the policy is
-// to accept it.
-func (c *Cluster) Settings(config scheduler.Config, good bool) {
+// Settings announces a version of the settings, and says what the policy is to make of it.
+func (c *Cluster) Settings(config scheduler.Config, want Verdict) {
 	c.versions++
-	v := setting{c.versions, good}
+	v := &setting{c.versions, config, want, want == MayJudge && !bytes.Equal(config.Text, c.Config.Text)}
+	if v.change {
+		c.Tally.Changes++
+	}
 	c.settings = append(c.settings, v)
 	c.tell(scheduler.SettingChanged{At: c.now, Version: v.version, Config: config})
 	c.After(answerMax, func() {
@@ -67,16 +82,24 @@ func (c *Cluster) answers(d scheduler.Decisions) {
 		c.Tally.Answers++
 	}
 	for _, s := range d.Settings {
-		i := slices.IndexFunc(c.settings, func(x setting) bool { return x.version == s.Version })
+		i := slices.IndexFunc(c.settings, func(x *setting) bool { return x.version == s.Version })
 		if i < 0 {
 			c.fault("a verdict on settings version %d, which was not asked for", s.Version)
 			continue
 		}
-		if good := len(s.Problems) == 0; good != c.settings[i].good {
-			c.fault("settings version %d: accepted %t, want %t (%v)", s.Version, good, c.settings[i].good, s.Problems)
-		}
+		v := c.settings[i]
 		c.settings = slices.Delete(c.settings, i, i+1)
-		if len(s.Problems) == 0 && s.Abilities != 0 {
+		if accepted := len(s.Problems) == 0; accepted && v.want == MustReject || !accepted && v.want == MustAccept {
+			c.fault("settings version %d: accepted %t, want %t (%v)", s.Version, accepted, !accepted, s.Problems)
+		}
+		if len(s.Problems) > 0 {
+			continue
+		}
+		c.Config = v.config
+		if v.change {
+			c.Tally.Changed++
+		}
+		if s.Abilities != 0 {
 			c.able(s.Abilities)
 		}
 	}

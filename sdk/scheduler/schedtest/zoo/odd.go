@@ -1,11 +1,15 @@
 package zoo
 
 import (
+	"bytes"
+	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -64,6 +68,67 @@ func Odd() []Animal {
 			}
 		}),
 	}
+}
+
+// KeepsItsSettings accepts new settings and goes on with those it has; what is started in
+// its place has others.
+func KeepsItsSettings() scheduler.TaskScheduler { return &deaf{TaskScheduler: policies.Delay()} }
+
+// RefusesChanges takes the settings that it is started with, and no others.
+func RefusesChanges() scheduler.TaskScheduler {
+	return &deaf{TaskScheduler: policies.Delay(), stubborn: true}
+}
+
+type deaf struct {
+	scheduler.TaskScheduler
+	stubborn bool
+	first    []byte
+}
+
+// Start keeps the settings.
+func (p *deaf) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	p.first = c.Text
+	return p.TaskScheduler.Start(c, s, e)
+}
+
+// AssignTasks keeps changes from the good policy, and judges them itself.
+func (p *deaf) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	var said []scheduler.SettingsVerdict
+	r.Events = slices.DeleteFunc(slices.Clone(r.Events), func(e scheduler.Event) bool {
+		s, is := e.(scheduler.SettingChanged)
+		if is {
+			err := p.Check(s.Config)
+			if err == nil && p.stubborn && !bytes.Equal(s.Config.Text, p.first) {
+				err = errors.New("start me again")
+			}
+			said = append(said, settings.Verdict(s, err))
+		}
+		return is
+	})
+	d, err := p.TaskScheduler.AssignTasks(r)
+	d.Settings = said
+	return d, err
+}
+
+// TrustsProperties shows a property of jobs that is named wait as a share.
+func TrustsProperties() scheduler.TaskScheduler {
+	s := odd("", policies.Delay, 0, func(*view.View, scheduler.Round, *scheduler.Decisions) {}).New().(*seer)
+	return trusting{s}
+}
+
+type trusting struct{ *seer }
+
+// Status believes what it is told.
+func (p trusting) Status() (scheduler.Status, error) {
+	pool := scheduler.PoolStatus{Name: "all"}
+	for _, j := range p.view.Jobs() {
+		for _, x := range j.Info.Properties {
+			if f, err := strconv.ParseFloat(x.Value, 64); x.Name == "wait" && err == nil {
+				pool.FairShare += f
+			}
+		}
+	}
+	return scheduler.Status{Pools: []scheduler.PoolStatus{pool}}, nil
 }
 
 func woken(r scheduler.Round) bool {

@@ -75,3 +75,47 @@ func TestTheKitWarnsOfWaste(t *testing.T) {
 		t.Errorf("a policy that does all it can is warned of: %q", r.Warnings)
 	}
 }
+
+// TestTheKitChangesSettings: to what Check takes, while games go on; who starts anew has
+// the settings in force.
+func TestTheKitChangesSettings(t *testing.T) {
+	o := schedtest.Options{NoStories: true, Seeds: 12, Config: scheduler.Config{File: "site.yaml", Line: 2, Text: []byte("# long\nwait: 4s\n")}}
+	r := schedtest.Check(t.Context(), schedtest.InProcess(policies.Delay), o)
+	if r.Err() != nil || r.Tally.Changes < 20 || r.Tally.Changed != r.Tally.Changes {
+		t.Errorf("%d changes, %d of them accepted: %v", r.Tally.Changes, r.Tally.Changed, r.Err())
+	}
+	r = schedtest.Check(t.Context(), schedtest.InProcess(KeepsItsSettings), o)
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "restart after round") {
+		t.Errorf("who keeps its settings: %v", err)
+	}
+	r = schedtest.Check(t.Context(), schedtest.InProcess(RefusesChanges), o)
+	if r.Err() != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "while it ran, though Check") {
+		t.Errorf("who refuses changes: %q, %v", r.Warnings, r.Err())
+	}
+}
+
+// TestTheKitDrawsProperties, of names that the settings mention, or the author.
+func TestTheKitDrawsProperties(t *testing.T) {
+	plain := schedtest.Options{NoStories: true, Seeds: 12}
+	if err := schedtest.Check(t.Context(), schedtest.InProcess(TrustsProperties), plain).Err(); err != nil {
+		t.Errorf("nobody told it of the property: %v", err)
+	}
+	mentioned, told := plain, plain
+	mentioned.Config.Text = []byte("wait: 1s\n")
+	told.Properties = []scheduler.Property{{Name: "wait", Value: "-inf"}, {Name: "wait", Value: "1"}}
+	for name, o := range map[string]schedtest.Options{"mentioned": mentioned, "told": told} {
+		if err := schedtest.Check(t.Context(), schedtest.InProcess(TrustsProperties), o).Err(); err == nil || !strings.Contains(err.Error(), "FairShare is") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNoRestarts plays each game twice only.
+func TestNoRestarts(t *testing.T) {
+	for restarts, caught := range map[int]bool{-1: false, 0: true} {
+		o := schedtest.Options{Seeds: 3, Restarts: restarts}
+		if err := schedtest.Check(t.Context(), schedtest.InProcess(Forgetful), o).Err(); (err != nil) != caught {
+			t.Errorf("restarts %d: %v", restarts, err)
+		}
+	}
+}
