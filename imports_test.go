@@ -46,6 +46,7 @@ var directions = []struct {
 	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap"}, aRoom},
 	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy"}, "the host of a plug-in knows the contract alone, not who asks"},
+	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire"}, "simulated machines take commands and report: they know nothing of who decides"},
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire"}, "the loop in virtual time drives the core: its client brings the cluster"},
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"engine/manager", []string{"sdk", "engine/core", "engine/eventlog", "engine/plan", "engine/policy", "engine/wire"}, "the manager talks to launchers and workers by messages: put what they share into engine/wire"},

@@ -10,7 +10,7 @@
 //	for l.Next() {
 //	}
 //
-// The same inputs at the same times make the same history. Launchers, workers and channels
-// are the caller's: package simulator has some on which anything goes wrong, the
-// experiments some on which nothing does.
+// The same inputs at the same times make the same history. Launchers with their workers
+// and channels are in package machines: the experiments use them as they are, package
+// simulator has anything go wrong on them.
 package loop

@@ -19,8 +19,10 @@
 //	go test ./engine/simulator -run TestSeeds -seed=123 -v   all of it
 //	go test ./engine/simulator -run TestSeeds -from=5000 -seeds=2000
 //
-// The clock and the loop are those of package loop; what is here are launchers, storage,
-// clients and policies on which anything goes wrong, and what is held against the core.
+// The clock and the loop are those of package loop, the machines with what runs and lies
+// on them those of package machines. What is here has them go wrong (launcher.go: what is
+// said to them and by them; attempts.go: what they do), and has storage, clients and
+// policies on which anything goes wrong, and what is held against the core.
 //
 // A Sim is for one goroutine. It holds all in memory.
 package simulator

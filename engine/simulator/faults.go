@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -34,7 +35,7 @@ func (s *Sim) fault() {
 	case 4:
 		f.full = !f.full
 	case 5:
-		f.slow = 1 + int64(s.rand.IntN(5))
+		f.Slow = float64(1 + s.rand.IntN(5))
 	case 6:
 		s.damage(f)
 	case 7:
@@ -61,34 +62,34 @@ func (s *Sim) fault() {
 			f.leave()
 		}
 	case 19:
-		f.tell(&wire.Report{What: &wire.Report_Inventory{Inventory: f.inventory()}})
+		f.Tell(&wire.Report{What: &wire.Report_Inventory{Inventory: f.Inventory()}})
 	case 20:
 		s.changeSite()
 	case 17: // given up though it is well
 		f.disconnect()
-		s.lose(f, f.incarnation, "a mistake")
+		s.lose(f, f.Incarnation, "a mistake")
 	}
 }
 
 // damage makes a stored output unreadable, or has the launcher notice its loss.
 func (s *Sim) damage(f *fake) {
-	ids := sorted(f.stored)
+	ids := machines.Sorted(f.Stored)
 	if len(ids) == 0 {
 		return
 	}
 	s.Seen["damaged outputs"]++
 	id := ids[s.rand.IntN(len(ids))]
 	if s.chance(700) {
-		f.stored[id].damaged = true
+		f.Stored[id].Damaged = true
 		return
 	}
-	job := f.stored[id].job
-	delete(f.stored, id)
-	f.tell(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
+	job := f.Stored[id].Job
+	delete(f.Stored, id)
+	f.Tell(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
 }
 
 func (s *Sim) drain(f *fake, yes bool) {
-	s.Push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.name, Drain: yes}}})
+	s.Push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.Name, Drain: yes}}})
 }
 
 func (s *Sim) randomJobThatRuns() *fakeJob {
@@ -151,7 +152,7 @@ func (s *Sim) changeSite() {
 func (s *Sim) calmDown() {
 	s.calm, s.dying = true, false // what is asked here is not lost with a manager
 	for _, f := range s.launchers {
-		f.full, f.slow = false, 1
+		f.full, f.Slow = false, 1
 		s.drain(f, false)
 	}
 	s.changeSite()
@@ -164,14 +165,14 @@ func (s *Sim) checkNothingLeft() {
 		s.fail("client %d waits for the answer to its %s", id, what)
 	}
 	for _, f := range s.launchers {
-		if len(f.tasks) > 0 || len(f.stored) > 0 || len(f.warm) > 0 {
-			s.fail("%s (connected %t, life %d) still has %d attempts, %d outputs and workers of %d jobs", f.name, f.connected, f.incarnation, len(f.tasks), len(f.stored), len(f.warm))
-			for _, id := range sorted(f.tasks) {
-				s.trace("left: attempt %d of job %d, ended %v", id, f.tasks[id].m.Job, f.tasks[id].ended)
+		if len(f.Attempts) > 0 || len(f.Stored) > 0 || len(f.Jobs) > 0 {
+			s.fail("%s (connected %t, life %d) still has %d attempts, %d outputs and workers of %d jobs", f.Name, f.connected, f.Incarnation, len(f.Attempts), len(f.Stored), len(f.Jobs))
+			for _, id := range machines.Sorted(f.Attempts) {
+				s.trace("left: attempt %d of job %d, ended %v", id, f.Attempts[id].Start.Job, f.Attempts[id].Ended())
 			}
 		}
 		for _, l := range s.Core.Launchers() {
-			if l.Name == f.name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
+			if l.Name == f.Name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
 				s.fail("%v", l)
 			}
 		}

@@ -8,33 +8,33 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // fakeJob is a submission, and what is known of how it should end.
 type fakeJob struct {
-	name       string
-	spec       *wire.JobSpec
-	plan       *graph.Expanded
-	id         uint64
-	asksCommit bool
-	poison     bool // a group of it always fails
-	wrong      bool // its specification is, and it must be refused
-	tooLarge   bool // for the cluster
-	invalid    bool // its program says so
-	occupied   bool // its output is there and not its own
-	killed     bool // somebody asked for that
-	refused    bool
-	announced  bool
-	accepted   bool
-	over       bool
-	lost       bool // with the end of a log
-	work       time.Duration
-	flaky      map[uint32]int     // by first node: failures still to come
-	gang       map[uint64][]*task // by bundle attempt
-	ended      map[uint64]bool    // attempts that told of a good end
-	state      wire.JobState
+	name      string
+	spec      *wire.JobSpec
+	plan      *graph.Expanded
+	runs      *machines.Job // what launchers know of it
+	id        uint64
+	poison    bool // a group of it always fails
+	wrong     bool // its specification is, and it must be refused
+	tooLarge  bool // for the cluster
+	invalid   bool // its program says so
+	occupied  bool // its output is there and not its own
+	killed    bool // somebody asked for that
+	refused   bool
+	announced bool
+	accepted  bool
+	over      bool
+	lost      bool // with the end of a log
+	work      time.Duration
+	flaky     map[uint32]int  // by first node: failures still to come
+	ended     map[uint64]bool // attempts that told of a good end
+	state     wire.JobState
 }
 
 // jobKinds are slot kinds that launchers have.
@@ -60,8 +60,12 @@ func (s *Sim) randomJob(name string) *fakeJob {
 			continue
 		}
 		j := &fakeJob{
-			name: name, plan: plan, flaky: map[uint32]int{}, gang: map[uint64][]*task{}, ended: map[uint64]bool{},
-			work: s.between(100*time.Millisecond, 15*time.Second), asksCommit: s.chance(150),
+			name: name, plan: plan, flaky: map[uint32]int{}, ended: map[uint64]bool{},
+			work: s.between(100*time.Millisecond, 15*time.Second),
+		}
+		j.runs = &machines.Job{
+			Graph: plan, AsksCommit: s.chance(150), Size: func() int64 { return s.rand.Int64N(1000) },
+			Work: func(*machines.Attempt) time.Duration { return s.workTime(j) },
 		}
 		j.spec = &wire.JobSpec{
 			Name: name, Graph: g, Principal: &wire.Principal{Name: "u"}, Priority: int32(s.rand.IntN(3)), NoSpeculation: s.chance(300),
@@ -73,6 +77,7 @@ func (s *Sim) randomJob(name string) *fakeJob {
 				j.spec.Outputs = append(j.spec.Outputs, "/out/too/"+name)
 			}
 			j.occupied = s.chance(80)
+			j.runs.Outputs = true
 		}
 		for _, b := range plan.Bundles { // less often than a bundle may fail
 			if s.chance(80) {
@@ -87,6 +92,7 @@ func (s *Sim) randomJob(name string) *fakeJob {
 		case 2:
 			g.Stages[0].Slots, j.tooLarge = 500, plan.StageNodes(0) > 0
 			j.plan, _ = graph.Expand(g, 64<<20, graph.DefaultLimits())
+			j.runs.Graph = j.plan
 		}
 		return j
 	}
@@ -168,7 +174,7 @@ func (s *Sim) fitsTheFirst(p *graph.Expanded) bool {
 			need[p.Groups[g].Kind] += p.Groups[g].Slots
 			widest = max(widest, p.Groups[g].Slots)
 		}
-		if need["default"] > int(s.launchers[0].slots[0].Count) || need["other"] > int(s.launchers[0].slots[1].Count) || p.Groups[b.Groups[0]].Memory > 1<<30 {
+		if need["default"] > int(s.launchers[0].Slots[0].Count) || need["other"] > int(s.launchers[0].Slots[1].Count) || p.Groups[b.Groups[0]].Memory > 1<<30 {
 			return false
 		}
 	}
@@ -239,24 +245,21 @@ func (s *Sim) submitted(r core.Reply) {
 	}
 }
 
-func (j *fakeJob) bundleOf(t *task) int {
-	n := t.m.Nodes[0]
-	return j.plan.BundleOf(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
+// runs is what launchers know of a job.
+func (s *Sim) runs(id uint64) *machines.Job {
+	if j := s.byJob[id]; j != nil {
+		return j.runs
+	}
+	return nil
 }
 
-func (j *fakeJob) firstNode(t *task) uint32 {
-	n := t.m.Nodes[0]
+func (j *fakeJob) firstNode(m *wire.StartAttempt) uint32 {
+	n := m.Nodes[0]
 	return uint32(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
 }
 
-func (s *Sim) joinGang(t *task) {
-	j := s.byJob[t.m.Job]
-	j.gang[t.m.BundleAttempt] = append(j.gang[t.m.BundleAttempt], t)
-}
-
-// workTime is how long a task executes; some are stragglers.
-func (s *Sim) workTime(t *task) time.Duration {
-	j := s.byJob[t.m.Job]
+// workTime is how long an attempt executes; some are stragglers.
+func (s *Sim) workTime(j *fakeJob) time.Duration {
 	d := j.work/2 + s.upTo(j.work)
 	if !s.calm && s.chance(50) {
 		s.Seen["stragglers"]++
@@ -265,16 +268,16 @@ func (s *Sim) workTime(t *task) time.Duration {
 	return d
 }
 
-// fate says whether a task fails, and how.
-func (s *Sim) fate(t *task) (wire.ErrorKind, string) {
-	j := s.byJob[t.m.Job]
-	if t.m.Finish != nil {
+// fate says whether an attempt fails, and how.
+func (s *Sim) fate(a *machines.Attempt) (wire.ErrorKind, string) {
+	j := s.byJob[a.Start.Job]
+	if a.Start.Finish != nil {
 		if !s.calm && s.chance(100) {
 			return wire.ErrorKind_ERROR_KIND_RESOURCE, "the storage is away"
 		}
 		return 0, ""
 	}
-	first := j.firstNode(t)
+	first := j.firstNode(a.Start)
 	switch {
 	case j.invalid:
 		return wire.ErrorKind_ERROR_KIND_INVALID, "another graph"
@@ -286,42 +289,6 @@ func (s *Sim) fate(t *task) (wire.ErrorKind, string) {
 	}
 	return 0, ""
 }
-
-// product is a good end: what the task stored, and the files it wrote.
-func (t *task) product(j *fakeJob) *wire.AttemptEnded {
-	e := &wire.AttemptEnded{
-		End: wire.End_END_FINISHED, Work: &wire.Work{RunningNs: 1, Read: []int64{10, 5, 1}},
-		Counters: []*wire.Counter{{Name: "nodes", Value: int64(len(t.m.Nodes))}},
-	}
-	o := &storedOutput{job: t.m.Job, files: map[[2]uint32]bool{}}
-	for _, n := range t.m.Nodes {
-		for c, m := range j.spec.Graph.Connections {
-			if m.FromStage != n.Stage || m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
-				continue
-			}
-			parts := make([]int64, j.plan.Partitions(c, int(n.Index)))
-			total := int64(0)
-			for i := range parts {
-				parts[i] = t.f.s.rand.Int64N(1000)
-				total += parts[i]
-			}
-			e.Stored = append(e.Stored, &wire.StoredOutput{Connection: uint32(c), From: n.Index, Bytes: total, PartitionBytes: parts})
-			if m.Store == "" {
-				o.files[[2]uint32{uint32(c), n.Index}] = true
-			}
-		}
-		if len(j.spec.Outputs) > 0 {
-			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", t.m.Attempt, n.Index), Name: nodeFile(n.Stage, n.Index)})
-		}
-	}
-	if len(o.files) > 0 {
-		t.f.stored[t.m.Attempt] = o
-	}
-	j.ended[t.m.Attempt] = true
-	return e
-}
-
-func nodeFile(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", stage, index) }
 
 // checkEnded holds which jobs are told to be over against what their status says.
 func (s *Sim) checkEnded(a core.JobsChanged) {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -66,8 +66,8 @@ func (l *ledger) step(s *Sim, inputs []*wire.Input, actions []core.Action) error
 		}
 	}
 	for run, n := range l.fresh {
-		if h := l.held[run]; h != nil && n != s.width(h.m) {
-			return fmt.Errorf("%d groups of bundle attempt %d start together, and it has %d", n, run, s.width(h.m))
+		if h := l.held[run]; h != nil && n != s.byJob[h.m.Job].runs.Width(h.m) {
+			return fmt.Errorf("%d groups of bundle attempt %d start together, and it has %d", n, run, s.byJob[h.m.Job].runs.Width(h.m))
 		}
 	}
 	for id, a := range l.launchers {
@@ -128,7 +128,7 @@ func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
 			a.attempts[m.Attempt].rest()
 		}
 	}
-	for _, id := range sorted(a.attempts) {
+	for _, id := range machines.Sorted(a.attempts) {
 		if !has[id] {
 			l.end(a.attempts[id])
 		}
@@ -137,7 +137,7 @@ func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
 
 func (l *ledger) lose(a *account) {
 	a.up = false
-	for _, id := range sorted(a.attempts) {
+	for _, id := range machines.Sorted(a.attempts) {
 		l.end(a.attempts[id])
 	}
 }
@@ -260,21 +260,21 @@ func (l *ledger) firstStart(s *Sim, h *held) error {
 // lost while one attempt runs a second one may wait for, too. Inputs come later when
 // the command is full.
 func (j *fakeJob) checkSources(m *wire.StartAttempt, commandBytes int) error {
-	given := map[[2]uint32]bool{}
+	given := map[machines.Input]bool{}
 	bytes := 0
 	for _, s := range m.Sources {
 		bytes += 2 * proto.Size(s) // at least what the core counts
 		if !j.ended[s.Attempt] {
 			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
 		}
-		given[[2]uint32{s.Connection, s.From}] = true
+		given[machines.Input{Connection: s.Connection, From: s.From}] = true
 	}
-	needs := j.inputs(m)
+	needs := j.runs.Inputs(m)
 	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {
 		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
 	}
 	for _, k := range needs {
-		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k[0]].SlowStart == 0 {
+		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k.Connection].SlowStart == 0 {
 			return fmt.Errorf("attempt %d starts without input %v, which is no slow-start", m.Attempt, k)
 		}
 	}
@@ -321,13 +321,4 @@ func (a *account) check() error {
 		return fmt.Errorf("%s holds %d bytes and has %d", a.name, memory, a.memory)
 	}
 	return nil
-}
-
-// width is how many groups start together with an attempt, by its job's graph.
-func (s *Sim) width(m *wire.StartAttempt) int {
-	if m.Finish != nil {
-		return 1
-	}
-	p, n := s.byJob[m.Job].plan, m.Nodes[0]
-	return len(p.Bundles[p.BundleOf(p.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))].Groups)
 }

@@ -89,8 +89,8 @@ func (s *Sim) expectAll() {
 			continue
 		}
 		s.After(lostAfter, func() {
-			i := slices.IndexFunc(s.launchers, func(f *fake) bool { return f.name == info.Name })
-			if s.launchers[i].heardIn < term {
+			i := slices.IndexFunc(s.launchers, func(f *fake) bool { return f.Name == info.Name })
+			if s.launchers[i].Term < term {
 				s.Push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
 					Launcher: uint64(info.Launcher), Incarnation: info.Incarnation, Reason: "it did not come back",
 				}}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -67,6 +68,7 @@ type Sim struct {
 	waiting map[uint64]string // replies not there yet
 	prepare map[uint64]*fakeJob
 
+	cluster   machines.Cluster
 	launchers []*fake
 	byID      map[scheduler.LauncherID]*fake
 	jobs      []*fakeJob
@@ -86,6 +88,10 @@ func New(o Options) *Sim {
 		waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{},
 		given: map[uint64]given{}, byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
 		Seen: map[string]int{}, storage: newStorage(), ledger: newLedger(),
+	}
+	s.cluster = machines.Cluster{
+		Loop: &s.Loop, Job: s.runs, Seen: s.Seen, Wrong: func(err error) { s.fail("%v", err) },
+		Ended: func(_ *machines.Attempt, e *wire.AttemptEnded) { s.Seen["end "+e.End.String()]++ },
 	}
 	s.At(start, func() {})
 	s.Next()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -35,8 +36,8 @@ func (s *storage) removeTemporary(out string, j *fakeJob) {
 
 // finish publishes one output, or keeps or cleans all; it may be done again. It says
 // why it can't, which outputs it found published, and whether some are still to come.
-func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
-	j, f := t.f.s.byJob[t.m.Job], t.m.Finish
+func (s *storage) finish(sim *Sim, a *machines.Attempt) (why string, found []uint32, more bool) {
+	j, f := sim.byJob[a.Start.Job], a.Start.Finish
 	for i, out := range f.Outputs {
 		owner, there := s.published[out]
 		mine := there && owner == j
@@ -45,15 +46,15 @@ func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
 		case f.Publish && there:
 			return "the output is there", nil, false
 		case f.Publish:
-			if why := complete(t, j); why != "" {
-				t.f.s.fail("%s publishes %s", j.name, why)
+			if why := complete(a, j); why != "" {
+				sim.fail("%s publishes %s", j.name, why)
 			}
 			s.published[out] = j
 			return "", nil, true
 		case f.Granted && mine:
 			found = append(found, uint32(i))
 		case mine:
-			t.f.s.fail("%s has published %s and is cleaned without a look", j.name, out)
+			sim.fail("%s has published %s and is cleaned without a look", j.name, out)
 		}
 	}
 	for _, out := range f.Outputs {
@@ -62,9 +63,9 @@ func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
 		}
 	}
 	if f.Keep {
-		t.f.s.Seen["parts kept"]++
-		if why := complete(t, j); why != "" {
-			t.f.s.fail("%s keeps %s", j.name, why)
+		sim.Seen["parts kept"]++
+		if why := complete(a, j); why != "" {
+			sim.fail("%s keeps %s", j.name, why)
 		}
 	}
 	return "", found, false
@@ -72,9 +73,9 @@ func (s *storage) finish(t *task) (why string, found []uint32, more bool) {
 
 // complete checks that each node's file is published, once, by an attempt that
 // came to its end.
-func complete(t *task, j *fakeJob) string {
+func complete(a *machines.Attempt, j *fakeJob) string {
 	var got, want []string
-	for _, f := range t.files {
+	for _, f := range a.Files() {
 		got = append(got, f.Name)
 		var attempt, index uint64
 		if _, err := fmt.Sscanf(f.Temporary, "a%d.%d", &attempt, &index); err != nil || !j.ended[attempt] {
@@ -83,7 +84,7 @@ func complete(t *task, j *fakeJob) string {
 	}
 	for s, m := range j.spec.Graph.Stages {
 		for i := range m.Nodes {
-			want = append(want, nodeFile(uint32(s), i))
+			want = append(want, machines.PartName(uint32(s), i))
 		}
 	}
 	slices.Sort(got)

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -94,9 +96,9 @@ const (
 type player struct {
 	loop.Loop
 	policy   loop.Policy
+	cluster  machines.Cluster
 	load     Workload
-	running  map[uint64]*attempt
-	jobs     map[uint64]*Job
+	running  map[uint64]*machines.Job
 	victims  map[group]int
 	result   Result
 	err      error
@@ -109,26 +111,19 @@ type group struct {
 	stage, index uint32
 }
 
-type attempt struct {
-	id       uint64
-	launcher uint64
-	group    group
-	began    scheduler.Time
-	stopping bool
-}
-
 // Play plays a workload under a policy with settings, and ends the policy. The error tells
 // of a policy that broke the contract, a job that failed, or jobs that never end.
 func Play(ctx context.Context, w Workload, host policy.Host, settings string) (Result, error) {
 	defer host.Close()
 	set := core.DefaultSettings()
 	set.Simulated, set.Speculation, set.AttemptsKept = true, false, 1
-	p := &player{load: w, running: map[uint64]*attempt{}, jobs: map[uint64]*Job{}, victims: map[group]int{}}
+	p := &player{load: w, running: map[uint64]*machines.Job{}, victims: map[group]int{}}
 	p.Core = core.New(set)
 	p.policy = loop.Policy{Loop: &p.Loop, Host: host, Think: thinkFor, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}}
+	p.cluster = machines.Cluster{Loop: &p.Loop, Job: func(id uint64) *machines.Job { return p.running[id] }, Ended: p.ended, Wrong: p.fail}
 	p.Act = func(a core.Action) {
-		if err := p.act(ctx, a); err != nil && p.err == nil {
-			p.err = fmt.Errorf("after %v: %w", p.Now().Sub(first), err)
+		if err := p.act(ctx, a); err != nil {
+			p.fail(err)
 		}
 	}
 	p.At(first, p.begin)
@@ -144,15 +139,21 @@ func Play(ctx context.Context, w Workload, host policy.Host, settings string) (R
 	return p.result, p.err
 }
 
+func (p *player) fail(err error) {
+	if p.err == nil {
+		p.err = fmt.Errorf("after %v: %w", p.Now().Sub(first), err)
+	}
+}
+
 // begin starts manager and policy, joins the launchers and plans the jobs.
 func (p *player) begin() {
 	p.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
 	p.policy.Begin()
 	for i := range p.load.Launchers {
-		p.Push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
-			Name: fmt.Sprint("launcher", i), Incarnation: 1, Host: fmt.Sprint("host", i), Rack: fmt.Sprint("rack", i/5), Memory: 1 << 40,
-			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(p.load.Slots)}},
-		}}}})
+		p.cluster.Join(machines.Machine{
+			Name: fmt.Sprint("launcher", i), Host: fmt.Sprint("host", i), Rack: fmt.Sprint("rack", i/5), Memory: 1 << 40,
+			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(p.load.Slots)}}, Latency: tellAfter, Stop: stopAfter,
+		})
 	}
 	for i := range p.load.Jobs {
 		j := &p.load.Jobs[i]
@@ -164,7 +165,7 @@ func (p *player) begin() {
 }
 
 func (p *player) act(ctx context.Context, a core.Action) error {
-	if mine, err := p.policy.Act(ctx, a); mine {
+	if mine, err := p.policy.Act(ctx, a); mine || p.cluster.Act(a) {
 		return err
 	}
 	switch a := a.(type) {
@@ -175,10 +176,8 @@ func (p *player) act(ctx context.Context, a core.Action) error {
 			return errors.New(a.Failure.Message)
 		}
 		if a.Client == 1 {
-			p.submit(uint64(a.Job))
+			return p.submit(uint64(a.Job))
 		}
-	case core.ToLauncher:
-		p.command(uint64(a.Launcher), a.Command)
 	case core.JobsChanged:
 		for _, j := range a.Jobs {
 			if err := p.changed(j); err != nil {
@@ -189,10 +188,9 @@ func (p *player) act(ctx context.Context, a core.Action) error {
 	return nil
 }
 
-func (p *player) submit(id uint64) {
+func (p *player) submit(id uint64) error {
 	j := p.prepared[0]
 	p.prepared = p.prepared[1:]
-	p.jobs[id] = j
 	g := &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(len(j.Maps))}}}
 	if len(j.Reduces) > 0 {
 		g.Stages = append(g.Stages, &wire.Stage{Name: "reduce", Nodes: uint32(len(j.Reduces)), Shuffles: true})
@@ -200,7 +198,52 @@ func (p *player) submit(id uint64) {
 			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}}
 	}
+	expanded, err := graph.Expand(g, p.Core.Settings().MemoryDefault, graph.DefaultLimits())
+	if err != nil {
+		return err
+	}
+	p.running[id] = &machines.Job{Graph: expanded, Work: j.length}
 	p.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
 		Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g,
 	}}}})
+	return nil
+}
+
+func (j *Job) length(a *machines.Attempt) time.Duration {
+	n := a.Start.Nodes[0]
+	if n.Stage == 1 {
+		return j.Reduces[n.Index]
+	}
+	return j.Maps[n.Index]
+}
+
+// ended counts an attempt, and what was lost with one that was stopped.
+func (p *player) ended(a *machines.Attempt, e *wire.AttemptEnded) {
+	n, ran := a.Start.Nodes[0], p.Now().Sub(a.Began)
+	p.result.Attempts++
+	p.result.Work += ran
+	if e.End == wire.End_END_STOPPED {
+		victim := group{a.Start.Job, n.Stage, n.Index}
+		p.victims[victim]++
+		p.result.Preempted++
+		p.result.Lost += ran
+		p.result.MostOften = max(p.result.MostOften, p.victims[victim])
+	}
+}
+
+// changed looks whether a job has ended, and well.
+func (p *player) changed(id scheduler.JobID) error {
+	if p.running[uint64(id)] == nil {
+		return nil
+	}
+	s, ok := p.Core.JobStatus(id, false)
+	switch {
+	case !ok || s.Summary.State < wire.JobState_JOB_STATE_SUCCEEDED:
+		return nil
+	case s.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED:
+		return fmt.Errorf("%v did not succeed: %v", id, s.Failure)
+	}
+	delete(p.running, uint64(id))
+	p.result.Jobs++
+	return nil
 }

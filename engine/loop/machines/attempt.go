@@ -1,0 +1,236 @@
+package machines
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Attempt is an attempt on a launcher. It starts, waits for its peers and its input,
+// works, asks for its commit where it has to, and ends.
+type Attempt struct {
+	On    *Launcher
+	Start *wire.StartAttempt // what it was told
+	Began scheduler.Time     // when it was
+
+	started   bool
+	peered    bool // was told of its peers
+	executing bool // has its input
+	asked     bool // for its commit
+	granted   bool
+	dead      bool                   // with its launcher's life
+	grace     time.Duration          // of its stop
+	takesWork time.Duration          // how long it executes, all in all
+	sources   map[Input]*wire.Source // as told
+	read      map[Input]uint64       // by which attempt's output
+	files     []*wire.CommittedFile  // of a last group, as told
+	lost      []*wire.InputLost      // told and not replaced yet
+	rest      rest
+	ended     *wire.AttemptEnded
+}
+
+// begin takes an attempt on.
+func (l *Launcher) begin(m *wire.StartAttempt) {
+	a := &Attempt{
+		On: l, Start: m, Began: l.cluster.Loop.Now(), sources: map[Input]*wire.Source{}, read: map[Input]uint64{}, files: m.GetFinish().GetFiles(),
+	}
+	l.Attempts[m.Attempt] = a
+	if m.WaitForPeers {
+		j := l.cluster.job(a)
+		if j.gangs == nil {
+			j.gangs = map[uint64][]*Attempt{}
+		}
+		j.gangs[m.BundleAttempt] = append(j.gangs[m.BundleAttempt], a)
+	}
+	a.keepSources(m.Sources)
+	a.Later(a.takes(Starting), a.run)
+}
+
+// Ended is what it came to; nil while it runs.
+func (a *Attempt) Ended() *wire.AttemptEnded { return a.ended }
+
+// Executing says whether it has its input.
+func (a *Attempt) Executing() bool { return a.executing }
+
+// Asks says whether it waits for the verdict on its commit.
+func (a *Attempt) Asks() bool { return a.asked && !a.granted }
+
+// Read returns the attempt whose output it read; 0 when it has not.
+func (a *Attempt) Read(k Input) uint64 { return a.read[k] }
+
+// Files are those that a last group is to publish, as far as it was told.
+func (a *Attempt) Files() []*wire.CommittedFile { return a.files }
+
+func (a *Attempt) inventory() wire.AttemptInventory_State {
+	switch {
+	case a.ended != nil:
+		return wire.AttemptInventory_STATE_ENDED
+	case a.Suspended():
+		return wire.AttemptInventory_STATE_SUSPENDED
+	}
+	return wire.AttemptInventory_STATE_RUNNING
+}
+
+// run has the program run: it tells of the start, and looks whether it can go on.
+func (a *Attempt) run() {
+	a.started = true
+	a.tellStarted()
+	a.askFiles()
+	a.goOn()
+}
+
+func (a *Attempt) tellStarted() {
+	a.On.Tell(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: a.Start.Attempt, Address: a.On.Name + ":3"}}})
+}
+
+// reportAgain tells all that may not have arrived.
+func (a *Attempt) reportAgain() {
+	switch {
+	case a.ended != nil:
+		a.On.Tell(&wire.Report{What: &wire.Report_Ended{Ended: a.ended}})
+		return
+	case a.started:
+		a.tellStarted()
+	}
+	for _, l := range a.lost {
+		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+	}
+	a.askFiles()
+	if a.Asks() {
+		a.On.Tell(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
+	}
+}
+
+// insist reports again and again until it is answered.
+func (a *Attempt) insist() {
+	var again func()
+	again = func() {
+		waits := a.ended != nil || len(a.lost) > 0 || a.Asks()
+		if !a.dead && a.On.Attempts[a.Start.Attempt] == a && waits && !a.On.Stands(again) {
+			a.reportAgain()
+			a.On.cluster.Loop.After(reportAgain, again)
+		}
+	}
+	a.On.cluster.Loop.After(reportAgain, again)
+}
+
+// execute works, when all input is there.
+func (a *Attempt) execute() {
+	a.executing, a.rest.executes = true, a.own()
+	a.On.Tell(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: a.Start.Attempt, Executing: true}}})
+	a.takesWork = a.slowed(a.takes(Working))
+	a.later(a.takesWork, a.Finish)
+	a.tellProgress(false)
+}
+
+// Finish ends an attempt whose work is done, when it may.
+func (a *Attempt) Finish() {
+	if (a.On.cluster.job(a).AsksCommit || a.Start.Finish != nil) && !a.granted {
+		if !a.asked {
+			a.asked = true
+			a.On.Tell(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
+			a.insist()
+		}
+		return
+	}
+	e := (*wire.AttemptEnded)(nil)
+	if a.On.Ends != nil {
+		e = a.On.Ends(a)
+	} else {
+		e = a.End()
+	}
+	if e != nil {
+		a.end(e)
+	}
+}
+
+// End is how an attempt ends whose work is done: well, unless a peer that it was joined
+// with went away.
+func (a *Attempt) End() *wire.AttemptEnded {
+	if a.PeerGone() {
+		return Failed(wire.ErrorKind_ERROR_KIND_LOST, "a peer went away")
+	}
+	return a.Product()
+}
+
+// Failed is a bad end.
+func Failed(kind wire.ErrorKind, why string) *wire.AttemptEnded {
+	return &wire.AttemptEnded{End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: why}}
+}
+
+// verdict is the manager's word on a commit.
+func (a *Attempt) verdict(granted bool) {
+	switch {
+	case !a.Asks():
+	case granted:
+		a.granted = true
+		a.Later(a.takes(Committing), a.Finish)
+	default:
+		a.On.cluster.see("refused commits")
+		a.end(Failed(wire.ErrorKind_ERROR_KIND_LOST, "the commit was refused"))
+	}
+}
+
+// PeerGone says whether some other group of the bundle attempt is gone.
+func (a *Attempt) PeerGone() bool {
+	for _, other := range a.On.cluster.job(a).gangs[a.Start.BundleAttempt] {
+		if other.dead || other.ended != nil && other.ended.End != wire.End_END_FINISHED {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Attempt) stop(grace time.Duration) {
+	a.grace = grace
+	gone := func() { a.end(&wire.AttemptEnded{End: wire.End_END_STOPPED}) }
+	a.after(a.slowed(a.takes(Stopping)), gone)
+}
+
+// Fail ends an attempt in the middle.
+func (a *Attempt) Fail(kind wire.ErrorKind, why string) { a.end(Failed(kind, why)) }
+
+func (a *Attempt) end(e *wire.AttemptEnded) {
+	if a.ended != nil || a.dead {
+		return
+	}
+	e.Attempt = a.Start.Attempt
+	a.keep(e.Stored)
+	a.ended = e
+	if a.On.cluster.Ended != nil {
+		a.On.cluster.Ended(a, e)
+	}
+	a.reportAgain()
+	a.insist()
+}
+
+// keep keeps what an attempt stored, but for what lies on the job's storage.
+func (a *Attempt) keep(stored []*wire.StoredOutput) {
+	s := &Stored{Job: a.Start.Job, Files: map[Input]bool{}}
+	for _, m := range stored {
+		if a.On.cluster.job(a).Graph.Connection(int(m.Connection)).Store == "" {
+			s.Files[Input{m.Connection, m.From}] = true
+		}
+	}
+	if len(s.Files) > 0 {
+		a.On.Stored[a.Start.Attempt] = s
+	}
+}
+
+// work is what it did so far.
+func (a *Attempt) work() *wire.Work {
+	read := a.stored()
+	return &wire.Work{RunningNs: int64(a.own().Sub(a.Began)), Read: read[:]}
+}
+
+// tellProgress tells how far it is, and goes on to.
+func (a *Attempt) tellProgress(now bool) {
+	if now {
+		part := float64(a.Worked()) / float64(max(a.takesWork, 1))
+		a.On.Tell(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: a.Start.Attempt, Progress: min(part, 1), Work: a.work()}}})
+	}
+	if d := a.takes(Telling); d > 0 {
+		a.Later(d, func() { a.tellProgress(true) })
+	}
+}

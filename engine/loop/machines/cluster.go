@@ -1,0 +1,89 @@
+package machines
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Cluster is launchers on a loop. Loop and Job are to be set before the first launcher is
+// added.
+type Cluster struct {
+	Loop *loop.Loop
+	// Job tells of a job of which an attempt is here; nil: nothing is known of it.
+	Job func(id uint64) *Job
+	// Ended is told of each end of an attempt, before the manager is; may be nil.
+	Ended func(a *Attempt, e *wire.AttemptEnded)
+	// Wrong is told of what the manager should never say to a launcher. nil: that panics.
+	Wrong func(error)
+	// Seen counts what happened, so that tests can tell that it happens; may be nil.
+	Seen map[string]int
+
+	launchers []*Launcher
+	byID      map[scheduler.LauncherID]*Launcher
+}
+
+// Add adds a launcher that does not join by itself, before its first life.
+func (c *Cluster) Add(m Machine, h Hooks) *Launcher {
+	l := &Launcher{Machine: m, Hooks: h, Stored: map[uint64]*Stored{}, cluster: c}
+	l.forget()
+	c.launchers = append(c.launchers, l)
+	return l
+}
+
+// Join adds a launcher on which nothing goes wrong, and has it join the manager now.
+func (c *Cluster) Join(m Machine) *Launcher {
+	l := c.Add(m, Hooks{})
+	l.Incarnation = 1
+	c.Loop.Push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: l.Message()}}})
+	return l
+}
+
+// Launcher returns the launcher that the manager knows by an id, or nil.
+func (c *Cluster) Launcher(id scheduler.LauncherID) *Launcher { return c.byID[id] }
+
+// Act carries out the actions that are for launchers: commands arrive after the machine's
+// latency, in order. It is false for others.
+func (c *Cluster) Act(a core.Action) (mine bool) {
+	switch a := a.(type) {
+	case core.ToLauncher:
+		l := c.byID[a.Launcher]
+		c.Loop.After(l.Latency, func() { l.Do(a.Command) })
+	case core.Welcome:
+		for _, l := range c.launchers {
+			if l.Name == a.Name {
+				l.Welcome(a)
+			}
+		}
+	case core.CutLauncher:
+		c.wrong("launcher %d is cut off: %s", a.Launcher, a.Reason)
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *Cluster) wrong(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if c.Wrong == nil {
+		panic(err)
+	}
+	c.Wrong(err)
+}
+
+func (c *Cluster) see(what string) {
+	if c.Seen != nil {
+		c.Seen[what]++
+	}
+}
+
+// job tells of an attempt's job; one of which nothing is known has no graph.
+func (c *Cluster) job(a *Attempt) *Job {
+	if j := c.Job(a.Start.Job); j != nil {
+		return j
+	}
+	return &Job{}
+}

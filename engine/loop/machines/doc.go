@@ -1,0 +1,18 @@
+// Package machines is a simulated cluster: launchers in virtual time, with the attempts
+// that run on them and the outputs that lie there. They take the manager's commands, and
+// report as launchers do. Attempts work as long as the client says, read what others
+// stored, and wait for their peers and for their commit; they can be suspended.
+//
+//	c := &machines.Cluster{Loop: l, Job: jobs.of}
+//	c.Join(machines.Machine{Name: "l1", Host: "h1", Rack: "r1", Memory: 8 << 30, Slots: slots, Latency: 5 * time.Millisecond})
+//	l.Act = func(a core.Action) { ... c.Act(a) ... }
+//
+// A Machine says what a launcher has and how fast it is: its slots by kind, its rack,
+// what a start and a suspension cost, how much longer work takes far from its input. What
+// goes wrong is the client's: Hooks lose, delay and double what is said, refuse starts,
+// and let attempts fail; Launcher has what crashes, freezes and forgets. Package simulator
+// has such clients. Without hooks nothing goes wrong.
+//
+// A Cluster is used by one goroutine, that of its loop. The same inputs make the same
+// history.
+package machines

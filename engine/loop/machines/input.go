@@ -1,0 +1,122 @@
+package machines
+
+import (
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// peers takes in where the other groups of the bundle attempt are.
+func (a *Attempt) peers(m *wire.Peers) {
+	if want := a.On.cluster.job(a).Width(a.Start); len(m.Peers) != want {
+		a.On.cluster.wrong("attempt %d is told of %d peers, and its bundle has %d groups", a.Start.Attempt, len(m.Peers), want)
+	}
+	if !a.peered {
+		a.peered = true
+		a.goOn()
+	}
+}
+
+// keepSources takes in where input is. What was read already stays read; a new place of
+// what was lost ends the loss.
+func (a *Attempt) keepSources(list []*wire.Source) {
+	for _, s := range list {
+		key := Input{s.Connection, s.From}
+		if a.read[key] != 0 {
+			continue
+		}
+		a.sources[key] = s
+		kept := a.lost[:0]
+		for _, l := range a.lost {
+			if l.Connection != s.Connection || l.From != s.From {
+				kept = append(kept, l)
+			}
+		}
+		a.lost = kept
+	}
+}
+
+func (a *Attempt) moreSources(m *wire.SourcesUpdate) {
+	a.keepSources(m.Sources)
+	if m.Confirm != 0 {
+		a.On.cluster.see("updates that ask to be confirmed")
+		a.Later(a.takes(Taking), func() {
+			a.On.Tell(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: a.Start.Attempt, Confirm: m.Confirm}}})
+		})
+	}
+	a.goOn()
+}
+
+// moreFiles takes in files for a last group.
+func (a *Attempt) moreFiles(m *wire.FilesUpdate) {
+	if m.From != uint64(len(a.files)) {
+		return // it came before
+	}
+	a.files = append(a.files, m.Files...)
+	a.On.cluster.see("further files")
+	a.askFiles()
+	a.goOn()
+}
+
+// askFiles asks for the files of a last group that it lacks.
+func (a *Attempt) askFiles() {
+	if a.lacksFiles() {
+		a.On.Tell(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.files))}}})
+	}
+}
+
+func (a *Attempt) lacksFiles() bool {
+	return uint64(len(a.files)) < a.Start.GetFinish().GetFilesTotal()
+}
+
+// goOn reads what there is to read; when it has all, it executes. One that rests does so
+// later.
+func (a *Attempt) goOn() {
+	if a.rest.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.lacksFiles() {
+		return
+	}
+	missing := false
+	for _, key := range a.On.cluster.job(a).Inputs(a.Start) {
+		if a.read[key] != 0 {
+			continue
+		}
+		s := a.sources[key]
+		switch {
+		case s == nil:
+			missing = true
+		case a.readable(s):
+			a.read[key] = s.Attempt
+		default:
+			missing = true
+			delete(a.sources, key)
+			a.tellLost(s)
+		}
+	}
+	if !missing {
+		a.execute()
+	}
+}
+
+// readable says whether a stored output can be read now.
+func (a *Attempt) readable(s *wire.Source) bool {
+	c := a.On.cluster
+	if c.job(a).Graph.Connection(int(s.Connection)).Store != "" {
+		return true
+	}
+	l := c.byID[scheduler.LauncherID(s.Launcher)]
+	if l == nil || l.ID != scheduler.LauncherID(s.Launcher) || l.Down || c.Loop.Now() < l.Frozen {
+		return false
+	}
+	o := l.Stored[s.Attempt]
+	return o != nil && !o.Damaged && o.Files[Input{s.Connection, s.From}]
+}
+
+// tellLost tells that input can't be read, after a worker tried for a while.
+func (a *Attempt) tellLost(s *wire.Source) {
+	a.On.cluster.see("inputs lost")
+	l := &wire.InputLost{Attempt: a.Start.Attempt, Connection: s.Connection, From: s.From, Producer: s.Attempt, Reason: "can't be read"}
+	a.lost = append(a.lost, l)
+	a.Later(a.takes(Searching), func() {
+		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+		a.insist()
+	})
+}

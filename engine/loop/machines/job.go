@@ -1,0 +1,154 @@
+package machines
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Job is what machines have to know of a job to run it.
+type Job struct {
+	Graph *graph.Expanded
+	// Work is how long an attempt works on a usual machine, next to its input; nil: no
+	// time. It is asked once for each attempt, so that each may differ.
+	Work func(*Attempt) time.Duration
+	// Size is how many bytes a node stores for one reader; nil: none.
+	Size func() int64
+	// Outputs says that nodes write files that the job publishes.
+	Outputs bool
+	// AsksCommit has attempts ask before they end; last groups always do.
+	AsksCommit bool
+
+	gangs map[uint64][]*Attempt // by bundle attempt
+}
+
+// Input names what one node wrote into one connection.
+type Input struct{ Connection, From uint32 }
+
+// Inputs lists what an attempt has to read, each once, by the graph and not by what it
+// is told.
+func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
+	if m.Finish != nil || j.Graph == nil {
+		return nil
+	}
+	seen := map[Input]bool{}
+	for _, n := range m.Nodes {
+		for c, conn := range j.Graph.Graph.Connections {
+			if conn.ToStage != n.Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
+				continue
+			}
+			r, list := j.Graph.Writers(c, int(n.Index))
+			graph.Each(r, list, func(i int) {
+				if k := (Input{uint32(c), uint32(i)}); !seen[k] {
+					seen[k] = true
+					inputs = append(inputs, k)
+				}
+			})
+		}
+	}
+	return inputs
+}
+
+// Width is how many groups start together with an attempt.
+func (j *Job) Width(m *wire.StartAttempt) int {
+	if m.Finish != nil || j.Graph == nil {
+		return 1
+	}
+	n := m.Nodes[0]
+	return len(j.Graph.Bundles[j.Graph.BundleOf(j.Graph.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))].Groups)
+}
+
+// Product is a good end of an attempt: what its nodes stored, and the files they wrote.
+func (a *Attempt) Product() *wire.AttemptEnded {
+	e := &wire.AttemptEnded{End: wire.End_END_FINISHED, Work: a.work()}
+	j := a.On.cluster.job(a)
+	if j.Graph == nil {
+		return e
+	}
+	for _, n := range a.Start.Nodes {
+		for c, m := range j.Graph.Graph.Connections {
+			if m.FromStage == n.Stage && m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+				e.Stored = append(e.Stored, j.store(c, n.Index))
+			}
+		}
+		if j.Outputs {
+			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", a.Start.Attempt, n.Index), Name: PartName(n.Stage, n.Index)})
+		}
+	}
+	return e
+}
+
+func (j *Job) store(connection int, from uint32) *wire.StoredOutput {
+	m := &wire.StoredOutput{Connection: uint32(connection), From: from, PartitionBytes: make([]int64, j.Graph.Partitions(connection, int(from)))}
+	if j.Size != nil {
+		for i := range m.PartitionBytes {
+			m.PartitionBytes[i] = j.Size()
+			m.Bytes += m.PartitionBytes[i]
+		}
+	}
+	return m
+}
+
+// PartName is the name of the file that a node writes.
+func PartName(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", stage, index) }
+
+// length is how long an attempt works here.
+func (a *Attempt) length() time.Duration {
+	j := a.On.cluster.job(a)
+	if j.Work == nil {
+		return 0
+	}
+	d := j.Work(a)
+	if f := a.factor(); f != 1 {
+		d = time.Duration(f * float64(d))
+	}
+	return d
+}
+
+// factor is how many times longer the work takes because of where its input is.
+func (a *Attempt) factor() float64 {
+	sum, bytes := 0.0, int64(0)
+	for level, n := range a.stored() {
+		f := a.On.Locality[level]
+		if f == 0 {
+			f = 1
+		}
+		sum, bytes = sum+f*float64(n), bytes+n
+	}
+	if bytes == 0 {
+		return 1
+	}
+	return sum / float64(bytes)
+}
+
+// stored is how many bytes of stored input an attempt's nodes have, by level.
+func (a *Attempt) stored() (read [scheduler.LocalityLevels]int64) {
+	j := a.On.cluster.job(a)
+	if j.Graph == nil {
+		return read
+	}
+	for _, n := range a.Start.Nodes {
+		if inputs := j.Graph.Graph.Stages[n.Stage].Inputs; len(inputs) > 0 {
+			in := inputs[n.Index]
+			read[a.On.level(in.Places)] += in.Bytes
+		}
+	}
+	return read
+}
+
+// level is how near a launcher is to the nearest of some places.
+func (l *Launcher) level(places []*wire.Place) scheduler.Locality {
+	best := scheduler.Remote
+	for _, p := range places {
+		if p.Host == l.Host {
+			return scheduler.NodeLocal
+		}
+		if p.Rack != "" && p.Rack == l.Rack {
+			best = scheduler.RackLocal
+		}
+	}
+	return best
+}

@@ -1,0 +1,259 @@
+package machines
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// reportAgain is how long a launcher waits for an answer to a report that needs one.
+const reportAgain = 2 * time.Second
+
+// Launcher is one machine with what runs and lies on it. Its exported fields are for a
+// client that has it go wrong; they are changed between events only.
+type Launcher struct {
+	Machine
+	Hooks
+	ID          scheduler.LauncherID // 0 until the manager welcomes it
+	Incarnation uint64
+	Term        uint64         // the last that welcomed it in this life
+	Down        bool           // its process has ended
+	Frozen      scheduler.Time // until then it does nothing
+
+	Attempts map[uint64]*Attempt // by id, until the manager says that they are to be forgotten
+	Stored   map[uint64]*Stored  // by attempt
+	Jobs     map[uint64]bool     // of which it may have workers or files
+
+	cluster *Cluster
+	refused map[uint64]string // why it would not start attempts
+	begun   map[uint64]bool   // attempts it did start, in this life
+	dropped map[uint64]bool   // jobs that it was told are over
+	seen    uint64            // the last attempt that it was told to start
+}
+
+// Stored is the output of one attempt.
+type Stored struct {
+	Job     uint64
+	Files   map[Input]bool
+	Damaged bool // nobody can read it
+}
+
+// forget leaves nothing that a process knows.
+func (l *Launcher) forget() {
+	l.Attempts, l.refused, l.begun = map[uint64]*Attempt{}, map[uint64]string{}, map[uint64]bool{}
+	l.Jobs, l.dropped, l.seen = map[uint64]bool{}, map[uint64]bool{}, 0
+}
+
+// Restart begins a new life: nothing runs and nothing is known. The store is kept, or not.
+func (l *Launcher) Restart(kept bool) {
+	l.Incarnation++
+	for _, a := range l.Attempts {
+		a.dead = true
+	}
+	l.forget()
+	if !kept {
+		l.Stored = map[uint64]*Stored{}
+	}
+}
+
+// Stands puts off what a launcher was to do while it is frozen.
+func (l *Launcher) Stands(later func()) bool {
+	if l.cluster.Loop.Now() < l.Frozen {
+		l.cluster.Loop.At(l.Frozen+1, later)
+		return true
+	}
+	return false
+}
+
+// Message is what it says when it joins.
+func (l *Launcher) Message() *wire.Join {
+	has := l.Inventory()
+	return &wire.Join{
+		Name: l.Name, Incarnation: l.Incarnation, Host: l.Host, Rack: l.Rack, Slots: l.Slots, Memory: l.Memory,
+		DataAddress: l.Name + ":1", HttpAddress: l.Name + ":2", CanSuspend: l.CanSuspend,
+		Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Seen: l.seen, Term: l.Term,
+	}
+}
+
+// Inventory is what it has.
+func (l *Launcher) Inventory() *wire.Inventory {
+	m := &wire.Inventory{}
+	for _, id := range Sorted(l.Attempts) {
+		m.Attempts = append(m.Attempts, &wire.AttemptInventory{Attempt: id, State: l.Attempts[id].inventory()})
+	}
+	for _, id := range Sorted(l.Stored) {
+		m.Stored = append(m.Stored, &wire.Stored{Job: l.Stored[id].Job, Attempt: id})
+	}
+	m.Jobs = Sorted(l.Jobs)
+	return m
+}
+
+// Sorted lists ids in order.
+func Sorted[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
+
+// Welcome takes it that the manager answered the join.
+func (l *Launcher) Welcome(w core.Welcome) {
+	if w.Refused != "" {
+		l.cluster.wrong("%s may not join: %s", l.Name, w.Refused)
+		return
+	}
+	l.ID, l.Term = w.Launcher, w.Term
+	if l.cluster.byID == nil {
+		l.cluster.byID = map[scheduler.LauncherID]*Launcher{}
+	}
+	l.cluster.byID[l.ID] = l
+	for _, id := range Sorted(l.Attempts) {
+		l.Attempts[id].reportAgain()
+	}
+}
+
+// Held is how many slots of a kind its attempts hold.
+func (l *Launcher) Held(kind string) (slots uint32) {
+	for _, a := range l.Attempts {
+		if a.ended == nil && !a.Suspended() && a.Start.Kind == kind {
+			slots += a.Start.Slots
+		}
+	}
+	return slots
+}
+
+// Tell reports to the manager.
+func (l *Launcher) Tell(r *wire.Report) {
+	if l.Send != nil {
+		l.Send(r)
+		return
+	}
+	wait := l.Latency
+	if l.Heartbeat > 0 {
+		wait += l.Heartbeat - time.Duration(l.cluster.Loop.Now())%l.Heartbeat
+	}
+	in := l.Input(r)
+	l.cluster.Loop.After(wait, func() { l.cluster.Loop.Push(in) })
+}
+
+// Input is a report as the core gets it.
+func (l *Launcher) Input(r *wire.Report) *wire.Input {
+	r.Incarnation = l.Incarnation
+	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: r}}}
+}
+
+// Do does what the manager says. What is for another life is dropped.
+func (l *Launcher) Do(m *wire.Command) {
+	if l.Down || m.Incarnation != l.Incarnation || l.Stands(func() { l.Do(m) }) {
+		return
+	}
+	switch d := m.GetDo().(type) {
+	case *wire.Command_Start:
+		l.start(d.Start)
+	case *wire.Command_Stop:
+		l.stop(d.Stop)
+	case *wire.Command_Peers:
+		l.live(d.Peers.Attempt, func(a *Attempt) { a.peers(d.Peers) })
+	case *wire.Command_Sources:
+		l.live(d.Sources.Attempt, func(a *Attempt) { a.moreSources(d.Sources) })
+	case *wire.Command_Files:
+		l.live(d.Files.Attempt, func(a *Attempt) { a.moreFiles(d.Files) })
+	case *wire.Command_Suspend:
+		l.live(d.Suspend, (*Attempt).suspend)
+	case *wire.Command_Resume:
+		l.live(d.Resume, (*Attempt).resume)
+	case *wire.Command_Commit:
+		l.live(d.Commit.Attempt, func(a *Attempt) { a.verdict(d.Commit.Granted) })
+	case *wire.Command_Forget:
+		if a := l.Attempts[d.Forget]; a != nil && a.ended != nil {
+			delete(l.Attempts, d.Forget)
+		}
+	case *wire.Command_DropJob:
+		l.drop(d.DropJob)
+	case *wire.Command_DropOutput:
+		delete(l.Stored, d.DropOutput.Attempt)
+	case *wire.Command_ReportInventory:
+		l.Tell(&wire.Report{What: &wire.Report_Inventory{Inventory: l.Inventory()}})
+	}
+}
+
+func (l *Launcher) live(id uint64, do func(*Attempt)) {
+	if a := l.Attempts[id]; a != nil && a.ended == nil {
+		do(a)
+	}
+}
+
+// start runs an attempt, or says again what became of it.
+func (l *Launcher) start(m *wire.StartAttempt) {
+	if a := l.Attempts[m.Attempt]; a != nil {
+		a.reportAgain()
+		return
+	}
+	l.seen = max(l.seen, m.Attempt)
+	if l.dropped[m.Job] && m.Finish == nil {
+		l.cluster.see("starts of dropped jobs")
+		l.Tell(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+			Attempt: m.Attempt, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "its job was over"},
+		}}})
+		return
+	}
+	if l.begun[m.Attempt] {
+		l.cluster.wrong("%s is to start attempt %d a second time", l.Name, m.Attempt)
+	}
+	if l.refused[m.Attempt] == "" && l.Refuses != nil {
+		if why := l.Refuses(m); why != "" {
+			l.refused[m.Attempt] = why
+		}
+	}
+	if why := l.refused[m.Attempt]; why != "" {
+		l.refuse(m.Attempt, wire.ErrorKind_ERROR_KIND_RESOURCE, why)
+		return
+	}
+	l.begun[m.Attempt], l.Jobs[m.Job] = true, true
+	l.begin(m)
+}
+
+// refuse tells that it can't do what it was told.
+func (l *Launcher) refuse(attempt uint64, kind wire.ErrorKind, why string) {
+	l.Tell(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: attempt, Failure: &wire.Failure{Kind: kind, Message: why}}}})
+}
+
+// stop ends an attempt, after its grace when it has any. One that is not here may have
+// been told to start by a command that was lost, or that comes after this one.
+func (l *Launcher) stop(m *wire.StopAttempt) {
+	a := l.Attempts[m.Attempt]
+	if a == nil {
+		a = &Attempt{On: l, Start: &wire.StartAttempt{Attempt: m.Attempt}, ended: &wire.AttemptEnded{Attempt: m.Attempt, End: wire.End_END_STOPPED}}
+		l.Attempts[m.Attempt] = a
+	}
+	if a.ended != nil {
+		a.reportAgain()
+		return
+	}
+	a.stop(time.Duration(m.GraceNs))
+}
+
+// drop ends all that is left of a job, and says so when it is done.
+func (l *Launcher) drop(job uint64) {
+	l.dropped[job] = true
+	for id, s := range l.Stored {
+		if s.Job == job {
+			delete(l.Stored, id)
+		}
+	}
+	for id, a := range l.Attempts {
+		if a.Start.Job == job {
+			a.dead = true
+			delete(l.Attempts, id)
+		}
+	}
+	life, wait := l.Incarnation, time.Duration(0)
+	if l.Takes != nil {
+		wait = l.Takes(nil, Dropping, 0)
+	}
+	l.cluster.Loop.After(wait, func() {
+		if l.Incarnation == life && !l.Down {
+			delete(l.Jobs, job)
+			l.Tell(&wire.Report{What: &wire.Report_JobDropped{JobDropped: job}})
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package machines
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Machine says what a launcher has, and how fast it is. All that is left out costs no
+// time. What changes while the launcher runs holds from the next time that it matters.
+type Machine struct {
+	Name, Host, Rack string
+	Slots            []*wire.Slots // by kind, each kind once
+	Memory           int64         // bytes that attempts may hold together
+	CanSuspend       bool          // else the manager is told that it can't
+
+	Latency   time.Duration // of each message, either way
+	Heartbeat time.Duration // reports leave with the next one; 0: each leaves at once
+
+	Start         time.Duration // from the command until the program runs
+	Stop          time.Duration // until a stopped attempt is gone, after its grace
+	Suspend       Cost          // until a suspended attempt has left its slots
+	Resume        Cost          // until a resumed one goes on
+	ProgressEvery time.Duration // how often attempts tell how far they are; 0: never
+
+	// Slow is how many times longer all that attempts do takes here; 0 is 1.
+	Slow float64
+	// Locality is how many times longer work takes, by the level at which its stored
+	// input is; 0 is 1. Of a group with several inputs each counts by its bytes.
+	Locality [scheduler.LocalityLevels]float64
+}
+
+// Cost is a time that grows with an attempt's memory.
+type Cost struct{ Fixed, PerGiB time.Duration }
+
+// Of returns what it costs for so many bytes.
+func (c Cost) Of(bytes int64) time.Duration {
+	return c.Fixed + time.Duration(float64(c.PerGiB)*(float64(bytes)/(1<<30)))
+}
+
+// Hooks is where a client has a launcher behave otherwise. Each may be nil.
+type Hooks struct {
+	// Send takes a report to the manager; nil: it arrives after the machine's latency.
+	Send func(*wire.Report)
+	// Takes is how long a step takes that would usually take so long. a is nil for
+	// Dropping.
+	Takes func(a *Attempt, s Step, usual time.Duration) time.Duration
+	// Refuses says why an attempt can't be started; "": it can. One that was refused
+	// stays so.
+	Refuses func(*wire.StartAttempt) string
+	// Ends is how an attempt ends whose work is done and that may commit; nil: as
+	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished
+	// once more by Attempt.Finish.
+	Ends func(*Attempt) *wire.AttemptEnded
+}
+
+// Step is something that takes time.
+type Step int
+
+// The steps of an attempt, and at the end one of a launcher.
+const (
+	Starting   Step = iota // from the command until the program runs
+	Working                // from when it has its input until its work is done
+	Telling                // until it tells of its progress next; 0: it does not
+	Searching              // for input that can't be read, until it says so
+	Taking                 // what it is told of its input, until it confirms that
+	Committing             // from the grant of its commit to its end
+	Stopping               // from the command to its end; 0: it is gone at once
+	Suspending             // from the command until its slots are free
+	Resuming               // from the command until it goes on
+	Dropping               // of all that a launcher has of a job
+)
+
+// usual is how long a step takes when nothing is otherwise.
+func (a *Attempt) usual(s Step) time.Duration {
+	m := &a.On.Machine
+	switch s {
+	case Starting:
+		return m.Start
+	case Working:
+		return a.length()
+	case Telling:
+		return m.ProgressEvery
+	case Stopping:
+		return a.grace + m.Stop
+	case Suspending:
+		return m.Suspend.Of(a.Start.Memory)
+	case Resuming:
+		return m.Resume.Of(a.Start.Memory)
+	}
+	return 0
+}
+
+// takes is how long a step takes.
+func (a *Attempt) takes(s Step) time.Duration {
+	d := a.usual(s)
+	if a.On.Takes != nil {
+		return a.On.Takes(a, s, d)
+	}
+	return d
+}
