@@ -1,4 +1,4 @@
-package core
+package core_test
 
 import (
 	"testing"
@@ -16,25 +16,22 @@ func TestRepeatedRefusalsBackOff(t *testing.T) {
 	s.settle()
 	s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
 	again := scheduler.Decisions{Launch: []scheduler.Launch{{Bundle: 99, Launchers: []scheduler.LauncherID{1}}}}
-	rounds, first := 0, s.at
-	for s.at < first+time.Minute {
+	rounds, first := 0, s.Now()
+	for s.Now() < first.Add(time.Minute) {
 		if s.round != nil {
 			rounds++
 			s.decide(again)
 			continue
 		}
-		wake, ok := s.c.NextWake()
-		if !ok {
+		if !s.Next() {
 			t.Fatal("the refusal is never told")
 		}
-		s.at = max(s.at, time.Duration(wake-storyStart)-time.Millisecond)
-		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
 	}
 	if least, most := 60, 80; rounds < least || rounds > most {
 		t.Errorf("%d rounds in a minute of refusals, want %d to %d", rounds, least, most)
 	}
 	for s.round == nil {
-		s.at += time.Second
+		s.Pass(s.Now().Add(time.Second))
 		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
 	}
 	s.decide(again) // the next refusal waits

@@ -98,7 +98,7 @@ func (p *pair) ended(id uint64, e scheduler.AttemptEnded) *wire.AttemptEnded {
 			index -= spec.Layers[layer].Bundles
 			layer++
 		}
-		g := graph(spec)
+		g := graphOf(spec)
 		for n, c := range g.Connections {
 			if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE && int(c.FromStage) == stageOf(spec, layer)+r.group {
 				parts := make([]int64, g.Stages[c.ToStage].Nodes)
@@ -131,7 +131,7 @@ func (p *pair) submit(j scheduler.Job) []*wire.Input {
 	return []*wire.Input{
 		{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}},
 		{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: uint64(j.ID), Spec: &wire.JobSpec{
-			Name: j.Name, Pool: j.Pool, Priority: int32(j.Priority), Principal: &wire.Principal{Name: "ann"}, Graph: graph(p.specs[j.ID]),
+			Name: j.Name, Pool: j.Pool, Priority: int32(j.Priority), Principal: &wire.Principal{Name: "ann"}, Graph: graphOf(p.specs[j.ID]),
 		}}}},
 	}
 }
@@ -143,9 +143,9 @@ func stageOf(s cluster.Spec, layer int) (n int) {
 	return n
 }
 
-// graph is a job of the stand-in as one of the core's: each group of a layer's bundles is a
+// graphOf is a job of the stand-in as one of the core's: each group of a layer's bundles is a
 // stage, tcp channels join them, and files join the layers.
-func graph(s cluster.Spec) *wire.Graph {
+func graphOf(s cluster.Spec) *wire.Graph {
 	g := &wire.Graph{}
 	connect := func(from, to int, kind wire.ChannelKind, pattern wire.Pattern) {
 		n := len(g.Connections)

@@ -1,4 +1,4 @@
-package core
+package core_test
 
 import (
 	"fmt"
@@ -9,16 +9,31 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (s *story) attempt(t *testing.T, d *datadriven.TestData, name string) *attempt {
-	a := s.c.attempts.Get(scheduler.AttemptID(number(name)))
-	if a == nil {
-		t.Fatalf("%s: attempt %s does not live", d.Pos, name)
+// whereRuns finds the launcher of an attempt that lives.
+func (s *story) whereRuns(t *testing.T, d *datadriven.TestData, attempt string) core.LauncherInfo {
+	for _, j := range s.Core.World().Jobs {
+		for _, a := range j.Attempts {
+			if uint64(a.ID) == number(attempt) {
+				l, _ := s.Core.Launcher(s.launcherName(a.Launcher))
+				return l
+			}
+		}
 	}
-	return a
+	t.Fatalf("%s: attempt %s does not live", d.Pos, attempt)
+	return core.LauncherInfo{}
+}
+
+// report has a launcher say something.
+func (s *story) report(l core.LauncherInfo, r *wire.Report) {
+	r.Incarnation = l.Incarnation
+	s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
 }
 
 // set changes settings: durations and numbers by their JSON names.
@@ -27,7 +42,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 		if d, err := time.ParseDuration(value); err == nil {
 			value = strconv.FormatInt(int64(d), 10)
 		}
-		parsed, err := ParseSettings([]byte(fmt.Sprintf(`{%q: %s, "tokenSeed": "story"}`, name, value)))
+		parsed, err := core.ParseSettings([]byte(fmt.Sprintf(`{%q: %s, "tokenSeed": "story"}`, name, value)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +91,14 @@ func (s *story) restart(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.c, err = Restore(s.kept); err != nil {
+	c, err := core.Restore(s.kept)
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.Restart(c)
 	s.round, s.events = nil, nil
-	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: Term(s.c.Term(), age), AgeNs: int64(age)}}})
-	s.say("term %d", s.c.Term())
+	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: core.Term(c.Term(), age), AgeNs: int64(age)}}})
+	s.say("term %d", c.Term())
 }
 
 // load has a launcher tell how busy its machine is; what is not said is unknown.
@@ -92,14 +109,11 @@ func (s *story) load(name string, named map[string]string) {
 			*to = &x
 		}
 	}
-	l := s.c.byName[name]
-	life := l.incarnation
+	l, _ := s.Core.Launcher(name)
 	if named["life"] != "" {
-		life = number(named["life"])
+		l.Incarnation = number(named["life"])
 	}
-	s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{
-		Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: life, What: &wire.Report_Load{Load: m}},
-	}}})
+	s.report(l, &wire.Report{What: &wire.Report_Load{Load: m}})
 }
 
 // submit reads a graph, a stage or a connection a line:
@@ -136,7 +150,10 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	out := s.out
 	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
 	s.out = out
-	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.c.ids.Job, Spec: spec}}})
+	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
+		s.jobs[s.job] = &machines.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
+	}
+	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.job, Spec: spec}}})
 }
 
 // policy starts the next generation, and has it take over.
@@ -200,32 +217,24 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 
 func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
 	for _, n := range names {
-		ids = append(ids, s.c.byName[n].ID)
+		l, _ := s.Core.Launcher(n)
+		ids = append(ids, l.Launcher)
 	}
 	return ids
 }
 
 // finishReport ends an attempt with all that its nodes have to store.
 func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, named map[string]string) *wire.Report {
-	a := s.attempt(t, d, name)
-	e := &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_FINISHED}
+	s.whereRuns(t, d, name)
+	m := s.starts[number(name)]
+	e := &wire.AttemptEnded{}
+	if m.Finish == nil {
+		e = s.jobs[m.Job].Product(m)
+	}
+	e.Attempt, e.End = m.Attempt, wire.End_END_FINISHED
 	if named["published"] != "" {
 		for i := range strings.SplitSeq(named["published"], ",") {
 			e.Published = append(e.Published, uint32(number(i)))
-		}
-	}
-	b := a.run.bundle
-	for _, x := range b.nodes(a.group) {
-		n := b.job.plan.Node(x)
-		for _, c := range b.job.outOf[n.Stage] {
-			parts := make([]int64, b.job.plan.Partitions(int(c), n.Index))
-			for i := range parts {
-				parts[i] = 100
-			}
-			e.Stored = append(e.Stored, &wire.StoredOutput{Connection: uint32(c), From: uint32(n.Index), Bytes: int64(100 * len(parts)), PartitionBytes: parts})
-		}
-		if len(b.job.spec.Outputs) > 0 {
-			e.Files = append(e.Files, &wire.CommittedFile{Name: fmt.Sprint("part-", x)})
 		}
 	}
 	return &wire.Report{What: &wire.Report_Ended{Ended: e}}
@@ -237,25 +246,23 @@ func (s *story) wait(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := s.at + d
+	end := s.Now().Add(d)
 	for {
 		s.settle()
-		wake, ok := s.c.NextWake()
-		if !ok || wake > storyStart.Add(end) {
+		if at, ok := s.Upcoming(); !ok || at > end {
 			break
 		}
-		s.at = max(s.at, time.Duration(wake-storyStart)-time.Millisecond)
-		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+		s.Next()
 	}
-	s.at = max(s.at, end)
+	s.Pass(end)
 	s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
 }
 
 func (s *story) status(id scheduler.JobID) {
-	st, ok := s.c.JobStatus(id, false)
+	st, ok := s.Core.JobStatus(id, false)
 	if !ok {
 		s.say("not known")
-		if f := s.c.Lost(id); f != nil {
+		if f := s.Core.Lost(id); f != nil {
 			s.say("%s", f.Message)
 		}
 		return
@@ -278,15 +285,13 @@ func (s *story) status(id scheduler.JobID) {
 
 // reserved lists what is kept for whom.
 func (s *story) reserved() {
-	for _, id := range s.c.launchers.IDs() {
-		l := s.c.launchers.Get(id)
-		o := l.Offer()
-		for _, r := range o.Reserved {
+	for _, l := range s.Core.World().Launchers {
+		for _, r := range l.Offer.Reserved {
 			whose := r.Job.String()
 			if r.Bundle != 0 {
 				whose = fmt.Sprintf("b%d of %s", r.Bundle, whose)
 			}
-			s.say("%s: %d %s for %s", l.Name, r.Slots, r.Kind, whose)
+			s.say("%s: %d %s for %s", s.launcherName(l.ID), r.Slots, r.Kind, whose)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package core
+package core_test
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -26,18 +29,20 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// story is a core, and a policy that decides what the script says.
+// story is a core on a clock, and a policy that decides what the script says.
 type story struct {
+	loop.Loop
 	confirm uint64 // of the last update of sources
-	c       *Core
-	at      time.Duration
+	job     uint64 // the last that was prepared
 	out     []string
 	round   *storyRound
 	events  []scheduler.Event
 	gen     uint64
 	version uint64 // of settings
 	inc     map[string]uint64
-	kept    []byte // the checkpoint to restart from
+	jobs    map[uint64]*machines.Job
+	starts  map[uint64]*wire.StartAttempt // by attempt
+	kept    []byte                        // the checkpoint to restart from
 }
 
 type storyRound struct{ generation, number uint64 }
@@ -45,19 +50,19 @@ type storyRound struct{ generation, number uint64 }
 const storyStart = scheduler.Time(time.Hour)
 
 func newStory() *story {
-	set := DefaultSettings()
+	set := core.DefaultSettings()
 	set.TokenSeed = "story"
-	s := &story{c: New(set), inc: map[string]uint64{}}
+	s := &story{inc: map[string]uint64{}, jobs: map[uint64]*machines.Job{}, starts: map[uint64]*wire.StartAttempt{}}
+	s.Core, s.Act = core.New(set), s.act
+	s.Pass(storyStart)
 	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
 	return s
 }
 
-// step steps the core a millisecond later, and answers rounds with no decision.
+// step steps the core a millisecond later.
 func (s *story) step(inputs ...*wire.Input) {
-	s.at += time.Millisecond
-	for _, a := range s.c.Step(&wire.Batch{At: int64(storyStart.Add(s.at)), Inputs: inputs}) {
-		s.act(a)
-	}
+	s.Pass(s.Now().Add(time.Millisecond))
+	s.Step(inputs)
 }
 
 // settle answers rounds until there is none.
@@ -80,31 +85,45 @@ func (s *story) decide(d scheduler.Decisions) {
 
 func (s *story) say(format string, args ...any) { s.out = append(s.out, fmt.Sprintf(format, args...)) }
 
-func (s *story) act(a Action) {
+func (s *story) act(a core.Action) {
 	switch a := a.(type) {
-	case ToLauncher:
-		s.say("%s: %s", s.c.launchers.Get(a.Launcher).Name, s.command(a.Command))
-	case AskPolicy:
+	case core.ToLauncher:
+		if m := a.Command.GetStart(); m != nil {
+			s.starts[m.Attempt] = m
+		}
+		s.say("%s: %s", s.launcherName(a.Launcher), s.command(a.Command))
+	case core.AskPolicy:
 		s.round = &storyRound{a.Generation, a.Round.Number}
 		s.events = append(s.events, a.Round.Events...)
-	case StartPolicy:
+	case core.StartPolicy:
 		s.events = append(s.events, a.Snapshot().Events...)
-	case PolicyGone:
+	case core.PolicyGone:
 		s.say("policy %d ends", a.Generation)
-	case Reply:
+	case core.Reply:
 		switch {
 		case a.Failure != nil:
 			s.say("refused: %s", a.Failure.Message)
 		case a.Job != 0:
+			s.job = uint64(a.Job)
 			s.say("%s", a.Job)
 		}
-	case LogLine:
-		if a.Level > Info {
+	case core.LogLine:
+		if a.Level > core.Info {
 			s.say("log: %s", a.Message)
 		}
-	case CutLauncher:
-		s.say("cut %s", s.c.launchers.Get(a.Launcher).Name)
+	case core.CutLauncher:
+		s.say("cut %s", s.launcherName(a.Launcher))
 	}
+}
+
+// launcherName is the name of a launcher.
+func (s *story) launcherName(id scheduler.LauncherID) string {
+	for _, l := range s.Core.Launchers() {
+		if l.Launcher == uint64(id) {
+			return l.Name
+		}
+	}
+	return fmt.Sprint("launcher ", id)
 }
 
 // command shows a command as a line.
@@ -153,10 +172,10 @@ func (s *story) command(m *wire.Command) string {
 }
 
 func (s *story) startLine(m *wire.StartAttempt) string {
-	j := s.c.jobs.Get(scheduler.JobID(m.Job))
+	status, _ := s.Core.JobStatus(scheduler.JobID(m.Job), false)
 	text := fmt.Sprintf("start a%d", m.Attempt)
 	for _, n := range m.Nodes {
-		text += fmt.Sprintf(" %s/%d", j.stages[n.Stage].name, n.Index)
+		text += fmt.Sprintf(" %s/%d", status.Stages[n.Stage].Name, n.Index)
 	}
 	if f := m.Finish; f != nil {
 		verb := "clean"
@@ -210,11 +229,11 @@ func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 	}
 	s.do(t, d, first, rest, named)
 	s.settle()
-	if err := s.c.Check(); err != nil {
+	if err := s.Core.Check(); err != nil {
 		t.Fatalf("%s: after %s %s: %v", d.Pos, d.Cmd, first, err)
 	}
-	again, err := Restore(s.c.Checkpoint())
-	if err != nil || string(again.Checkpoint()) != string(s.c.Checkpoint()) {
+	again, err := core.Restore(s.Core.Checkpoint())
+	if err != nil || string(again.Checkpoint()) != string(s.Core.Checkpoint()) {
 		t.Fatalf("%s: the checkpoint is not the state: %v", d.Pos, err)
 	}
 	if len(s.out) == 0 {
@@ -225,9 +244,7 @@ func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 
 func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []string, named map[string]string) {
 	report := func(r *wire.Report) {
-		a := s.attempt(t, d, first)
-		r.Incarnation = a.launcher.incarnation
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.ID), Report: r}}})
+		s.report(s.whereRuns(t, d, first), r)
 	}
 	id := number(first)
 	switch d.Cmd {
@@ -236,8 +253,8 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "join":
 		s.join(first, named)
 	case "lose":
-		l := s.c.byName[first]
-		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.incarnation, Reason: "gone"}}})
+		l, _ := s.Core.Launcher(first)
+		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.Launcher), Incarnation: l.Incarnation, Reason: "gone"}}})
 	case "submit":
 		s.submit(t, d, first, named)
 	case "policy":
@@ -277,10 +294,9 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 			Attempt: id, Connection: uint32(number(conn)), From: uint32(number(from)), Producer: number(named["of"]), Reason: "damaged", Damaged: true,
 		}}})
 	case "late-finish": // over the launcher's earlier life
-		l := s.c.byName[named["from"]]
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
-			Incarnation: number(named["life"]), What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}},
-		}}}})
+		l, _ := s.Core.Launcher(named["from"])
+		l.Incarnation = number(named["life"])
+		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})
 	case "kill":
 		s.step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}}})
 	case "drain":
@@ -292,12 +308,10 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "status":
 		s.status(scheduler.JobID(id))
 	case "dropped":
-		l := s.c.byName[first]
-		s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
-			Incarnation: l.incarnation, What: &wire.Report_JobDropped{JobDropped: number(rest[0])},
-		}}}})
+		l, _ := s.Core.Launcher(first)
+		s.report(l, &wire.Report{What: &wire.Report_JobDropped{JobDropped: number(rest[0])}})
 	case "remember":
-		s.kept = s.c.Checkpoint()
+		s.kept = s.Core.Checkpoint()
 	case "restart":
 		s.restart(t, named["age"])
 	case "reserved":

@@ -51,6 +51,14 @@ func (c *Clock) Next() bool {
 	return true
 }
 
+// Pass does all that happens until a time, and is there then.
+func (c *Clock) Pass(until scheduler.Time) {
+	for at, ok := c.Upcoming(); ok && at <= until; at, ok = c.Upcoming() {
+		c.Next()
+	}
+	c.now = max(c.now, until)
+}
+
 type eventHeap []event
 
 func (h eventHeap) Len() int { return len(h) }

@@ -140,8 +140,9 @@ func (f *fake) ends(a *machines.Attempt) *wire.AttemptEnded {
 	if a.Start.Finish != nil {
 		return f.publishes(a)
 	}
-	s.byJob[a.Start.Job].ended[a.Start.Attempt] = true
-	e := a.Product()
+	j := s.byJob[a.Start.Job]
+	j.ended[a.Start.Attempt] = true
+	e := j.runs.Product(a.Start)
 	e.Work = &wire.Work{RunningNs: 1, Read: []int64{10, 5, 1}}
 	e.Counters = []*wire.Counter{{Name: "nodes", Value: int64(len(a.Start.Nodes))}}
 	return e

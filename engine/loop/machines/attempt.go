@@ -151,7 +151,9 @@ func (a *Attempt) End() *wire.AttemptEnded {
 	if a.PeerGone() {
 		return Failed(wire.ErrorKind_ERROR_KIND_LOST, "a peer went away")
 	}
-	return a.Product()
+	e := a.On.cluster.job(a).Product(a.Start)
+	e.Work = a.work()
+	return e
 }
 
 // Failed is a bad end.

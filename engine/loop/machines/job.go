@@ -62,20 +62,19 @@ func (j *Job) Width(m *wire.StartAttempt) int {
 }
 
 // Product is a good end of an attempt: what its nodes stored, and the files they wrote.
-func (a *Attempt) Product() *wire.AttemptEnded {
-	e := &wire.AttemptEnded{End: wire.End_END_FINISHED, Work: a.work()}
-	j := a.On.cluster.job(a)
+func (j *Job) Product(m *wire.StartAttempt) *wire.AttemptEnded {
+	e := &wire.AttemptEnded{Attempt: m.Attempt, End: wire.End_END_FINISHED}
 	if j.Graph == nil {
 		return e
 	}
-	for _, n := range a.Start.Nodes {
-		for c, m := range j.Graph.Graph.Connections {
-			if m.FromStage == n.Stage && m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+	for _, n := range m.Nodes {
+		for c, conn := range j.Graph.Graph.Connections {
+			if conn.FromStage == n.Stage && conn.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
 				e.Stored = append(e.Stored, j.store(c, n.Index))
 			}
 		}
 		if j.Outputs {
-			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", a.Start.Attempt, n.Index), Name: PartName(n.Stage, n.Index)})
+			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", m.Attempt, n.Index), Name: PartName(n.Stage, n.Index)})
 		}
 	}
 	return e
