@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What is planned happens in order of time, then of planning; what is past happens now.
+func TestClock(t *testing.T) {
+	var c Clock
+	var got []string
+	say := func(what string) func() {
+		return func() { got = append(got, time.Duration(c.Now()).String()+" "+what) }
+	}
+	c.At(5, say("b"))
+	c.At(3, func() {
+		say("a")()
+		c.At(1, say("late"))
+		c.After(2, say("c"))
+	})
+	c.At(9, say("d"))
+	c.Pass(8)
+	if c.Now() != 8 {
+		t.Errorf("it is %d after 8 passed", c.Now())
+	}
+	if at, ok := c.Upcoming(); !ok || at != 9 {
+		t.Errorf("the next thing is at %d, %t", at, ok)
+	}
+	for c.Next() {
+	}
+	if want := []string{"3ns a", "3ns late", "5ns b", "5ns c", "9ns d"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// batches is a loop that notes what its core is given, and when.
+type batches struct {
+	Loop
+	got []string
+}
+
+func newBatches() *batches {
+	b := &batches{}
+	b.Core = core.New(core.DefaultSettings())
+	b.Act = func(core.Action) {}
+	b.Decide = func(m *wire.Batch) []core.Action {
+		text := time.Duration(m.At).String()
+		for _, in := range m.Inputs {
+			if in.GetTick() {
+				text += " tick"
+			} else {
+				text += " input"
+			}
+		}
+		b.got = append(b.got, text)
+		return b.Core.Step(m)
+	}
+	return b
+}
+
+func prepare() *wire.Input {
+	return &wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}}
+}
+
+// What comes at one moment makes a batch, or what comes within the time of gathering.
+func TestGathering(t *testing.T) {
+	b := newBatches()
+	for _, at := range []scheduler.Time{10, 10, 30} {
+		b.At(at, func() { b.Push(prepare()) })
+	}
+	b.Pass(40)
+	if want := []string{"10ns input input", "30ns input"}; !slices.Equal(b.got, want) {
+		t.Errorf("got %q, want %q", b.got, want)
+	}
+	b = newBatches()
+	b.Gather = func() time.Duration { return 25 }
+	for _, at := range []scheduler.Time{10, 30, 40} {
+		b.At(at, func() { b.Push(prepare()) })
+	}
+	b.Pass(100)
+	if want := []string{"35ns input input", "65ns input"}; !slices.Equal(b.got, want) {
+		t.Errorf("got %q, want %q", b.got, want)
+	}
+}
+
+// The core is ticked when it wants to be: once for each wish, and a life that ended is
+// not ticked any more.
+func TestTicks(t *testing.T) {
+	b := newBatches()
+	b.At(1, func() {
+		b.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+		b.Push(prepare()) // its id is given up when nothing follows
+	})
+	b.Pass(1)
+	wake, ok := b.Core.NextWake()
+	if !ok {
+		t.Fatal("the core waits for nothing")
+	}
+	b.Pass(wake - 1)
+	if len(b.got) != 1 {
+		t.Errorf("before the core wants a tick at %v it got %q", time.Duration(wake), b.got)
+	}
+	b.Pass(wake)
+	if want := time.Duration(wake).String() + " tick"; len(b.got) != 2 || b.got[1] != want {
+		t.Errorf("got %q, want a last one of %q", b.got, want)
+	}
+	b = newBatches()
+	b.Push(prepare())
+	b.Pass(1)
+	b.Restart(core.New(core.DefaultSettings()))
+	b.got = nil
+	b.Pass(wake.Add(time.Hour))
+	if len(b.got) != 0 {
+		t.Errorf("a life that ended had %q", b.got)
+	}
+}
