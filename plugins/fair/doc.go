@@ -130,6 +130,13 @@
 // starved, deficits) is in a checkpoint. It is written in the round in which it
 // changed as long as it is small, and once an update interval when it is large.
 //
+// # Rooms
+//
+// Package allocation reads settings and pools. Package sharing knows who shares what:
+// slots, pools, jobs. Package placing gives free slots away, package starvation takes
+// slots back. This package keeps the order of a round, what is remembered over a restart,
+// and what people are told.
+//
 // # Trace
 //
 // Events: "job added", "job moved", "job removed", "assigned" (with locality),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -11,78 +13,77 @@ import (
 // explainWaits tells why jobs wait, where that changed: of the jobs that were
 // touched, asked in vain now or before, or expect slots.
 func (p *Policy) explainWaits(d *scheduler.Decisions) {
-	tell := func(j *job) {
-		if j.node == nil {
+	tell := func(j *sharing.Job) {
+		if j.Node == nil {
 			return
 		}
-		if why := p.why(j); why != j.told {
+		if why := p.why(j); why != j.Told {
 			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: why, Detail: p.detail(j, why)})
-			j.told = why
+			j.Told = why
 		}
 	}
-	for _, list := range [][]*job{p.changed, p.before, p.visited, p.touched} {
-		for _, j := range list {
+	for _, j := range p.sharing.Synced {
+		tell(j)
+	}
+	p.sharing.Synced = p.sharing.Synced[:0]
+	p.placing.Touched(tell)
+	p.starvation.Expecting(func(id scheduler.JobID) {
+		if j := p.sharing.Jobs[id]; j != nil {
 			tell(j)
 		}
-	}
-	for _, id := range p.expects.changed {
-		if j := p.jobs[id]; j != nil {
-			tell(j)
-		}
-	}
-	p.changed, p.expects.changed = p.changed[:0], p.expects.changed[:0]
+	})
 }
 
 // why says why a job waits. It follows from the present round alone, so that a
 // policy that was restarted says the same.
-func (p *Policy) why(j *job) scheduler.WaitReason {
+func (p *Policy) why(j *sharing.Job) scheduler.WaitReason {
 	waits := false
-	for _, k := range p.world.order {
-		waits = waits || j.node.Has(k) && j.node.Of(k).Ready() > 0
+	for _, k := range p.sharing.World.Order {
+		waits = waits || j.Node.Has(k) && j.Node.Of(k).Ready() > 0
 	}
 	switch {
-	case j.vain == scheduler.WaitPreempting:
-		return j.vain
-	case !j.runnable && j.ReadyCount() > 0:
+	case j.Vain == scheduler.WaitPreempting:
+		return j.Vain
+	case !j.Runnable && j.ReadyCount() > 0:
 		return scheduler.WaitAtLimit
 	case !waits:
 		return scheduler.WaitNone
-	case p.expects.of(p, j.ID()):
+	case p.starvation.Expects(j.ID()):
 		return scheduler.WaitPreempting
-	case j.vain != scheduler.WaitNone:
-		return j.vain
+	case j.Vain != scheduler.WaitNone:
+		return j.Vain
 	}
 	return scheduler.WaitTurn
 }
 
 // detail says in numbers why a job waits.
-func (p *Policy) detail(j *job, why scheduler.WaitReason) string {
+func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 	if why == scheduler.WaitNone {
 		return ""
 	}
-	s := "pool " + j.pool.spec.path + ": "
-	for _, k := range p.world.order {
-		if !j.node.Has(k) {
+	s := "pool " + j.Pool.Spec.Path + ": "
+	for _, k := range p.sharing.World.Order {
+		if !j.Node.Has(k) {
 			continue
 		}
-		x, n := j.pool.node.Of(k), j.node.Of(k)
-		s += fmt.Sprintf("%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.world.kinds[k], x.Demand(), n.Running, n.Demand())
+		x, n := j.Pool.Node.Of(k), j.Node.Of(k)
+		s += fmt.Sprintf("%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.sharing.World.Kinds[k], x.Demand(), n.Running, n.Demand())
 		if x.Max > 0 {
 			s += fmt.Sprintf(", at most %d", x.Max)
 		}
-		s += "; " + p.busy.detail(&p.view, p.world.kinds[k])
+		s += "; " + p.placing.Withheld(p.sharing.World.Kinds[k])
 	}
 	switch why {
 	case scheduler.WaitAtLimit:
-		if !j.runnable {
+		if !j.Runnable {
 			s += fmt.Sprintf("as many jobs run as the pool (%s) and the user (%s) may",
-				limitText(p.options.alloc.jobsMax(j.pool.spec)), limitText(p.options.alloc.userMax(j.Info.User)))
+				limitText(p.config.Table.JobsMax(j.Pool.Spec)), limitText(p.config.Table.UserMax(j.Info.User)))
 		} else {
 			s += "the pool's maximum share leaves no room; work that needs more than all of it never starts: raise max-share, or ask for less"
 		}
 	case scheduler.WaitLocality:
 		s += fmt.Sprintf("passed over for %s for want of a slot near its input (node %s, then rack %s)",
-			j.wait.Total(p.view.Now()), p.limits.Node, p.limits.Rack)
+			j.Wait.Total(p.view.Now()), p.placing.Limits.Node, p.placing.Limits.Rack)
 	default:
 		s += why.String()
 	}
@@ -90,7 +91,7 @@ func (p *Policy) detail(j *job, why scheduler.WaitReason) string {
 }
 
 func limitText(n int) string {
-	if n == unlimited {
+	if n == allocation.Unlimited {
 		return "no limit"
 	}
 	return strconv.Itoa(n)
@@ -98,32 +99,32 @@ func limitText(n int) string {
 
 // Explain says why a job waits, as of the last round, with its pool's numbers.
 func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
-	j := p.jobs[id]
+	j := p.sharing.Jobs[id]
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
 	why := p.why(j)
 	x := scheduler.Explanation{Reason: why, Detail: p.detail(j, why)}
 	if why == scheduler.WaitNone {
-		x.Detail = fmt.Sprintf("pool %s: nothing of the job waits, %d attempts are live", j.pool.spec.path, len(j.Attempts()))
+		x.Detail = fmt.Sprintf("pool %s: nothing of the job waits, %d attempts are live", j.Pool.Spec.Path, len(j.Attempts()))
 	}
 	shares := p.shares()
-	for _, k := range p.world.order {
-		if !j.node.Has(k) {
+	for _, k := range p.sharing.World.Order {
+		if !j.Node.Has(k) {
 			continue
 		}
-		n := j.node.Of(k)
-		name := p.world.kinds[k]
+		n := j.Node.Of(k)
+		name := p.sharing.World.Kinds[k]
 		x.Facts = append(x.Facts,
 			scheduler.Property{Name: name + " running", Value: strconv.Itoa(n.Running)},
 			scheduler.Property{Name: name + " demand", Value: strconv.Itoa(n.Demand())},
 			scheduler.Property{Name: name + " weight", Value: strconv.FormatFloat(n.Weight, 'g', 4, 64)},
-			scheduler.Property{Name: name + " pool share", Value: strconv.FormatFloat(shares(j.pool.node, k), 'f', 2, 64)},
+			scheduler.Property{Name: name + " pool share", Value: strconv.FormatFloat(shares(j.Pool.Node, k), 'f', 2, 64)},
 		)
 	}
 	x.Facts = append(x.Facts,
-		scheduler.Property{Name: "pool", Value: j.pool.spec.path},
-		scheduler.Property{Name: "runnable", Value: strconv.FormatBool(j.runnable)},
+		scheduler.Property{Name: "pool", Value: j.Pool.Spec.Path},
+		scheduler.Property{Name: "runnable", Value: strconv.FormatBool(j.Runnable)},
 	)
 	return x, nil
 }
@@ -132,12 +133,12 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 	saved := map[*pooltree.Schedulable]float64{}
 	now := map[*pooltree.Schedulable]float64{}
-	for _, k := range p.world.order {
-		for _, n := range p.tree.Pools() {
+	for _, k := range p.sharing.World.Order {
+		for _, n := range p.sharing.Tree.Pools() {
 			saved[n.Of(k)] = n.Of(k).Share
 		}
-		p.tree.Divide(k, p.world.total[k])
-		for _, n := range p.tree.Pools() {
+		p.sharing.Tree.Divide(k, p.sharing.World.Total[k])
+		for _, n := range p.sharing.Tree.Pools() {
 			s := n.Of(k)
 			now[s], s.Share = s.Share, saved[s]
 		}
@@ -149,25 +150,25 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 func (p *Policy) Status() (scheduler.Status, error) {
 	shares := p.shares()
 	var s scheduler.Status
-	for _, n := range p.tree.Pools() {
-		for _, k := range p.world.order {
+	for _, n := range p.sharing.Tree.Pools() {
+		for _, k := range p.sharing.World.Order {
 			x := n.Of(k)
 			s.Pools = append(s.Pools, scheduler.PoolStatus{
-				Name: n.Path, Parent: n.Parent.Path, Kind: p.world.kinds[k], Weight: x.Weight, MinShare: x.Min, MaxShare: x.Max,
+				Name: n.Path, Parent: n.Parent.Path, Kind: p.sharing.World.Kinds[k], Weight: x.Weight, MinShare: x.Min, MaxShare: x.Max,
 				FairShare: shares(n, k), Demand: x.Demand(), Running: x.Running, Jobs: n.Jobs(),
 			})
 		}
 	}
 	s.Facts = []scheduler.Property{
-		{Name: "locality", Value: p.options.locality},
-		{Name: "node delay", Value: p.limits.Node.String()},
-		{Name: "rack delay", Value: p.limits.Rack.String()},
-		{Name: "preemption", Value: p.options.preemption},
-		{Name: "waiting for locality", Value: strconv.Itoa(len(p.waits))},
+		{Name: "locality", Value: p.config.Locality},
+		{Name: "node delay", Value: p.placing.Limits.Node.String()},
+		{Name: "rack delay", Value: p.placing.Limits.Rack.String()},
+		{Name: "preemption", Value: p.config.Preemption},
+		{Name: "waiting for locality", Value: strconv.Itoa(p.placing.WaitsCount())},
 	}
-	if p.busy.refuser != nil {
+	if n, looks := p.placing.Refused(); looks {
 		s.Facts = append(s.Facts, scheduler.Property{
-			Name: "launchers over their load", Value: fmt.Sprintf("%d of %d", len(p.busy.launchers), len(p.view.Launchers())),
+			Name: "launchers over their load", Value: fmt.Sprintf("%d of %d", n, len(p.view.Launchers())),
 		})
 	}
 	return s, nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -29,54 +31,52 @@ const (
 	owedMax = 4096
 )
 
-// memory is what the policy knows and no snapshot tells. It is all that decisions
-// depend on besides the view and the settings.
+// memory is what the policy knows and no snapshot tells, as a checkpoint has it: all
+// that decisions depend on besides the view and the settings.
 type memory struct {
-	// Advanced is up to when deficits are counted.
-	Advanced  scheduler.Time
-	NoSuspend bool               // launchers here cannot suspend
-	Collect   scheduler.BundleID // slots are collected for it; 0: for none
-	Spared    map[scheduler.BundleID]spared
-	Leaving   map[scheduler.JobID][]scheduler.AttemptID // being stopped, by whom they are stopped for
-	// Undeclared are jobs that were moved to a pool that is not declared while such
-	// pools were refused. All others are where they came in.
+	Advanced  scheduler.Time // of package starvation, and all of which nothing is said
+	NoSuspend bool
+	Collect   scheduler.BundleID // of package placing
+	Spared    map[scheduler.BundleID]starvation.Spared
+	Leaving   map[scheduler.JobID][]scheduler.AttemptID
+	// Undeclared is of package sharing.
 	Undeclared map[scheduler.JobID]bool `json:"Strayed,omitempty"` // as checkpoints name it
-
-	// Kept where it is used, and here only when loaded or saved.
-	Starved []starvedPool
-	Waits   map[scheduler.JobID]locality.Wait
-	Kinds   []scheduler.SlotKind // what the numbers in Orders stand for
-	Orders  pooltree.Memory
-
-	last []byte // as saved last
+	Starved    []starvation.Starved
+	Waits      map[scheduler.JobID]locality.Wait // of package placing
+	Kinds      []scheduler.SlotKind              // what the numbers in Orders stand for
+	Orders     pooltree.Memory                   // of the tree
 }
 
-type starvedPool struct {
-	Pool  string
-	Kind  scheduler.SlotKind
-	Since starvation
+// remembered is what of a memory is told when all has been built anew.
+type remembered struct {
+	orders  pooltree.Memory
+	starved []starvation.Starved
+	waits   map[scheduler.JobID]locality.Wait
 }
 
 func newMemory(now scheduler.Time) memory {
 	return memory{
-		Advanced: now, Spared: map[scheduler.BundleID]spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
+		Advanced: now, Spared: map[scheduler.BundleID]starvation.Spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
 		Undeclared: map[scheduler.JobID]bool{},
 	}
 }
 
-// load takes over a checkpoint. One of another version, or one that cannot be
-// read, is left alone: a policy that has forgotten is better than none.
-func (m *memory) load(c *scheduler.Checkpoint) {
-	if c == nil || c.Version != memoryVersion {
-		return
+// recall hands out what a checkpoint holds. One of another version, or one that cannot
+// be read, is left alone: a policy that has forgotten is better than none.
+func (p *Policy) recall(now scheduler.Time, c *scheduler.Checkpoint) remembered {
+	m := newMemory(now)
+	if c != nil && c.Version == memoryVersion {
+		if err := json.Unmarshal(c.Data, &m); err != nil || !m.sound() {
+			m = newMemory(now)
+		} else {
+			p.saved = c.Data
+		}
 	}
-	now := m.Advanced
-	if err := json.Unmarshal(c.Data, m); err != nil || !m.sound() {
-		*m = newMemory(now)
-		return
-	}
-	m.Advanced = cmp.Or(m.Advanced, now)
-	m.last = c.Data
+	s := &p.starvation
+	s.Advanced, s.NoSuspend, s.Spared, s.Leaving = cmp.Or(m.Advanced, now), m.NoSuspend, m.Spared, m.Leaving
+	p.placing.Collect = m.Collect
+	p.sharing.Undeclared = m.Undeclared
+	return remembered{m.orders(&p.sharing.World), m.Starved, m.Waits}
 }
 
 // sound says whether all numbers of kinds stand for one.
@@ -96,57 +96,58 @@ func (m *memory) sound() bool {
 }
 
 // orders returns what the pool tree's orders remember, in the numbers of the world.
-func (m *memory) orders(w *world) pooltree.Memory {
+func (m *memory) orders(w *sharing.World) pooltree.Memory {
 	o := m.Orders
-	number := func(k pooltree.Kind) pooltree.Kind { return w.kind(m.Kinds[k]) }
+	number := func(k pooltree.Kind) pooltree.Kind { return w.Kind(m.Kinds[k]) }
 	for i := range o.Cursors {
 		o.Cursors[i].Kind = number(o.Cursors[i].Kind)
 	}
 	for i := range o.Clocks {
 		o.Clocks[i].Kind = number(o.Clocks[i].Kind)
 	}
-	m.Orders, m.Kinds = pooltree.Memory{}, nil
 	return o
 }
 
 // remember saves the memory when it changed.
 func (p *Policy) remember(d *scheduler.Decisions, updated bool) {
-	if !p.stale || len(p.waits)+len(p.memory.Spared) > eagerMax && !updated {
+	if !p.sharing.Changed || p.placing.WaitsCount()+len(p.starvation.Spared) > eagerMax && !updated {
 		return
 	}
-	p.stale = false
+	p.sharing.Changed = false
 	data := p.encode()
-	if bytes.Equal(data, p.memory.last) {
+	if bytes.Equal(data, p.saved) {
 		return
 	}
-	p.memory.last = data
+	p.saved = data
 	d.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion, Data: data}
 }
 
 // encode writes the memory as bytes, equal for equal memories.
 func (p *Policy) encode() []byte {
+	s := &p.starvation
 	m := memory{
-		NoSuspend: p.memory.NoSuspend, Collect: p.memory.Collect, Spared: p.memory.Spared, Leaving: p.memory.Leaving,
-		Starved: p.starvedPools(), Waits: p.waitsToSave(),
+		NoSuspend: s.NoSuspend, Spared: s.Spared, Leaving: s.Leaving, Starved: s.List(),
+		Collect: p.placing.Collect, Waits: p.placing.Save(waitsMax),
 	}
 	for id := range m.Spared {
 		if p.view.Bundle(id) == nil {
 			delete(m.Spared, id)
 		}
 	}
-	if m.Orders = p.tree.Memory(); len(m.Orders.Clocks)+len(m.Orders.Cursors) > 0 {
-		p.renumber(&m)
+	if m.Orders = p.sharing.Tree.Memory(); len(m.Orders.Clocks)+len(m.Orders.Cursors) > 0 {
+		m.renumber(&p.sharing.World)
 	}
-	for id := range p.memory.Undeclared {
+	undeclared := p.sharing.Undeclared
+	for id := range undeclared {
 		if p.view.Job(id) == nil {
-			delete(p.memory.Undeclared, id) // it ended while no policy ran
+			delete(undeclared, id) // it ended while no policy ran
 		}
 	}
-	if len(p.memory.Undeclared) <= undeclaredMax {
-		m.Undeclared = p.memory.Undeclared
+	if len(undeclared) <= undeclaredMax {
+		m.Undeclared = undeclared
 	}
-	if p.options.alloc.timed() {
-		m.Advanced = p.memory.Advanced
+	if p.config.Table.Timed() {
+		m.Advanced = s.Advanced
 	}
 	data, err := json.Marshal(&m)
 	if err != nil {
@@ -160,11 +161,11 @@ func (p *Policy) encode() []byte {
 }
 
 // renumber gives kinds numbers that do not depend on when they were first heard of.
-func (p *Policy) renumber(m *memory) {
-	number := make([]pooltree.Kind, len(p.world.kinds))
-	for i, k := range p.world.order {
+func (m *memory) renumber(w *sharing.World) {
+	number := make([]pooltree.Kind, len(w.Kinds))
+	for i, k := range w.Order {
 		number[k] = pooltree.Kind(i)
-		m.Kinds = append(m.Kinds, p.world.kinds[k])
+		m.Kinds = append(m.Kinds, w.Kinds[k])
 	}
 	o := &m.Orders
 	for i := range o.Cursors {
@@ -178,23 +179,4 @@ func (p *Policy) renumber(m *memory) {
 		o.Clocks[i].Owed = o.Clocks[i].Owed[:min(len(o.Clocks[i].Owed), owedMax)]
 	}
 	slices.SortFunc(o.Clocks, func(a, b pooltree.Clock) int { return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Kind, b.Kind)) })
-}
-
-// waitsToSave lists the waits for locality, those of jobs that came first when
-// there are too many.
-func (p *Policy) waitsToSave() map[scheduler.JobID]locality.Wait {
-	for id, j := range p.waits {
-		if j.wait == (locality.Wait{}) {
-			delete(p.waits, id)
-		}
-	}
-	if len(p.waits) == 0 {
-		return nil
-	}
-	ids := sortedKeys(p.waits)
-	waits := make(map[scheduler.JobID]locality.Wait, min(len(ids), waitsMax))
-	for _, id := range ids[:min(len(ids), waitsMax)] {
-		waits[id] = p.waits[id].wait
-	}
-	return waits
 }

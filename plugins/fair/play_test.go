@@ -111,8 +111,8 @@ func (w *play) round() scheduler.Decisions {
 func (w *play) holds(pools ...string) []int {
 	n := make([]int, len(pools))
 	for i, path := range pools {
-		if x := w.p.pools[path]; x != nil {
-			n[i] = x.node.Of(w.p.world.kind(scheduler.DefaultKind)).Running
+		if x := w.p.sharing.Pools[path]; x != nil {
+			n[i] = x.Node.Of(w.p.sharing.World.Kind(scheduler.DefaultKind)).Running
 		}
 	}
 	return n

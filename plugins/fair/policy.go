@@ -4,53 +4,32 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/placing"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Policy is the fair policy. The zero value is ready for Check and Start.
+// Policy is the fair policy. The zero value is ready for Check and Start. It keeps the
+// order of a round; what is decided in it is decided by three others, each with a state
+// of its own.
 type Policy struct {
-	options options
-	env     scheduler.Environment
-	parts   parts
-	limits  locality.Limits
-	// timeouts says that some pool may take slots back.
-	timeouts bool
+	config *allocation.Config
+	env    scheduler.Environment
 
-	view  view.View
-	world world
-	busy  busy
-	tree  *pooltree.Tree
-	pools map[string]*pool // by path; all but the root
-	jobs  map[scheduler.JobID]*job
+	view       view.View
+	sharing    sharing.State
+	placing    placing.State
+	starvation starvation.State
 
-	// What changed since the tree was last brought up to date.
-	dirty   []*job
-	limiter limiter
-	alarms  alarms // weights that change by themselves
-
-	// What a round leaves for the next.
-	touched []*job // whose standing is tentative
-	visited []*job // asked in vain
-	before  []*job // visited in the round before
-	waits   map[scheduler.JobID]*job
-	changed []*job // brought up to date in this round
-	expects expectations
-	stale   bool // the memory may have changed since it was saved
-	memory  memory
+	saved []byte // the memory as it was saved last
 
 	opener OpenTrace // nil: no trace can be granted
 	trace  *tracer
-}
-
-// parts are those that are chosen by name.
-type parts struct {
-	selector TaskSelector
-	load     LoadManager
-	weight   WeightAdjuster
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -65,14 +44,14 @@ func Traced(open OpenTrace) func() scheduler.TaskScheduler {
 
 // Check validates settings and the allocation file.
 func (p *Policy) Check(c scheduler.Config) error {
-	_, err := parse(c)
+	_, err := allocation.Parse(c)
 	return err
 }
 
 // Start takes over settings and world. A trace file that was granted and cannot be
 // opened is an error.
 func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	o, err := parse(c)
+	config, err := allocation.Parse(c)
 	if err != nil {
 		return scheduler.Description{}, err
 	}
@@ -80,52 +59,41 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
-	p.waits = map[scheduler.JobID]*job{}
-	p.memory = newMemory(s.Now)
-	p.memory.load(s.Checkpoint)
-	if err := p.configure(o); err != nil {
+	if err := p.openTrace(&config); err != nil {
 		return scheduler.Description{}, err
 	}
-	return scheduler.Description{Name: "fair", Version: "1", Abilities: o.abilities()}, nil
+	p.sharing.Tell = func(event string, j *sharing.Job) { p.trace.job(p, event, j) }
+	p.sharing.Start(&p.view, e.Kinds)
+	p.placing.Start(&p.sharing, p.starvation.Urgent)
+	p.starvation.Start(&p.sharing, e.Limits.GraceMax)
+	p.configure(&config, p.recall(s.Now, s.Checkpoint))
+	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }
 
 // abilities is what the policy can do. It wants to be asked about submissions only
 // where it may refuse some, because nobody gets in while a policy that is asked is down,
 // and to be told of loads only where it looks at them, because they cost rounds.
-func (o *options) abilities() scheduler.Ability {
+func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
-	if o.undeclared == undeclaredRefuse {
+	if c.Undeclared == allocation.UndeclaredRefuse {
 		able |= scheduler.AbilityAdmission
 	}
-	if o.loadManager == loadOfMachines {
+	if c.LoadManager == allocation.LoadOfMachines {
 		able |= scheduler.AbilityLoad
 	}
 	return able
 }
 
-// configure takes over settings and builds all that follows from them.
-func (p *Policy) configure(o options) error {
-	if err := p.openTrace(o); err != nil {
-		return err
-	}
-	p.options, p.timeouts = o, o.alloc.anyTimeout()
-	if o.undeclared != undeclaredRefuse {
-		clear(p.memory.Undeclared) // and stay where they get now, should that change again
-	}
-	p.parts = parts{selectors[o.selector](&o), loadManagers[o.loadManager](&o), adjusters[o.adjuster](&o)}
-	p.busy.start(p.parts.load, &p.view)
-	p.limits = locality.Automatic(p.env.Heartbeat)
-	if o.nodeDelay != automatic {
-		p.limits.Node = o.nodeDelay
-	}
-	if o.rackDelay != automatic {
-		p.limits.Rack = o.rackDelay
-	}
-	if o.locality != localityDelay {
-		p.limits = locality.Limits{}
-	}
-	p.rebuild()
-	return nil
+// configure takes over settings, and builds all that follows from them, the view and
+// what is remembered.
+func (p *Policy) configure(c *allocation.Config, m remembered) {
+	p.config = c
+	p.sharing.Rebuild(c)
+	p.starvation.Configure()
+	p.placing.Configure(locality.Automatic(p.env.Heartbeat), m.waits)
+	p.sharing.Sync()
+	p.sharing.Tree.Restore(m.orders)
+	p.starvation.Restore(m.starved)
 }
 
 // AssignTasks decides one round: it takes in what happened, computes shares when
@@ -137,16 +105,20 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		return d, err
 	}
 	now := p.view.Now()
-	if crossed(before, now, p.options.updateEvery) {
-		p.update()
+	update := crossed(before, now, p.config.UpdateEvery)
+	if update {
+		p.starvation.Update()
+		p.trace.update(p)
 	}
-	p.assign(&d)
-	if crossed(before, now, p.options.preemptEvery) {
+	var placed []placing.Placed
+	d.Launch, placed = p.placing.Assign(p.trace.on())
+	p.trace.placed(p, placed)
+	if crossed(before, now, p.config.PreemptEvery) {
 		p.preempt(&d)
 	}
 	p.explainWaits(&d)
 	p.wake(&d)
-	p.remember(&d, crossed(before, now, p.options.updateEvery))
+	p.remember(&d, update)
 	p.trace.round(p, r, &d)
 	return d, nil
 }
@@ -165,50 +137,48 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 	if err := p.view.Apply(r); err != nil {
 		return err
 	}
-	for _, j := range p.touched {
-		p.mark(j)
-	}
-	p.touched = p.touched[:0]
+	p.placing.Begin()
 	for i := range r.Events {
 		p.event(r.Events[i], d)
 	}
 	for _, e := range p.view.Ended() {
-		p.mark(ours(e.Job()))
+		p.sharing.Mark(sharing.Of(e.Job()))
 	}
-	p.world.offers(&p.view, r.Offers)
-	p.expects.settle(p)
-	p.sync()
+	p.sharing.World.Offers(&p.view, r.Offers)
+	p.starvation.Settle()
+	p.sharing.Sync()
 	return nil
 }
 
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
-		p.world.event(e)
-		p.busy.changed(&p.view, e.Launcher)
+		p.sharing.World.Event(e)
+		p.placing.Launcher(e.Launcher)
 	case scheduler.LauncherLost:
-		p.world.event(e)
-		p.busy.changed(&p.view, e.Launcher)
+		p.sharing.World.Event(e)
+		p.placing.Launcher(e.Launcher)
 	case scheduler.LauncherDraining:
-		p.world.event(e)
+		p.sharing.World.Event(e)
 	case scheduler.LauncherLoad:
-		p.busy.changed(&p.view, e.Launcher)
+		p.placing.Launcher(e.Launcher)
 	case scheduler.JobSubmitted:
-		p.addJob(p.view.Job(e.Job.ID))
+		p.sharing.Add(p.view.Job(e.Job.ID))
 	case scheduler.JobUpdated:
-		p.moveJob(p.jobs[e.Job])
+		p.sharing.Move(e.Job)
 	case scheduler.JobFinished:
-		p.removeJob(p.jobs[e.Job])
+		p.sharing.Remove(e.Job)
+		p.placing.Forget(e.Job)
 	case scheduler.BundleReady:
-		p.mark(p.jobs[e.Job])
+		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.BundleWithdrawn:
-		p.mark(p.jobs[e.Job])
+		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.BundleWantedTwice:
-		p.mark(p.jobs[e.Job])
+		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
-		p.markAttempt(e.Attempt)
+		p.sharing.MarkAttempt(e.Attempt)
 	case scheduler.AttemptResumed:
-		p.markAttempt(e.Attempt)
+		p.sharing.MarkAttempt(e.Attempt)
 	case scheduler.Outcome:
 		p.outcome(e)
 	case scheduler.SettingChanged:
@@ -222,69 +192,70 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	switch e.Kind {
 	case scheduler.DecisionLaunch:
 		if b := p.view.Bundle(e.Launch.Bundle); b != nil {
-			p.mark(ours(b.Job))
+			p.sharing.Mark(sharing.Of(b.Job))
 		}
 	case scheduler.DecisionPreempt:
-		p.preempted(e)
+		p.starvation.Outcome(e)
 	}
 }
 
 // admit refuses jobs whose pool is not declared, when that is what the site wants.
 func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
-	if to := p.options.place(&j, true); to.refused != "" {
+	if to := p.config.Place(&j, true); to.Refused != "" {
 		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: fmt.Sprintf(
-			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.refused, p.options.alloc.open())})
+			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.Refused, p.config.Table.Open())})
 		return
 	}
 	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID})
 }
 
-// open lists the declared pools that take jobs.
-func (a *allocations) open() []string {
-	var all []string
-	for _, p := range a.sorted() {
-		if p.declared && !p.inner {
-			all = append(all, p.path)
-		}
-	}
-	return all
-}
-
 // change takes over a new version of the settings, or says what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
-	o, err := parse(s.Config)
+	config, err := allocation.Parse(s.Config)
 	if err == nil {
-		err = p.configure(o)
+		err = p.openTrace(&config)
 	}
 	v := settings.Verdict(s, err)
 	if err == nil {
-		v.Abilities = o.abilities()
+		p.configure(&config, remembered{orders: p.sharing.Tree.Memory(), starved: p.starvation.List()})
+		v.Abilities = abilities(&config)
 	}
 	return v
+}
+
+// preempt takes slots back, or only says whose, in a dry run.
+func (p *Policy) preempt(d *scheduler.Decisions) {
+	for _, s := range p.starvation.Preempt() {
+		p.trace.preempt(p, &s)
+		if p.config.DryRun {
+			d.Notes = append(d.Notes, scheduler.Note{
+				Name: "fair/preemption-dry-run",
+				Body: fmt.Appendf(nil, "pool %s: would %s attempts %v for bundle %d of %s",
+					s.Pool.Spec.Path, s.Preempt.Mode, s.Preempt.Victims, s.Preempt.Bundle, s.Job.ID()),
+			})
+			continue
+		}
+		p.placing.Visit(s.Job, scheduler.WaitPreempting)
+		d.Preempt = append(d.Preempt, s.Preempt)
+	}
 }
 
 // wake asks for a round at the next time at which something is due by itself: a
 // job may take slots further away, or a pool may have been starved for too long.
 func (p *Policy) wake(d *scheduler.Decisions) {
-	now := p.view.Now()
-	sooner := func(t scheduler.Time) {
-		if d.WakeAt == 0 || t < d.WakeAt {
-			d.WakeAt = t
-		}
+	d.WakeAt = p.placing.NextWake()
+	if !p.starvation.May() {
+		return
 	}
-	for _, j := range p.visited {
-		if t, more := j.wait.Next(now, p.limits); more {
-			sooner(max(t, now+1))
+	for _, k := range p.sharing.World.Order {
+		if p.sharing.Tree.Next(k) == nil {
+			continue
 		}
-	}
-	if p.options.preemption != preemptOff && p.timeouts {
-		for _, k := range p.world.order {
-			if p.tree.Next(k) != nil {
-				every := scheduler.Time(p.options.updateEvery)
-				sooner((now/every + 1) * every)
-				return
-			}
+		every := scheduler.Time(p.config.UpdateEvery)
+		if at := (p.view.Now()/every + 1) * every; d.WakeAt == 0 || at < d.WakeAt {
+			d.WakeAt = at
 		}
+		return
 	}
 }
 

@@ -63,49 +63,16 @@ func TestNestedPools(t *testing.T) {
 	w.job("dept", 20, time.Minute)
 	w.job("dept/late", 20, time.Minute)
 	w.until(2 * time.Second)
-	if w.p.pools["dept/default"] == nil || w.p.pools["dept/late"] == nil {
+	if w.p.sharing.Pools["dept/default"] == nil || w.p.sharing.Pools["dept/late"] == nil {
 		t.Errorf("pools are %v", sortedPools(w.p))
 	}
 }
 
 func sortedPools(p *Policy) (all []string) {
-	for _, n := range p.tree.Pools() {
+	for _, n := range p.sharing.Tree.Pools() {
 		all = append(all, n.Path)
 	}
 	return all
-}
-
-func TestPlacementRules(t *testing.T) {
-	o, err := parse(scheduler.Config{Text: []byte(`
-allocations: {pools: {a: {}, dept: {pools: {x: {}}}}}
-placement:
-  rules: [explicit, property, group, user, default]
-  property: pool.name
-  property-defaults: {pool.name: "${queue}"}
-`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	property := func(name, value string) []scheduler.Property { return []scheduler.Property{{Name: name, Value: value}} }
-	for _, c := range []struct {
-		job  scheduler.Job
-		want string
-	}{
-		{scheduler.Job{Pool: "a", User: "ann", Properties: property("queue", "q")}, "a"},
-		{scheduler.Job{User: "ann", Properties: property("pool.name", "p")}, "p"},
-		{scheduler.Job{User: "ann", Properties: property("queue", "q")}, "q"},
-		{scheduler.Job{User: "ann", Properties: property("group.name", "staff")}, "staff"},
-		{scheduler.Job{User: "ann"}, "ann"},
-		{scheduler.Job{}, "default"},
-		{scheduler.Job{Pool: "dept"}, "dept/default"},
-		{scheduler.Job{Pool: "/dept/new/"}, "dept/new"},
-		{scheduler.Job{Pool: "a//b", User: "ann"}, "ann"},
-		{scheduler.Job{Pool: strings.Repeat("x", poolNameMax+1)}, "default"},
-	} {
-		if got := o.place(&c.job, true).path; got != c.want {
-			t.Errorf("%+v is placed in %q, want %q", c.job, got, c.want)
-		}
-	}
 }
 
 // TestMoveTakesEffectAtOnce also for a job that waits: the pool it left is gone,
@@ -119,9 +86,9 @@ func TestMoveTakesEffectAtOnce(t *testing.T) {
 	w.until(2 * time.Second)
 	w.c.Update(waits, "theirs", scheduler.High)
 	w.until(3 * time.Second)
-	j := w.p.jobs[waits]
-	if w.p.pools["mine"] != nil || j.pool.spec.path != "theirs" || j.node.Of(0).Weight != 2 || j.pool.node.Of(0).Demand() != 3 {
-		t.Errorf("pools %v, the job is in %s", sortedPools(w.p), j.pool.spec.path)
+	j := w.p.sharing.Jobs[waits]
+	if w.p.sharing.Pools["mine"] != nil || j.Pool.Spec.Path != "theirs" || j.Node.Of(0).Weight != 2 || j.Pool.Node.Of(0).Demand() != 3 {
+		t.Errorf("pools %v, the job is in %s", sortedPools(w.p), j.Pool.Spec.Path)
 	}
 }
 
@@ -137,18 +104,18 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	if x, _ := w.p.Explain(second); x.Reason != scheduler.WaitAtLimit || !strings.Contains(x.Detail, "(1)") {
 		t.Errorf("the second waits because %+v", x)
 	}
-	if w.p.jobs[second].node.Has(0) {
+	if w.p.sharing.Jobs[second].Node.Has(0) {
 		t.Error("a job that may not run has a place in a queue")
 	}
 	w.c.Update(second, "p", scheduler.VeryHigh)
 	w.until(2 * time.Second)
-	if w.p.jobs[first].runnable || !w.p.jobs[second].runnable {
+	if w.p.sharing.Jobs[first].Runnable || !w.p.sharing.Jobs[second].Runnable {
 		t.Error("the more urgent job does not run")
 	}
 	w.wantHeld([]int{4}, "p")
 	w.c.Kill(second)
 	w.until(3 * time.Second)
-	if !w.p.jobs[first].runnable {
+	if !w.p.sharing.Jobs[first].Runnable {
 		t.Error("the first job does not run again")
 	}
 	for range 3 {
@@ -157,8 +124,8 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	w.until(4 * time.Second)
 	w.wantHeld([]int{1}, "q") // one slot is free; of three jobs two may run
 	n := 0
-	for _, j := range w.p.jobs {
-		if j.pool.spec.path == "q" && j.runnable {
+	for _, j := range w.p.sharing.Jobs {
+		if j.Pool.Spec.Path == "q" && j.Runnable {
 			n++
 		}
 	}
@@ -184,11 +151,11 @@ func TestDelayWaitsForTheNode(t *testing.T) {
 	}
 	free := w.job("other", 1, time.Hour)
 	w.until(2500 * time.Millisecond)
-	if len(w.p.jobs[free].Attempts()) != 1 || len(w.p.jobs[id].Attempts()) != 0 {
+	if len(w.p.sharing.Jobs[free].Attempts()) != 1 || len(w.p.sharing.Jobs[id].Attempts()) != 0 {
 		t.Error("the slot was not left to the job behind")
 	}
 	w.until(10 * time.Second)
-	a := w.p.jobs[id].Attempts()
+	a := w.p.sharing.Jobs[id].Attempts()
 	if len(a) != 1 {
 		t.Fatal("it still waits")
 	}
@@ -234,7 +201,7 @@ func TestGangsAreNotPostponedForEver(t *testing.T) {
 		w.until(time.Second)
 		gang := w.gang("gang", 4, time.Hour)
 		w.until(20 * time.Second)
-		if got := len(w.p.jobs[gang].Attempts()) == 4; got != want {
+		if got := len(w.p.sharing.Jobs[gang].Attempts()) == 4; got != want {
 			t.Errorf("%s: the gang runs: %t", settings, got)
 		}
 	}
@@ -321,12 +288,12 @@ func TestReloadedAllocations(t *testing.T) {
 		return d.Settings[0]
 	}
 	v := change(1, "<allocations>\n<pool name='a'>\n<weight>0</weight></pool></allocations>")
-	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.pools["a"].node.Of(0).Weight != 2 {
-		t.Errorf("verdict %+v, weight %v", v, p.pools["a"].node.Of(0).Weight)
+	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.sharing.Pools["a"].Node.Of(0).Weight != 2 {
+		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
 	}
 	v = change(2, "<allocations><pool name='a'><weight>5</weight></pool></allocations>")
-	if len(v.Problems) != 0 || p.pools["a"].node.Of(0).Weight != 5 {
-		t.Errorf("verdict %+v, weight %v", v, p.pools["a"].node.Of(0).Weight)
+	if len(v.Problems) != 0 || p.sharing.Pools["a"].Node.Of(0).Weight != 5 {
+		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
 	}
 }
 
@@ -344,6 +311,38 @@ func TestCheckpointsThatCannotBeRead(t *testing.T) {
 		}
 		if _, err := p.AssignTasks(scheduler.Round{Number: 1}); err != nil {
 			t.Errorf("%s: %v", c.Data, err)
+		}
+	}
+}
+
+// TestMinimumsOverTheCluster are no mistake: they are scaled down.
+func TestMinimumsOverTheCluster(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {a: {min-share: 30}, b: {min-share: 10}}}")
+	w.launchers(1, 4)
+	w.job("a", 20, time.Hour)
+	w.job("b", 20, time.Hour)
+	w.until(time.Second)
+	s, err := w.p.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The minimums come to 20 and 10, which is what the pools could use.
+	for _, x := range s.Pools {
+		if x.Name == "a" && (x.FairShare < 2.66 || x.FairShare > 2.67) {
+			t.Errorf("a's share is %v, want 8/3", x.FairShare)
+		}
+	}
+}
+
+// TestBadSettingsAreRefused by Check and by Start alike, and at the line that package
+// allocation names.
+func TestBadSettingsAreRefused(t *testing.T) {
+	config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte("collect-after: 1s\nno-such: 1")}
+	_, started := (&Policy{}).Start(config, scheduler.Snapshot{}, environment())
+	for _, err := range []error{(&Policy{}).Check(config), started} {
+		var problems scheduler.Problems
+		if !errors.As(err, &problems) || problems[0].File != "site.yaml" || problems[0].Line != 12 {
+			t.Errorf("error %v, want a problem with line 12 of site.yaml", err)
 		}
 	}
 }

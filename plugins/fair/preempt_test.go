@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
@@ -65,7 +67,7 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 			t.Fatalf("seed %d: %v never ended", seed, left)
 		}
 		for id, n := range taken {
-			if n > w.p.options.preemptTimes {
+			if n > w.p.config.TimesMax {
 				t.Fatalf("seed %d: bundle %d was preempted %d times", seed, id, n)
 			}
 		}
@@ -88,12 +90,12 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 // fairTo holds an answer against the fair shares of those who lose by it.
 func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 	w.t.Helper()
-	loses := map[*pool]int{}
+	loses := map[*sharing.Pool]int{}
 	for _, x := range d.Preempt {
 		seen := map[scheduler.BundleID]bool{}
 		for _, id := range x.Victims {
 			a := w.p.view.Attempt(id)
-			loses[w.p.jobs[a.Job().ID()].pool]++
+			loses[w.p.sharing.Jobs[a.Job().ID()].Pool]++
 			if !seen[a.Bundle.ID] {
 				seen[a.Bundle.ID] = true
 				taken[a.Bundle.ID]++
@@ -101,9 +103,9 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 		}
 	}
 	for x, n := range loses {
-		s := x.node.Of(w.p.world.kind(scheduler.DefaultKind))
-		if s.Running-n < wholeShare(s) {
-			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.spec.path, s.Running, n, s.Share)
+		s := x.Node.Of(w.p.sharing.World.Kind(scheduler.DefaultKind))
+		if s.Running-n < starvation.WholeShare(s) {
+			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.Spec.Path, s.Running, n, s.Share)
 		}
 	}
 }
@@ -165,17 +167,17 @@ func TestDryRunOnlyTells(t *testing.T) {
 // here cannot, attempts are killed.
 func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
-	if w.p.mode() != scheduler.PreemptSuspend {
-		t.Fatalf("mode %s", w.p.mode())
+	if w.p.starvation.Mode() != scheduler.PreemptSuspend {
+		t.Fatalf("mode %s", w.p.starvation.Mode())
 	}
 	o := scheduler.Outcome{Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: scheduler.Preempt{Mode: scheduler.PreemptSuspend}}
 	d, err := w.p.AssignTasks(scheduler.Round{Number: 1, Now: w.p.view.Now(), Events: []scheduler.Event{o}})
-	if err != nil || w.p.mode() != scheduler.PreemptKill || d.Checkpoint == nil {
-		t.Errorf("mode %s, checkpoint %v, %v", w.p.mode(), d.Checkpoint, err)
+	if err != nil || w.p.starvation.Mode() != scheduler.PreemptKill || d.Checkpoint == nil {
+		t.Errorf("mode %s, checkpoint %v, %v", w.p.starvation.Mode(), d.Checkpoint, err)
 	}
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, environment()); err != nil || again.mode() != scheduler.PreemptKill {
-		t.Errorf("after a restart: mode %s, %v", again.mode(), err)
+	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, environment()); err != nil || again.starvation.Mode() != scheduler.PreemptKill {
+		t.Errorf("after a restart: mode %s, %v", again.starvation.Mode(), err)
 	}
 }
 

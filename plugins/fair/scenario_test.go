@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
@@ -56,8 +58,6 @@ type step struct {
 	Value                                     json.RawMessage
 	Tolerance                                 float64
 }
-
-func jobOf(id scheduler.JobID) pooltree.Job { return pooltree.Job{ID: id} }
 
 // xml writes the allocations as Hadoop's file, which the policy then reads.
 func (a allocationsOf) xml() []byte {
@@ -133,9 +133,9 @@ func taskOf(b scheduler.BundleID) task {
 }
 
 func newSite(t *testing.T, v vector) *site {
-	mode := preemptOff
+	mode := allocation.PreemptOff
 	if v.Config.Preemption {
-		mode = preemptKill
+		mode = allocation.PreemptKill
 	}
 	text := fmt.Sprintf(`
 allocation-file: fair.xml
@@ -205,12 +205,12 @@ func (s *site) step(x step) {
 	switch x.Op {
 	case "submit":
 		s.submit(x)
-		s.p.update()
+		s.p.starvation.Update()
 	case "advance", "tick", "update":
 		s.now = s.now.Add(time.Duration(x.Ms) * time.Millisecond)
 		s.tell()
 		if x.Op != "tick" {
-			s.p.update()
+			s.p.starvation.Update()
 		}
 	case "heartbeat":
 		got := s.heartbeat(x.Node)
@@ -221,7 +221,7 @@ func (s *site) step(x step) {
 		s.end(x.Task, scheduler.Finished)
 	case "preemption-check":
 		s.preempt()
-		s.p.update()
+		s.p.starvation.Update()
 	case "set-priority", "move-job":
 		j := s.jobs[x.Job]
 		if x.Op == "move-job" {
@@ -303,8 +303,8 @@ func (s *site) busy(id scheduler.LauncherID, kind string) int {
 // offer makes a round with what one node has free of one kind, and accepts the
 // first launch.
 func (s *site) offer(id scheduler.LauncherID, kind string) (task, bool) {
-	k := s.p.world.kind(kind)
-	if s.free[id][kind] == 0 || s.p.tree.Root().Of(k).Demand() == s.p.tree.Root().Of(k).Running {
+	k := s.p.sharing.World.Kind(kind)
+	if s.free[id][kind] == 0 || s.p.sharing.Tree.Root().Of(k).Demand() == s.p.sharing.Tree.Root().Of(k).Running {
 		return task{}, false
 	}
 	var r scheduler.Round
@@ -315,7 +315,7 @@ func (s *site) offer(id scheduler.LauncherID, kind string) (task, bool) {
 	slices.SortFunc(r.Offers, func(a, b scheduler.Offer) int { return int(a.Launcher) - int(b.Launcher) })
 	s.offered = id
 	d := s.take(r)
-	s.p.assign(&d)
+	d.Launch, _ = s.p.placing.Assign(false)
 	if len(d.Launch) == 0 {
 		return task{}, false
 	}
@@ -385,7 +385,7 @@ func (s *site) expect(x step) {
 		case json.Unmarshal(x.Value, &flag) == nil:
 			want = float64(b2i(flag))
 		case json.Unmarshal(x.Value, &word) == nil && x.Path[strings.Index(x.Path, "."):] == ".pool":
-			if got := s.p.jobs[jobIn(s.t, x.Path)].pool.spec.path; got != word {
+			if got := s.p.sharing.Jobs[jobIn(s.t, x.Path)].Pool.Spec.Path; got != word {
 				s.t.Errorf("%s is %s, want %s", x.Path, got, word)
 			}
 			return
@@ -408,38 +408,38 @@ func (s *site) value(path string) float64 {
 	s.t.Helper()
 	parts := strings.Split(path, ".")
 	if name, ok := strings.CutPrefix(parts[0], "pool:"); ok {
-		x, k := s.p.pools[name], s.p.world.kind(parts[1])
+		x, k := s.p.sharing.Pools[name], s.p.sharing.World.Kind(parts[1])
 		if x == nil {
 			return 0 // a pool without jobs
 		}
 		switch parts[2] {
 		case "running":
-			return float64(x.node.Of(k).Running)
+			return float64(x.Node.Of(k).Running)
 		case "demand":
-			return float64(x.node.Of(k).Demand())
+			return float64(x.Node.Of(k).Demand())
 		case "fairShare":
-			return x.node.Of(k).Share
+			return x.Node.Of(k).Share
 		case "tasksToPreempt":
-			return float64(s.p.due(x, k))
+			return float64(s.p.starvation.Due(x, k))
 		}
 	}
-	j := s.p.jobs[jobIn(s.t, path)]
+	j := s.p.sharing.Jobs[jobIn(s.t, path)]
 	switch parts[1] {
 	case "initialized":
-		return float64(b2i(j.runnable))
+		return float64(b2i(j.Runnable))
 	case "lastMapLocality":
-		return float64(j.wait.Level)
+		return float64(j.Wait.Level)
 	case "waitedMs":
-		return float64(j.wait.Total(s.now).Milliseconds())
+		return float64(j.Wait.Total(s.now).Milliseconds())
 	case "skipped":
-		return float64(b2i(j.wait.Skipped))
+		return float64(b2i(j.Wait.Skipped))
 	}
-	k := s.p.world.kind(parts[1])
+	k := s.p.sharing.World.Kind(parts[1])
 	switch parts[2] {
 	case "running":
-		return float64(j.node.Of(k).Running)
+		return float64(j.Node.Of(k).Running)
 	case "demand":
-		return float64(j.node.Of(k).Demand())
+		return float64(j.Node.Of(k).Demand())
 	case "fairShare":
 		return s.jobShare(j, k)
 	}
@@ -448,18 +448,18 @@ func (s *site) value(path string) float64 {
 }
 
 // jobShare divides a pool's share among its jobs.
-func (s *site) jobShare(j *job, k pooltree.Kind) float64 {
+func (s *site) jobShare(j *sharing.Job, k pooltree.Kind) float64 {
 	var claims []shares.Claim
 	at := 0
 	for _, v := range s.p.view.Jobs() {
-		other := s.p.jobs[v.ID()]
-		if other.pool != j.pool {
+		other := s.p.sharing.Jobs[v.ID()]
+		if other.Pool != j.Pool {
 			continue
 		}
 		if other == j {
 			at = len(claims)
 		}
-		claims = append(claims, other.node.Of(k).Claim())
+		claims = append(claims, other.Node.Of(k).Claim())
 	}
-	return shares.Divide(j.pool.node.Of(k).Share, claims)[at]
+	return shares.Divide(j.Pool.Node.Of(k).Share, claims)[at]
 }

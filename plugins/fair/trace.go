@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/placing"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -71,8 +75,8 @@ type tracer struct {
 }
 
 // openTrace opens the trace when settings and site want one. A simulation has none.
-func (p *Policy) openTrace(o options) error {
-	wanted := o.trace && !p.env.Simulated
+func (p *Policy) openTrace(c *allocation.Config) error {
+	wanted := c.Trace && !p.env.Simulated
 	switch {
 	case !wanted:
 		p.trace.close()
@@ -81,10 +85,10 @@ func (p *Policy) openTrace(o options) error {
 	case p.env.Trace == "" || p.opener == nil:
 		return scheduler.Problems{{Message: "trace: no file is granted for it: set policy.trace to one, or disable the trace"}}
 	case p.trace != nil:
-		p.trace.to.Bound(o.traceMax)
+		p.trace.to.Bound(c.TraceMax)
 		return nil
 	}
-	to, err := p.opener(p.env.Trace, o.traceMax)
+	to, err := p.opener(p.env.Trace, c.TraceMax)
 	if err != nil {
 		return scheduler.Problems{{File: p.env.Trace, Message: fmt.Sprintf("the trace cannot be opened: %v", err)}}
 	}
@@ -123,19 +127,19 @@ func (t *tracer) close() {
 	t.to.Close()
 }
 
-func (t *tracer) job(p *Policy, event string, j *job) {
+func (t *tracer) job(p *Policy, event string, j *sharing.Job) {
 	if t.on() {
 		t.write(&record{
-			At: p.view.Now(), Event: event, Job: j.ID().String(), User: j.Info.User, Pool: j.pool.spec.path,
-			Priority: j.Info.Priority.String(), Runnable: &j.runnable,
+			At: p.view.Now(), Event: event, Job: j.ID().String(), User: j.Info.User, Pool: j.Pool.Spec.Path,
+			Priority: j.Info.Priority.String(), Runnable: &j.Runnable,
 		})
 	}
 }
 
-func (t *tracer) picks(p *Policy, all []given) {
+func (t *tracer) placed(p *Policy, all []placing.Placed) {
 	for _, g := range all {
 		r := record{
-			At: p.view.Now(), Event: "assigned", Job: g.job.ID().String(), Pool: g.job.pool.spec.path,
+			At: p.view.Now(), Event: "assigned", Job: g.Job.ID().String(), Pool: g.Job.Pool.Spec.Path,
 			Kind: g.Bundle.Groups[0].Kind, Bundle: g.Bundle.ID, Launchers: g.Where,
 		}
 		if g.Located {
@@ -147,34 +151,30 @@ func (t *tracer) picks(p *Policy, all []given) {
 
 // update writes what preemption is decided by.
 func (t *tracer) update(p *Policy) {
-	if !t.on() || p.options.preemption == preemptOff {
+	if !t.on() || p.config.Preemption == allocation.PreemptOff {
 		return
 	}
-	for _, n := range p.tree.Pools() {
-		x := p.pools[n.Path]
-		for _, k := range p.world.order {
-			if s, starved := x.starved[k]; starved {
-				r := t.pool(p, "starved", x, k)
-				r.MinSince, r.ShareOf, r.Due = s.Min, s.Fair, p.due(x, k)
-				t.write(&r)
-			}
-		}
+	for _, s := range p.starvation.List() {
+		x, k := p.sharing.Pools[s.Pool], p.sharing.World.Kind(s.Kind)
+		r := t.pool(p, "starved", x, k)
+		r.MinSince, r.ShareOf, r.Due = s.Since.Min, s.Since.Fair, p.starvation.Due(x, k)
+		t.write(&r)
 	}
 }
 
-func (t *tracer) pool(p *Policy, event string, x *pool, k pooltree.Kind) record {
-	s := x.node.Of(k)
+func (t *tracer) pool(p *Policy, event string, x *sharing.Pool, k pooltree.Kind) record {
+	s := x.Node.Of(k)
 	return record{
-		At: p.view.Now(), Event: event, Pool: x.spec.path, Kind: p.world.kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,
-		Running: s.Running, Demand: s.Demand(), Share: s.Share, Jobs: x.node.Jobs(),
+		At: p.view.Now(), Event: event, Pool: x.Spec.Path, Kind: p.sharing.World.Kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,
+		Running: s.Running, Demand: s.Demand(), Share: s.Share, Jobs: x.Node.Jobs(),
 	}
 }
 
-func (t *tracer) preempt(p *Policy, x *pool, s scheduler.Preempt) {
-	if t.on() {
+func (t *tracer) preempt(p *Policy, set *starvation.Set) {
+	if s := &set.Preempt; t.on() {
 		t.write(&record{
-			At: p.view.Now(), Event: "preempt", Pool: x.spec.path, Job: s.For.String(), Bundle: s.Bundle, Launchers: s.Placement,
-			Victims: s.Victims, Mode: s.Mode.String(), DryRun: p.options.dryRun,
+			At: p.view.Now(), Event: "preempt", Pool: set.Pool.Spec.Path, Job: s.For.String(), Bundle: s.Bundle, Launchers: s.Placement,
+			Victims: s.Victims, Mode: s.Mode.String(), DryRun: p.config.DryRun,
 		})
 	}
 }
@@ -187,7 +187,7 @@ func (t *tracer) round(p *Policy, r scheduler.Round, d *scheduler.Decisions) {
 	}
 	now := p.view.Now()
 	t.write(&record{At: now, Event: "round", Round: r.Number, Events: len(r.Events), Launches: len(d.Launch)})
-	if crossed(t.dumped, now, p.options.dumpEvery) {
+	if crossed(t.dumped, now, p.config.DumpEvery) {
 		t.dumped = now
 		t.dump(p)
 	}
@@ -202,17 +202,17 @@ func (t *tracer) round(p *Policy, r scheduler.Round, d *scheduler.Decisions) {
 
 // dump writes every pool, and every job that has waited for locality.
 func (t *tracer) dump(p *Policy) {
-	for _, n := range p.tree.Pools() {
-		for _, k := range p.world.order {
-			r := t.pool(p, "pool", p.pools[n.Path], k)
+	for _, n := range p.sharing.Tree.Pools() {
+		for _, k := range p.sharing.World.Order {
+			r := t.pool(p, "pool", p.sharing.Pools[n.Path], k)
 			t.write(&r)
 		}
 	}
-	for _, id := range sortedKeys(p.waits) {
-		j := p.waits[id]
+	for _, id := range p.placing.Waits() {
+		j := p.sharing.Jobs[id]
 		t.write(&record{
-			At: p.view.Now(), Event: "waiting", Job: id.String(), Pool: j.pool.spec.path,
-			Locality: j.wait.Allowed(p.view.Now(), p.limits).String(), Waited: j.wait.Total(p.view.Now()).String(),
+			At: p.view.Now(), Event: "waiting", Job: id.String(), Pool: j.Pool.Spec.Path,
+			Locality: j.Wait.Allowed(p.view.Now(), p.placing.Limits).String(), Waited: j.Wait.Total(p.view.Now()).String(),
 		})
 	}
 }

@@ -32,8 +32,8 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	where := func(want map[scheduler.JobID]string) {
 		t.Helper()
 		got := map[scheduler.JobID]string{}
-		for id, j := range w.p.jobs {
-			got[id] = j.pool.spec.path
+		for id, j := range w.p.sharing.Jobs {
+			got[id] = j.Pool.Spec.Path
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("after %s jobs are in pools %v, want %v", w.c.Now().Sub(w.begin), got, want)

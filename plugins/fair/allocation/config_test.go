@@ -1,0 +1,118 @@
+package allocation
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TestBadSettings: each is refused with the line on which it stands and a word of what
+// is wrong.
+func TestBadSettings(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int
+		says string
+	}{
+		{"no-such: 1", 1, `unknown setting "no-such"`},
+		{"- a", 1, "settings by name"},
+		{"a: [", 1, "did not find"},
+		{"update-interval: 1s\nupdate-interval: 2s", 2, "stands twice"},
+		{"update-interval: 0s", 1, "at least 1ms"},
+		{"update-interval: soon", 1, "time"},
+		{"locality: {mode: luck}", 1, "delay, min-cost-flow, none"},
+		{"locality:\n  node-delay: -1s", 2, "at least 0s"},
+		{"locality: {cap: moon}", 1, "rack-local"},
+		{"locality: {selector: mine}", 1, "default"},
+		{"placement: {rules: [explicit, luck]}", 1, "luck"},
+		{"placement: {rules: explicit}", 1, "list"},
+		{"placement: {rules: [property]}", 1, "needs the name"},
+		{"placement:\n  property-defaults: {a: \"${b}\", b: \"${a}\"}", 2, "refers to itself"},
+		{"placement: {undeclared: perhaps}", 1, "create, refuse"},
+		{"preemption: {mode: maim}", 1, "suspend"},
+		{"preemption: {fair-share-threshold: 0}", 1, "above 0"},
+		{"preemption: {fair-share-threshold: 1.5}", 1, "at most 1"},
+		{"preemption: {dry-run: maybe}", 1, "true or false"},
+		{"preemption: {times-max: 0}", 1, "from 1"},
+		{"weights: {boost-factor: -3}", 1, "above 0"},
+		{"weights: {adjuster: heavy}", 1, "new-job-boost"},
+		{"load: {manager: guess}", 1, "level-slots"},
+		{"load:\n  manager: load\n  cpu-max: 0", 3, "above 0"},
+		{"load: {manager: load, cpu-max: .nan}", 1, "number"},
+		{"load:\n  manager: load\n  memory-max: 1.01", 3, "at most 1"},
+		{"load:\n  memory-max: 0.5", 2, `limits of the manager "load", and here it is "slots"`},
+		{"load:\n  cpu-max: 0.5\n  manager: memory", 2, `set manager: load, or remove them`},
+		{"trace: {size-max: 1}", 1, "from 4096"},
+		{"allocation-file: pools.xml", 1, "policy.files"},
+		{"allocations: {}\nallocation-file: pools.xml", 2, "keep one"},
+		{"allocations:\n  pools:\n    a: {weight: 0}", 3, "above 0"},
+		{"allocations:\n  pools:\n    a: {weight: -1}", 3, "above 0"},
+		{"allocations:\n  pools:\n    a: {weight: .nan}", 3, "number"},
+		{"allocations:\n  pools:\n    a: {weight: NaN}", 3, "above 0"},
+		{"allocations:\n  pools:\n    a: {weight: 1e300}", 3, "at most"},
+		{"allocations:\n  pools:\n    a: {min-share: -1}", 3, "from 0"},
+		{"allocations:\n  pools:\n    a: {min-share: {map: few}}", 3, "whole number"},
+		{"allocations:\n  pools:\n    a: {max-share: 0}", 3, "from 1"},
+		{"allocations:\n  pools:\n    a: {min-share: 5, max-share: 4}", 3, "below its minimum"},
+		{"allocations:\n  pools:\n    a: {order: lifo}", 3, "deficit, disco-fair, fair, fifo"},
+		{"allocations:\n  pools:\n    a: {}\n    b: {}\n    a: {}", 5, "stands twice"},
+		{"allocations:\n  pools:\n    a: {pools: {x: {}}}\n    x: {parent: a}", 4, "declared twice"},
+		{"allocations:\n  pools:\n    a: {parent: b}\n    b: {parent: a}", 3, "lies in itself"},
+		{"allocations:\n  pools:\n    a: {parent: a}", 3, "lies in itself"},
+		{"allocations:\n  pools:\n    a: {parent: b}", 3, "not declared"},
+		{"allocations:\n  pools:\n    a/b: {}", 3, "among the pools"},
+		{"allocations:\n  pools:\n    \"\": {}", 3, "no part is empty"},
+		{"allocations:\n  pools:\n    a: {running-jobs-max: 0}", 3, "from 1"},
+		{"allocations: {users: {ann: {weight: 2}}}", 1, "running-jobs-max"},
+		{"allocations: {min-share-timeout: 10}", 1, "90s"},
+	} {
+		config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte(c.text)}
+		_, err := Parse(config)
+		wantProblem(t, c.text, err, "site.yaml", c.line+10, c.says)
+	}
+}
+
+func wantProblem(t *testing.T, text string, err error, file string, line int, says string) {
+	t.Helper()
+	var problems scheduler.Problems
+	if !errors.As(err, &problems) {
+		t.Errorf("%q: error %v", text, err)
+		return
+	}
+	if p := problems[0]; p.File != file || p.Line != line || !strings.Contains(p.Message, says) {
+		t.Errorf("%q: %+v, want line %d and %q", text, p, line, says)
+	}
+}
+
+// TestBadAllocationFiles are Hadoop's, with what is wrong in them.
+func TestBadAllocationFiles(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int
+		says string
+	}{
+		{"<allocations>\n<pool name='a'>\n<weight>-1</weight></pool></allocations>", 3, "above 0"},
+		{"<allocations>\n<pool name='a'>\n<minMaps>5</minMaps><maxMaps>2</maxMaps></pool></allocations>", 2, "below its minimum"},
+		{"<allocations>\n<pool name='a'/>\n<pool name='a'/></allocations>", 3, "declared twice"},
+		{"<allocations>\n<pool/></allocations>", 2, "no part is empty"},
+		{"<allocations>\n<pool name='a' color='red'/></allocations>", 2, "color"},
+		{"<allocations>\n<user name='u'><weight>1</weight></user></allocations>", 2, "weight"},
+		{"<allocations>\n<user name='u'/>\n<user name='u'/></allocations>", 3, "twice"},
+		{"<allocations>\n<pool name='a'>\n</allocations>", 3, "element"},
+		{"<allocations>", 1, "EOF"},
+		{"<allocations/>\n<allocations/>", 2, "second root"},
+	} {
+		_, err := Read(scheduler.ConfigFile{Name: "fair.xml", Data: []byte(c.text)})
+		wantProblem(t, c.text, err, "fair.xml", c.line, c.says)
+	}
+}
+
+func TestEmptyAllocationFile(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "<allocations/>"} {
+		if a, err := Read(scheduler.ConfigFile{Name: "f", Data: []byte(text)}); err != nil || len(a.pools) != 1 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

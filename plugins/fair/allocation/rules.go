@@ -1,0 +1,108 @@
+package allocation
+
+import (
+	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Placement rules, in the order in which a site may list them. The first that has
+// a pool decides.
+const (
+	ruleExplicit = "explicit" // the pool that was asked for, or moved to since
+	ruleProperty = "property" // the job property that the settings name
+	ruleUser     = "user"     // the user's name
+	ruleGroup    = "group"    // the group property
+	ruleDefault  = "default"  // the pool "default"
+)
+
+var ruleNames = []string{ruleExplicit, ruleProperty, ruleUser, ruleGroup, ruleDefault}
+
+// Names under which a job's user can be referred to like a property.
+var userProperties = []string{"user.name", "mapreduce.job.user.name"}
+
+// Place is where a job belongs.
+type Place struct {
+	Pool *Pool
+	// Refused says that the pool that the rules chose is not declared and may not be
+	// made; Pool is where the job goes if it is there nevertheless.
+	Refused string
+}
+
+// Place applies the rules to a job. strict says that a pool that is not declared
+// counts only where the settings let such pools be made. It depends on its arguments
+// and the settings only.
+func (o *Config) Place(j *scheduler.Job, strict bool) Place {
+	strict = strict && o.Undeclared == UndeclaredRefuse
+	refused := ""
+	for _, rule := range o.rules {
+		path := strings.Trim(o.rulePool(rule, j), "/")
+		if path == "" || !goodPath(path) {
+			continue
+		}
+		path = o.Table.leaf(path)
+		if strict && !o.declares(path) {
+			if refused == "" {
+				refused = path
+			}
+			continue
+		}
+		return Place{o.Table.spec(path), refused}
+	}
+	path := o.Table.leaf(defaultPool)
+	if strict && refused == "" && !o.declares(path) {
+		refused = path
+	}
+	return Place{o.Table.spec(path), refused}
+}
+
+// declares says whether a pool is declared, or stands for one that is.
+func (o *Config) declares(path string) bool {
+	if p := o.Table.pools[path]; p != nil {
+		return p.declared
+	}
+	above, isDefault := strings.CutSuffix(path, "/"+defaultPool)
+	return isDefault && o.declares(above)
+}
+
+func (o *Config) rulePool(rule string, j *scheduler.Job) string {
+	switch rule {
+	case ruleExplicit:
+		return j.Pool
+	case ruleProperty:
+		return o.lookup(o.property, j)
+	case ruleUser:
+		return j.User
+	case ruleGroup:
+		return o.lookup(o.groupProperty, j)
+	}
+	return defaultPool
+}
+
+// referencesMax bounds how far one property's default leads to another; parse
+// refuses circles.
+const referencesMax = 32
+
+// lookup finds a property of a job, or what it is by default, which may be a
+// reference to another: ${name}.
+func (o *Config) lookup(name string, j *scheduler.Job) string {
+	for range referencesMax {
+		for _, p := range j.Properties {
+			if p.Name == name && p.Value != "" {
+				return p.Value
+			}
+		}
+		for _, u := range userProperties {
+			if name == u {
+				return j.User
+			}
+		}
+		value := o.propertyDefaults[name]
+		next, ok := strings.CutPrefix(value, "${")
+		if !ok {
+			return value
+		}
+		name = strings.TrimSuffix(next, "}")
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package allocation
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+)
+
+const (
+	// Never is a timeout that was not set.
+	Never time.Duration = -1
+	// Unlimited is a running-job limit that was not set.
+	Unlimited = countMax
+	// defaultPool takes the jobs for which no rule has another pool, and those that
+	// ask for a pool that holds pools.
+	defaultPool = "default"
+	// Bounds of what can be named: a name ends up in metrics and pages.
+	poolNameMax  = 200
+	poolDepthMax = 8
+	weightMax    = 1e6
+)
+
+// Table says which pools there are and what they are given: what an
+// allocation file holds.
+type Table struct {
+	pools map[string]*Pool // by path; holds defaultPool always
+	users map[string]int   // running-job limits
+	// Of users and pools that say nothing.
+	userJobsMax      int
+	poolJobsMax      int
+	order            string
+	minShareTimeout  time.Duration
+	fairShareTimeout time.Duration
+}
+
+// Pool is one pool as declared, or as it is by default.
+type Pool struct {
+	Path             string
+	Parent           string // its path; "" for the root
+	weight           float64
+	order            string // "": Table.order
+	minShare         map[scheduler.SlotKind]int
+	maxShare         map[scheduler.SlotKind]int
+	jobsMax          int // 0: Table.poolJobsMax
+	minShareTimeout  time.Duration
+	fairShareTimeout time.Duration
+	declared         bool
+	inner            bool // holds pools
+	line             int
+}
+
+func newPool(path, parent string) *Pool {
+	return &Pool{
+		Path: path, Parent: parent, weight: 1, minShareTimeout: Never, fairShareTimeout: Never,
+		minShare: map[scheduler.SlotKind]int{}, maxShare: map[scheduler.SlotKind]int{},
+	}
+}
+
+func newTable() *Table {
+	return &Table{
+		pools: map[string]*Pool{}, users: map[string]int{}, userJobsMax: Unlimited, poolJobsMax: Unlimited,
+		order: "fair", minShareTimeout: Never, fairShareTimeout: Never,
+	}
+}
+
+// Read reads an allocation file: YAML, or Hadoop's XML.
+func Read(f scheduler.ConfigFile) (*Table, error) {
+	r := &reader{file: f.Name, first: 1}
+	a := newTable()
+	if bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")) {
+		r.xml(f.Data, a)
+	} else {
+		r.allocations(r.root(f.Data), a)
+	}
+	a.finish(r)
+	return a, r.err()
+}
+
+// add puts a pool in, unless its name cannot be or is there.
+func (a *Table) add(r *reader, p *Pool) {
+	p.declared = true
+	switch old := a.pools[p.Path]; {
+	case old != nil:
+		r.problem(p.line, "pool %q is declared twice (first on line %d): remove one", p.Path, old.line)
+	case !goodPath(p.Path):
+		r.problem(p.line, "pool %q: a name has at most %d letters and %d parts, and no part is empty", p.Path, poolNameMax, poolDepthMax)
+	default:
+		a.pools[p.Path] = p
+	}
+}
+
+func goodPath(path string) bool {
+	parts := strings.Split(path, pooltree.Separator)
+	return len(path) <= poolNameMax && len(parts) <= poolDepthMax && !slices.Contains(parts, "")
+}
+
+// finish checks what concerns several entries, and fills in what follows.
+func (a *Table) finish(r *reader) {
+	for _, p := range a.Sorted() {
+		for _, kind := range kindsOf(p.minShare) {
+			if most, ok := p.maxShare[kind]; ok && most < p.minShare[kind] {
+				r.problem(p.line, "pool %q: its maximum share of %d %s slots is below its minimum of %d", p.Path, most, kind, p.minShare[kind])
+			}
+		}
+	}
+	if len(r.problems) > 0 {
+		return
+	}
+	if a.pools[defaultPool] == nil {
+		a.pools[defaultPool] = newPool(defaultPool, "")
+	}
+	for _, p := range a.Sorted() {
+		if p.Parent != "" {
+			a.pools[p.Parent].inner = true
+		}
+	}
+}
+
+// Sorted lists the pools in order of path, which has parents before children.
+func (a *Table) Sorted() []*Pool {
+	all := make([]*Pool, 0, len(a.pools))
+	for _, p := range a.pools {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(x, y *Pool) int { return cmp.Compare(x.Path, y.Path) })
+	return all
+}
+
+// spec returns what stands for a pool, declared or not.
+func (a *Table) spec(path string) *Pool {
+	if p := a.pools[path]; p != nil {
+		return p
+	}
+	return newPool(path, a.parentOf(path))
+}
+
+// Declares says whether the table itself has a pool; others go with their last job.
+func (a *Table) Declares(path string) bool { return a.pools[path] != nil }
+
+// parentOf finds where a pool that was not declared comes to lie: in the nearest
+// declared pool above it that holds pools. It depends on what is declared only, so
+// that pools that come and go Never change what others are.
+func (a *Table) parentOf(path string) string {
+	for i := strings.LastIndex(path, pooltree.Separator); i > 0; i = strings.LastIndex(path[:i], pooltree.Separator) {
+		if p := a.pools[path[:i]]; p != nil && p.inner {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+// leaf maps a pool that is asked for to the one that takes jobs.
+func (a *Table) leaf(path string) string {
+	for a.pools[path] != nil && a.pools[path].inner {
+		path += pooltree.Separator + defaultPool
+	}
+	return path
+}
+
+// JobsMax is how many jobs of a pool run at once.
+func (a *Table) JobsMax(p *Pool) int {
+	switch {
+	case p.jobsMax > 0:
+		return p.jobsMax
+	case p.inner:
+		return Unlimited
+	}
+	return a.poolJobsMax
+}
+
+// UserMax is how many jobs of a user run at once.
+func (a *Table) UserMax(user string) int {
+	if n, ok := a.users[user]; ok {
+		return n
+	}
+	return a.userJobsMax
+}
+
+// Timeouts returns how long a pool waits below its minimum and its fair share
+// before it takes slots back; Never when it does not.
+func (a *Table) Timeouts(p *Pool) (minShare, fairShare time.Duration) {
+	minShare, fairShare = p.minShareTimeout, p.fairShareTimeout
+	if minShare == Never {
+		minShare = a.minShareTimeout
+	}
+	if fairShare == Never {
+		fairShare = a.fairShareTimeout
+	}
+	return minShare, fairShare
+}
+
+// AnyTimeout says whether any pool may take slots back.
+func (a *Table) AnyTimeout() bool {
+	for _, p := range a.pools {
+		if minShare, fairShare := a.Timeouts(p); minShare != Never || fairShare != Never {
+			return true
+		}
+	}
+	return false
+}
+
+// Tree is what the pool tree is told of a pool.
+func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) pooltree.Pool {
+	order, _, _ := pooltree.OrderNamed(cmp.Or(p.order, a.order))
+	t := pooltree.Pool{Weight: p.weight, Order: order, Kinds: map[pooltree.Kind]pooltree.Limits{}}
+	for k, n := range p.minShare {
+		l := t.Kinds[kind(k)]
+		l.Min = n
+		t.Kinds[kind(k)] = l
+	}
+	for k, n := range p.maxShare {
+		l := t.Kinds[kind(k)]
+		l.Max = n
+		t.Kinds[kind(k)] = l
+	}
+	return t
+}
+
+func kindsOf[T any](m map[scheduler.SlotKind]T) []scheduler.SlotKind {
+	kinds := make([]scheduler.SlotKind, 0, len(m))
+	for k := range m {
+		kinds = append(kinds, k)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Timed says whether any pool's order may count time.
+func (a *Table) Timed() bool {
+	is := func(name string) bool {
+		o, _, _ := pooltree.OrderNamed(name)
+		_, timed := o.(pooltree.Timed)
+		return timed
+	}
+	for _, p := range a.pools {
+		if is(p.order) {
+			return true
+		}
+	}
+	return is(a.order)
+}
+
+// Open lists the declared pools that take jobs.
+func (a *Table) Open() []string {
+	var all []string
+	for _, p := range a.Sorted() {
+		if p.declared && !p.inner {
+			all = append(all, p.Path)
+		}
+	}
+	return all
+}

@@ -1,0 +1,271 @@
+package placing
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// visitsMax bounds how many jobs are asked in vain in one round for one kind of
+// slot. What stands behind them waits until some of them do not come first any
+// more: with delay scheduling, at the latest when their waits are over.
+const visitsMax = 256
+
+// loadTriesMax bounds how many launchers are tried for a bundle that the load
+// manager refuses.
+const loadTriesMax = 8
+
+// assignment is the giving away of slots in one round.
+type assignment struct {
+	*State
+	blind    bool // locality does not matter
+	launches []scheduler.Launch
+	frees    map[scheduler.SlotKind][]*view.Launcher
+	watch    bool
+	placed   []Placed
+	choice   Choice // of the job at hand
+	located  [scanMax]*view.Bundle
+
+	collecting collecting
+}
+
+// Placed is a pick with its job.
+type Placed struct {
+	Job *sharing.Job
+	Pick
+}
+
+// Assign gives away what is free. With watch it also tells what was picked, and how.
+func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
+	before := p.visited
+	p.visited = nil
+	for _, j := range before {
+		j.Vain = scheduler.WaitNone
+	}
+	p.before = before
+	a := assignment{State: p, blind: p.Config.Locality == allocation.LocalityNone, watch: watch}
+	a.reserved()
+	a.collected()
+	for _, k := range p.World.Order {
+		if p.Config.Locality == allocation.LocalityFlow {
+			a.flow(k)
+		} else {
+			a.fill(k)
+		}
+	}
+	p.pause(before)
+	p.Changed = p.Changed || p.Tree.Cycles() && len(a.launches) > 0
+	return a.launches, a.placed
+}
+
+// pause stops the clocks of jobs that were passed over before and are not now.
+func (p *State) pause(before []*sharing.Job) {
+	now := p.View.Now()
+	for _, j := range p.visited {
+		if j.Vain == scheduler.WaitLocality && !j.Wait.Skipped {
+			j.Wait.Skip(now)
+			p.waits[j.ID()] = j
+			p.Changed = true
+		}
+	}
+	for _, j := range before {
+		if j.Wait.Skipped && j.Vain != scheduler.WaitLocality {
+			j.Wait.Pause(now)
+			p.Changed = true
+		}
+	}
+}
+
+// reserved launches work of jobs for which slots were taken back.
+func (a *assignment) reserved() {
+	ids := make([]scheduler.JobID, 0, len(a.World.Reserved))
+	for id := range a.World.Reserved {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		j := a.Jobs[id]
+		if j == nil || !j.Runnable {
+			continue
+		}
+		tries := 0
+		for b := range a.View.ReadyOf(j.Job) {
+			if tries++; tries > scanMax {
+				break
+			}
+			if where, ok := a.onReserved(j, b); ok {
+				a.launch(j, Pick{Bundle: b, Where: where}, "")
+			}
+		}
+	}
+}
+
+// onReserved fits a bundle where something is reserved for its job: a single group
+// on such a launcher, a gang where it fits with what is.
+func (a *assignment) onReserved(j *sharing.Job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	if len(b.Groups) > 1 {
+		return a.View.Fit(b)
+	}
+	kind := b.Groups[0].Kind
+	for _, l := range a.View.ReservedFor(j.ID()) {
+		free, _ := a.View.Room(l, 0, kind)
+		if with, _ := a.View.RoomFor(l, b, kind); with == free {
+			continue
+		}
+		if where, ok := a.View.FitOn(l, b); ok {
+			return where, true
+		}
+	}
+	return nil, false
+}
+
+// fill gives away the slots of a kind: again and again one bundle of the job that
+// comes first (design document, section 4.2).
+func (a *assignment) fill(k pooltree.Kind) {
+	name := a.World.Kinds[k]
+	vain := 0
+	for vain < visitsMax && a.View.FreeSlots(name) > 0 && !a.collecting.kept.Holds(name) {
+		n := a.Tree.Next(k)
+		if n == nil {
+			break
+		}
+		j := n.Owner.(*sharing.Job)
+		if !a.give(j, k, name) {
+			a.Tree.Pass(n, k)
+			vain++
+		}
+	}
+	a.withheldAll(k, name)
+	a.Tree.Rewind(k)
+}
+
+// give launches one bundle of a job, or notes why not.
+func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
+	c := &a.choice
+	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), round: a}
+	c.Level = j.Wait.Allowed(a.View.Now(), a.Limits)
+	if c.Level < scheduler.Remote && a.urgent(j, k) {
+		c.Level = scheduler.Remote // whoever takes slots back cannot be choosy
+	}
+	mark := a.View.Mark()
+	pick, reason := a.selector.Select(c)
+	j.SetGiven(k, c.After)
+	if pick.Bundle != nil && a.OverMax(j, pick.Bundle) {
+		a.View.Undo(mark)
+		pick, reason = Pick{}, scheduler.WaitAtLimit
+	}
+	if pick.Bundle == nil {
+		a.Visit(j, cmp.Or(reason, scheduler.WaitNoCapacity))
+		if c.Unfit != nil && len(a.launches) == 0 {
+			a.collect(c.Unfit)
+		}
+		return false
+	}
+	a.launch(j, pick, name)
+	return true
+}
+
+// launch makes the decision, and counts the slots as held until the next round
+// tells what became of it. It was the job's turn for slots of a kind; "" when it
+// was not.
+func (a *assignment) launch(j *sharing.Job, pick Pick, turn scheduler.SlotKind) {
+	a.launches = append(a.launches, a.View.Launch(pick.Bundle, pick.Where))
+	if g := pick.Bundle.Groups; len(g) == 1 {
+		a.count(j, g[0].Kind, g[0].Slots, turn)
+	} else {
+		for _, n := range gangs.Needs(pick.Bundle) {
+			a.count(j, n.Kind, n.Count, turn)
+		}
+	}
+	if len(a.touched) == 0 || a.touched[len(a.touched)-1] != j {
+		a.touched = append(a.touched, j)
+	}
+	if now := (locality.Wait{Level: pick.Level}); pick.Located && j.Wait != now {
+		j.Wait.Launched(pick.Level)
+		a.waits[j.ID()] = j
+		a.Changed = true
+	}
+	if a.watch {
+		a.placed = append(a.placed, Placed{j, pick})
+	}
+}
+
+// count counts slots as a job's.
+func (a *assignment) count(j *sharing.Job, kind scheduler.SlotKind, slots int, turn scheduler.SlotKind) {
+	s := j.Node.Of(a.World.Kind(kind))
+	if kind == turn {
+		s.Take(slots)
+	} else {
+		s.Set(s.Running+slots, max(s.Ready()-slots, 0))
+	}
+}
+
+// free lists launchers with room for a kind.
+func (a *assignment) free(kind scheduler.SlotKind) []*view.Launcher {
+	if all, ok := a.frees[kind]; ok {
+		return all
+	}
+	if a.frees == nil {
+		a.frees = map[scheduler.SlotKind][]*view.Launcher{}
+	}
+	var all []*view.Launcher
+	for l := range a.View.WithRoom(kind) {
+		if all = append(all, l); len(all) == nearMax {
+			break
+		}
+	}
+	a.frees[kind] = all
+	return all
+}
+
+// fit finds room that the load manager does not object to. A launcher that it
+// refuses is left out for the rest of the round.
+func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
+	if a.load == nil {
+		return find()
+	}
+	for range loadTriesMax {
+		mark := a.View.Mark()
+		where, ok := find()
+		if !ok {
+			return nil, false
+		}
+		full, kind := a.overloaded(b, where)
+		if full == nil {
+			return where, true
+		}
+		a.View.Undo(mark)
+		if free, _ := a.View.Room(full, 0, kind); free > 0 {
+			a.View.Take(full, &scheduler.Group{Kind: kind, Slots: free})
+		}
+	}
+	return nil, false
+}
+
+// overloaded returns a launcher that held its cap of a kind or more before the
+// bundle came, or nil. One that is idle takes a bundle of any size.
+func (a *assignment) overloaded(b *view.Bundle, where []scheduler.LauncherID) (*view.Launcher, scheduler.SlotKind) {
+	for i, id := range where {
+		l, kind := a.View.Launcher(id), b.Groups[i].Kind
+		k := a.World.Kind(kind)
+		crowd := Crowd{Runnable: a.Tree.Root().Of(k).Demand(), Total: a.World.Total[k]}
+		left, _ := a.View.RoomFor(l, b, kind)
+		held := l.Total(kind) - left
+		for n, other := range where {
+			if other == id && b.Groups[n].Kind == kind {
+				held -= b.Groups[n].Slots
+			}
+		}
+		if held > 0 && held >= a.load.Cap(l, kind, crowd) {
+			return l, kind
+		}
+	}
+	return nil, ""
+}

@@ -1,0 +1,109 @@
+package placing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// busy is what a LoadRefuser refuses.
+type busy struct {
+	refuser   LoadRefuser            // nil: nothing is refused
+	launchers []scheduler.LauncherID // refused, ascending
+}
+
+// busyNamed is how many refused launchers an explanation names.
+const busyNamed = 3
+
+// start asks about every launcher, for a load manager that is new.
+func (b *busy) start(m LoadManager, v *view.View) {
+	for _, id := range b.launchers {
+		if l := v.Launcher(id); l != nil {
+			v.SetAside(l, false)
+		}
+	}
+	*b = busy{}
+	if b.refuser, _ = m.(LoadRefuser); b.refuser == nil {
+		return
+	}
+	for _, l := range v.Launchers() {
+		b.changed(v, l.ID)
+	}
+}
+
+// changed asks about a launcher that came, went, or told its load. What is free on a
+// refused one is nobody's until that changes; what was taken back for a job, and is
+// reserved for it, is the job's: whoever held it before kept the machine as busy.
+func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
+	if b.refuser == nil {
+		return
+	}
+	l := v.Launcher(id)
+	refused := l != nil && b.refuser.Refuses(l)
+	switch i, found := slices.BinarySearch(b.launchers, id); {
+	case refused && !found:
+		b.launchers = slices.Insert(b.launchers, i, id)
+	case !refused && found:
+		b.launchers = slices.Delete(b.launchers, i, i+1)
+	}
+	if l != nil {
+		v.SetAside(l, refused)
+	}
+}
+
+// byOthers lists the refused launchers that run nothing: other programs keep them
+// busy, and there is no telling until when. Where work of ours runs, its end is
+// likely to help.
+func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
+	var all []scheduler.LauncherID
+	for _, id := range b.launchers {
+		if len(v.Launcher(id).Attempts()) == 0 {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// withheldAll notes for whom it is that nothing is free but on refused launchers:
+// the job that comes first. Nobody else is asked where there is nothing to give.
+func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
+	if a.View.Aside(name) == 0 || a.View.FreeSlots(name) > 0 || a.collecting.kept.Holds(name) {
+		return
+	}
+	if n := a.Tree.Next(k); n != nil {
+		a.Visit(n.Owner.(*sharing.Job), scheduler.WaitNoCapacity)
+	}
+}
+
+// detail says which free slots of a kind are kept from a job, "" when none are.
+func (b *busy) detail(v *view.View, kind scheduler.SlotKind) string {
+	n := v.Aside(kind)
+	if n == 0 {
+		return ""
+	}
+	var names []string
+	for _, id := range b.launchers {
+		if l := v.Launcher(id); l != nil && l.Total(kind) > 0 {
+			names = append(names, fmt.Sprintf("%s with %s", l.Name, loadText(l)))
+		}
+	}
+	if more := len(names) - busyNamed; more > 0 {
+		names = append(names[:busyNamed], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%d free %s slots are on launchers over their load (%v): %s; ", n, kind, b.refuser, strings.Join(names, ", "))
+}
+
+func loadText(l *view.Launcher) string {
+	percent := func(x float64) string {
+		if x == scheduler.LoadUnknown {
+			return "unknown"
+		}
+		return fmt.Sprintf("%.2f", x)
+	}
+	return "CPU " + percent(l.CPULoad) + " and memory " + percent(l.MemoryLoad)
+}

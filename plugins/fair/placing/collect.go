@@ -1,0 +1,64 @@
+package placing
+
+import (
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// collectTriesMax bounds for how many bundles a round asks whether an empty
+// cluster would hold them, which costs a walk over all launchers.
+const collectTriesMax = 4
+
+// collecting is the holding back of slots for one bundle, usually a gang, that was
+// passed over for too long by work that fits more easily.
+type collecting struct {
+	kept  gangs.Kept
+	tries int
+}
+
+// collected launches the bundle that slots are collected for, or goes on
+// collecting. It starts at the latest when what runs has ended.
+func (a *assignment) collected() {
+	if a.Collect == 0 {
+		return
+	}
+	b := a.View.Bundle(a.Collect)
+	if b == nil || !b.Launchable() || b.Twice || !a.Jobs[b.Job.ID()].Runnable {
+		a.stopCollecting()
+		return
+	}
+	j := a.Jobs[b.Job.ID()]
+	if a.OverMax(j, b) || a.Config.CollectAfter == 0 {
+		a.stopCollecting()
+		return
+	}
+	if where, ok := a.View.Fit(b); ok {
+		a.launch(j, Pick{Bundle: b, Where: where}, "")
+		a.stopCollecting()
+		return
+	}
+	if !a.View.FitEver(b, a.busy.byOthers(a.View)...) {
+		a.stopCollecting()
+		return
+	}
+	a.collecting.kept.For(a.View, b)
+}
+
+func (a *assignment) stopCollecting() {
+	a.Collect = 0
+	a.Changed = true
+}
+
+// collect begins to collect slots for a bundle, if it is time and nothing is
+// collected yet.
+func (a *assignment) collect(b *view.Bundle) {
+	if a.Collect != 0 || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
+		return
+	}
+	a.collecting.tries++
+	if a.View.FitEver(b, a.busy.byOthers(a.View)...) {
+		a.Collect = b.ID
+		a.Changed = true
+		a.collecting.kept.For(a.View, b)
+	}
+}

@@ -1,0 +1,166 @@
+package placing
+
+import (
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// TaskSelector picks what a job launches next, and where: an extension point of the original
+// (design document, section 5). It must be a function of what the choice shows.
+type TaskSelector interface {
+	// Select picks one of the job's bundles for free slots of a kind and takes what
+	// it needs with the methods of the choice. Without a pick it says why.
+	Select(c *Choice) (Pick, scheduler.WaitReason)
+}
+
+// Pick is a bundle and a launcher for each of its groups; the zero Pick is none.
+type Pick struct {
+	Bundle *view.Bundle
+	Where  []scheduler.LauncherID
+	// Level is how near to its input a located bundle was placed; Located says that
+	// it has input that some launcher is near to.
+	Level   scheduler.Locality
+	Located bool
+}
+
+// Choice is what a TaskSelector sees.
+type Choice struct {
+	View  *view.View
+	Job   *view.Job
+	Kind  scheduler.SlotKind
+	After scheduler.BundleID // bundles up to it are given away already
+	Level scheduler.Locality // located work may go no further than that
+	// Unfit is set to the first bundle that may go anywhere and fits nowhere.
+	Unfit *view.Bundle
+
+	round *assignment
+}
+
+// selectors are the task selectors by name, made from the settings.
+var selectors = map[string]func(*allocation.Config) TaskSelector{
+	allocation.SelectorDefault: func(c *allocation.Config) TaskSelector { return defaultSelector{c.LocalityCap} },
+}
+
+// Nearest returns how near to its input any launcher could run a bundle: Remote
+// when its input lies nowhere, for gangs, which have no one place, and when
+// locality is none of the policy's business.
+func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
+	if len(b.Groups) > 1 || c.round.blind {
+		return scheduler.Remote
+	}
+	return c.round.World.Nearest(&b.Groups[0])
+}
+
+// Fit finds room for a bundle no further from its input than a level, and takes it.
+func (c *Choice) Fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) {
+		switch {
+		case c.round.blind:
+			return c.View.FitAnywhere(b)
+		case level == scheduler.Remote:
+			return c.View.Fit(b)
+		}
+		return c.View.FitNear(b, level)
+	})
+}
+
+// FitOn is Fit on one launcher.
+func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) { return c.View.FitOn(l, b) })
+}
+
+// Free lists the launchers that had room for the kind when it was asked first in
+// the round, at most nearMax of them.
+func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
+
+// Bounds of one look for a job's work.
+const (
+	// scanMax is how many of a job's bundles are looked at, lowest id first.
+	scanMax = 32
+	// nearMax is how many launchers with room are asked for what they hold.
+	nearMax = 64
+)
+
+// defaultSelector takes work without a place as it comes, and other work as near
+// to its input as can be.
+type defaultSelector struct {
+	cap scheduler.Locality // located work never goes further
+}
+
+func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
+	located := &c.round.located
+	n, seen := 0, 0
+	reason := scheduler.WaitNone
+	ready := c.View.Walk(c.Job, c.Kind, c.After)
+	for b := ready.Next(); b != nil; b = ready.Next() {
+		if seen == 0 {
+			c.After = b.ID - 1
+		}
+		if seen++; seen > scanMax {
+			break
+		}
+		near := c.Nearest(b)
+		if near == scheduler.Remote || near > s.cap {
+			if where, ok := c.Fit(b, scheduler.Remote); ok {
+				return Pick{Bundle: b, Where: where}, scheduler.WaitNone
+			}
+			reason = max(reason, b.Unfit())
+			c.unfit(b)
+			continue
+		}
+		if where, ok := c.Fit(b, near); ok {
+			return Pick{b, where, near, near == scheduler.NodeLocal}, scheduler.WaitNone
+		}
+		located[n] = b
+		n++
+	}
+	if n == 0 {
+		return Pick{}, reason
+	}
+	if seen > scanMax {
+		if pick := s.held(c); pick.Bundle != nil {
+			return pick, scheduler.WaitNone
+		}
+	}
+	level := min(c.Level, s.cap)
+	for l := scheduler.RackLocal; l <= level; l++ {
+		for _, b := range located[:n] {
+			if where, ok := c.Fit(b, l); ok {
+				return Pick{b, where, l, true}, scheduler.WaitNone
+			}
+		}
+	}
+	if level < scheduler.Remote {
+		return Pick{}, scheduler.WaitLocality
+	}
+	c.unfit(located[0])
+	return Pick{}, located[0].Unfit()
+}
+
+func (c *Choice) unfit(b *view.Bundle) {
+	if c.Unfit == nil {
+		c.Unfit = b
+	}
+}
+
+// held asks launchers with room for work whose input they hold: for jobs with more
+// work than is looked at.
+func (defaultSelector) held(c *Choice) Pick {
+	for _, l := range c.Free() {
+		looked := 0
+		for b := range c.View.ReadyAt(c.Job, l.Host) {
+			if looked++; looked > scanMax {
+				break
+			}
+			if b.Groups[0].Kind != c.Kind {
+				continue
+			}
+			if where, ok := c.FitOn(l, b); ok {
+				return Pick{b, where, scheduler.NodeLocal, true}
+			}
+			break // no room, or not for such: another like it will not fit either
+		}
+	}
+	return Pick{}
+}

@@ -1,0 +1,152 @@
+package placing
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+)
+
+// State is what placing keeps from round to round. The zero value becomes one by Start
+// and Configure.
+type State struct {
+	*sharing.State
+	// Collect is the bundle that slots are collected for; 0: none.
+	Collect scheduler.BundleID
+	// Limits are how long jobs wait for locality.
+	Limits locality.Limits
+
+	urgent   func(*sharing.Job, pooltree.Kind) bool
+	selector TaskSelector
+	load     LoadManager // nil: what is offered may be taken
+	busy     busy
+
+	touched []*sharing.Job // what they hold is tentative: launches of the last round
+	visited []*sharing.Job // asked in vain in this round
+	before  []*sharing.Job // visited in the round before
+	waits   map[scheduler.JobID]*sharing.Job
+}
+
+// Start begins with the jobs of a state. urgent says who takes any slot of a kind, near
+// to its input or not.
+func (p *State) Start(s *sharing.State, urgent func(*sharing.Job, pooltree.Kind) bool) {
+	p.State, p.urgent, p.waits = s, urgent, map[scheduler.JobID]*sharing.Job{}
+}
+
+// Configure takes over new settings, after the state of sharing has. Waits for locality
+// that are known from a checkpoint count for the jobs that are there.
+func (p *State) Configure(heartbeat locality.Limits, known map[scheduler.JobID]locality.Wait) {
+	c := p.Config
+	p.selector, p.load = selectors[c.Selector](c), loadManagers[c.LoadManager](c)
+	p.busy.start(p.load, p.View)
+	p.Limits = heartbeat
+	if c.NodeDelay != allocation.Automatic {
+		p.Limits.Node = c.NodeDelay
+	}
+	if c.RackDelay != allocation.Automatic {
+		p.Limits.Rack = c.RackDelay
+	}
+	if c.Locality != allocation.LocalityDelay {
+		p.Limits = locality.Limits{}
+	}
+	p.touched, p.visited = nil, nil
+	for id, w := range known {
+		if j := p.Jobs[id]; j != nil {
+			j.Wait = w
+		}
+	}
+	clear(p.waits)
+	for _, v := range p.View.Jobs() {
+		j := p.Jobs[v.ID()]
+		if j.Wait != (locality.Wait{}) {
+			p.waits[v.ID()] = j
+		}
+		if j.Wait.Skipped { // unless it is asked in vain again, its clock is to stop
+			p.visited = append(p.visited, j)
+		}
+	}
+}
+
+// Begin starts a round, in which the events tell what the launches of the last one
+// came to.
+func (p *State) Begin() {
+	for _, j := range p.touched {
+		p.Mark(j)
+	}
+	p.touched = p.touched[:0]
+}
+
+// Launcher looks anew at a launcher that came, went, or told its load.
+func (p *State) Launcher(id scheduler.LauncherID) { p.busy.changed(p.View, id) }
+
+// Forget drops a job that ended.
+func (p *State) Forget(id scheduler.JobID) { delete(p.waits, id) }
+
+// Visit notes that a job was asked in vain in this round, and why.
+func (p *State) Visit(j *sharing.Job, why scheduler.WaitReason) {
+	if j.Vain == scheduler.WaitNone {
+		p.visited = append(p.visited, j)
+	}
+	j.Vain = why
+}
+
+// Touched walks the jobs of which something may have changed by what was given away
+// in this round or the one before.
+func (p *State) Touched(visit func(*sharing.Job)) {
+	for _, list := range [][]*sharing.Job{p.before, p.visited, p.touched} {
+		for _, j := range list {
+			visit(j)
+		}
+	}
+}
+
+// NextWake is when the next job may take slots further away; 0: never.
+func (p *State) NextWake() (next scheduler.Time) {
+	now := p.View.Now()
+	for _, j := range p.visited {
+		if t, more := j.Wait.Next(now, p.Limits); more {
+			if t = max(t, now+1); next == 0 || t < next {
+				next = t
+			}
+		}
+	}
+	return next
+}
+
+// Waits lists the jobs that waited for locality since they were saved last, in order of
+// id.
+func (p *State) Waits() []scheduler.JobID { return slices.Sorted(maps.Keys(p.waits)) }
+
+// WaitsCount is how many jobs Waits lists.
+func (p *State) WaitsCount() int { return len(p.waits) }
+
+// Save lists the waits for locality, those of the jobs that came first when there are
+// too many; nil when there are none.
+func (p *State) Save(most int) map[scheduler.JobID]locality.Wait {
+	for id, j := range p.waits {
+		if j.Wait == (locality.Wait{}) {
+			delete(p.waits, id)
+		}
+	}
+	if len(p.waits) == 0 {
+		return nil
+	}
+	ids := p.Waits()
+	waits := make(map[scheduler.JobID]locality.Wait, min(len(ids), most))
+	for _, id := range ids[:min(len(ids), most)] {
+		waits[id] = p.waits[id].Wait
+	}
+	return waits
+}
+
+// Withheld says which free slots of a kind are kept from everybody, because machines are
+// busy; "" when none are.
+func (p *State) Withheld(kind scheduler.SlotKind) string { return p.busy.detail(p.View, kind) }
+
+// Refused is how many launchers get nothing because their machines are busy, and false
+// where that is not looked at.
+func (p *State) Refused() (int, bool) { return len(p.busy.launchers), p.busy.refuser != nil }

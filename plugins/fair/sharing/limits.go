@@ -1,0 +1,167 @@
+package sharing
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+)
+
+// limiter decides which jobs may run where pools or users have limits: as many as
+// the limits let, in order of priority and submission over all pools. Jobs without
+// a limit are none of its business.
+//
+// Jobs wait in lists by pool and user, so that a job that ends costs as much as
+// there are jobs that run, not as there are that wait.
+type limiter struct {
+	lists   map[listKey]*limitedJobs
+	changed bool
+	allowed []*Job // as of the last settle
+}
+
+type listKey struct {
+	pool *Pool
+	user string
+}
+
+// limitedJobs are the jobs of one user in one pool, in order.
+type limitedJobs struct {
+	listKey
+	jobs []*Job
+	next int // while settling
+}
+
+func inLine(a, b *Job) int {
+	return cmp.Or(
+		cmp.Compare(b.Info.Priority, a.Info.Priority),
+		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
+		cmp.Compare(a.ID(), b.ID()),
+	)
+}
+
+func (l *limiter) add(s *State, j *Job) {
+	j.limited = s.Config.Table.UserMax(j.Info.User) != allocation.Unlimited
+	for x := j.Pool; x != nil; x = s.Pools[x.Spec.Parent] {
+		j.limited = j.limited || s.Config.Table.JobsMax(x.Spec) != allocation.Unlimited
+	}
+	j.Runnable = !j.limited
+	if !j.limited {
+		return
+	}
+	key := listKey{j.Pool, j.Info.User}
+	if l.lists == nil {
+		l.lists = map[listKey]*limitedJobs{}
+	}
+	list := l.lists[key]
+	if list == nil {
+		list = &limitedJobs{listKey: key}
+		l.lists[key] = list
+	}
+	i, _ := slices.BinarySearchFunc(list.jobs, j, inLine)
+	list.jobs = slices.Insert(list.jobs, i, j)
+	l.changed = true
+}
+
+// remove takes a job out of its list, also when its priority has changed since.
+func (l *limiter) remove(j *Job) {
+	if !j.limited {
+		return
+	}
+	key := listKey{j.Pool, j.Info.User}
+	list := l.lists[key]
+	i, _ := slices.BinarySearchFunc(list.jobs, j, inLine)
+	if i == len(list.jobs) || list.jobs[i] != j {
+		i = slices.Index(list.jobs, j)
+	}
+	list.jobs = slices.Delete(list.jobs, i, i+1)
+	if len(list.jobs) == 0 {
+		delete(l.lists, key)
+	}
+	l.changed = true
+}
+
+// settle lets the jobs run whose turn it is, and no others.
+func (l *limiter) settle(s *State) {
+	if !l.changed {
+		return
+	}
+	l.changed = false
+	before := l.allowed
+	l.allowed = l.choose(s)
+	now := make(map[*Job]bool, len(l.allowed))
+	for _, j := range l.allowed {
+		now[j] = true
+		l.let(s, j, true)
+	}
+	for _, j := range before {
+		if !now[j] {
+			l.let(s, j, !j.limited)
+		}
+	}
+}
+
+func (l *limiter) let(s *State, j *Job, run bool) {
+	if j.Runnable != run {
+		j.Runnable = run
+		s.Mark(j)
+	}
+}
+
+// choose walks all lists in order, and leaves a list when its pool or its user has
+// no more room.
+func (l *limiter) choose(s *State) []*Job {
+	var heads listHeap
+	for _, list := range l.lists {
+		list.next = 0
+		heads = append(heads, list)
+	}
+	heap.Init(&heads)
+	users, pools := map[string]int{}, map[*Pool]int{}
+	full := func(list *limitedJobs) bool {
+		for x := list.pool; x != nil; x = s.Pools[x.Spec.Parent] {
+			if pools[x] >= s.Config.Table.JobsMax(x.Spec) {
+				return true
+			}
+		}
+		return users[list.user] >= s.Config.Table.UserMax(list.user)
+	}
+	var chosen []*Job
+	for len(heads) > 0 {
+		list := heads[0]
+		if full(list) {
+			heap.Pop(&heads)
+			continue
+		}
+		chosen = append(chosen, list.jobs[list.next])
+		users[list.user]++
+		for x := list.pool; x != nil; x = s.Pools[x.Spec.Parent] {
+			pools[x]++
+		}
+		if list.next++; list.next == len(list.jobs) {
+			heap.Pop(&heads)
+		} else {
+			heap.Fix(&heads, 0)
+		}
+	}
+	return chosen
+}
+
+type listHeap []*limitedJobs
+
+func (h listHeap) Len() int { return len(h) }
+func (h listHeap) Less(i, j int) bool {
+	return inLine(h[i].jobs[h[i].next], h[j].jobs[h[j].next]) < 0
+}
+func (h listHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push is heap.Interface's.
+func (h *listHeap) Push(x any) { *h = append(*h, x.(*limitedJobs)) }
+
+// Pop is heap.Interface's.
+func (h *listHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,67 @@
+package sharing
+
+import (
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// State is who shares what. The zero value becomes one by Start and Rebuild.
+type State struct {
+	View   *view.View
+	Config *allocation.Config
+	World  World
+	Tree   *pooltree.Tree
+	Pools  map[string]*Pool // by path; all but the root
+	Jobs   map[scheduler.JobID]*Job
+	// Undeclared are jobs that were moved to a pool that is not declared while such
+	// pools were refused. All others are where they came in.
+	Undeclared map[scheduler.JobID]bool
+	// Synced are the jobs that Sync brought up to date; who reads it empties it.
+	Synced []*Job
+	// Changed says that what a snapshot does not tell may have changed; who saves it
+	// sets it back.
+	Changed bool
+	// Tell hears of jobs that came, moved and went; nil: nobody does.
+	Tell func(event string, j *Job)
+
+	adjuster WeightAdjuster // nil: weights are as they are
+	limiter  limiter
+	alarms   alarms // weights that change by themselves
+	dirty    []*Job // what changed since the last Sync
+}
+
+// Start begins with a view, of which some kinds of slot are known beforehand.
+func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
+	s.View, s.Undeclared = v, map[scheduler.JobID]bool{}
+	s.World.Start(v, kinds)
+}
+
+// Rebuild makes tree, pools and jobs anew from the view and the settings. Jobs keep
+// what other packages know of them. Sync is to follow.
+func (s *State) Rebuild(c *allocation.Config) {
+	old := s.Jobs
+	s.Config, s.adjuster = c, adjusters[c.Adjuster](c)
+	if c.Undeclared != allocation.UndeclaredRefuse {
+		clear(s.Undeclared) // and stay where they get now, should that change again
+	}
+	s.Tree, s.Pools, s.Jobs = pooltree.New(), map[string]*Pool{}, map[scheduler.JobID]*Job{}
+	s.dirty, s.Synced, s.alarms, s.limiter, s.Changed = nil, nil, nil, limiter{}, true
+	for _, spec := range c.Table.Sorted() {
+		s.addPool(spec)
+	}
+	for _, v := range s.View.Jobs() {
+		s.Add(v)
+		j := s.Jobs[v.ID()]
+		if was := old[v.ID()]; was != nil {
+			j.Wait, j.Told = was.Wait, was.Told
+		}
+	}
+}
+
+func (s *State) tell(event string, j *Job) {
+	if s.Tell != nil {
+		s.Tell(event, j)
+	}
+}

@@ -1,0 +1,65 @@
+package starvation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// expected is who gets slots that others are made to leave.
+type expected struct {
+	before  map[scheduler.JobID]bool // who expected slots, on their way or reserved
+	changed []scheduler.JobID        // who does now and did not, or the other way
+}
+
+// Expects says whether slots are on their way to a job, or reserved for it.
+func (p *State) Expects(job scheduler.JobID) bool {
+	return len(p.Leaving[job]) > 0 || p.World.Reserved[job]
+}
+
+// Settle forgets attempts that are gone, and notes who expects slots now.
+func (p *State) Settle() {
+	x := &p.expected
+	if len(p.Leaving)+len(x.before)+len(p.World.Reserved) == 0 {
+		return
+	}
+	now := map[scheduler.JobID]bool{}
+	for id, attempts := range p.Leaving {
+		attempts = slices.DeleteFunc(attempts, func(a scheduler.AttemptID) bool {
+			live := p.View.Attempt(a)
+			return live == nil || live.State == view.Suspended
+		})
+		if len(attempts) == 0 {
+			delete(p.Leaving, id)
+		} else {
+			p.Leaving[id], now[id] = attempts, true
+		}
+	}
+	maps.Copy(now, p.World.Reserved)
+	for _, id := range sorted(now) {
+		if !x.before[id] {
+			x.changed = append(x.changed, id)
+		}
+	}
+	for _, id := range sorted(x.before) {
+		if !now[id] {
+			x.changed = append(x.changed, id)
+		}
+	}
+	x.before = now
+}
+
+// Expecting walks the jobs that expect slots since it was asked last, and those that do
+// not any more.
+func (p *State) Expecting(visit func(scheduler.JobID)) {
+	for _, id := range p.expected.changed {
+		visit(id)
+	}
+	p.expected.changed = p.expected.changed[:0]
+}
+
+func sorted[T any](m map[scheduler.JobID]T) []scheduler.JobID {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -1,0 +1,258 @@
+package starvation
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Bounds of one look for victims.
+const (
+	// scanMax is how many of a job's bundles are looked at, lowest id first.
+	scanMax = 32
+	// victimsMax is how many bundles may be stopped for one bundle.
+	victimsMax = 64
+	// preemptsMax is how many sets of victims one round may name.
+	preemptsMax = 1000
+	// sparedMax is how many preempted bundles are remembered.
+	sparedMax = 4096
+)
+
+// Spared is what is remembered of a bundle that was preempted.
+type Spared struct {
+	Until scheduler.Time // it is not taken again before
+	Times int            // how often it was
+}
+
+// Set is who has to leave for one bundle of a job in a pool that is starved.
+type Set struct {
+	Pool    *sharing.Pool
+	Job     *sharing.Job
+	Preempt scheduler.Preempt
+}
+
+// taking is the search for victims in one round.
+type taking struct {
+	*State
+	victims []victim // newest first
+	gone    map[*view.Bundle]bool
+	leaving map[scheduler.AttemptID]bool  // stopped already
+	left    map[*pooltree.Schedulable]int // slots a pool keeps, where less than it holds
+	coming  map[*pooltree.Schedulable]int // slots that are on their way to a pool
+	undo    []func()                      // what the beneficiaries are counted as holding
+	sets    []Set
+}
+
+// Preempt takes slots back for pools that have been below their shares for too
+// long (design document, section 4.5).
+func (p *State) Preempt() []Set {
+	if p.Config.Preemption == allocation.PreemptOff {
+		return nil
+	}
+	var t *taking
+	for _, n := range p.Tree.Pools() {
+		x := p.Pools[n.Path]
+		for _, k := range p.World.Order {
+			due := p.Due(x, k)
+			if due == 0 {
+				continue
+			}
+			if t == nil {
+				t = p.startTaking()
+			}
+			t.takeFor(x, k, due)
+		}
+	}
+	if t == nil {
+		return nil
+	}
+	for _, undo := range t.undo {
+		undo()
+	}
+	for _, k := range p.World.Order {
+		p.Tree.Rewind(k)
+	}
+	return t.sets
+}
+
+// startTaking lists who could be stopped and what is on its way already.
+func (p *State) startTaking() *taking {
+	t := &taking{
+		State: p, gone: map[*view.Bundle]bool{}, leaving: map[scheduler.AttemptID]bool{},
+		left: map[*pooltree.Schedulable]int{}, coming: map[*pooltree.Schedulable]int{},
+	}
+	for _, id := range sorted(p.Leaving) {
+		for _, attempt := range p.Leaving[id] {
+			if a := p.View.Attempt(attempt); a != nil {
+				t.leaving[attempt] = true
+				t.leaves(p.Jobs[a.Job().ID()], a.Need, id)
+			}
+		}
+	}
+	for _, v := range p.View.Jobs() {
+		j := p.Jobs[v.ID()]
+		for _, a := range v.Attempts() {
+			if x, ok := t.candidate(j, a); ok {
+				t.victims = append(t.victims, x)
+			}
+		}
+	}
+	for id := range p.World.Reserved {
+		for _, l := range p.View.ReservedFor(id) {
+			for _, r := range l.Offer.Reserved {
+				if r.Job == id {
+					t.comes(id, p.World.Kind(r.Kind), r.Slots)
+				}
+			}
+		}
+	}
+	slices.SortFunc(t.victims, func(a, b victim) int { return cmp.Compare(b.newest, a.newest) })
+	return t
+}
+
+// leaves counts slots of an attempt that is being stopped.
+func (t *taking) leaves(j *sharing.Job, need *scheduler.Group, beneficiary scheduler.JobID) {
+	k := t.World.Kind(need.Kind)
+	for n := j.Node; n != nil; n = n.Parent {
+		t.keep(n.Of(k), -need.Slots)
+	}
+	t.comes(beneficiary, k, need.Slots)
+}
+
+func (t *taking) comes(to scheduler.JobID, k pooltree.Kind, slots int) {
+	if j := t.Jobs[to]; j != nil {
+		for n := j.Node; n != nil; n = n.Parent {
+			t.coming[n.Of(k)] += slots
+		}
+	}
+}
+
+// keep changes what a pool keeps.
+func (t *taking) keep(s *pooltree.Schedulable, by int) {
+	n, ok := t.left[s]
+	if !ok {
+		n = s.Running
+	}
+	t.left[s] = n + by
+}
+
+func (t *taking) keeps(s *pooltree.Schedulable) int {
+	if n, ok := t.left[s]; ok {
+		return n
+	}
+	return s.Running
+}
+
+// takeFor names victims for the work that a pool would start next.
+func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due int) {
+	s := x.Node.Of(k)
+	due -= t.coming[s]
+	for due > 0 && len(t.sets) < preemptsMax {
+		n := x.Node.NextIn(k)
+		if n == nil {
+			return
+		}
+		j := n.Owner.(*sharing.Job)
+		slots, ok := t.takeForJob(x, j, k, due)
+		if !ok {
+			t.Tree.Pass(n, k)
+			continue
+		}
+		due -= slots
+	}
+}
+
+// takeForJob names victims for one bundle of a job.
+func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, due int) (int, bool) {
+	tries := 0
+	for b := range t.View.ReadyOfKind(j.Job, t.World.Kinds[k], j.Given(t.View, k)) {
+		if tries++; tries > scanMax {
+			break
+		}
+		if b.Twice || t.OverMax(j, b) {
+			continue
+		}
+		slots := gangs.Slots(b, t.World.Kinds[k])
+		if slots > due {
+			continue
+		}
+		victims, where := t.find(x, b)
+		if victims == nil {
+			continue
+		}
+		t.decide(x, j, b, victims, where)
+		return slots, true
+	}
+	return 0, false
+}
+
+// decide names the set. While victims are looked for
+// the beneficiary counts as holding what it is to be given.
+func (t *taking) decide(x *sharing.Pool, j *sharing.Job, b *view.Bundle, victims []victim, where []scheduler.LauncherID) {
+	p := scheduler.Preempt{Mode: t.Mode(), For: j.ID(), Bundle: b.ID, Placement: where}
+	if p.Mode == scheduler.PreemptSoft {
+		p.Grace = min(t.Config.Grace, t.graceMax)
+	}
+	for _, v := range victims {
+		for _, a := range v.attempts {
+			p.Victims = append(p.Victims, a.ID)
+		}
+	}
+	t.View.Launch(b, where) // not to be chosen again; no decision
+	for _, n := range gangs.Needs(b) {
+		s := j.Node.Of(t.World.Kind(n.Kind))
+		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })
+		s.Set(s.Running+n.Count, max(s.Ready()-n.Count, 0))
+	}
+	t.sets = append(t.sets, Set{x, j, p})
+}
+
+// Mode is how victims are stopped: suspended only where launchers can.
+func (p *State) Mode() scheduler.PreemptMode {
+	switch p.Config.Preemption {
+	case allocation.PreemptSoft:
+		return scheduler.PreemptSoft
+	case allocation.PreemptSuspend:
+		if !p.NoSuspend {
+			return scheduler.PreemptSuspend
+		}
+	}
+	return scheduler.PreemptKill
+}
+
+// Outcome takes in what became of a set.
+func (p *State) Outcome(e scheduler.Outcome) {
+	switch {
+	case e.Accepted:
+		p.Leaving[e.Preempt.For] = append(p.Leaving[e.Preempt.For], e.Preempt.Victims...)
+		p.spare(e, 1)
+	case e.Reason == scheduler.Protected:
+		p.spare(e, 0)
+	case e.Reason == scheduler.Unsupported && e.Preempt.Mode == scheduler.PreemptSuspend:
+		p.NoSuspend = true
+	}
+	p.Changed = true
+}
+
+// spare keeps bundles from being taken again soon.
+func (p *State) spare(e scheduler.Outcome, times int) {
+	seen := map[scheduler.BundleID]bool{}
+	for _, id := range e.Preempt.Victims {
+		a := p.View.Attempt(id)
+		if a == nil || seen[a.Bundle.ID] {
+			continue
+		}
+		seen[a.Bundle.ID] = true
+		s, known := p.Spared[a.Bundle.ID]
+		if !known && len(p.Spared) == sparedMax {
+			continue
+		}
+		p.Spared[a.Bundle.ID] = Spared{e.At.Add(p.Config.Protect), s.Times + times}
+	}
+}

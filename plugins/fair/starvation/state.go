@@ -1,0 +1,173 @@
+package starvation
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+)
+
+// Since is from when on a pool is below its shares of one kind of slot; 0: it
+// is not. It is looked at in updates only.
+type Since struct {
+	Min  scheduler.Time // its minimum share
+	Fair scheduler.Time // the part of its fair share that the threshold says
+}
+
+// Slack keeps rounding from making a share of 2 one slot.
+const Slack = 1e-6
+
+// of is one kind of slot of a pool.
+type of struct {
+	pool *sharing.Pool
+	kind pooltree.Kind
+}
+
+// State is what is known of who is starved, and of what was taken back for whom. The
+// zero value becomes one by Start and Configure.
+type State struct {
+	*sharing.State
+	// Advanced is up to when deficits are counted.
+	Advanced scheduler.Time
+	// NoSuspend says that launchers here cannot suspend.
+	NoSuspend bool
+	// Spared are the bundles that were preempted.
+	Spared map[scheduler.BundleID]Spared
+	// Leaving are the attempts that are being stopped, by the job they are stopped for.
+	Leaving map[scheduler.JobID][]scheduler.AttemptID
+
+	graceMax time.Duration // the manager's bound of a soft kill
+	timeouts bool          // some pool may take slots back
+	starved  map[of]Since  // of those kinds of which a pool is; pools that went stay until the next update
+	expected expected
+}
+
+// Start begins with nobody starved; who was, is told to Restore.
+func (p *State) Start(s *sharing.State, graceMax time.Duration) {
+	p.State, p.graceMax = s, graceMax
+}
+
+// Configure takes over new settings, after the state of sharing has. All pools are new,
+// and none is starved yet: see Restore.
+func (p *State) Configure() {
+	p.timeouts, p.starved = p.Config.Table.AnyTimeout(), map[of]Since{}
+}
+
+// Update computes the fair shares of all pools and looks who is below. It never
+// looks at jobs.
+func (p *State) Update() {
+	now := p.View.Now()
+	p.Tree.Advance(now.Sub(p.Advanced))
+	p.Advanced, p.Changed = now, true
+	was := p.starved
+	p.starved = make(map[of]Since, len(was))
+	for _, k := range p.World.Order {
+		p.Tree.Divide(k, p.World.Total[k])
+		for _, n := range p.Tree.Pools() {
+			at := of{p.Pools[n.Path], k}
+			if is := since(n.Of(k), was[at], now, p.Config.Threshold); is != (Since{}) {
+				p.starved[at] = is
+			}
+		}
+	}
+}
+
+// since says from when on a pool is starved (design document, section 4.5).
+func since(s *pooltree.Schedulable, was Since, now scheduler.Time, threshold float64) (is Since) {
+	if belowMin(s) {
+		is.Min = cmp.Or(was.Min, now)
+	}
+	if belowFair(s, threshold) {
+		is.Fair = cmp.Or(was.Fair, now)
+	}
+	return is
+}
+
+func belowMin(s *pooltree.Schedulable) bool { return s.Running < min(s.Min, s.Demand()) }
+
+// belowFair says whether a pool has less than a part of its fair share, and could
+// have at least one slot more before it has all of it. The original rounds the
+// part down, so that a share of less than two slots is allocation.Never missed.
+func belowFair(s *pooltree.Schedulable, threshold float64) bool {
+	return float64(s.Running) < float64(threshold*s.Share)-Slack && s.Running < WholeShare(s)
+}
+
+// WholeShare is the slots of a fair share: what a pool may take back, and what it
+// is left when others do.
+func WholeShare(s *pooltree.Schedulable) int {
+	return int(math.Floor(min(s.Share, float64(s.Demand())) + Slack))
+}
+
+// Due returns how many slots of a kind a pool may take back now: what it lacks to
+// its minimum share, or to its fair share, if it has for longer than the timeout.
+func (p *State) Due(x *sharing.Pool, k pooltree.Kind) int {
+	s, since := x.Node.Of(k), p.starved[of{x, k}]
+	minTimeout, fairTimeout := p.Config.Table.Timeouts(x.Spec)
+	n := 0
+	if p.overdue(since.Min, minTimeout) {
+		n = min(s.Min, s.Demand()) - s.Running
+	}
+	if p.overdue(since.Fair, fairTimeout) {
+		n = max(n, WholeShare(s)-s.Running)
+	}
+	return max(n, 0)
+}
+
+// overdue says whether something has lasted longer than a timeout.
+func (p *State) overdue(since scheduler.Time, timeout time.Duration) bool {
+	return since != 0 && timeout != allocation.Never && p.View.Now().Sub(since) > timeout
+}
+
+// Urgent says whether slots may be taken back for a job's pool, or one it is
+// in: then it does not wait for locality either.
+func (p *State) Urgent(j *sharing.Job, k pooltree.Kind) bool {
+	if !p.May() || len(p.starved) == 0 {
+		return false
+	}
+	for x := j.Pool; x != nil; x = p.Pools[x.Spec.Parent] {
+		minTimeout, fairTimeout := p.Config.Table.Timeouts(x.Spec)
+		if since := p.starved[of{x, k}]; p.overdue(since.Min, minTimeout) || p.overdue(since.Fair, fairTimeout) {
+			return true
+		}
+	}
+	return false
+}
+
+// May says whether any pool may take slots back.
+func (p *State) May() bool { return p.Config.Preemption != allocation.PreemptOff && p.timeouts }
+
+// Starved is a pool that is starved of a kind of slot.
+type Starved struct {
+	Pool  string
+	Kind  scheduler.SlotKind
+	Since Since
+}
+
+// List lists who is starved, in order of the tree and of kind.
+func (p *State) List() []Starved {
+	if len(p.starved) == 0 {
+		return nil
+	}
+	var all []Starved
+	for _, n := range p.Tree.Pools() {
+		for _, k := range p.World.Order {
+			if since, is := p.starved[of{p.Pools[n.Path], k}]; is {
+				all = append(all, Starved{n.Path, p.World.Kinds[k], since})
+			}
+		}
+	}
+	return all
+}
+
+// Restore takes over who was starved, of the pools that are there.
+func (p *State) Restore(all []Starved) {
+	for _, s := range all {
+		if x := p.Pools[s.Pool]; x != nil {
+			p.starved[of{x, p.World.Kind(s.Kind)}] = s.Since
+		}
+	}
+}
