@@ -53,6 +53,7 @@ var directions = []struct {
 	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/plan", "engine/wire", "engine/worker"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/client", []string{"sdk", "engine/plan", "engine/wire"}, "a client talks to the manager by messages alone"},
+	{"engine/local", []string{"engine/client", "engine/wire"}, "a local cluster is processes: what they run is said by command lines"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
 	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
 

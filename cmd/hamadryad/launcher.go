@@ -8,12 +8,13 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func (c *cli) launcherCommand() *cobra.Command {
 	f := &configured{}
-	child := &childFlags{}
+	part := &local.Part{}
 	cmd := &cobra.Command{
 		Use: "launcher", Short: "Run a launcher", Args: cobra.NoArgs,
 		Long: `Runs a launcher: the agent of one machine. It joins the manager with its slots
@@ -33,13 +34,13 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 			if err != nil {
 				return err
 			}
-			ctx, stop, err := child.begin(cmd.Context())
+			ctx, stop, err := part.Begin(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer stop()
-			cfg.ExitWithParent = child.exitWithParent
-			cfg.Ready = func() { child.ready("joined") }
+			cfg.ExitWithParent = part.ExitWithParent
+			cfg.Ready = func() { part.Ready("joined") }
 			return launcher.Run(ctx, cfg)
 		},
 	}
@@ -55,7 +56,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	f.flag(cmd, "cache", "launcher.cache", "folder for programs; launchers of a machine may share it")
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
-	child.add(cmd)
+	partFlags(cmd, part)
 	return cmd
 }
 

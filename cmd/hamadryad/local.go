@@ -2,25 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/launcher"
-	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/local"
 )
-
-// readyTimeout bounds the start of a local cluster.
-const readyTimeout = time.Minute
 
 // localOptions are the flags of local.
 type localOptions struct {
@@ -96,37 +89,32 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 		return err
 	}
 	defer cleanup()
-	l := newLocal(o.data)
-	defer l.stop()
+	var env []string
 	if o.hdfs {
 		small, err := c.startHDFS(ctx, o.data)
 		if err != nil {
 			return err
 		}
 		defer small.Stop() //nolint:errcheck // its processes are killed; there is nothing to do about one that is gone
-		l.env = hadoopEnvironment(small)
+		env = hadoopEnvironment(small)
 	}
-	start, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	address, page, err := l.start(start, o)
-	if err == nil {
-		err = l.policyRuns(start, c.errors, address)
-	}
+	cluster, err := local.Start(ctx, local.Options{
+		Folder: o.data, Launchers: o.launchers, Env: env, Errors: c.errors, Manager: o.manager, Launcher: o.launcher,
+	})
 	if err != nil {
 		return err
 	}
-	l.up.Store(true)
+	defer cluster.Stop()
 	if len(program) > 0 {
-		return l.run(address, program)
+		code, err := cluster.Run(program)
+		if err == nil && code != 0 {
+			err = exitCode(code)
+		}
+		return err
 	}
 	fmt.Fprintf(c.out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, metrics at http://%s/metrics\n\n  export %s=%s\n\nctrl-C ends it\n",
-		o.launchers, address, o.data, page, client.AddressVariable, address)
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-l.whole.Done():
-		return context.Cause(l.whole)
-	}
+		o.launchers, cluster.Address, o.data, cluster.Page, client.AddressVariable, cluster.Address)
+	return cluster.Wait(ctx)
 }
 
 // prepare makes the data folder and fills in what was left out.
@@ -155,106 +143,39 @@ func (o *localOptions) prepare() (cleanup func(), err error) {
 	return cleanup, nil
 }
 
-// start brings the processes up and returns the manager's address, and that of its
-// metrics.
-func (l *local) start(ctx context.Context, o localOptions) (address, page string, err error) {
-	base := []string{"--log-level", o.logLevel, "--exit-with-parent", "--ready-fd", "3"}
+// manager is the command line of the manager.
+func (o *localOptions) manager(address, page string) []string {
+	args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(o.data, "manager")}, o.shared()...)
+	switch { // without the flag the configuration's policy decides
+	case o.policy == "":
+	case filepath.Base(o.policy) != o.policy:
+		args = append(args, "--policy-path", o.policy)
+	default:
+		args = append(args, "--policy", o.policy)
+	}
+	return args
+}
+
+// launcher is the command line of a launcher.
+func (o *localOptions) launcher(i int, name, manager string) []string {
+	args := append([]string{
+		"--manager", manager, "launcher", "--name", name, "--memory", o.memory,
+		"--data", filepath.Join(o.data, name), "--cache", filepath.Join(o.data, "cache"),
+	}, o.shared()...)
+	if p := o.placeOf(i); p.host != "" {
+		args = append(args, "--host", p.host, "--rack", p.rack)
+	}
+	if o.slots != "" {
+		args = append(args, "--slots", o.slots)
+	}
+	return args
+}
+
+// shared are the flags of all parts.
+func (o *localOptions) shared() []string {
+	flags := []string{"--log-level", o.logLevel}
 	if o.config != "" {
-		base = append(base, "--config", o.config)
+		flags = append(flags, "--config", o.config)
 	}
-	addresses, err := l.child(ctx, "manager", func(ready string) []string {
-		address, page, again := strings.Cut(ready, " ")
-		if !again {
-			address, page = "127.0.0.1:0", "127.0.0.1:0" // a manager that is started again takes those it had
-		}
-		args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(l.data, "manager")}, base...)
-		switch { // without the flag the configuration's policy decides
-		case o.policy == "":
-		case filepath.Base(o.policy) != o.policy:
-			args = append(args, "--policy-path", o.policy)
-		default:
-			args = append(args, "--policy", o.policy)
-		}
-		return args
-	})
-	if err != nil {
-		return "", "", err
-	}
-	address, page, _ = strings.Cut(addresses, " ")
-	type result struct{ err error }
-	results := make(chan result, o.launchers)
-	for i := range o.launchers {
-		name := fmt.Sprintf("launcher-%d", i+1)
-		go func() {
-			_, err := l.child(ctx, name, func(string) []string {
-				args := append([]string{
-					"--manager", address, "launcher", "--name", name, "--memory", o.memory,
-					"--data", filepath.Join(l.data, name), "--cache", filepath.Join(l.data, "cache"),
-				}, base...)
-				if p := o.placeOf(i); p.host != "" {
-					args = append(args, "--host", p.host, "--rack", p.rack)
-				}
-				if o.slots != "" {
-					args = append(args, "--slots", o.slots)
-				}
-				return args
-			})
-			results <- result{err}
-		}()
-	}
-	for range o.launchers {
-		if r := <-results; err == nil {
-			err = r.err
-		}
-	}
-	return address, page, err
-}
-
-// policyRuns waits until a policy decides. One that gives way to the built-in FIFO
-// at once is told of.
-func (l *local) policyRuns(ctx context.Context, warn io.Writer, address string) error {
-	cl, err := client.Dial(address, client.Options{})
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.whole, func() { cancel(context.Cause(l.whole)) })()
-	return policyDecides(ctx, warn, func() (*wire.PolicyReply, error) { return cl.Policy(ctx, true) })
-}
-
-// policyDecides asks until a policy decides, or ctx ends. A process that ended
-// meanwhile is the cause that is told, whether ctx ended in a question or between two.
-func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.PolicyReply, error)) error {
-	last := &wire.PolicyReply{}
-	for {
-		r, err := ask()
-		switch cause := context.Cause(ctx); {
-		case errors.Is(cause, context.DeadlineExceeded):
-			return fmt.Errorf("the policy does not run after %v: %s", readyTimeout, problemText(last))
-		case cause != nil:
-			return cause
-		case err != nil:
-			return err
-		case r.State == "running":
-			return nil
-		case r.State == "fallback":
-			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the built-in FIFO decides: %s\n", r.Policy, problemText(r))
-			return nil
-		}
-		last = r
-		select {
-		case <-ctx.Done(): // the next question finds out why
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// problemText is the newest problem that a manager tells of its policy.
-func problemText(r *wire.PolicyReply) string {
-	if len(r.Problems) == 0 {
-		return "it gives no reason"
-	}
-	return r.Problems[0].Text
+	return flags
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -12,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
 func (c *cli) managerCommand() *cobra.Command {
 	f := &configured{}
-	child := &childFlags{}
+	part := &local.Part{}
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Run a manager", Args: cobra.NoArgs,
 		Long: `Runs the manager: it takes in jobs, asks the policy what runs where, and tells
@@ -35,7 +35,7 @@ Its HTTP address has /metrics, and for what watches processes /livez (or /health
 and /readyz.`,
 		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runManager(cmd.Context(), f.sources(cmd), child)
+			return runManager(cmd.Context(), f.sources(cmd), part)
 		},
 	}
 	f.configFlag(cmd)
@@ -46,16 +46,16 @@ and /readyz.`,
 	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
 	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
-	child.add(cmd)
+	partFlags(cmd, part)
 	return cmd
 }
 
-func runManager(ctx context.Context, s config.Sources, child *childFlags) error {
+func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	site, last, problem, err := startSite(s)
 	if err != nil {
 		return err
 	}
-	ctx, stop, err := child.begin(ctx)
+	ctx, stop, err := part.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func runManager(ctx context.Context, s config.Sources, child *childFlags) error 
 		FreezeMax: m.EventLog.FreezeMax, Remaker: remaker, BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		Core: site.core, Policy: site.policy, Last: last, Fallback: fifo.New, Updates: updates, Log: log,
 		File: s.File, Problem: problem, Shown: site.shown,
-		Ready: func(grpc, http string) { child.ready(grpc + " " + http) },
+		Ready: func(grpc, http string) { part.Ready(grpc + " " + http) },
 	})
 }
 
@@ -100,26 +100,10 @@ func watchConfig(ctx context.Context, s config.Sources, now *site, updates chan<
 	}, log)
 }
 
-// childFlags are how "hamadryad local" runs its parts.
-type childFlags struct {
-	readyFD        int
-	exitWithParent bool
-}
-
-func (f *childFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.readyFD, "ready-fd", 0, "file descriptor to which a line goes when it is ready")
-	cmd.Flags().BoolVar(&f.exitWithParent, "exit-with-parent", false, "end when the parent process ends")
-	_ = cmd.Flags().MarkHidden("ready-fd")
-	_ = cmd.Flags().MarkHidden("exit-with-parent")
-}
-
-// ready says that it is, once.
-func (f *childFlags) ready(text string) {
-	if f.readyFD <= 0 {
-		return
-	}
-	w := os.NewFile(uintptr(f.readyFD), "ready")
-	fmt.Fprintln(w, text)
-	w.Close()
-	f.readyFD = 0
+// partFlags lets a command be a part of "hamadryad local".
+func partFlags(cmd *cobra.Command, p *local.Part) {
+	cmd.Flags().IntVar(&p.ReadyFD, local.ReadyFD, 0, "file descriptor to which a line goes when it is ready")
+	cmd.Flags().BoolVar(&p.ExitWithParent, local.ExitWithParent, false, "end when the parent process ends")
+	_ = cmd.Flags().MarkHidden(local.ReadyFD)
+	_ = cmd.Flags().MarkHidden(local.ExitWithParent)
 }

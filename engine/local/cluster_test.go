@@ -1,7 +1,6 @@
-package main
+package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +18,19 @@ import (
 // the folder of their signs and what each does: "FOLDER;manager=ready end;…".
 const partsVariable = "HAMADRYAD_TEST_PARTS"
 
+// waitMax bounds every wait of a part, on a machine that is slow and busy.
+const waitMax = 3 * time.Minute
+
+func TestMain(m *testing.M) {
+	if parts := os.Getenv(partsVariable); parts != "" {
+		os.Exit(playPart(parts, os.Args))
+	}
+	os.Exit(m.Run())
+}
+
 // playPart is the process of one part. Its words are done in order:
 //
-//	ready      tell "hamadryad local" so
+//	ready      tell the cluster so
 //	sign:X     make the sign X, which other parts see
 //	await:X    wait for the sign X
 //	stay       until it is killed
@@ -38,7 +47,7 @@ func playPart(parts string, args []string) int {
 		word, sign, _ := strings.Cut(word, ":")
 		switch word {
 		case "ready":
-			(&childFlags{readyFD: 3}).ready("127.0.0.1:1 127.0.0.1:1")
+			(&Part{ReadyFD: 3}).Ready("127.0.0.1:1 127.0.0.1:1")
 		case "sign":
 			if err := os.WriteFile(folder+"/"+sign, nil, 0o600); err != nil {
 				panic(err)
@@ -73,11 +82,16 @@ func TestLocalTellsWhatEndedFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(partsVariable, t.TempDir()+";"+c.parts)
-			o := localOptions{launchers: 2, data: t.TempDir(), logLevel: "info"}
-			cli := &cli{out: &bytes.Buffer{}, errors: &bytes.Buffer{}}
 			began := time.Now()
-			err := cli.runLocal(t.Context(), o, nil)
-			if took := time.Since(began); took > readyTimeout/2 {
+			cluster, err := Start(t.Context(), Options{
+				Folder: t.TempDir(), Launchers: 2, Errors: io.Discard,
+				Manager:  func(string, string) []string { return []string{"manager"} },
+				Launcher: func(_ int, name, _ string) []string { return []string{"launcher", "--name", name} },
+			})
+			if err == nil {
+				cluster.Stop()
+			}
+			if took := time.Since(began); took > ReadyMax/2 {
 				t.Errorf("told after %v", took)
 			}
 			if err == nil || !strings.Contains(err.Error(), "the "+c.first+" ended before") || !strings.Contains(err.Error(), "why "+c.first+" ended") ||

@@ -1,0 +1,111 @@
+// Package local runs a whole cluster as processes of this machine: a manager and
+// launchers, each a command of this program, for one program or until it is stopped.
+//
+//	c, err := local.Start(ctx, local.Options{
+//		Folder: data, Launchers: 2, Errors: os.Stderr,
+//		Manager:  func(address, page string) []string { return []string{"manager", "--listen", address, ...} },
+//		Launcher: func(i int, name, manager string) []string { return []string{"launcher", ...} },
+//	})
+//	defer c.Stop()
+//	code, err := c.Run([]string{"./wordcount", "texts", "out"})
+//
+// A part that dies is started again, but not for ever, and not before all were up. The
+// first part that cannot be kept up ends the cluster, and is what is told, with the end of
+// its log. The parts die with this process, however it ends: the kernel is asked for
+// that, and each looks for itself (Part).
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// ReadyMax bounds the start of a cluster.
+const ReadyMax = time.Minute
+
+// Options say what the parts are.
+type Options struct {
+	Folder    string    // for the logs of the parts: NAME.log
+	Launchers int       // 1 or more, named launcher-1 and so on
+	Env       []string  // variables for all processes, besides those of this one
+	Errors    io.Writer // for what people should know although the cluster goes on
+
+	// Manager is the manager's command line, without the program. It is to listen on
+	// address, and to show its page on the other, which have port 0 at its first start,
+	// and what it took then when it is started again. Its line of readiness is both, with
+	// a blank between.
+	Manager func(address, page string) []string
+	// Launcher is the command line of launcher i, from 0, of that name.
+	Launcher func(i int, name, manager string) []string
+}
+
+// Cluster is a cluster that runs. Stop ends it.
+type Cluster struct {
+	Address string // of its manager
+	Page    string // of the manager's metrics
+
+	parts *parts
+}
+
+// Start starts the parts and waits until a policy decides, at most ReadyMax. After an
+// error nothing is left of the cluster.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	c := &Cluster{parts: newParts(o.Folder, o.Env)}
+	ctx, cancel := context.WithTimeout(ctx, ReadyMax)
+	defer cancel()
+	err := c.start(ctx, o)
+	if err == nil {
+		err = c.policyRuns(ctx, o.Errors)
+	}
+	if err != nil {
+		c.Stop()
+		return nil, err
+	}
+	c.parts.up.Store(true)
+	return c, nil
+}
+
+// start brings the processes up.
+func (c *Cluster) start(ctx context.Context, o Options) error {
+	addresses, err := c.parts.child(ctx, "manager", func(ready string) []string {
+		address, page, again := strings.Cut(ready, " ")
+		if !again {
+			address, page = "127.0.0.1:0", "127.0.0.1:0"
+		}
+		return o.Manager(address, page)
+	})
+	if err != nil {
+		return err
+	}
+	c.Address, c.Page, _ = strings.Cut(addresses, " ")
+	results := make(chan error, o.Launchers)
+	for i := range o.Launchers {
+		name := fmt.Sprintf("launcher-%d", i+1)
+		go func() {
+			_, err := c.parts.child(ctx, name, func(string) []string { return o.Launcher(i, name, c.Address) })
+			results <- err
+		}()
+	}
+	for range o.Launchers {
+		if one := <-results; err == nil {
+			err = one
+		}
+	}
+	return err
+}
+
+// Wait waits until ctx ends, or a part cannot be kept up, which is the error.
+func (c *Cluster) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.parts.whole.Done():
+		return context.Cause(c.parts.whole)
+	}
+}
+
+// Stop ends all parts. It waits for them, and kills those that take too long.
+func (c *Cluster) Stop() { c.parts.stop() }

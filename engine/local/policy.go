@@ -1,0 +1,61 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// policyRuns waits until a policy decides. One that gives way to the built-in FIFO
+// at once is told of.
+func (c *Cluster) policyRuns(ctx context.Context, warn io.Writer) error {
+	cl, err := client.Dial(c.Address, client.Options{})
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.parts.whole, func() { cancel(context.Cause(c.parts.whole)) })()
+	return policyDecides(ctx, warn, func() (*wire.PolicyReply, error) { return cl.Policy(ctx, true) })
+}
+
+// policyDecides asks until a policy decides, or ctx ends. A process that ended
+// meanwhile is the cause that is told, whether ctx ended in a question or between two.
+func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.PolicyReply, error)) error {
+	last := &wire.PolicyReply{}
+	for {
+		r, err := ask()
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, context.DeadlineExceeded):
+			return fmt.Errorf("the policy does not run after %v: %s", ReadyMax, problemText(last))
+		case cause != nil:
+			return cause
+		case err != nil:
+			return err
+		case r.State == "running":
+			return nil
+		case r.State == "fallback":
+			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the built-in FIFO decides: %s\n", r.Policy, problemText(r))
+			return nil
+		}
+		last = r
+		select {
+		case <-ctx.Done(): // the next question finds out why
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// problemText is the newest problem that a manager tells of its policy.
+func problemText(r *wire.PolicyReply) string {
+	if len(r.Problems) == 0 {
+		return "it gives no reason"
+	}
+	return r.Problems[0].Text
+}
