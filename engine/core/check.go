@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -134,13 +134,13 @@ func (c *Core) checkJob(j *job) error {
 	if j.phase == jobLeaving {
 		return nil
 	}
-	return c.checkConns(j)
+	return c.checkInputs(j)
 }
 
 func (c *Core) checkBundle(b *bundle) error {
-	unmet := b.unmet
-	recount := *b
-	recount.countUnmet()
+	if err := b.job.inputs.CheckGate(&b.gate, b.allNodes()); err != nil {
+		return err
+	}
 	grants := 0
 	for _, r := range b.runs {
 		if r.granted {
@@ -157,15 +157,13 @@ func (c *Core) checkBundle(b *bundle) error {
 		return fmt.Errorf("it holds bundle attempt %d, which ended", x.id)
 	}
 	switch {
-	case recount.unmet != unmet:
-		return fmt.Errorf("%d inputs are unmet, counted as %d", recount.unmet, unmet)
 	case grants > 1:
 		return fmt.Errorf("%d attempts have the commit grant", grants)
-	case b.phase == bundleReady && (unmet > 0 || len(b.runs) > 0):
-		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", unmet, len(b.runs))
+	case b.phase == bundleReady && (!b.gate.Open() || len(b.runs) > 0):
+		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.gate.Unmet(), len(b.runs))
 	case b.phase == bundleRunning && len(b.runs) == 0:
 		return fmt.Errorf("it runs without an attempt")
-	case b.phase == bundleWaiting && unmet == 0 && len(b.runs) == 0 && b.job.phase == jobRunning && b.index < b.job.opened:
+	case b.phase == bundleWaiting && b.gate.Open() && len(b.runs) == 0 && b.job.phase == jobRunning && b.index < b.job.opened:
 		return fmt.Errorf("it waits for nothing")
 	case b.twice != 0 && (b.phase != bundleRunning || len(b.runs) != 1):
 		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.phase, len(b.runs))
@@ -173,30 +171,18 @@ func (c *Core) checkBundle(b *bundle) error {
 	return nil
 }
 
-// checkConns recounts the writers that are there.
-func (c *Core) checkConns(j *job) error {
-	for i := range j.conns {
-		n := &j.conns[i]
-		for from := range n.Writers() {
-			if !n.There(from) {
-				continue
-			}
-			k := j.commitOf(graph.Node{Stage: int(j.plan.Connection(i).FromStage), Index: from})
-			if k == nil {
-				return fmt.Errorf("connection %d: the output of %d is there and nobody made it", i, from)
-			}
-			if l := c.launchers.Get(k.launcher); j.plan.Connection(i).Store == "" && k.stored && (l == nil || !l.Up || l.outputs[k.attempt] == nil) {
-				return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", i, from, k.launcher)
-			}
+// checkInputs holds the outputs that are there against who made them.
+func (c *Core) checkInputs(j *job) error {
+	return j.inputs.Check(func(out inputs.Key) error {
+		k := j.commitOf(j.inputs.Writer(out))
+		if k == nil {
+			return fmt.Errorf("connection %d: the output of %d is there and nobody made it", out.Conn, out.From)
 		}
-		if err := n.Check(func(from int, each func(reader int)) {
-			r, list := j.plan.Readers(i, from)
-			graph.Each(r, list, each)
-		}); err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
+		if l := c.launchers.Get(k.launcher); j.plan.Connection(int(out.Conn)).Store == "" && k.stored && (l == nil || !l.Up || l.outputs[k.attempt] == nil) {
+			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.launcher)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // World is the state as a policy should see it after it was told all: what is

@@ -62,12 +62,7 @@ func codeJob(w *codec.Codec, c *Core, j *job) {
 	for i := range j.stages {
 		codeStage(w, &j.stages[i])
 	}
-	for i := range j.conns {
-		j.conns[i].Code(w)
-		if w.Reading && j.conns[i].Telling() {
-			j.telling++
-		}
-	}
+	j.inputs.Code(w)
 	for i := range j.bundles {
 		codeBundle(w, c, &j.bundles[i])
 	}
@@ -185,9 +180,9 @@ func codeStage(w *codec.Codec, s *stage) {
 
 func codeBundle(w *codec.Codec, c *Core, b *bundle) {
 	codec.Num(w, &b.phase)
-	codec.Flag(w, &b.late)
+	b.gate.CodeLate(w)
 	codec.Flag(w, &b.preempted)
-	codec.Num(w, &b.unmet)
+	b.gate.CodeUnmet(w)
 	codec.Num(w, &b.since)
 	codec.Num(w, &b.failures)
 	codec.Num(w, &b.losses)
@@ -272,13 +267,7 @@ func codeAttempt(w *codec.Codec, c *Core, a *attempt) {
 	codec.Num(w, &a.Reservation)
 	codec.Num(w, &a.sentAt)
 	codec.Num(w, &a.tries)
-	codec.List(w, &a.missing, func(w *codec.Codec, m *missing) { codec.Num(w, &m.conn); codec.Nums(w, &m.bits) })
-	codec.Num(w, &a.misses)
-	codec.List(w, &a.given, func(w *codec.Codec, k *sourceKey) { codec.Num(w, &k.conn); codec.Num(w, &k.from) })
-	if !w.Before {
-		codec.Num(w, &a.givenBytes)
-		codec.Num(w, &a.awaits)
-	}
+	a.reads.Code(w)
 	thousandths := int64(a.progress * 1000)
 	codec.Num(w, &thousandths)
 	if w.Reading {
@@ -342,12 +331,12 @@ func codeRelink(w *codec.Codec, c *Core, j *job) {
 		a.locate()
 		c.addAttempt(a)
 		a.launcher.Adopt(&a.Holding)
-		for _, m := range a.missing {
-			if m.conn < 0 || m.conn >= len(j.conns) {
-				w.Fail(fmt.Errorf("attempt %d misses a source of connection %d, which is not there", a.id, m.conn))
-				return
-			}
-			j.waiting[m.conn] = append(j.waiting[m.conn], a)
+		if a.phase != attemptAssigned && a.stop == nil {
+			a.reads.Start()
+		}
+		if err := j.inputs.Adopt(&a.reads, a.id); err != nil {
+			w.Fail(err)
+			return
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/idmap"
@@ -52,8 +53,7 @@ type Core struct {
 	// What a step gathers. Empty between steps.
 	todo    []todo
 	changed []*job
-	updates map[scheduler.AttemptID]*wire.SourcesUpdate
-	fed     int                  // bytes of sources given in updates
+	feeds   inputs.Feed          // what it gives to readers
 	where   []*launcher          // of the launch at hand
 	rooms   []*capacity.Launcher // the same
 	work    int                  // what is left of Settings.StepWork
@@ -78,7 +78,6 @@ func (c *Core) clear() {
 	c.byName = map[string]*launcher{}
 	c.capacity = capacity.Capacity{}
 	c.suspended, c.suspension = idmap.Index[uint64, run]{}, 0
-	c.updates = map[scheduler.AttemptID]*wire.SourcesUpdate{}
 	c.policy = exchange.Exchange{}
 }
 
@@ -91,7 +90,7 @@ const usualMax = 1 << 12
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
 	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
-	c.fed = 0
+	c.feeds.Begin(c.now, c.set.CommandBytes)
 	c.work = c.set.StepWork
 	inputs := b.GetInputs()
 	for i, in := range inputs {

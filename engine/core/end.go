@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -84,7 +85,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 		spec: r.speculative, launched: r.launched, started: a.started, phased: a.phased, ended: c.now, report: m,
 	}
 	for _, s := range m.GetStored() {
-		if int(s.GetConnection()) < len(b.job.conns) && b.job.plan.Connection(int(s.GetConnection())).Store == "" {
+		if int(s.GetConnection()) < len(b.job.plan.Graph.Connections) && b.job.plan.Connection(int(s.GetConnection())).Store == "" {
 			k.stored = true
 		}
 	}
@@ -152,19 +153,19 @@ func (c *Core) commitRun(r *run) {
 // keepOutputs makes what a group wrote into file channels known to its readers.
 func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	j := b.job
-	var sizes map[sourceKey]*wire.StoredOutput
+	var sizes map[inputs.Key]*wire.StoredOutput
 	if n := len(k.report.GetStored()); n > 0 {
-		sizes = make(map[sourceKey]*wire.StoredOutput, n)
+		sizes = make(map[inputs.Key]*wire.StoredOutput, n)
 	}
 	for _, s := range k.report.GetStored() {
-		sizes[sourceKey{int32(s.GetConnection()), int32(s.GetFrom())}] = s
+		sizes[inputs.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
 	}
 	for _, x := range b.filed(i) {
 		n := j.plan.Node(x)
-		for _, conn := range j.outOf[n.Stage] {
-			key := sourceKey{conn, int32(n.Index)}
+		for _, conn := range j.inputs.OutOf(n.Stage) {
+			key := inputs.Key{Conn: conn, From: int32(n.Index)}
 			s := sizes[key]
-			c.storedOutput(j, int(conn), n.Index, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.launcher, before)
+			c.storedOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.launcher, before)
 			c.supply(j, key)
 		}
 	}
@@ -174,7 +175,7 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 
 // filed are the nodes of a bundle's i-th group, in a job that has file channels.
 func (b *bundle) filed(i int) []int32 {
-	if !b.job.stores {
+	if !b.job.inputs.Some() {
 		return nil
 	}
 	return b.nodes(i)
@@ -344,6 +345,7 @@ func (c *Core) stopAttempt(a *attempt, s *stop) {
 		a.stop = s
 	}
 	a.suspending, a.resuming = false, false
+	a.reads.Stop()
 	c.sendStop(a)
 }
 

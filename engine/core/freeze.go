@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/outputs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -76,10 +75,7 @@ func (j *job) frozen() *job {
 	for i := range f.stages {
 		f.stages[i].times.counts = slices.Clone(j.stages[i].times.counts)
 	}
-	f.conns, f.waiting = make([]outputs.Connection, len(j.conns)), nil // who waits is made again from the attempts
-	for i := range f.conns {
-		f.conns[i] = j.conns[i].Clone()
-	}
+	f.inputs = j.inputs.Clone()
 	f.bundles = slices.Clone(j.bundles)
 	for i := range f.bundles {
 		b := &f.bundles[i]
@@ -106,11 +102,7 @@ func frozenRuns(runs []*run) []*run {
 
 func (a *attempt) frozen() *attempt {
 	f := *a
-	f.given = slices.Clone(a.given)
-	f.missing = slices.Clone(a.missing)
-	for i := range f.missing {
-		f.missing[i].bits = slices.Clone(f.missing[i].bits)
-	}
+	f.reads = a.reads.Clone()
 	if a.stop != nil {
 		stop := *a.stop
 		f.stop = &stop

@@ -169,7 +169,7 @@ func (c *Core) sendStart(a *attempt) {
 
 // plain says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
-func (b *bundle) plain() bool { return b.single && !b.wired && !b.job.stores }
+func (b *bundle) plain() bool { return b.single && !b.wired && !b.job.inputs.Some() }
 
 // sendLater is sendStart for a plain bundle: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
@@ -213,7 +213,7 @@ func (c *Core) startCommand(a *attempt) *wire.Command {
 		}
 		m.WaitForPeers = b.wired
 		m.Sources = c.sourcesOf(a) // each time: outputs are lost while the command is
-		m.SourcesComplete = a.misses == 0
+		m.SourcesComplete = a.reads.Misses() == 0
 	}
 	return &whole.command
 }

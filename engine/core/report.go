@@ -85,6 +85,7 @@ func (c *Core) started(a *attempt, address string) {
 	}
 	a.phase, a.started, a.since, a.address = attemptRunning, c.now, c.now, address
 	if a.stop == nil {
+		a.reads.Start()
 		a.confirmed()
 	}
 	b := a.run.bundle

@@ -49,7 +49,7 @@ func (c *Core) goOn() {
 func (c *Core) waitsForRound() bool {
 	return c.policy.Crowded(c.set.RoundEvents) && !slices.ContainsFunc(c.busy, func(id scheduler.JobID) bool {
 		j := c.jobs.Get(id)
-		return j.phase != jobRunning || j.telling > 0
+		return j.phase != jobRunning || j.inputs.Telling()
 	})
 }
 
@@ -71,7 +71,7 @@ func (c *Core) goOnWith(j *job) {
 func (j *job) unfinishedWork() bool {
 	switch j.phase {
 	case jobRunning:
-		return j.opened < len(j.plan.Bundles) || j.telling > 0
+		return j.opened < len(j.plan.Bundles) || j.inputs.Telling()
 	case jobEnding:
 		return j.closed < len(j.bundles)
 	}

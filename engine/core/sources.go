@@ -1,156 +1,74 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// eachInput calls f once for every writer's output that a group reads.
-func (j *job) eachInput(nodes []int32, f func(k sourceKey)) {
-	var seen map[sourceKey]bool
-	if len(nodes) > 1 {
-		seen = map[sourceKey]bool{} // nodes of one stage may share writers
-	}
-	for _, x := range nodes {
-		n := j.plan.Node(x)
-		for _, conn := range j.into[n.Stage] {
-			r, list := j.plan.Writers(int(conn), n.Index)
-			graph.Each(r, list, func(from int) {
-				k := sourceKey{conn, int32(from)}
-				if seen == nil || !seen[k] {
-					f(k)
-				}
-				if seen != nil {
-					seen[k] = true
-				}
-			})
-		}
-	}
-}
-
-func (j *job) reads(nodes []int32, k sourceKey) bool {
-	for _, x := range nodes {
-		n := j.plan.Node(x)
-		if !slices.Contains(j.into[n.Stage], k.conn) {
-			continue
-		}
-		r, list := j.plan.Writers(int(k.conn), n.Index)
-		if int(k.from) >= r.Low && int(k.from) < r.High || sorted.Has(list, k.from) {
-			return true
-		}
-	}
-	return false
-}
-
 // miss notes that an attempt has to be given a source when it is there.
-func (c *Core) miss(a *attempt, k sourceKey) {
-	m := c.missingFor(a, k.conn)
-	if m[k.from/64]>>(k.from%64)&1 == 0 {
-		m[k.from/64] |= 1 << (k.from % 64)
-		a.misses++
-	}
+func (c *Core) miss(a *attempt, k inputs.Key) {
+	a.run.bundle.job.inputs.Miss(&a.reads, a.id, k)
 	c.watchWaiting(a.run.bundle.job)
 }
 
-// missingFor returns what an attempt misses of a connection, to be added to.
-func (c *Core) missingFor(a *attempt, conn int32) []uint64 {
-	if m := a.missingOf(conn); m != nil {
-		return m
-	}
-	j := a.run.bundle.job
-	m := make([]uint64, (j.conns[conn].Writers()+63)/64)
-	a.missing = append(a.missing, missing{int(conn), m})
-	waiting := &j.waiting[conn]
-	i, _ := slices.BinarySearchFunc(*waiting, a.id, func(x *attempt, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
-	*waiting = slices.Insert(*waiting, i, a)
-	return m
-}
-
-func (a *attempt) missingOf(conn int32) []uint64 {
-	for _, m := range a.missing {
-		if m.conn == int(conn) {
-			return m.bits
-		}
-	}
-	return nil
-}
-
-func (a *attempt) isMissing(k sourceKey) bool {
-	m := a.missingOf(k.conn)
-	return m != nil && m[k.from/64]>>(k.from%64)&1 == 1
-}
-
 // supply gives a source that came back, or came at last, to who misses it.
-func (c *Core) supply(j *job, k sourceKey) {
-	if b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)}); b.losses > 0 {
+func (c *Core) supply(j *job, k inputs.Key) {
+	source := c.source(j)
+	if b, _ := j.groupOf(j.inputs.Writer(k)); b.losses > 0 {
 		c.resupply(j, k)
 	}
-	for _, a := range j.waiting[k.conn] {
-		c.supplyTo(a, k)
-	}
+	c.feeds.Supply(&j.inputs, k, source)
 }
 
 // resupply tells readers of a source that was made again where it is now, before
 // they find out that the old one is gone. Those that read it already don't look.
-func (c *Core) resupply(j *job, k sourceKey) {
+func (c *Core) resupply(j *job, k inputs.Key) {
 	for _, a := range j.attempts.sorted() {
-		if !a.isMissing(k) && a.stop == nil && j.reads(a.run.bundle.nodes(a.group), k) {
+		if !a.reads.IsMissing(k) && a.stop == nil && j.inputs.Reads(a.run.bundle.nodes(a.group), k) {
 			c.miss(a, k)
-			c.supplyTo(a, k)
+			c.feeds.SupplyTo(&j.inputs, &a.reads, k, c.source(j))
 		}
 	}
 }
 
-func (c *Core) supplyTo(a *attempt, k sourceKey) {
-	if a.isMissing(k) && a.takes() {
-		c.tellSource(a, k)
-	}
-}
-
-// stopWaiting takes an attempt that ended off the lists of who misses sources.
+// stopWaiting ends the reading of an attempt that ended.
 func (c *Core) stopWaiting(a *attempt) {
-	for _, m := range a.missing {
-		waiting := &a.run.bundle.job.waiting[m.conn]
-		*waiting = slices.DeleteFunc(*waiting, func(x *attempt) bool { return x == a })
-	}
-	a.missing, a.misses, a.given, a.givenBytes, a.awaits = nil, 0, nil, 0, 0
-	delete(c.updates, a.id)
+	a.run.bundle.job.inputs.End(&a.reads)
+	c.feeds.Drop(a.id)
 }
 
-// source describes where a writer's output is; nil when there is none.
-func (c *Core) source(j *job, k sourceKey) *wire.Source {
-	if !j.conns[k.conn].There(int(k.from)) {
-		return nil
+// source describes where an output of a job is that is there.
+func (c *Core) source(j *job) inputs.Source {
+	return func(k inputs.Key) *wire.Source {
+		m := j.commitOf(j.inputs.Writer(k))
+		s := &wire.Source{
+			Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.attempt),
+			Host: m.host, Rack: m.rack, Token: m.token, Launcher: uint64(m.launcher),
+		}
+		if l := c.launchers.Get(m.launcher); l != nil && l.Up {
+			s.Address = l.dataAddress
+		}
+		return s
 	}
-	m := j.commitOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
-	s := &wire.Source{
-		Connection: uint32(k.conn), From: uint32(k.from), Attempt: uint64(m.attempt),
-		Host: m.host, Rack: m.rack, Token: m.token, Launcher: uint64(m.launcher),
-	}
-	if l := c.launchers.Get(m.launcher); l != nil && l.Up {
-		s.Address = l.dataAddress
-	}
-	return s
 }
 
 // inputLost takes a reader's word that it can't read a source.
 func (c *Core) inputLost(a *attempt, m *wire.InputLost) {
 	j := a.run.bundle.job
-	k := sourceKey{int32(m.Connection), int32(m.From)}
-	if a.stop != nil || j.phase != jobRunning || !j.reads(a.run.bundle.nodes(a.group), k) {
+	k := inputs.Key{Conn: int32(m.Connection), From: int32(m.From)}
+	if a.stop != nil || j.phase != jobRunning || !j.inputs.Reads(a.run.bundle.nodes(a.group), k) {
 		return
 	}
 	c.miss(a, k)
-	b, i := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
-	there := j.conns[k.conn].There(int(k.from))
+	b, i := j.groupOf(j.inputs.Writer(k))
+	there := j.inputs.There(k)
 	if there && uint64(b.kept[i].attempt) != m.Producer && m.Producer != 0 {
-		c.supplyTo(a, k) // made again in the meantime
+		c.feeds.SupplyTo(&j.inputs, &a.reads, k, c.source(j)) // made again in the meantime
 		return
 	}
 	if there {
@@ -194,9 +112,10 @@ func (c *Core) outputsLost(b *bundle, i int, all bool) {
 	b.kept[i] = &k
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
-		for _, conn := range j.outOf[n.Stage] {
-			if j.conns[conn].There(n.Index) && (all || j.plan.Connection(int(conn)).Store == "") {
-				c.lostOutput(j, int(conn), n.Index, k.launcher)
+		for _, conn := range j.inputs.OutOf(n.Stage) {
+			out := inputs.Key{Conn: conn, From: int32(n.Index)}
+			if j.inputs.There(out) && (all || j.plan.Connection(int(conn)).Store == "") {
+				c.cross(j, conn, j.inputs.Lose(out, k.launcher))
 			}
 		}
 	}
@@ -206,8 +125,8 @@ func (c *Core) outputsLost(b *bundle, i int, all bool) {
 func (j *job) needed(b *bundle, i int) bool {
 	for _, x := range b.nodes(i) {
 		n := j.plan.Node(x)
-		for _, conn := range j.outOf[n.Stage] {
-			if !j.conns[conn].There(n.Index) && j.readersOpen(int(conn), n.Index) {
+		for _, conn := range j.inputs.OutOf(n.Stage) {
+			if out := (inputs.Key{Conn: conn, From: int32(n.Index)}); !j.inputs.There(out) && j.readersOpen(out) {
 				return true
 			}
 		}
@@ -216,20 +135,16 @@ func (j *job) needed(b *bundle, i int) bool {
 }
 
 // readersOpen says whether a reader of a writer is unfinished.
-func (j *job) readersOpen(conn, from int) bool {
-	to := int(j.plan.Connection(conn).ToStage)
-	if j.stages[to].open == 0 {
+func (j *job) readersOpen(k inputs.Key) bool {
+	if j.stages[j.plan.Connection(int(k.Conn)).ToStage].open == 0 {
 		return false
 	}
-	if j.conns[conn].All() {
-		return true
+	open := j.inputs.All(k.Conn)
+	if !open {
+		j.inputs.EachReader(k, func(reader graph.Node) {
+			open = open || j.bundles[j.plan.BundleOf(j.plan.Number(reader))].phase != bundleFinished
+		})
 	}
-	open := false
-	r, list := j.plan.Readers(conn, from)
-	graph.Each(r, list, func(reader int) {
-		b := &j.bundles[j.plan.BundleOf(j.plan.Number(graph.Node{Stage: to, Index: reader}))]
-		open = open || b.phase != bundleFinished
-	})
 	return open
 }
 
@@ -244,9 +159,9 @@ func (c *Core) wantAgain(b *bundle) {
 		c.reopen(b)
 		j := b.job
 		for i := range b.groups() {
-			j.eachInput(b.nodes(i), func(k sourceKey) {
-				if !j.conns[k.conn].There(int(k.from)) {
-					p, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
+			j.inputs.Each(b.nodes(i), func(k inputs.Key) {
+				if !j.inputs.There(k) {
+					p, _ := j.groupOf(j.inputs.Writer(k))
 					work = append(work, p)
 				}
 			})

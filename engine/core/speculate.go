@@ -75,7 +75,7 @@ func (c *Core) stragglerMark(j *job, stage int32, marks []time.Duration) time.Du
 func (a *attempt) mayBeDoubled() bool {
 	r, b := a.run, a.run.bundle
 	return len(b.runs) == 1 && len(r.attempts) == 1 && !r.speculative && b.twice == 0 &&
-		!r.granted && r.stopped == 0 && !a.suspending && a.misses == 0
+		!r.granted && r.stopped == 0 && !a.suspending && a.reads.Misses() == 0
 }
 
 // setTwice has a bundle wanted twice since a time, or, at 0, not any more.

@@ -1,11 +1,12 @@
 package core
 
 import (
+	"iter"
 	"time"
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/outputs"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -36,7 +37,6 @@ type job struct {
 	spec       *wire.JobSpec
 	plan       *graph.Expanded
 	phase      jobPhase
-	stores     bool     // it has file channels
 	touched    bool     // in Core.changed
 	bundles    []bundle // in the plan's order, then the last one of a job with outputs
 	stages     []stage
@@ -62,15 +62,11 @@ type job struct {
 	priority  scheduler.Priority
 	submitted scheduler.Time
 	admitted  scheduler.Time
-	conns     []outputs.Connection
-	waiting   [][]*attempt       // by connection: the live readers that miss a source, in order of attempt
+	inputs    inputs.Inputs      // of its groups
 	first     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
 	closed    int                // bundles that stopAll, then leave, has come to
-	into      [][]int32          // by stage: file connections into it
-	outOf     [][]int32          // by stage: file connections out of it
 	shapes    []shape            // distinct demands of its bundles
 	largest   int64              // memory of a group, bytes
-	telling   int                // connections of which readers are being told
 
 	outcome  scheduler.JobOutcome // of a job that ends
 	failure  *wire.Failure
@@ -132,18 +128,15 @@ const (
 
 // bundle is one bundle of a job.
 type bundle struct {
-	id    scheduler.BundleID
-	job   *job
-	index int
-	phase bundlePhase
-	// late bundles start when all their inputs are complete, whatever the
-	// connections' slow-start says: they were taken back once.
-	late       bool
-	wired      bool  // groups of it are joined by tcp
-	single     bool  // it is one group of one node
-	stage      int32 // of its first group
-	first      int32 // index of that group's first node in the stage
-	unmet      int   // inputs that keep it from starting
+	id         scheduler.BundleID
+	job        *job
+	index      int
+	phase      bundlePhase
+	wired      bool        // groups of it are joined by tcp
+	single     bool        // it is one group of one node
+	stage      int32       // of its first group
+	first      int32       // index of that group's first node in the stage
+	gate       inputs.Gate // late once it was taken back
 	since      scheduler.Time
 	next, prev int32 // in the job's ready list
 	runs       []*run
@@ -231,12 +224,7 @@ type attempt struct {
 	sentAt     scheduler.Time
 	tries      int // of the command that waits for its confirmation
 
-	missing    []missing      // sources it was not given
-	misses     int            // how many
-	given      []sourceKey    // by updates that it has not confirmed
-	givenBytes int            // of those
-	awaits     scheduler.Time // the update that it is to confirm before it gets another; 0: none
-
+	reads    inputs.Reader
 	progress float64
 	work     *wire.Work
 	told     scheduler.Time // of its progress
@@ -250,15 +238,6 @@ type stop struct {
 	forJob  scheduler.JobID
 	at      scheduler.Time
 }
-
-// missing are the writers of a connection whose output a reader was not given.
-type missing struct {
-	conn int
-	bits []uint64
-}
-
-// sourceKey names one writer's output.
-type sourceKey struct{ conn, from int32 }
 
 // pastAttempt is what status shows of an attempt that ended.
 type pastAttempt struct {
@@ -277,6 +256,19 @@ type pastAttempt struct {
 type endedJob struct {
 	status  *wire.JobStatus
 	refused *wire.Failure // why its submission was; nil when it was not
+}
+
+// allNodes yields the numbers of the nodes of all groups.
+func (b *bundle) allNodes() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i := range b.groups() {
+			for _, x := range b.nodes(i) {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // groups returns the numbers of a bundle's groups in the plan; nil for the last

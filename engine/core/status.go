@@ -220,7 +220,7 @@ func (a *attempt) state() string {
 		return "stopping"
 	case a.phase == attemptSuspended:
 		return "suspended"
-	case a.phase == attemptRunning && a.misses > 0:
+	case a.phase == attemptRunning && a.reads.Misses() > 0:
 		return "running, waits for inputs"
 	case a.phase == attemptRunning:
 		return "running"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/outputs"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -206,7 +206,6 @@ func (j *job) expand() {
 		b.job, b.index = j, i
 		b.shape()
 	}
-	j.into, j.outOf = make([][]int32, len(j.stages)), make([][]int32, len(j.stages))
 	for i, s := range p.Graph.Stages {
 		x := &j.stages[i]
 		x.name, x.nodes, x.open = s.Name, int(s.Nodes), int(s.Nodes)
@@ -221,17 +220,9 @@ func (j *job) expand() {
 	if j.lastBundle() != nil {
 		j.stages = append(j.stages, stage{name: lastStage, groups: 1, nodesIn: [bundleFinished + 1]int32{bundleWaiting: 1}})
 	}
-	j.conns, j.waiting = make([]outputs.Connection, len(p.Graph.Connections)), make([][]*attempt, len(p.Graph.Connections))
-	for c, m := range p.Graph.Connections {
-		if m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
-			j.into[m.ToStage] = append(j.into[m.ToStage], int32(c))
-			j.outOf[m.FromStage] = append(j.outOf[m.FromStage], int32(c))
-			j.conns[c] = newConnection(p, c)
-			j.stores = true
-		}
-	}
+	j.inputs = inputs.New(p)
 	for i := range p.Bundles {
-		j.bundles[i].countUnmet()
+		j.inputs.Recount(&j.bundles[i].gate, j.bundles[i].allNodes())
 	}
 	j.findShapes()
 }

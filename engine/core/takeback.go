@@ -3,80 +3,28 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // heldUpBy marks the bundles, by index, that attempts wait for: those that write
 // what they miss, and what those need in turn before they can start.
 func (j *job) heldUpBy(runs []*run) []bool {
-	marked := make([]bool, len(j.bundles))
-	var work []*bundle
-	mark := func(k sourceKey) {
-		if j.conns[k.conn].There(int(k.from)) {
-			return
-		}
-		b, _ := j.groupOf(graph.Node{Stage: int(j.plan.Connection(int(k.conn)).FromStage), Index: int(k.from)})
-		if !marked[b.index] {
-			marked[b.index] = true
-			work = append(work, b)
-		}
-	}
-	for _, m := range missedBy(runs) {
-		for from := range j.conns[m.conn].Writers() {
-			if m.bits[from/64]>>(from%64)&1 == 1 {
-				mark(sourceKey{int32(m.conn), int32(from)})
-			}
-		}
-	}
-	done := make([]bool, len(j.conns)) // all readers of an all-to-all have the same writers
-	for len(work) > 0 {
-		b := work[len(work)-1]
-		work = work[:len(work)-1]
-		if b.phase == bundleWaiting {
-			j.eachNeeded(b, done, mark)
-		}
-	}
-	return marked
-}
-
-// missedBy joins what attempts miss, so that a connection is looked through once.
-func missedBy(runs []*run) (list []missing) {
+	var readers []*inputs.Reader
 	for _, r := range runs {
 		for _, a := range r.attempts {
-			for _, m := range a.missing {
-				i := slices.IndexFunc(list, func(x missing) bool { return x.conn == m.conn })
-				if i < 0 {
-					list = append(list, missing{m.conn, slices.Clone(m.bits)})
-					continue
-				}
-				for w, bits := range m.bits {
-					list[i].bits[w] |= bits
-				}
-			}
+			readers = append(readers, &a.reads)
 		}
 	}
-	return list
-}
-
-// eachNeeded calls f for every input of a bundle that waits, leaving out
-// all-to-all connections that were done and noting those that now are.
-func (j *job) eachNeeded(b *bundle, done []bool, f func(sourceKey)) {
-	for i := range b.groups() {
-		for _, x := range b.nodes(i) {
-			n := j.plan.Node(x)
-			for _, conn := range j.into[n.Stage] {
-				if done[conn] {
-					continue
-				}
-				done[conn] = j.conns[conn].All()
-				r, list := j.plan.Writers(int(conn), n.Index)
-				graph.Each(r, list, func(from int) { f(sourceKey{conn, int32(from)}) })
-			}
+	return j.inputs.HeldUpBy(readers, func(bundle int) iter.Seq[int32] {
+		if b := &j.bundles[bundle]; b.phase == bundleWaiting {
+			return b.allNodes()
 		}
-	}
+		return nil
+	})
 }
 
 // watchWaiting sets the timer that looks for work that readers of a job wait for.
@@ -229,7 +177,7 @@ func (l *launcher) stopping(kind string) (n int) {
 func (c *Core) youngestWaiting(j *job) []*run {
 	var runs []*run
 	for _, a := range j.attempts.sorted() {
-		if a.misses > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) && a.waits() {
+		if a.reads.Misses() > 0 && a.run.stopped == 0 && !a.run.granted && !slices.Contains(runs, a.run) && j.inputs.Waits(&a.reads) {
 			runs = append(runs, a.run)
 		}
 	}
@@ -254,12 +202,6 @@ func (c *Core) takeRun(r *run, b *bundle) {
 	j := b.job
 	c.stats.TakenBack++
 	c.noteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.describe(r.bundle, 0), j.describe(b, 0)))
-	r.bundle.setLate()
+	j.inputs.SetLate(&r.bundle.gate, r.bundle.allNodes())
 	c.stopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.id)
-}
-
-// setLate has a bundle start only when all its inputs are complete.
-func (b *bundle) setLate() {
-	b.late = true
-	b.countUnmet()
 }
