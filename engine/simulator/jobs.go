@@ -320,6 +320,13 @@ func (s *Sim) jobChanged(id uint64) {
 	if j.state < wire.JobState_JOB_STATE_SUCCEEDED {
 		return
 	}
+	if s.history.lost && strings.Contains(status.Failure.GetMessage(), "was refused: ") {
+		// That it had been admitted is in a record that the log lost: the policy was asked
+		// again. Nobody but its client knows that it ran.
+		s.Seen["jobs refused after a loss"]++
+		s.loseJob(j)
+		return
+	}
 	j.over = true
 	s.Seen[j.state.String()]++
 	s.checkEnd(j, status)
