@@ -246,7 +246,7 @@ func (s *stepper) submit(g *wire.Graph) {
 	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
 	spec := &wire.JobSpec{Name: "steps", Graph: g}
 	set := s.core.Settings()
-	s.core.Expect(set.Draft(spec, nil))
+	s.core.Expect(core.NewDraft(set, spec, nil))
 	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.job, Spec: spec}}})
 }
 

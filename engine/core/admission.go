@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -14,16 +15,16 @@ func (c *Core) askAdmission(j *job) {
 	running := c.policy.Current() != nil
 	switch {
 	case c.policy.Has(scheduler.AbilityAdmission):
-		c.policy.Tell(scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+		c.policy.Tell(scheduler.AdmissionAsked{At: c.step.Now, Job: j.forPolicy()})
 	case !running && !c.policy.Known():
-	case !running && c.policy.Admits() && !c.set.AdmitWithoutPolicy:
+	case !running && c.policy.Admits() && !c.step.Set.AdmitWithoutPolicy:
 		c.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
 	default:
 		c.start(j)
 		return
 	}
-	c.after(c.set.AdmissionMax, timerAdmission, uint64(j.id))
+	c.step.After(c.step.Set.AdmissionMax, timerAdmission, uint64(j.id))
 }
 
 // askAll asks a policy that has just taken over about the jobs that wait.
@@ -33,7 +34,7 @@ func (c *Core) askAll() {
 			continue
 		}
 		if c.policy.Has(scheduler.AbilityAdmission) {
-			c.policy.Tell(scheduler.AdmissionAsked{At: c.now, Job: j.forPolicy()})
+			c.policy.Tell(scheduler.AdmissionAsked{At: c.step.Now, Job: j.forPolicy()})
 		} else {
 			c.start(j)
 		}
@@ -45,18 +46,18 @@ func (c *Core) admissionExpired(id scheduler.JobID) {
 	if j == nil || j.phase != jobAsked {
 		return
 	}
-	if c.policy.Current() == nil && (c.set.AdmitWithoutPolicy || !c.policy.Known()) {
+	if c.policy.Current() == nil && (c.step.Set.AdmitWithoutPolicy || !c.policy.Known()) {
 		// Nothing ever said that somebody has to admit it: let it in to wait.
 		c.start(j)
 		return
 	}
-	c.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", c.set.AdmissionMax))
+	c.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", c.step.Set.AdmissionMax))
 }
 
 // turnAway refuses a submission before anything of it exists.
 func (c *Core) turnAway(j *job, reason string) {
-	j.failure, j.outcome = invalid(fmt.Sprintf("%s was refused: %s", j.id, reason)), scheduler.JobFailed
-	c.reply(j.client, j.id, j.failure)
+	j.failure, j.outcome = step.Invalid(fmt.Sprintf("%s was refused: %s", j.id, reason)), scheduler.JobFailed
+	c.step.Reply(j.client, j.id, j.failure)
 	c.remember(j)
 	c.ended[len(c.ended)-1].refused = j.failure
 	c.jobs.Remove(j.id)
@@ -83,6 +84,6 @@ func (c *Core) refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
 	case j.phase != jobAsked:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
-	c.turnAway(j, c.short(d.Reason))
+	c.turnAway(j, c.step.Short(d.Reason))
 	return scheduler.NotRefused, ""
 }

@@ -39,7 +39,7 @@ func (c *Core) ExpectAnswer(of *wire.PolicyAnswer, d scheduler.Decisions) {
 
 // decode reads decisions and holds them against the limits.
 func (c *Core) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
-	l, b := c.set.PolicyLimits, m.GetDecisions()
+	l, b := c.step.Set.PolicyLimits, m.GetDecisions()
 	if len(b) > l.AnswerBytes {
 		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
 	}
@@ -77,22 +77,22 @@ func (c *Core) apply(d *exchange.Deciding) bool {
 	round, list := c.policy.Asked(), &d.Decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
-		c.stats.decision(kind, reason)
+		c.step.Stats.Decision(kind, reason)
 		if !accepted {
 			c.policy.Refused()
 		}
-		return scheduler.Outcome{At: c.now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
+		return scheduler.Outcome{At: c.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
 	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
-	for ; *refuse < len(list.Refuse) && c.spend(workDecide); *refuse++ {
+	for ; *refuse < len(list.Refuse) && c.step.Spend(workDecide); *refuse++ {
 		reason, why := c.refuse(list.Refuse[*refuse])
 		c.policy.Tell(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
 	}
-	for ; *admit < len(list.Admit) && c.spend(workDecide); *admit++ {
+	for ; *admit < len(list.Admit) && c.step.Spend(workDecide); *admit++ {
 		reason, why := c.admit(list.Admit[*admit])
 		c.policy.Tell(outcome(scheduler.DecisionAdmit, *admit, reason, why))
 	}
-	for ; *preempt < len(list.Preempt) && c.spend(workDecide); *preempt++ {
+	for ; *preempt < len(list.Preempt) && c.step.Spend(workDecide); *preempt++ {
 		x := list.Preempt[*preempt]
 		known := c.gathered(x.Victims)
 		reason, why := c.preempt(x)
@@ -104,11 +104,11 @@ func (c *Core) apply(d *exchange.Deciding) bool {
 			c.policy.TellNext(o)
 		}
 	}
-	for ; *resume < len(list.Resume) && c.spend(workDecide); *resume++ {
+	for ; *resume < len(list.Resume) && c.step.Spend(workDecide); *resume++ {
 		reason, why := c.resume(list.Resume[*resume])
 		c.policy.Tell(outcome(scheduler.DecisionResume, *resume, reason, why))
 	}
-	for ; *launch < len(list.Launch) && c.spend(workDecide); *launch++ {
+	for ; *launch < len(list.Launch) && c.step.Spend(workDecide); *launch++ {
 		if next := prefetch.Next(list.Launch, *launch); next != nil {
 			c.prefetchLaunches(next)
 		}
@@ -145,7 +145,7 @@ func (c *Core) applyRest(d *scheduler.Decisions) {
 	}
 	for _, w := range d.Waiting {
 		if j := c.jobs.Get(w.Job); j != nil {
-			w.Detail = c.short(w.Detail)
+			w.Detail = c.step.Short(w.Detail)
 			j.policyWait = w
 			c.touch(j)
 		}

@@ -16,8 +16,8 @@ func (c *Core) blame(b *bundle, l *launcher) {
 	j := b.job
 	j.avoiding = true
 	if !slices.Contains(b.avoid, l.ID) {
-		if len(b.avoid) >= c.set.AvoidMax {
-			b.avoid = b.avoid[len(b.avoid)-c.set.AvoidMax+1:]
+		if len(b.avoid) >= c.step.Set.AvoidMax {
+			b.avoid = b.avoid[len(b.avoid)-c.step.Set.AvoidMax+1:]
 		}
 		b.avoid = append(slices.Clone(b.avoid), l.ID)
 	}
@@ -25,20 +25,20 @@ func (c *Core) blame(b *bundle, l *launcher) {
 	if !found {
 		j.blamed = slices.Insert(j.blamed, i, blame{launcher: l.ID})
 	}
-	if j.blamed[i].failures++; j.blamed[i].failures != c.set.BlameAfter {
+	if j.blamed[i].failures++; j.blamed[i].failures != c.step.Set.BlameAfter {
 		return
 	}
-	c.noteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, c.set.BlameAfter))
+	c.noteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, c.step.Set.BlameAfter))
 	j.avoid = sorted.Add(slices.Clone(j.avoid), l.ID)
 	for b := range j.allReady() {
 		c.announceAgain(b)
 	}
-	if !c.capacity.Blame(&l.Launcher, j.id, capacity.BlameLimits{Jobs: c.set.BlameJobs, SharePercent: c.set.BlameSharePercent}) {
+	if !c.capacity.Blame(&l.Launcher, j.id, capacity.BlameLimits{Jobs: c.step.Set.BlameJobs, SharePercent: c.step.Set.BlameSharePercent}) {
 		return
 	}
-	c.stats.Blamed++
-	c.log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", c.set.BlameFor.String())
-	c.after(c.set.BlameFor, timerBlame, uint64(l.ID))
+	c.step.Stats.Blamed++
+	c.step.Log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", c.step.Set.BlameFor.String())
+	c.step.After(c.step.Set.BlameFor, timerBlame, uint64(l.ID))
 }
 
 // announceAgain tells the policy of a ready bundle anew, because the launchers
@@ -49,8 +49,8 @@ func (c *Core) announceAgain(b *bundle) {
 }
 
 func (c *Core) announce(b *bundle) {
-	b.since = c.now
-	c.emit(b, scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	b.since = c.step.Now
+	c.emit(b, scheduler.BundleWithdrawn{At: c.step.Now, Job: b.job.id, Bundle: b.id})
 	c.emit(b, c.readyEvent(b))
 }
 

@@ -31,7 +31,7 @@ func (c *Core) Check() error {
 	if live != c.attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", c.attempts.Len(), live)
 	}
-	if err := c.capacity.Check(c.now, c.holdings); err != nil {
+	if err := c.capacity.Check(c.step.Now, c.holdings); err != nil {
 		return err
 	}
 	for id := range c.capacity.JobsReserved() {
@@ -122,7 +122,7 @@ func (c *Core) checkJob(j *job) error {
 			return fmt.Errorf("stage %q: %d groups done and %d nodes open, counted as %d and %d", s.name, done[i], open[i], s.done, s.open)
 		}
 	}
-	if len(j.attempts) == 0 && ready == 0 && j.waitTill <= c.now && !c.overdue() && !j.unfinishedWork() && j.phase != jobEnding {
+	if len(j.attempts) == 0 && ready == 0 && j.waitTill <= c.step.Now && !c.overdue() && !j.unfinishedWork() && j.phase != jobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.phase)
 	}
 	if err := j.checkCounts(); err != nil {

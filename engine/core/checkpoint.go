@@ -70,7 +70,7 @@ func RestoreParts(parts [][]byte, graphs Graphs) (*Core, error) {
 }
 
 func codeCore(w *codec.Codec, c *Core) {
-	settings := c.set.JSON()
+	settings := c.step.Set.JSON()
 	codec.Blob(w, &settings)
 	if w.Reading && w.Err == nil {
 		s, err := ParseSettings(settings)
@@ -78,12 +78,11 @@ func codeCore(w *codec.Codec, c *Core) {
 			w.Fail(err)
 			return
 		}
-		c.set = s
+		c.step.Set = s
 	}
-	codec.Num(w, &c.term)
-	codec.Num(w, &c.now)
+	c.step.CodeTime(w)
 	c.ids.CodeLast(w)
-	c.timers.CodeLast(w)
+	c.step.CodeLast(w)
 	codec.List(w, &c.prepared, func(w *codec.Codec, p *prepared) { codec.Num(w, &p.id); codec.Num(w, &p.at) })
 	codec.List(w, &c.ended, func(w *codec.Codec, p **endedJob) {
 		codec.Opt(w, p, func(w *codec.Codec, e *endedJob) { codec.Message(w, &e.status); codec.Message(w, &e.refused) })
@@ -94,7 +93,7 @@ func codeCore(w *codec.Codec, c *Core) {
 	c.capacity.CodeReservations(w)
 	codeSuspended(w, c)
 	c.policy.Code(w)
-	c.timers.Code(w)
+	c.step.CodeTimers(w)
 	c.capacity.CodeChanged(w)
 	codec.Flag(w, &c.speculating)
 	codec.Flag(w, &c.stallWatched)

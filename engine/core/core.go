@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/timers"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
@@ -21,9 +21,7 @@ const Version = 4
 
 // Core is the state of the manager. Not safe for concurrent use.
 type Core struct {
-	set  Settings
-	term uint64
-	now  scheduler.Time
+	step step.Step
 	ids  ids.IDs
 
 	lossTold bool // that the log lost records, in this life
@@ -45,18 +43,14 @@ type Core struct {
 
 	policy exchange.Exchange
 
-	timers       timers.Timers
-	speculating  bool  // its timer is set
-	stallWatched bool  // so is that of a stalling policy
-	stats        Stats // never decide anything
+	speculating  bool // its timer is set
+	stallWatched bool // so is that of a stalling policy
 
 	// What a step gathers. Empty between steps.
-	todo    []todo
 	changed []*job
 	feeds   inputs.Feed          // what it gives to readers
 	where   []*launcher          // of the launch at hand
 	rooms   []*capacity.Launcher // the same
-	work    int                  // what is left of Settings.StepWork
 
 	graphs Graphs                   // see GraphsFrom; nil: none are kept
 	drafts map[*wire.JobSpec]*Draft // see Expect; nil: none are there
@@ -65,7 +59,7 @@ type Core struct {
 
 // New returns a core that knows nothing.
 func New(s Settings) *Core {
-	c := &Core{set: s}
+	c := &Core{step: step.Step{Set: s}}
 	c.clear()
 	return c
 }
@@ -81,17 +75,13 @@ func (c *Core) clear() {
 	c.policy = exchange.Exchange{}
 }
 
-// usualMax bounds the room that is made beforehand for as much as the last time.
-const usualMax = 1 << 12
-
 // A step has two parts. Take takes one batch and decides all; what it returns is the round
 // for the policy, if one starts: that thinks while the caller calls Rest, which says what
 // else is to be done, and logs the batch. The batch and its messages must not be changed
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
-	c.now = max(scheduler.Time(b.GetAt()), c.now+1)
-	c.feeds.Begin(c.now, c.set.CommandBytes)
-	c.work = c.set.StepWork
+	c.step.Begin(scheduler.Time(b.GetAt()))
+	c.feeds.Begin(c.step.Now, c.step.Set.CommandBytes)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
@@ -109,17 +99,15 @@ func (c *Core) Take(b *wire.Batch) *AskPolicy {
 // Rest is the second part of a step: what is to be done beside the round, in order.
 func (c *Core) Rest() []Action {
 	c.tellChanged()
-	actions := make([]Action, len(c.todo))
-	for i := range c.todo {
-		if next := prefetch.Next(c.todo, i); next != nil {
+	todo := c.step.Todo()
+	actions := make([]Action, len(todo))
+	for i := range todo {
+		if next := prefetch.Next(todo, i); next != nil {
 			prefetchSpecs(next)
 		}
-		actions[i] = c.action(&c.todo[i])
+		actions[i] = c.action(&todo[i])
 	}
-	clear(c.todo)
-	if c.todo = c.todo[:0]; cap(c.todo) > usualMax {
-		c.todo = nil
-	}
+	c.step.Done()
 	return actions
 }
 
@@ -133,24 +121,17 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	return append([]Action{*ask}, actions...)
 }
 
-// todo is something to be done: an action, or an attempt to be started of which the
-// command is written when the round is on its way.
-type todo struct {
-	action      Action
-	start       *attempt
-	incarnation uint64 // of its launcher
-}
-
-func (c *Core) act(a Action) { c.todo = append(c.todo, todo{action: a}) }
-
-func (c *Core) action(t *todo) Action {
-	if t.start == nil {
-		return t.action
+// action is what is to be done: as it was said, or to start an attempt, of which the
+// command is written now.
+func (c *Core) action(t *step.Todo) Action {
+	a, later := t.Later.(*attempt)
+	if !later {
+		return t.Action
 	}
-	m := c.startCommand(t.start)
-	m.Term, m.Incarnation = c.term, t.incarnation
-	c.stats.Commands++
-	return ToLauncher{t.start.launcher.ID, m}
+	m := c.startCommand(a)
+	m.Term, m.Incarnation = c.step.Term, t.Incarnation
+	c.step.Stats.Commands++
+	return ToLauncher{Launcher: a.launcher.ID, Command: m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
@@ -208,8 +189,8 @@ func (c *Core) input(in *wire.Input) {
 // managerStart opens a life of the manager: the policy's processes of the last
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
-	c.term = max(m.GetTerm(), c.term+1)
-	c.ids.Begin(c.now, time.Duration(m.GetAgeNs()))
+	c.step.Term = max(m.GetTerm(), c.step.Term+1)
+	c.ids.Begin(c.step.Now, time.Duration(m.GetAgeNs()))
 	c.lossTold = false
 	c.dropPolicies()
 	for j := range c.jobs.All() {
@@ -221,20 +202,20 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 func (c *Core) site(m *wire.SiteSettings) {
 	s, err := ParseSettings(m.GetJson())
 	if err != nil {
-		c.log(Error, "the new settings of the core were not taken over", "error", err.Error())
+		c.step.Log(Error, "the new settings of the core were not taken over", "error", err.Error())
 		return
 	}
-	c.set = s
+	c.step.Set = s
 }
 
 // Settings returns the settings in force.
-func (c *Core) Settings() Settings { return c.set }
+func (c *Core) Settings() Settings { return c.step.Set }
 
 // Term returns the manager's term.
-func (c *Core) Term() uint64 { return c.term }
+func (c *Core) Term() uint64 { return c.step.Term }
 
 // Now returns the time of the last step.
-func (c *Core) Now() scheduler.Time { return c.now }
+func (c *Core) Now() scheduler.Time { return c.step.Now }
 
 // touch has the shell told, at the step's end, that a job changed.
 func (c *Core) touch(j *job) {
@@ -258,27 +239,7 @@ func (c *Core) tellChanged() {
 	}
 	slices.Sort(ids)
 	slices.Sort(ended)
-	c.act(JobsChanged{ids, ended})
+	c.step.Act(JobsChanged{Jobs: ids, Ended: ended})
 	clear(c.changed)
 	c.changed = c.changed[:0]
-}
-
-// log makes a line of a message and pairs of key and value.
-func (c *Core) log(level Level, message string, pairs ...string) {
-	line := LogLine{Level: level, Message: message}
-	for pair := range slices.Chunk(pairs, 2) {
-		line.Attrs = append(line.Attrs, Attr{pair[0], pair[1]})
-	}
-	c.act(line)
-}
-
-// replyError refuses a client's request. Client 0 is nobody.
-func (c *Core) reply(client uint64, j scheduler.JobID, f *wire.Failure) {
-	if client != 0 {
-		c.act(Reply{Client: client, Job: j, Failure: f})
-	}
-}
-
-func invalid(message string) *wire.Failure {
-	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: message}
 }

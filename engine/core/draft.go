@@ -22,16 +22,16 @@ type Draft struct {
 	err error
 }
 
-// Draft checks a submission and makes the draft of its job. The message must not be
+// NewDraft checks a submission and makes the draft of its job. The message must not be
 // changed afterwards.
-func (s *Settings) Draft(of *wire.JobSpec, graphs Graphs) *Draft {
-	d := &Draft{of: of, set: *s}
-	d.job, d.err = s.draft(of, graphs)
+func NewDraft(s Settings, of *wire.JobSpec, graphs Graphs) *Draft {
+	d := &Draft{of: of, set: s}
+	d.job, d.err = draft(&s, of, graphs)
 	return d
 }
 
-func (s *Settings) draft(spec *wire.JobSpec, graphs Graphs) (*job, error) {
-	if err := s.checkSpec(spec); err != nil {
+func draft(s *Settings, spec *wire.JobSpec, graphs Graphs) (*job, error) {
+	if err := checkSpec(s, spec); err != nil {
 		return nil, err
 	}
 	spec = proto.CloneOf(spec)
@@ -43,7 +43,7 @@ func (s *Settings) draft(spec *wire.JobSpec, graphs Graphs) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkKinds(spec.Graph); err != nil {
+	if err := checkKinds(s, spec.Graph); err != nil {
 		return nil, err
 	}
 	j := &job{spec: spec, plan: plan, pool: spec.Pool, priority: scheduler.Priority(spec.Priority)}
@@ -60,7 +60,7 @@ func (c *Core) Awaits(id scheduler.JobID) bool {
 // whether it takes this one: not one of other settings than those in force. The core
 // becomes its owner.
 func (c *Core) Expect(d *Draft) bool {
-	if d == nil || d.set.MemoryDefault != c.set.MemoryDefault || d.set.Graph != c.set.Graph || !slices.Equal(d.set.Kinds, c.set.Kinds) {
+	if d == nil || d.set.MemoryDefault != c.step.Set.MemoryDefault || d.set.Graph != c.step.Set.Graph || !slices.Equal(d.set.Kinds, c.step.Set.Kinds) {
 		return false
 	}
 	if c.drafts == nil {

@@ -31,7 +31,7 @@ func (c *Core) dropJob(l *launcher, id scheduler.JobID) {
 	c.sendDrop(l, &l.drops[i])
 	c.watchCommands(l)
 	if len(l.drops) > dropsMax {
-		c.log(Warn, "a launcher does not delete the files of jobs that are over: the first is given up", "launcher", l.Name, "job", l.drops[0].job.String())
+		c.step.Log(Warn, "a launcher does not delete the files of jobs that are over: the first is given up", "launcher", l.Name, "job", l.drops[0].job.String())
 		l.drops = slices.Delete(l.drops, 0, 1)
 	}
 }
@@ -40,7 +40,7 @@ func (c *Core) dropJob(l *launcher, id scheduler.JobID) {
 const dropsMax = 10_000
 
 func (c *Core) sendDrop(l *launcher, d *dropping) {
-	d.sentAt = c.now
+	d.sentAt = c.step.Now
 	c.command(l, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(d.job)}})
 }
 
@@ -60,7 +60,7 @@ func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 		return
 	}
 	for i := range l.drops {
-		if d := &l.drops[i]; d.sentAt != c.now {
+		if d := &l.drops[i]; d.sentAt != c.step.Now {
 			c.sendDrop(l, d)
 		}
 	}
@@ -77,9 +77,9 @@ func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 // delete files is no lost one: it goes on trying, and is asked now and then.
 func (c *Core) dropAgain(l *launcher) {
 	for i := range l.drops {
-		if d := &l.drops[i]; c.now.Sub(d.sentAt) >= c.commandWait(d.tries) {
+		if d := &l.drops[i]; c.step.Now.Sub(d.sentAt) >= c.commandWait(d.tries) {
 			d.tries++
-			c.stats.Resent++
+			c.step.Stats.Resent++
 			c.sendDrop(l, d)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Core) endedReport(l *launcher, m *wire.AttemptEnded) {
 // endedAlready is the end of an attempt that is not live: reported twice, or
 // given up before.
 func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
-	c.stats.StaleReports++
+	c.step.Stats.StaleReports++
 	id := scheduler.AttemptID(m.GetAttempt())
 	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.outputs[id] == nil {
 		c.refuseCommit(l, m, "it had been given up")
@@ -55,8 +55,8 @@ func (c *Core) endedAlready(l *launcher, m *wire.AttemptEnded) {
 // refuseCommit says so, and has what was stored deleted now; what has no job any
 // more went, or goes, with the job.
 func (c *Core) refuseCommit(l *launcher, m *wire.AttemptEnded, why string) {
-	c.stats.LateCommits++
-	c.log(Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
+	c.step.Stats.LateCommits++
+	c.step.Log(Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
 	if a := c.attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
 		c.command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.run.bundle.job.id)}}})
 	}
@@ -82,7 +82,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 	r, b := a.run, a.run.bundle
 	k := &commit{
 		attempt: a.id, run: r.id, token: r.token, launcher: a.launcher.ID, host: a.launcher.Host, rack: a.launcher.Rack,
-		spec: r.speculative, launched: r.launched, started: a.started, phased: a.phased, ended: c.now, report: m,
+		spec: r.speculative, launched: r.launched, started: a.started, phased: a.phased, ended: c.step.Now, report: m,
 	}
 	for _, s := range m.GetStored() {
 		if int(s.GetConnection()) < len(b.job.plan.Graph.Connections) && b.job.plan.Connection(int(s.GetConnection())).Store == "" {
@@ -94,8 +94,8 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 		a.launcher.outputs[a.id] = &output{job: b.job, bundle: b, group: a.group, run: r.id}
 	}
 	k.work = c.workOf(a, m.GetWork())
-	c.stats.Finished++
-	ran := a.running(c.now)
+	c.step.Stats.Finished++
+	ran := a.running(c.step.Now)
 	c.endAttempt(a, scheduler.Finished, m.GetWork(), "")
 	b.job.stages[a.stage].times.add(ran)
 	for _, k := range r.commits {
@@ -117,7 +117,7 @@ func (c *Core) commitRun(r *run) {
 	}
 	b.enter(bundleFinished)
 	b.setTwice(0)
-	b.since = c.now
+	b.since = c.step.Now
 	c.capacity.ReleaseFor(b, b.job.ready.count)
 	old := b.kept
 	b.kept = r.commits
@@ -198,7 +198,7 @@ func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 	most := 0
 	for level, n := range w.Read {
 		j.read[level] += n
-		c.stats.Read[level] += uint64(n)
+		c.step.Stats.Read[level] += uint64(n)
 		if n > w.Read[most] {
 			most = level
 		}
@@ -209,7 +209,7 @@ func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 	for _, x := range b.nodes(i) {
 		if len(j.plan.Graph.Stages[j.plan.Node(x).Stage].Inputs) > 0 {
 			j.local[most]++
-			c.stats.Local[most]++
+			c.step.Stats.Local[most]++
 			return
 		}
 	}
@@ -246,7 +246,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		return
 	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
 		if r.lost == "" {
-			r.lost = c.short(f.Message)
+			r.lost = c.step.Short(f.Message)
 		}
 		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
@@ -255,7 +255,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 			r.failure = f
 		}
-		c.stats.Failed++
+		c.step.Stats.Failed++
 		c.endAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
 		c.noteJob(r.bundle.job, fmt.Sprintf("%s failed on %s: %s", r.bundle.job.describe(r.bundle, a.group), a.launcher.Name, f.Message))
 		if !theirs {
@@ -273,7 +273,7 @@ func (c *Core) lose(a *attempt, reason string) {
 	if a.stop != nil && a.launcher.Up {
 		outcome = a.stop.outcome
 	} else if r.lost == "" {
-		r.lost = c.short(reason)
+		r.lost = c.step.Short(reason)
 	}
 	c.endAttempt(a, outcome, a.work, reason)
 	if outcome == scheduler.Lost {
@@ -286,23 +286,23 @@ func (c *Core) lose(a *attempt, reason string) {
 func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
 	b := a.run.bundle
 	j := b.job
-	reason = c.short(reason)
+	reason = c.step.Short(reason)
 	work := c.workOf(a, w)
 	c.capacity.GiveAll(&a.launcher.Launcher, &a.Holding)
 	c.capacity.VictimDone(&a.Holding)
 	c.stopWaiting(a)
 	c.dropSuspended(a.run)
 	c.removeAttempt(a)
-	a.ran, a.since, a.outcome = a.running(c.now), c.now, outcome
+	a.ran, a.since, a.outcome = a.running(c.step.Now), c.step.Now, outcome
 	a.phase = attemptEnded
 	a.run.live--
 	b.setTwice(0)
-	e := scheduler.AttemptEnded{At: c.now, Attempt: a.id, Outcome: outcome, Work: work, Reason: reason}
+	e := scheduler.AttemptEnded{At: c.step.Now, Attempt: a.id, Outcome: outcome, Work: work, Reason: reason}
 	if outcome == scheduler.Preempted && a.stop != nil {
 		e.For = a.stop.forJob
 	}
 	c.emit(b, e)
-	c.stats.outcome(outcome)
+	c.step.Stats.Outcomes[outcome]++
 	c.keepHistory(a, outcome, reason)
 	c.touch(j)
 }
@@ -310,10 +310,10 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 func (c *Core) keepHistory(a *attempt, outcome scheduler.AttemptOutcome, reason string) {
 	j := a.run.bundle.job
 	p := pastAttempt{
-		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, outcome: outcome, started: a.started, ended: c.now,
+		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, outcome: outcome, started: a.started, ended: c.step.Now,
 		speculative: a.run.speculative, reason: reason,
 	}
-	if len(j.history) < c.set.AttemptsKept {
+	if len(j.history) < c.step.Set.AttemptsKept {
 		j.history = append(j.history, p)
 		return
 	}
@@ -328,7 +328,7 @@ func (c *Core) stopRun(r *run, outcome scheduler.AttemptOutcome, reason string, 
 	}
 	for _, a := range r.attempts {
 		if a.phase != attemptEnded {
-			c.stopAttempt(a, &stop{outcome: outcome, reason: reason, grace: grace, forJob: forJob, at: c.now})
+			c.stopAttempt(a, &stop{outcome: outcome, reason: reason, grace: grace, forJob: forJob, at: c.step.Now})
 		}
 	}
 }
@@ -398,7 +398,7 @@ func (c *Core) countFailure(b *bundle, r *run) bool {
 		return true
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		b.failures++
-		if b.failures >= b.job.attemptsMax(&c.set) {
+		if b.failures >= b.job.attemptsMax(&c.step.Set) {
 			f = proto.CloneOf(f)
 			f.Message = fmt.Sprintf("failed %d times, the last time: %s", b.failures, f.Message)
 			c.endJob(b.job, scheduler.JobFailed, f)
@@ -410,7 +410,7 @@ func (c *Core) countFailure(b *bundle, r *run) bool {
 		if f != nil {
 			why = f.Message
 		}
-		if b.losses > c.set.LostMax {
+		if b.losses > c.step.Set.LostMax {
 			c.failLost(b, why)
 			return true
 		}

@@ -7,7 +7,7 @@ import (
 // feed gives an attempt what is there of what it misses, as much as it takes at once.
 func (c *Core) feed(a *attempt) {
 	if j := a.run.bundle.job; !c.feeds.Fill(&j.inputs, &a.reads, c.source(j)) {
-		c.after(1, timerFeed, uint64(a.id))
+		c.step.After(1, timerFeed, uint64(a.id))
 	}
 }
 
@@ -38,11 +38,11 @@ func (c *Core) flushSources() {
 // sourcesOf lists the sources that an attempt starts with.
 func (c *Core) sourcesOf(a *attempt) []*wire.Source {
 	j := a.run.bundle.job
-	l := j.inputs.List(&a.reads, a.id, a.run.bundle.filed(a.group), c.set.CommandBytes, c.source(j))
+	l := j.inputs.List(&a.reads, a.id, a.run.bundle.filed(a.group), c.step.Set.CommandBytes, c.source(j))
 	if l.Missed {
 		c.watchWaiting(j)
 	}
-	c.work -= l.Looked/looksAtOnce + len(l.Sources)
+	c.step.Charge(l.Looked/looksAtOnce + len(l.Sources))
 	return l.Sources
 }
 
@@ -71,7 +71,7 @@ func (c *Core) filesFrom(j *job, from uint64) []*wire.CommittedFile {
 		at = filesPlace{}
 	}
 	var list []*wire.CommittedFile
-	left := c.set.CommandBytes
+	left := c.step.Set.CommandBytes
 	for ; at.bundle < len(j.plan.Bundles); at.bundle, at.group = at.bundle+1, 0 {
 		kept := j.bundles[at.bundle].kept
 		for ; at.group < len(kept); at.group, at.index = at.group+1, 0 {

@@ -50,7 +50,7 @@ func (c *Core) checkQuiet(j *job) {
 		return
 	}
 	j.phase, j.tries = jobCleaning, 0
-	c.after(c.set.CleanMax, timerClean, uint64(j.id))
+	c.step.After(c.step.Set.CleanMax, timerClean, uint64(j.id))
 	c.makeReady(j.lastBundle())
 }
 
@@ -94,7 +94,7 @@ func (c *Core) keepParts(j *job, published []uint32) {
 	if !j.keep {
 		return
 	}
-	owner := plan.Owner{Cluster: plan.Cluster(c.set.TokenSeed), Job: uint64(j.id)}
+	owner := plan.Owner{Cluster: plan.Cluster(c.step.Set.TokenSeed), Job: uint64(j.id)}
 	for i, output := range j.spec.Outputs {
 		if !slices.Contains(published, uint32(i)) {
 			j.kept = append(j.kept, owner.Temporary(output))
@@ -132,7 +132,7 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 	switch {
 	case j.phase == jobEnding:
 		c.checkQuiet(j)
-	case j.phase == jobCleaning && j.tries >= c.set.CleanTries:
+	case j.phase == jobCleaning && j.tries >= c.step.Set.CleanTries:
 		c.leaveTraces(j, fmt.Sprintf("cleaning failed %d times: %s", j.tries, r.why()))
 	case j.phase == jobCleaning:
 		c.makeReady(b)
@@ -140,7 +140,7 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 		c.endJob(j, scheduler.JobFailed, r.failure) // the parts do not fit together: nothing is worth keeping
 	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID:
 		c.cantPublish(j, r.failure, r.why())
-	case inVain && (j.tries >= c.set.PublishTries || !j.intent && (b.failures >= j.attemptsMax(&c.set) || b.losses > c.set.LostMax)):
+	case inVain && (j.tries >= c.step.Set.PublishTries || !j.intent && (b.failures >= j.attemptsMax(&c.step.Set) || b.losses > c.step.Set.LostMax)):
 		c.cantPublish(j, r.failure, fmt.Sprintf("publishing failed %d times, the last time: %s", j.tries, r.why()))
 	case r.failure != nil, j.tries > 1 && inVain:
 		c.publishLater(j, r.why())
@@ -151,13 +151,13 @@ func (c *Core) lastRunOver(b *bundle, r *run) {
 
 // publishLater tries to publish again after a while.
 func (c *Core) publishLater(j *job, why string) {
-	wait := c.set.PublishRetryAfter << min(j.tries-1, 30)
-	if wait <= 0 || wait > c.set.PublishRetryMax {
-		wait = c.set.PublishRetryMax
+	wait := c.step.Set.PublishRetryAfter << min(j.tries-1, 30)
+	if wait <= 0 || wait > c.step.Set.PublishRetryMax {
+		wait = c.step.Set.PublishRetryMax
 	}
-	j.waitTill = c.now.Add(wait)
-	j.whyLater = fmt.Sprintf("publishing failed %d times, the last time: %s; it is tried again within %v, up to %d times", j.tries, why, wait, c.set.PublishTries)
-	c.after(wait, timerPublish, uint64(j.id))
+	j.waitTill = c.step.Now.Add(wait)
+	j.whyLater = fmt.Sprintf("publishing failed %d times, the last time: %s; it is tried again within %v, up to %d times", j.tries, why, wait, c.step.Set.PublishTries)
+	c.step.After(wait, timerPublish, uint64(j.id))
 	c.touch(j)
 }
 
@@ -169,7 +169,7 @@ func (r *run) why() string {
 }
 
 func (c *Core) publishAgain(id scheduler.JobID) {
-	if j := c.jobs.Get(id); j != nil && j.phase == jobPublishing && j.lastBundle().phase == bundleWaiting && c.now >= j.waitTill {
+	if j := c.jobs.Get(id); j != nil && j.phase == jobPublishing && j.lastBundle().phase == bundleWaiting && c.step.Now >= j.waitTill {
 		c.makeReady(j.lastBundle())
 	}
 }
@@ -180,16 +180,16 @@ func (c *Core) cleanTooLong(id scheduler.JobID) {
 	case j == nil || j.phase != jobCleaning:
 	case j.lastBundle().phase == bundleReady:
 		c.withdraw(j.lastBundle())
-		c.leaveTraces(j, fmt.Sprintf("its cleaning found no slot for %v", c.set.CleanMax))
+		c.leaveTraces(j, fmt.Sprintf("its cleaning found no slot for %v", c.step.Set.CleanMax))
 	default:
-		c.after(c.set.CleanMax, timerClean, uint64(j.id))
+		c.step.After(c.step.Set.CleanMax, timerClean, uint64(j.id))
 	}
 }
 
 // leaveTraces ends a job whose temporary folders could not be deleted.
 func (c *Core) leaveTraces(j *job, why string) {
 	c.noteJob(j, why+": its temporary folders are left behind")
-	c.log(Warn, "a job's temporary folders are left behind", "job", j.id.String(), "reason", why)
+	c.step.Log(Warn, "a job's temporary folders are left behind", "job", j.id.String(), "reason", why)
 	c.keepParts(j, nil)
 	c.jobOver(j, j.outcome)
 }
@@ -204,8 +204,8 @@ func (c *Core) jobOver(j *job, outcome scheduler.JobOutcome) {
 
 // gone ends the last of a job.
 func (c *Core) gone(j *job) {
-	c.policy.TellJob(j.id, scheduler.JobFinished{At: c.now, Job: j.id, Outcome: j.outcome})
-	c.stats.job(j.outcome)
+	c.policy.TellJob(j.id, scheduler.JobFinished{At: c.step.Now, Job: j.id, Outcome: j.outcome})
+	c.step.Stats.Jobs[j.outcome]++
 	c.remember(j)
 	if i, found := slices.BinarySearch(c.busy, j.id); found {
 		c.busy = slices.Delete(c.busy, i, i+1)
@@ -223,13 +223,13 @@ func (c *Core) remember(j *job) {
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
 	}
 	s.Summary.State = stateOf(j.outcome)
-	s.Summary.Ended = int64(c.now)
+	s.Summary.Ended = int64(c.step.Now)
 	s.Kept = j.kept
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}
-	if len(c.ended) >= c.set.JobsKept {
-		c.ended = c.ended[len(c.ended)-c.set.JobsKept+1:]
+	if len(c.ended) >= c.step.Set.JobsKept {
+		c.ended = c.ended[len(c.ended)-c.step.Set.JobsKept+1:]
 	}
 	c.ended = append(c.ended, &endedJob{status: s})
 }

@@ -22,7 +22,7 @@ type Frozen struct{ core *Core }
 func (c *Core) Freeze() *Frozen {
 	f := *c
 	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
-	f.timers, f.ids = c.timers.Clone(), c.ids.Clone()
+	f.step, f.ids = c.step.Clone(), c.ids.Clone()
 	f.suspended = c.suspended.Clone(func(r *run) *run { return r }) // of which the ids are written
 	f.policy = c.policy.Clone()
 	f.launchers = c.launchers.Clone((*launcher).frozen)
@@ -45,7 +45,7 @@ const (
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
-	small := c.timers.Len() + c.policy.Events()
+	small := c.step.Timers() + c.policy.Events()
 	took := time.Duration(c.launchers.Len())*freezeLauncher + time.Duration(c.attempts.Len())*freezeAttempt +
 		time.Duration(c.capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
 	for _, id := range c.jobs.IDs() {

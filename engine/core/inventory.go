@@ -52,7 +52,7 @@ func (c *Core) endUnknown(l *launcher, id scheduler.AttemptID, state wire.Attemp
 		c.forget(l, id)
 		return
 	}
-	c.stats.UnknownEnded++
+	c.step.Stats.UnknownEnded++
 	c.command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
 }
 
@@ -120,9 +120,9 @@ func (c *Core) command(l *launcher, m *wire.Command) {
 	if !l.Up {
 		return
 	}
-	m.Term, m.Incarnation = c.term, l.incarnation
-	c.stats.Commands++
-	c.act(ToLauncher{l.ID, m})
+	m.Term, m.Incarnation = c.step.Term, l.incarnation
+	c.step.Stats.Commands++
+	c.step.Act(ToLauncher{Launcher: l.ID, Command: m})
 }
 
 // forget lets a launcher drop what it remembers of an attempt's end.
@@ -157,14 +157,14 @@ func (c *Core) sendResume(a *attempt) {
 
 // unconfirmed has a launcher looked after until it confirms a command.
 func (c *Core) unconfirmed(a *attempt) {
-	a.sentAt = c.now
+	a.sentAt = c.step.Now
 	c.watchCommands(a.launcher)
 }
 
 func (c *Core) watchCommands(l *launcher) {
 	if l.resendAt == 0 {
-		l.resendAt = c.now.Add(c.set.CommandTimeout)
-		c.after(c.set.CommandTimeout, timerCommand, uint64(l.ID))
+		l.resendAt = c.step.Now.Add(c.step.Set.CommandTimeout)
+		c.step.After(c.step.Set.CommandTimeout, timerCommand, uint64(l.ID))
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *Core) watchCommands(l *launcher) {
 // up a launcher that never does.
 func (c *Core) resend(id scheduler.LauncherID) {
 	l := c.launchers.Get(id)
-	if l == nil || l.resendAt == 0 || c.now < l.resendAt {
+	if l == nil || l.resendAt == 0 || c.step.Now < l.resendAt {
 		return
 	}
 	l.resendAt = 0
@@ -186,14 +186,14 @@ func (c *Core) resend(id scheduler.LauncherID) {
 			continue
 		}
 		waits = true
-		if c.now.Sub(a.sentAt) < c.patience(a) {
+		if c.step.Now.Sub(a.sentAt) < c.patience(a) {
 			continue
 		}
-		if a.tries++; a.tries > c.set.CommandTries {
-			c.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.id, c.set.CommandTries))
+		if a.tries++; a.tries > c.step.Set.CommandTries {
+			c.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.id, c.step.Set.CommandTries))
 			return
 		}
-		c.stats.Resent++
+		c.step.Stats.Resent++
 		c.sendAgain(a)
 	}
 	if waits {
@@ -213,9 +213,9 @@ func (c *Core) patience(a *attempt) time.Duration {
 
 // commandWait is how long a command that was sent again so often is waited for.
 func (c *Core) commandWait(tries int) time.Duration {
-	d := c.set.CommandTimeout << min(tries, 20)
-	if d <= 0 || d > c.set.CommandTimeoutMax {
-		d = max(c.set.CommandTimeoutMax, c.set.CommandTimeout)
+	d := c.step.Set.CommandTimeout << min(tries, 20)
+	if d <= 0 || d > c.step.Set.CommandTimeoutMax {
+		d = max(c.step.Set.CommandTimeoutMax, c.step.Set.CommandTimeout)
 	}
 	return d
 }
@@ -237,6 +237,6 @@ func (c *Core) sendAgain(a *attempt) {
 
 // giveUp counts a launcher as lost that is connected and does not work.
 func (c *Core) giveUp(l *launcher, reason string) {
-	c.act(CutLauncher{Launcher: l.ID, Incarnation: l.incarnation, Reason: reason})
+	c.step.Act(CutLauncher{Launcher: l.ID, Incarnation: l.incarnation, Reason: reason})
 	c.loseLauncher(l, reason)
 }

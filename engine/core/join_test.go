@@ -11,7 +11,7 @@ import (
 // joins plays joins and losses of one name and returns the answer to the last.
 func joins(c *Core, inputs ...*wire.Input) (answer Welcome) {
 	for _, in := range inputs {
-		for _, a := range c.Step(&wire.Batch{At: int64(c.now) + 1, Inputs: []*wire.Input{in}}) {
+		for _, a := range c.Step(&wire.Batch{At: int64(c.step.Now) + 1, Inputs: []*wire.Input{in}}) {
 			if w, ok := a.(Welcome); ok {
 				answer = w
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -78,19 +79,19 @@ func (b *bundle) unavailable(l *capacity.Launcher) string {
 // startRun makes the attempts of a bundle whose capacity is taken.
 func (c *Core) startRun(b *bundle, where []*launcher, speculative bool) []scheduler.AttemptID {
 	r, ids := newRun(b, where)
-	r.speculative, r.launched = speculative, c.now
+	r.speculative, r.launched = speculative, c.step.Now
 	if speculative {
 		b.setTwice(0)
-		c.stats.Speculative++
+		c.step.Stats.Speculative++
 	} else {
 		b.job.unlinkReady(b)
 		b.enter(bundleRunning)
 	}
 	if b.preempted {
-		b.protected = c.now.Add(c.set.ProtectFor)
+		b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
 	}
 	b.runs = append(b.runs, r)
-	b.job.lastLaunch = c.now
+	b.job.lastLaunch = c.step.Now
 	for i, a := range r.attempts {
 		c.ids.Attempt++
 		a.id = scheduler.AttemptID(c.ids.Attempt)
@@ -154,7 +155,7 @@ func (a *attempt) locate() {
 // the bundle attempt, or read what it stored, are told it.
 func (c *Core) token(run uint64) []byte {
 	var room [128]byte
-	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], c.set.TokenSeed...), run))
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], c.step.Set.TokenSeed...), run))
 	return bytes.Clone(sum[:tokenBytes])
 }
 
@@ -175,7 +176,7 @@ func (b *bundle) plain() bool { return b.single && !b.wired && !b.job.inputs.Som
 // round is on its way to the policy, which need not wait for it.
 func (c *Core) sendLater(a *attempt) {
 	c.unconfirmed(a)
-	c.todo = append(c.todo, todo{start: a, incarnation: a.launcher.incarnation})
+	c.step.ActLater(step.Todo{Later: a, Incarnation: a.launcher.incarnation})
 }
 
 // startCommand is the command to run an attempt.
@@ -230,7 +231,7 @@ func (j *job) refs(nodes []int32) []*wire.NodeRef {
 // mark is what no other job of any cluster has: who publishes knows by it what it
 // published before. It tells nothing of the seed.
 func (c *Core) mark(id scheduler.JobID) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, c.set.TokenSeed))
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, c.step.Set.TokenSeed))
 	return hex.EncodeToString(sum[:tokenBytes])
 }
 

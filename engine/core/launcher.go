@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -42,14 +43,14 @@ type output struct {
 func (c *Core) join(m *wire.Join) {
 	l := c.byName[m.GetName()]
 	if why, afresh := c.joinRefused(l, m); why != "" {
-		c.act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Term: c.term, Refused: why, Afresh: afresh})
+		c.step.Act(Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Term: c.step.Term, Refused: why, Afresh: afresh})
 		return
 	}
 	has := inventory{m.Attempts, m.Stored, m.Jobs, scheduler.AttemptID(m.Seen)}
 	if l != nil && l.Up && l.incarnation == m.Incarnation {
 		c.lookForLoss(l, m)
 		l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
-		c.act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.term, Launcher: l.ID})
+		c.step.Act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.step.Term, Launcher: l.ID})
 		c.takeInventory(l, has)
 		return
 	}
@@ -81,8 +82,8 @@ func (c *Core) join(m *wire.Join) {
 func (c *Core) joinRefused(l *launcher, m *wire.Join) (why string, afresh bool) {
 	own := l != nil && (l.identity == "" || l.identity == m.GetIdentity())
 	switch {
-	case m.GetName() == "" || len(m.GetName()) > c.set.Graph.NameBytes:
-		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.set.Graph.NameBytes)
+	case m.GetName() == "" || len(m.GetName()) > c.step.Set.Graph.NameBytes:
+		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", c.step.Set.Graph.NameBytes)
 	case m.GetMemory() < 0:
 		why = "its memory is negative: give it in bytes, 0 or more"
 	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > capacity.SlotsMax }):
@@ -93,7 +94,7 @@ func (c *Core) joinRefused(l *launcher, m *wire.Join) (why string, afresh bool) 
 		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
 	case own && m.GetIncarnation() < l.incarnation:
 		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
-	case (l == nil || !l.Up) && c.capacity.Up() >= c.set.LaunchersMax:
+	case (l == nil || !l.Up) && c.capacity.Up() >= c.step.Set.LaunchersMax:
 		why = fmt.Sprintf("%d launchers are up, which is the limit", c.capacity.Up())
 	}
 	return why, afresh
@@ -108,11 +109,11 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	for _, s := range m.Slots {
 		slots.Add(s.Kind, int(s.Count))
 	}
-	c.capacity.Join(&l.Launcher, c.now, slots, m.Memory)
-	c.act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.term, Launcher: l.ID})
+	c.capacity.Join(&l.Launcher, c.step.Now, slots, m.Memory)
+	c.step.Act(Welcome{Name: l.Name, Incarnation: l.incarnation, Term: c.step.Term, Launcher: l.ID})
 	c.policy.TellLauncher(l.ID, l.JoinedEvent())
 	if l.Draining {
-		c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.now, Launcher: l.ID, Draining: true})
+		c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.step.Now, Launcher: l.ID, Draining: true})
 	}
 }
 
@@ -127,10 +128,10 @@ func (c *Core) launcherLost(m *wire.LauncherLost) {
 
 // loseLauncher gives a launcher up: its attempts are lost, and what it stored.
 func (c *Core) loseLauncher(l *launcher, reason string) {
-	c.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: c.now, Launcher: l.ID, Reason: reason})
-	c.log(Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
+	c.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: c.step.Now, Launcher: l.ID, Reason: reason})
+	c.step.Log(Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
 	c.capacity.Lose(&l.Launcher)
-	c.stats.LaunchersLost++
+	c.step.Stats.LaunchersLost++
 	for _, a := range l.attempts.sorted() {
 		if a.phase != attemptEnded { // it may have gone with one before it
 			c.lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
@@ -150,7 +151,7 @@ func (c *Core) loseOutputs(l *launcher, outputs map[scheduler.AttemptID]*output)
 		o := outputs[id]
 		if o.bundle.kept != nil && o.bundle.kept[o.group].attempt == id {
 			if !o.bundle.kept[o.group].lost {
-				c.stats.OutputsLost++
+				c.step.Stats.OutputsLost++
 				c.outputsLost(o.bundle, o.group, false)
 				again = append(again, o)
 			}
@@ -203,7 +204,7 @@ func (c *Core) stillKept(o *output, id scheduler.AttemptID) bool {
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.
 func (c *Core) forgetLaunchers() {
-	for lost := c.launchers.Len() - c.capacity.Up(); lost > c.set.LaunchersKept; lost-- {
+	for lost := c.launchers.Len() - c.capacity.Up(); lost > c.step.Set.LaunchersKept; lost-- {
 		for l := range c.launchers.All() {
 			if !l.Up {
 				c.launchers.Remove(l.ID)
@@ -219,14 +220,14 @@ func (c *Core) forgetLaunchers() {
 func (c *Core) drain(m *wire.DrainLauncher) {
 	l := c.byName[m.GetName()]
 	if l == nil {
-		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
+		c.step.Reply(m.GetClient(), 0, step.Invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
 		return
 	}
 	if l.Draining != m.GetDrain() {
 		c.capacity.Drain(&l.Launcher, m.GetDrain())
 		if l.Up {
-			c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.now, Launcher: l.ID, Draining: l.Draining})
+			c.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: c.step.Now, Launcher: l.ID, Draining: l.Draining})
 		}
 	}
-	c.reply(m.GetClient(), 0, nil)
+	c.step.Reply(m.GetClient(), 0, nil)
 }

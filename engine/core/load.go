@@ -10,7 +10,7 @@ import (
 // loadReport takes in how busy a launcher's machine is now.
 func (c *Core) loadReport(l *launcher, m *wire.MachineLoad) {
 	if l.SetLoad(capacity.NewLoad(m.Cpu, m.Memory)) && c.policy.Has(scheduler.AbilityLoad) {
-		c.policy.Tell(l.LoadEvent(c.now))
+		c.policy.Tell(l.LoadEvent(c.step.Now))
 	}
 }
 
@@ -22,7 +22,7 @@ func (c *Core) tellLoads(again bool) {
 	}
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up && (again || l.Load() != (capacity.Load{})) {
-			c.policy.Tell(l.LoadEvent(c.now))
+			c.policy.Tell(l.LoadEvent(c.step.Now))
 		}
 	}
 }

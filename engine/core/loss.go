@@ -30,8 +30,8 @@ func (c *Core) Lost(id scheduler.JobID) *wire.Failure {
 // back, together with a log that did, may have ids repeat all the same: then they go
 // on above what the launcher saw.
 func (c *Core) lookForLoss(l *launcher, m *wire.Join) {
-	if m.GetTerm() > c.term {
-		c.term = m.GetTerm() + 1
+	if m.GetTerm() > c.step.Term {
+		c.step.Term = m.GetTerm() + 1
 		c.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
 	}
 	if seen := m.GetSeen(); c.ids.SeenAttempt(seen) {
@@ -50,8 +50,8 @@ func (c *Core) noticeLoss(l *launcher, how string) {
 		return
 	}
 	c.lossTold = true
-	c.stats.LogLosses++
-	c.log(Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
+	c.step.Stats.LogLosses++
+	c.step.Log(Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
 		"and jobs that it does not know have to be submitted again", "launcher", l.Name, "sign", how)
 	for j := range c.jobs.All() {
 		c.noteJob(j, "the manager's event log lost its last records: what had happened since is done again")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -63,24 +64,24 @@ func (c *Core) checkPlaceableOf(j *job, fits map[string]bool) {
 	case why == "":
 		j.unplaceable = 0
 	case j.unplaceable == 0:
-		j.unplaceable = c.now
-		c.after(c.set.UnplaceableAfter, timerUnplaceable, uint64(j.id))
+		j.unplaceable = c.step.Now
+		c.step.After(c.step.Set.UnplaceableAfter, timerUnplaceable, uint64(j.id))
 	}
 }
 
 func (c *Core) unplaceableTooLong(id scheduler.JobID) {
 	j := c.jobs.Get(id)
-	if j == nil || j.unplaceable == 0 || j.phase != jobRunning || c.now.Sub(j.unplaceable) < c.set.UnplaceableAfter {
+	if j == nil || j.unplaceable == 0 || j.phase != jobRunning || c.step.Now.Sub(j.unplaceable) < c.step.Set.UnplaceableAfter {
 		return
 	}
-	c.endJob(j, scheduler.JobFailed, invalid(j.whyNot+": ask for less, or add launchers, then submit again"))
+	c.endJob(j, scheduler.JobFailed, step.Invalid(j.whyNot+": ask for less, or add launchers, then submit again"))
 }
 
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
 // "" when it could, or when that is not sure.
 func (c *Core) tooLarge(b *bundle) string {
 	short, looks := c.capacity.Holds(b)
-	c.work -= looks / placesAtOnce
+	c.step.Charge(looks / placesAtOnce)
 	if short == nil {
 		return ""
 	}

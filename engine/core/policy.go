@@ -17,15 +17,15 @@ func (c *Core) emit(b *bundle, e scheduler.Event) { c.policy.TellBundle(b.job.id
 // policyStart has a snapshot made for a new generation, beside what runs: see gather.
 func (c *Core) policyStart(m *wire.PolicyStart) {
 	if given := c.policy.Begin(m.GetGeneration(), m.GetPolicy()); given != 0 {
-		c.act(PolicyGone{Generation: given})
+		c.step.Act(PolicyGone{Generation: given})
 	}
 }
 
 func (c *Core) environment() scheduler.Environment {
 	e := scheduler.Environment{
-		Heartbeat: c.set.Heartbeat, Seed: c.set.Seed, Limits: c.set.PolicyLimits, Simulated: c.set.Simulated,
-		ReserveMax: c.set.ReserveMax, ProtectFor: c.set.ProtectFor, SuspendMax: c.set.SuspendMax,
-		Kinds: slices.Clone(c.set.Kinds),
+		Heartbeat: c.step.Set.Heartbeat, Seed: c.step.Set.Seed, Limits: c.step.Set.PolicyLimits, Simulated: c.step.Set.Simulated,
+		ReserveMax: c.step.Set.ReserveMax, ProtectFor: c.step.Set.ProtectFor, SuspendMax: c.step.Set.SuspendMax,
+		Kinds: slices.Clone(c.step.Set.Kinds),
 	}
 	if len(e.Kinds) == 0 {
 		e.Kinds = []scheduler.SlotKind{scheduler.DefaultKind}
@@ -36,7 +36,7 @@ func (c *Core) environment() scheduler.Environment {
 // policyStarted has a generation take over between two rounds.
 func (c *Core) policyStarted(m *wire.PolicyStarted) {
 	if !c.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
-		c.act(PolicyGone{Generation: m.GetGeneration()})
+		c.step.Act(PolicyGone{Generation: m.GetGeneration()})
 		return
 	}
 	c.cutOver()
@@ -50,7 +50,7 @@ func (c *Core) cutOver() {
 	}
 	c.capacity.ReleaseAll()
 	if old != nil {
-		c.act(PolicyGone{Generation: old.Number})
+		c.step.Act(PolicyGone{Generation: old.Number})
 		c.answerSettings("another policy took over before it answered")
 	}
 	c.limitSuspensions()
@@ -59,7 +59,7 @@ func (c *Core) cutOver() {
 	c.askAll()
 	c.passRequests()
 	g := c.policy.Current()
-	c.log(Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
+	c.step.Log(Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range c.jobs.All() {
 		j.policyWait = scheduler.Waiting{}
 	}
@@ -70,7 +70,7 @@ func (c *Core) cutOver() {
 func (c *Core) limitSuspensions() {
 	for r := range c.suspended.All() {
 		if !c.policy.Resumes() {
-			c.after(c.set.SuspendMax, timerSuspend, r.id)
+			c.step.After(c.step.Set.SuspendMax, timerSuspend, r.id)
 		}
 	}
 }
@@ -81,9 +81,9 @@ func (c *Core) policyFailed(number uint64, reason string) {
 	g := c.policy.Current()
 	switch c.policy.Fail(number, reason) {
 	case exchange.FailedNext:
-		c.log(Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
+		c.step.Log(Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case exchange.FailedCurrent:
-		c.log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
+		c.step.Log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		c.capacity.ReleaseAll()
 		c.answerSettings("the policy failed before it answered: " + reason)
 		c.cutOver()
@@ -93,7 +93,7 @@ func (c *Core) policyFailed(number uint64, reason string) {
 // breach ends a generation that broke the contract. The shell starts another.
 func (c *Core) breach(reason string) {
 	number := c.policy.Current().Number
-	c.act(PolicyGone{Generation: number, Breach: reason})
+	c.step.Act(PolicyGone{Generation: number, Breach: reason})
 	c.policyFailed(number, reason)
 }
 
@@ -126,7 +126,7 @@ func (c *Core) PolicyState() PolicyState {
 	p := &c.policy
 	x := p.State()
 	s := PolicyState{
-		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: c.stats.refusals(),
+		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: c.step.Stats.Refusals(),
 		Restarts: x.Restarts, Problem: x.Problem, InFlight: x.InFlight,
 	}
 	if g := p.Current(); g != nil {

@@ -25,7 +25,7 @@ func (c *Core) preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 	}
 	grace := time.Duration(0)
 	if d.Mode == scheduler.PreemptSoft {
-		grace = min(max(d.Grace, 0), c.set.PolicyLimits.GraceMax)
+		grace = min(max(d.Grace, 0), c.step.Set.PolicyLimits.GraceMax)
 	}
 	k := c.reserve(j.id, d.Bundle, grace)
 	for _, r := range runs {
@@ -39,14 +39,14 @@ func (c *Core) preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 // have.
 func (c *Core) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *capacity.Reservation {
 	c.ids.Reservation++
-	lasts := grace + c.set.ReserveMax
-	c.after(lasts, timerReservation, c.ids.Reservation)
-	return c.capacity.Reserve(capacity.Reservation{ID: c.ids.Reservation, Job: j, Bundle: b, Expires: c.now.Add(lasts)})
+	lasts := grace + c.step.Set.ReserveMax
+	c.step.After(lasts, timerReservation, c.ids.Reservation)
+	return c.capacity.Reserve(capacity.Reservation{ID: c.ids.Reservation, Job: j, Bundle: b, Expires: c.step.Now.Add(lasts)})
 }
 
 func (c *Core) reservationExpired(id uint64) {
-	if c.capacity.Expire(id, c.now) {
-		c.stats.ReservationsExpired++
+	if c.capacity.Expire(id, c.step.Now) {
+		c.step.Stats.ReservationsExpired++
 	}
 }
 
@@ -54,15 +54,15 @@ func (c *Core) preemptRun(r *run, k *capacity.Reservation, suspend bool, grace t
 	b := r.bundle
 	b.preempted = true
 	b.setTwice(0)
-	b.protected = c.now.Add(c.set.ProtectFor)
-	c.stats.Preempted++
+	b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
+	c.step.Stats.Preempted++
 	for _, a := range r.attempts {
 		if a.phase != attemptEnded && (a.HasSlots || !suspend) {
 			c.capacity.AddVictim(k, &a.Holding)
 		}
 	}
 	if suspend {
-		r.toSuspend, r.suspendFor = c.now, k.Job
+		r.toSuspend, r.suspendFor = c.step.Now, k.Job
 		c.suspendRun(r)
 		return
 	}
@@ -96,7 +96,7 @@ func (c *Core) victims(d scheduler.Preempt) ([]*run, scheduler.RefusalReason, st
 }
 
 func (c *Core) mayPreempt(r *run, suspend bool) (scheduler.RefusalReason, string) {
-	if r.granted || c.now < r.bundle.protected {
+	if r.granted || c.step.Now < r.bundle.protected {
 		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.bundle.id)
 	}
 	for _, a := range r.attempts {

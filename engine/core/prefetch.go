@@ -3,6 +3,7 @@ package core
 import (
 	"runtime"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -107,11 +108,11 @@ func (c *Core) prefetchLaunches(launches []scheduler.Launch) {
 }
 
 // prefetchSpecs touches what start commands are made of.
-func prefetchSpecs(list []todo) {
+func prefetchSpecs(list []step.Todo) {
 	var sum byte
 	for _, t := range list {
-		if t.start != nil {
-			sum += prefetch.All(t.start.run.bundle.job.spec)
+		if a, later := t.Later.(*attempt); later {
+			sum += prefetch.All(a.run.bundle.job.spec)
 		}
 	}
 	runtime.KeepAlive(sum)

@@ -38,7 +38,7 @@ func (c *Core) crossOne(j *job, x inputs.Crossing) {
 // tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
 // as the step may do.
 func (c *Core) tellReaders(j *job, conn int32) {
-	for j.inputs.AllTold(conn) || c.spend(workOpen) {
+	for j.inputs.AllTold(conn) || c.step.Spend(workOpen) {
 		x, yes := j.inputs.Tell(conn)
 		if !yes {
 			break
@@ -52,7 +52,7 @@ func (c *Core) tellReaders(j *job, conn int32) {
 
 // tellAllReaders goes on with all connections of which readers are being told.
 func (c *Core) tellAllReaders(j *job) {
-	for conn := 0; j.inputs.Telling() && conn < j.inputs.Connections() && c.work > 0; conn++ {
+	for conn := 0; j.inputs.Telling() && conn < j.inputs.Connections() && !c.step.Rested(); conn++ {
 		if j.inputs.TellingOf(int32(conn)) {
 			c.tellReaders(j, int32(conn))
 		}
@@ -76,7 +76,7 @@ func (c *Core) makeReady(b *bundle) {
 		b.job.lastMore = b.job.memoryForFiles()
 	}
 	b.enter(bundleReady)
-	b.since = c.now
+	b.since = c.step.Now
 	b.job.linkReady(b)
 	if len(b.avoid) > 0 || len(b.job.avoid) > 0 {
 		c.dropAvoidIfAll(b)
@@ -89,7 +89,7 @@ func (c *Core) makeReady(b *bundle) {
 func (c *Core) withdraw(b *bundle) {
 	b.enter(bundleWaiting)
 	b.job.unlinkReady(b)
-	c.emit(b, scheduler.BundleWithdrawn{At: c.now, Job: b.job.id, Bundle: b.id})
+	c.emit(b, scheduler.BundleWithdrawn{At: c.step.Now, Job: b.job.id, Bundle: b.id})
 	c.capacity.ReleaseFor(b, b.job.ready.count)
 	c.touch(b.job)
 }

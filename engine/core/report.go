@@ -54,7 +54,7 @@ func (c *Core) report(m *wire.LauncherReport) {
 // staleReport is one of a launcher that was given up. A late commit is worth a
 // line: somebody waited for it.
 func (c *Core) staleReport(l *launcher, m *wire.LauncherReport) {
-	c.stats.StaleReports++
+	c.step.Stats.StaleReports++
 	e := m.GetReport().GetEnded()
 	if e.GetEnd() != wire.End_END_FINISHED {
 		return
@@ -63,8 +63,8 @@ func (c *Core) staleReport(l *launcher, m *wire.LauncherReport) {
 	if l != nil {
 		name = l.Name
 	}
-	c.stats.LateCommits++
-	c.log(Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
+	c.step.Stats.LateCommits++
+	c.step.Log(Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
 }
 
 // attemptReport finds the live attempt a report is about.
@@ -73,7 +73,7 @@ func (c *Core) attemptReport(l *launcher, id uint64, f func(*attempt)) {
 		f(a)
 		return
 	}
-	c.stats.StaleReports++
+	c.step.Stats.StaleReports++
 }
 
 func (c *Core) started(a *attempt, address string) {
@@ -83,14 +83,14 @@ func (c *Core) started(a *attempt, address string) {
 		}
 		return
 	}
-	a.phase, a.started, a.since, a.address = attemptRunning, c.now, c.now, address
+	a.phase, a.started, a.since, a.address = attemptRunning, c.step.Now, c.step.Now, address
 	if a.stop == nil {
 		a.reads.Start()
 		a.confirmed()
 	}
 	b := a.run.bundle
 	c.emit(b, scheduler.AttemptStarted{
-		At: c.now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(a.stage),
+		At: c.step.Now, Attempt: a.id, Job: b.job.id, Bundle: b.id, Group: a.group, Stage: scheduler.StageID(a.stage),
 		Launcher: a.launcher.ID, Speculative: a.run.speculative,
 	})
 	c.sendPeers(a.run)
@@ -103,8 +103,8 @@ func (c *Core) executing(a *attempt, yes bool) {
 	if !yes || a.phased != 0 {
 		return
 	}
-	a.phased = c.now
-	c.emit(a.run.bundle, scheduler.AttemptPhase{At: c.now, Attempt: a.id, Phase: scheduler.PhaseExecute})
+	a.phased = c.step.Now
+	c.emit(a.run.bundle, scheduler.AttemptPhase{At: c.step.Now, Attempt: a.id, Phase: scheduler.PhaseExecute})
 }
 
 // sureStarted makes up for a report of the start that was lost: who says
@@ -123,17 +123,17 @@ func (c *Core) progress(a *attempt, m *wire.AttemptProgress) {
 		a.progress = float64(int64(p*1000)) / 1000
 	}
 	c.touch(a.run.bundle.job)
-	if a.phase == attemptAssigned || !c.policy.Has(scheduler.AbilityProgress) || c.now.Sub(a.told) < c.policy.Current().ProgressEvery {
+	if a.phase == attemptAssigned || !c.policy.Has(scheduler.AbilityProgress) || c.step.Now.Sub(a.told) < c.policy.Current().ProgressEvery {
 		return
 	}
-	a.told = c.now
-	c.policy.Tell(scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
+	a.told = c.step.Now
+	c.policy.Tell(scheduler.AttemptProgress{At: c.step.Now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
 }
 
 // workOf is what the policy learns of an attempt's work. The running time is the
 // core's own: it is what the policy saw.
 func (c *Core) workOf(a *attempt, m *wire.Work) scheduler.Work {
-	w := scheduler.Work{Running: a.running(c.now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
+	w := scheduler.Work{Running: a.running(c.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
 	for i, n := range m.GetRead() {
 		if i < len(w.Read) {
 			w.Read[i] = max(n, 0)
@@ -170,8 +170,8 @@ func (c *Core) commitAsked(l *launcher, id scheduler.AttemptID) {
 	if why == "" {
 		c.grant(a)
 	} else {
-		c.stats.LateCommits++
-		c.log(Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
+		c.step.Stats.LateCommits++
+		c.step.Log(Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
 	}
 	c.command(l, &wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: uint64(id), Granted: why == "", Reason: why}}})
 }
@@ -201,8 +201,8 @@ func (c *Core) refusedCommand(a *attempt, f *wire.Failure) {
 		a.confirmed()
 		c.capacity.VictimDone(&a.Holding)
 		c.noteSuspended(a.run)
-		c.log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
+		c.step.Log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
 	default:
-		c.log(Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
+		c.step.Log(Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -15,19 +16,19 @@ func (c *Core) request(m *wire.PolicyRequest) {
 	g := c.policy.Current()
 	switch {
 	case g == nil:
-		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
+		c.step.Reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
 		return
 	case !g.Abilities.Has(scheduler.AbilityPages):
-		c.reply(m.GetClient(), 0, invalid(fmt.Sprintf("policy %s has no pages", g.Name)))
+		c.step.Reply(m.GetClient(), 0, step.Invalid(fmt.Sprintf("policy %s has no pages", g.Name)))
 		return
-	case len(c.policy.Requests()) >= c.set.RequestsMax:
-		c.reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", c.set.RequestsMax)})
+	case len(c.policy.Requests()) >= c.step.Set.RequestsMax:
+		c.step.Reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", c.step.Set.RequestsMax)})
 		return
 	}
 	c.ids.Request++
-	c.after(c.set.RequestTimeout, timerRequest, c.ids.Request)
+	c.step.After(c.step.Set.RequestTimeout, timerRequest, c.ids.Request)
 	c.policy.Request(m.GetClient(), scheduler.Requested{
-		At: c.now, Request: c.ids.Request, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
+		At: c.step.Now, Request: c.ids.Request, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof()},
 	})
 }
@@ -37,10 +38,10 @@ func (c *Core) request(m *wire.PolicyRequest) {
 func (c *Core) passRequests() {
 	for _, r := range c.policy.Requests() {
 		if c.policy.Has(scheduler.AbilityPages) {
-			r.Event.At = c.now
+			r.Event.At = c.step.Now
 			c.policy.Tell(r.Event)
 		} else {
-			c.endRequest(r.ID, Reply{Failure: invalid(fmt.Sprintf("policy %s has no pages", c.policy.Current().Name))})
+			c.endRequest(r.ID, Reply{Failure: step.Invalid(fmt.Sprintf("policy %s has no pages", c.policy.Current().Name))})
 		}
 	}
 }
@@ -49,20 +50,20 @@ func (c *Core) answerRequest(a *scheduler.Answer) { c.endRequest(a.Request, Repl
 
 func (c *Core) requestExpired(id uint64) {
 	c.endRequest(id, Reply{Failure: &wire.Failure{
-		Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf("the policy did not answer within %v: try again later", c.set.RequestTimeout),
+		Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf("the policy did not answer within %v: try again later", c.step.Set.RequestTimeout),
 	}})
 }
 
 func (c *Core) endRequest(id uint64, r Reply) {
 	if client, waits := c.policy.EndRequest(id); waits {
 		r.Client = client
-		c.act(r)
+		c.step.Act(r)
 	}
 }
 
 func (c *Core) settingsChange(m *wire.SettingsChange) {
 	refuse := func(why string) {
-		c.act(SettingsVerdict{Version: m.GetVersion(), Problems: scheduler.Problems{{Message: why}}})
+		c.step.Act(SettingsVerdict{Version: m.GetVersion(), Problems: scheduler.Problems{{Message: why}}})
 	}
 	if c.policy.Current() == nil {
 		refuse("no policy is running: the settings are taken over when it starts")
@@ -78,8 +79,8 @@ func (c *Core) settingsChange(m *wire.SettingsChange) {
 		refuse("the settings' message can't be read: " + err.Error())
 		return
 	}
-	c.after(c.set.SettingsTimeout, timerSettings, m.GetVersion())
-	c.policy.AskSettings(scheduler.SettingChanged{At: c.now, Version: m.GetVersion(), Config: config})
+	c.step.After(c.step.Set.SettingsTimeout, timerSettings, m.GetVersion())
+	c.policy.AskSettings(scheduler.SettingChanged{At: c.step.Now, Version: m.GetVersion(), Config: config})
 }
 
 func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
@@ -98,12 +99,12 @@ func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
 			}
 		}
 	}
-	c.act(a)
+	c.step.Act(a)
 }
 
 func (c *Core) settingsExpired(version uint64) {
 	c.settingsVerdict(scheduler.SettingsVerdict{Version: version, Problems: []scheduler.Problem{{
-		Message: fmt.Sprintf("the policy did not say within %v whether it takes them over", c.set.SettingsTimeout),
+		Message: fmt.Sprintf("the policy did not say within %v whether it takes them over", c.step.Set.SettingsTimeout),
 	}}})
 }
 
@@ -116,7 +117,7 @@ func (c *Core) answerSettings(why string) {
 
 // note tells a note to the policy. Without one it goes nowhere, and that is said.
 func (c *Core) note(n scheduler.Note) {
-	if !c.policy.Note(scheduler.Noted{At: c.now, Note: n}, c.set.NotesMax) {
-		c.log(Warn, "a note was not delivered: no policy runs, or too many wait for it", "note", n.Name)
+	if !c.policy.Note(scheduler.Noted{At: c.step.Now, Note: n}, c.step.Set.NotesMax) {
+		c.step.Log(Warn, "a note was not delivered: no policy runs, or too many wait for it", "note", n.Name)
 	}
 }

@@ -24,15 +24,6 @@ const (
 	workGather = 2 // to tell of a bundle, a job or a launcher in a snapshot
 )
 
-// spend takes from what the step may do of long work; false when nothing is left.
-func (c *Core) spend(work int) bool {
-	if c.work <= 0 {
-		return false
-	}
-	c.work -= work
-	return true
-}
-
 // goOn goes on with what earlier steps left.
 func (c *Core) goOn() {
 	if c.policy.Deciding() != nil {
@@ -47,7 +38,7 @@ func (c *Core) goOn() {
 // waitsForRound says whether all that a later step has to go on with are jobs that offer
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
-	return c.policy.Crowded(c.set.RoundEvents) && !slices.ContainsFunc(c.busy, func(id scheduler.JobID) bool {
+	return c.policy.Crowded(c.step.Set.RoundEvents) && !slices.ContainsFunc(c.busy, func(id scheduler.JobID) bool {
 		j := c.jobs.Get(id)
 		return j.phase != jobRunning || j.inputs.Telling()
 	})
@@ -100,7 +91,7 @@ func (j *job) knows(b *bundle) bool {
 // open makes the bundles of a job that starts known, and offers those that wait for
 // nothing. Until it has come to a bundle, that neither starts nor becomes ready.
 func (c *Core) open(j *job) {
-	for j.opened < len(j.plan.Bundles) && !c.policy.Crowded(c.set.RoundEvents) && c.spend(workOpen) {
+	for j.opened < len(j.plan.Bundles) && !c.policy.Crowded(c.step.Set.RoundEvents) && c.step.Spend(workOpen) {
 		b := &j.bundles[j.opened]
 		j.opened++
 		b.id = j.first + scheduler.BundleID(b.index)
@@ -116,7 +107,7 @@ func (c *Core) open(j *job) {
 // stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
 // it goes on with its end, when nothing of it runs any more.
 func (c *Core) stopAll(j *job) {
-	for j.closed < len(j.bundles) && c.spend(workClose) {
+	for j.closed < len(j.bundles) && c.step.Spend(workClose) {
 		if j.closed == j.opened { // what it never came to neither is ready nor runs
 			j.closed = max(j.closed, len(j.plan.Bundles))
 			if j.lastBundle() == nil {
@@ -138,14 +129,14 @@ func (c *Core) stopAll(j *job) {
 
 // stopForEnd stops an attempt of a bundle because its job ends.
 func (c *Core) stopForEnd(r *run) {
-	c.work -= workStop * len(r.attempts)
+	c.step.Charge(workStop * len(r.attempts))
 	c.stopRun(r, scheduler.Killed, "its job "+r.bundle.job.outcome.String(), 0, 0)
 }
 
 // leave takes what is left of a job that is over out of the state, and has launchers
 // drop what they have of it.
 func (c *Core) leave(j *job) {
-	for ; j.closed < len(j.bundles) && c.spend(workClose); j.closed++ {
+	for ; j.closed < len(j.bundles) && c.step.Spend(workClose); j.closed++ {
 		b := &j.bundles[j.closed]
 		c.bundles.Delete(b.id)
 		for _, k := range b.kept {
@@ -158,7 +149,7 @@ func (c *Core) leave(j *job) {
 		c.noteWork(j)
 		return
 	}
-	for len(j.ranOn) > 0 && c.spend(workStop) {
+	for len(j.ranOn) > 0 && c.step.Spend(workStop) {
 		if l := c.launchers.Get(j.ranOn[0]); l != nil {
 			c.dropJob(l, j.id)
 		}

@@ -14,7 +14,7 @@ import (
 func TestLongWorkIsDoneInSlices(t *testing.T) {
 	const groups = 3000
 	b := benchCluster(t, 100, groups)
-	b.c.set.StepWork = 300
+	b.c.step.Set.StepWork = 300
 	id := b.prepare()
 	most := func(what string, perStep int, count func() int, in *wire.Input) {
 		t.Helper()
@@ -99,7 +99,7 @@ func (b *bench) prepare() scheduler.JobID {
 // killed all the same.
 func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b := benchCluster(t, 1, 10)
-	b.c.set.StepWork = 1
+	b.c.step.Set.StepWork = 1
 	b.submit(t, 4)
 	b.launchSome(4)
 	id := scheduler.JobID(b.c.ids.Job)
@@ -151,7 +151,7 @@ func TestDraftDecidesTheSame(t *testing.T) {
 			b := benchCluster(t, 3, 4)
 			id := b.prepare()
 			set := b.c.Settings()
-			if expect && !b.c.Expect(set.Draft(spec, nil)) {
+			if expect && !b.c.Expect(NewDraft(set, spec, nil)) {
 				t.Fatal("the draft was not taken")
 			}
 			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
@@ -167,7 +167,7 @@ func TestDraftDecidesTheSame(t *testing.T) {
 	b := benchCluster(t, 1, 1)
 	set := b.c.Settings()
 	set.MemoryDefault++
-	if b.c.Expect(set.Draft(&wire.JobSpec{Name: "j"}, nil)) {
+	if b.c.Expect(NewDraft(set, &wire.JobSpec{Name: "j"}, nil)) {
 		t.Error("a draft of other settings was taken")
 	}
 }
@@ -177,7 +177,7 @@ func TestDraftDecidesTheSame(t *testing.T) {
 func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	const groups, bound, perStep = 3000, 200, 100
 	b := benchCluster(t, 2, 1)
-	b.c.set.RoundEvents, b.c.set.StepWork = bound, perStep*workOpen
+	b.c.step.Set.RoundEvents, b.c.step.Set.StepWork = bound, perStep*workOpen
 	id := b.prepare()
 	for b.round == nil {
 		b.launchSome(0)
@@ -216,7 +216,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	}}}}})
 	j := b.c.jobs.Get(id)
 	b.next, b.last = j.first, j.first
-	b.c.set.StepWork = 300
+	b.c.step.Set.StepWork = 300
 	ready := func(most int) {
 		t.Helper()
 		before := j.ready.count

@@ -17,14 +17,14 @@ func (c *Core) gather() {
 	if g == nil || !c.gatherLaunchers(g) || !c.gatherJobs(g) {
 		return
 	}
-	c.act(StartPolicy{Generation: c.policy.Starting(), Environment: c.environment(), Gathered: c.policy.Gathered(c.now)})
+	c.step.Act(StartPolicy{Generation: c.policy.Starting(), Environment: c.environment(), Gathered: c.policy.Gathered(c.step.Now)})
 }
 
 // gatherLaunchers tells of launchers; false when some are left.
 func (c *Core) gatherLaunchers(g *exchange.Gathering) bool {
 	i, _ := slices.BinarySearch(c.launchers.IDs(), g.Launcher+1)
 	for ; g.Launcher != exchange.AllLaunchers && i < len(c.launchers.IDs()); i++ {
-		if !c.spend(workGather) {
+		if !c.step.Spend(workGather) {
 			return false
 		}
 		g.Launcher = c.launchers.IDs()[i]
@@ -49,7 +49,7 @@ func (c *Core) gatherJobs(g *exchange.Gathering) bool {
 		if i == len(c.jobs.IDs()) {
 			return true
 		}
-		if !c.spend(workGather) {
+		if !c.step.Spend(workGather) {
 			return false
 		}
 		g.Job, g.Bundle = c.jobs.IDs()[i], 0
@@ -64,7 +64,7 @@ func (c *Core) gatherJobs(g *exchange.Gathering) bool {
 // gatherBundles tells of a job's bundles; false when some are left.
 func (c *Core) gatherBundles(g *exchange.Gathering, j *job) bool {
 	for ; g.Bundle < len(j.bundles); g.Bundle++ {
-		if !c.spend(workGather * j.bundles[g.Bundle].Width()) {
+		if !c.step.Spend(workGather * j.bundles[g.Bundle].Width()) {
 			return false
 		}
 		c.gatherBundle(g, &j.bundles[g.Bundle])
@@ -118,7 +118,7 @@ func (c *Core) gatherProgress(g *exchange.Gathering, b *bundle) {
 	for _, r := range b.runs {
 		for _, a := range r.attempts {
 			if a != nil && a.told != 0 && (a.phase == attemptRunning || a.phase == attemptSuspended) {
-				g.Add(scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
+				g.Add(scheduler.AttemptProgress{At: c.step.Now, Attempt: a.id, Progress: a.progress, Work: c.workOf(a, a.work)})
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 				b.endAll()
 			}
 		}
-		b.c.set.StepWork = 1 + lot.IntN(20)
+		b.c.step.Set.StepWork = 1 + lot.IntN(20)
 		var start *StartPolicy
 		b.watch = func(a Action) {
 			if a, ok := a.(StartPolicy); ok {

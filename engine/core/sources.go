@@ -74,9 +74,9 @@ func (c *Core) inputLost(a *attempt, m *wire.InputLost) {
 	if there {
 		p := b.kept[i]
 		c.noteJob(j, fmt.Sprintf("output of %s (attempt %d) can't be read: %s; it is made again", j.describe(b, i), p.attempt, m.Reason))
-		c.log(Warn, "a stored output can't be read and is made again", "job", j.id.String(), "attempt", fmt.Sprint(p.attempt),
+		c.step.Log(Warn, "a stored output can't be read and is made again", "job", j.id.String(), "attempt", fmt.Sprint(p.attempt),
 			"damaged", fmt.Sprint(m.Damaged), "reason", m.Reason)
-		c.stats.OutputsLost++
+		c.step.Stats.OutputsLost++
 		c.dropOutput(p, j)
 		c.outputsLost(b, i, true)
 	}
@@ -173,13 +173,13 @@ func (c *Core) wantAgain(b *bundle) {
 func (c *Core) reopen(b *bundle) {
 	j := b.job
 	b.enter(bundleWaiting)
-	b.since = c.now
+	b.since = c.step.Now
 	b.losses++
 	j.unfinished++
 	j.countDone(b, -1)
-	c.stats.Rerun++
-	c.emit(b, scheduler.BundleWantedAgain{At: c.now, Job: j.id, Bundle: b.id})
-	if b.losses > c.set.LostMax {
+	c.step.Stats.Rerun++
+	c.emit(b, scheduler.BundleWantedAgain{At: c.step.Now, Job: j.id, Bundle: b.id})
+	if b.losses > c.step.Set.LostMax {
 		c.failLost(b, "its output was lost")
 		return
 	}

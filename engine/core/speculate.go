@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -12,9 +13,9 @@ import (
 
 // watchStragglers sets the timer that looks for stragglers while anything runs.
 func (c *Core) watchStragglers() {
-	if c.set.Speculation && !c.speculating {
+	if c.step.Set.Speculation && !c.speculating {
 		c.speculating = true
-		c.after(c.set.SpeculationEvery, timerSpeculate, 0)
+		c.step.After(c.step.Set.SpeculationEvery, timerSpeculate, 0)
 	}
 }
 
@@ -41,11 +42,11 @@ func (c *Core) speculateOn(j *job) {
 		if next := prefetch.Next(j.attempts, i); next != nil {
 			prefetchAttempts(next)
 		}
-		if a.phase == attemptRunning && a.running(c.now) > c.stragglerMark(j, a.stage, marks) && a.mayBeDoubled() {
+		if a.phase == attemptRunning && a.running(c.step.Now) > c.stragglerMark(j, a.stage, marks) && a.mayBeDoubled() {
 			candidates = append(candidates, a)
 		}
 	}
-	allowed := max(len(j.attempts)*c.set.SpeculationSharePercent/100, 1)
+	allowed := max(len(j.attempts)*c.step.Set.SpeculationSharePercent/100, 1)
 	// Those that run longest first.
 	slices.SortFunc(candidates, func(x, y *attempt) int { return cmp.Or(cmp.Compare(x.started, y.started), cmp.Compare(x.id, y.id)) })
 	for _, a := range candidates {
@@ -61,10 +62,10 @@ func (c *Core) speculateOn(j *job) {
 func (c *Core) stragglerMark(j *job, stage int32, marks []time.Duration) time.Duration {
 	if marks[stage] == 0 {
 		s := &j.stages[stage]
-		marks[stage] = durationMax
-		if s.done > 0 && s.done*100 >= s.groups*c.set.SpeculationAfterPercent {
+		marks[stage] = step.DurationMax
+		if s.done > 0 && s.done*100 >= s.groups*c.step.Set.SpeculationAfterPercent {
 			median := s.times.median()
-			marks[stage] = max(c.set.SpeculationMin, median/100*time.Duration(c.set.SpeculationPercent))
+			marks[stage] = max(c.step.Set.SpeculationMin, median/100*time.Duration(c.step.Set.SpeculationPercent))
 		}
 	}
 	return marks[stage]
@@ -90,7 +91,7 @@ func (b *bundle) setTwice(since scheduler.Time) {
 
 // wantTwice offers a running bundle for a second attempt.
 func (c *Core) wantTwice(b *bundle) {
-	b.setTwice(c.now)
+	b.setTwice(c.step.Now)
 	c.emit(b, c.twiceEvent(b))
 	c.touch(b.job)
 }

@@ -41,9 +41,9 @@ func (c *Core) someFits(j *job) bool {
 
 // watchStall sets a timer when the policy may be stalling.
 func (c *Core) watchStall() {
-	if c.set.PolicyStallAfter > 0 && !c.stallWatched && c.stalled() != nil {
+	if c.step.Set.PolicyStallAfter > 0 && !c.stallWatched && c.stalled() != nil {
 		c.stallWatched = true
-		c.after(c.set.PolicyStallAfter, timerStall, c.ids.Attempt)
+		c.step.After(c.step.Set.PolicyStallAfter, timerStall, c.ids.Attempt)
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *Core) stallDue(attempts uint64) {
 	}
 	number := c.policy.Current().Number
 	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
-		c.set.PolicyStallAfter, j.ready.count, j.id)
-	c.act(PolicyGone{Generation: number, Breach: reason, Stalled: true})
+		c.step.Set.PolicyStallAfter, j.ready.count, j.id)
+	c.step.Act(PolicyGone{Generation: number, Breach: reason, Stalled: true})
 	c.policyFailed(number, reason)
 }

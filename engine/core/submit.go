@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -15,15 +16,15 @@ import (
 // prepare hands out a job id. Nothing else of the job exists yet.
 func (c *Core) prepare(m *wire.Prepare) {
 	c.expirePrepared()
-	if len(c.prepared) >= c.set.PreparedMax {
-		c.reply(m.GetClient(), 0, &wire.Failure{
+	if len(c.prepared) >= c.step.Set.PreparedMax {
+		c.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(c.prepared)),
 		})
 		return
 	}
-	if c.ids.TooManyJobs(c.now) {
-		c.reply(m.GetClient(), 0, &wire.Failure{
+	if c.ids.TooManyJobs(c.step.Now) {
+		c.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", ids.JobsPerSecond),
 		})
@@ -31,14 +32,14 @@ func (c *Core) prepare(m *wire.Prepare) {
 	}
 	c.ids.Job++
 	id := scheduler.JobID(c.ids.Job)
-	c.prepared = append(c.prepared, prepared{id, c.now})
-	c.after(c.set.PreparedFor, timerPrepared, 0)
-	c.reply(m.GetClient(), id, nil)
+	c.prepared = append(c.prepared, prepared{id, c.step.Now})
+	c.step.After(c.step.Set.PreparedFor, timerPrepared, 0)
+	c.step.Reply(m.GetClient(), id, nil)
 }
 
 func (c *Core) expirePrepared() {
 	n := 0
-	for n < len(c.prepared) && c.now.Sub(c.prepared[n].at) >= c.set.PreparedFor {
+	for n < len(c.prepared) && c.step.Now.Sub(c.prepared[n].at) >= c.step.Set.PreparedFor {
 		n++
 	}
 	c.prepared = slices.Delete(c.prepared, 0, n)
@@ -54,18 +55,18 @@ func (c *Core) submit(m *wire.Submit) {
 	if at < 0 {
 		f := c.Lost(id)
 		if f == nil {
-			f = invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
+			f = step.Invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
 		}
-		c.reply(m.GetClient(), id, f)
+		c.step.Reply(m.GetClient(), id, f)
 		return
 	}
 	c.prepared = slices.Delete(c.prepared, at, at+1)
 	j, err := c.newJob(id, m.GetSpec())
-	if err == nil && c.jobs.Len() >= c.set.JobsMax {
+	if err == nil && c.jobs.Len() >= c.step.Set.JobsMax {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", c.jobs.Len())
 	}
 	if err != nil {
-		c.reply(m.GetClient(), id, invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
+		c.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
 		return
 	}
 	j.client = m.GetClient()
@@ -78,16 +79,16 @@ func (c *Core) submit(m *wire.Submit) {
 func (c *Core) submittedBefore(id scheduler.JobID, client uint64) bool {
 	if j := c.jobs.Get(id); j != nil {
 		if j.phase != jobAsked {
-			c.reply(client, id, nil)
+			c.step.Reply(client, id, nil)
 			return true
 		}
-		c.reply(j.client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
+		c.step.Reply(j.client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
 		j.client = client
 		return true
 	}
 	for _, e := range c.ended {
 		if e.status.Summary.Job == uint64(id) {
-			c.reply(client, id, e.refused)
+			c.step.Reply(client, id, e.refused)
 			return true
 		}
 	}
@@ -98,13 +99,13 @@ func (c *Core) submittedBefore(id scheduler.JobID, client uint64) bool {
 func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
 	d := c.drafts[spec]
 	if d == nil {
-		d = c.set.Draft(spec, c.graphs)
+		d = NewDraft(c.step.Set, spec, c.graphs)
 	}
 	if d.err != nil {
 		return nil, d.err
 	}
 	j := d.job
-	j.id, j.submitted, j.first = id, c.now, scheduler.BundleID(c.ids.Bundle+1)
+	j.id, j.submitted, j.first = id, c.step.Now, scheduler.BundleID(c.ids.Bundle+1)
 	c.ids.Bundle += uint64(len(j.bundles))
 	return j, nil
 }
@@ -141,7 +142,7 @@ func fillGraph(spec *wire.JobSpec, graphs Graphs) error {
 	return nil
 }
 
-func (s *Settings) checkSpec(spec *wire.JobSpec) error {
+func checkSpec(s *Settings, spec *wire.JobSpec) error {
 	l := s.Graph
 	for _, n := range []struct{ what, value string }{
 		{"name", spec.GetName()}, {"pool", spec.GetPool()}, {"user's name", spec.GetPrincipal().GetName()},
@@ -173,7 +174,7 @@ func (s *Settings) checkSpec(spec *wire.JobSpec) error {
 const outputsMax = 1000
 
 // checkKinds refuses slot kinds that the site does not declare.
-func (s *Settings) checkKinds(g *wire.Graph) error {
+func checkKinds(s *Settings, g *wire.Graph) error {
 	if len(s.Kinds) == 0 {
 		return nil
 	}
@@ -254,15 +255,15 @@ const lastStage = "publish"
 // start admits a job: from now on the policy knows it.
 func (c *Core) start(j *job) {
 	j.phase = jobRunning
-	j.admitted = c.now
+	j.admitted = c.step.Now
 	if b := j.lastBundle(); b != nil {
 		b.id = j.first + scheduler.BundleID(b.index)
 		c.bundles.Set(b.id, b)
 	}
-	c.reply(j.client, j.id, nil)
+	c.step.Reply(j.client, j.id, nil)
 	j.client = 0
 	c.touch(j)
-	c.policy.TellJob(j.id, scheduler.JobSubmitted{At: c.now, Job: j.forPolicy()})
+	c.policy.TellJob(j.id, scheduler.JobSubmitted{At: c.step.Now, Job: j.forPolicy()})
 	c.checkPlaceableOf(j, map[string]bool{})
 	c.open(j)
 }
@@ -298,11 +299,11 @@ func (j *job) properties() []scheduler.Property {
 func (c *Core) updateJob(m *wire.UpdateJob) {
 	j := c.jobs.Get(scheduler.JobID(m.GetJob()))
 	if j == nil {
-		c.reply(m.GetClient(), 0, c.noJob(m.GetJob()))
+		c.step.Reply(m.GetClient(), 0, c.noJob(m.GetJob()))
 		return
 	}
-	if len(m.GetPool()) > c.set.Graph.NameBytes {
-		c.reply(m.GetClient(), j.id, invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), c.set.Graph.NameBytes)))
+	if len(m.GetPool()) > c.step.Set.Graph.NameBytes {
+		c.step.Reply(m.GetClient(), j.id, step.Invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), c.step.Set.Graph.NameBytes)))
 		return
 	}
 	if m.Pool != nil {
@@ -314,22 +315,22 @@ func (c *Core) updateJob(m *wire.UpdateJob) {
 		c.noteJob(j, fmt.Sprintf("priority set to %s by %s", j.priority, m.GetPrincipal().GetName()))
 	}
 	if j.phase != jobAsked {
-		c.policy.TellJob(j.id, scheduler.JobUpdated{At: c.now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
+		c.policy.TellJob(j.id, scheduler.JobUpdated{At: c.step.Now, Job: j.id, Pool: j.pool, Priority: j.priority, Properties: j.properties()})
 	}
 	c.touch(j)
-	c.reply(m.GetClient(), j.id, nil)
+	c.step.Reply(m.GetClient(), j.id, nil)
 }
 
 func (c *Core) noJob(id uint64) *wire.Failure {
 	for _, e := range c.ended {
 		if e.status.Summary.Job == id {
-			return invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
+			return step.Invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
 		}
 	}
 	if f := c.Lost(scheduler.JobID(id)); f != nil {
 		return f
 	}
-	return invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
+	return step.Invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
 }
 
 // killJob ends a job for a person.
@@ -337,16 +338,16 @@ func (c *Core) killJob(m *wire.KillJob) {
 	id := scheduler.JobID(m.GetJob())
 	if at := slices.IndexFunc(c.prepared, func(p prepared) bool { return p.id == id }); at >= 0 {
 		c.prepared = slices.Delete(c.prepared, at, at+1)
-		c.reply(m.GetClient(), id, nil)
+		c.step.Reply(m.GetClient(), id, nil)
 		return
 	}
 	j := c.jobs.Get(id)
 	switch {
 	case j == nil:
-		c.reply(m.GetClient(), id, c.noJob(m.GetJob()))
+		c.step.Reply(m.GetClient(), id, c.noJob(m.GetJob()))
 		return
 	case j.phase == jobAsked:
-		c.turnAway(j, c.short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
+		c.turnAway(j, c.step.Short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.ends():
 		reason := "killed by " + m.GetPrincipal().GetName()
 		if m.GetReason() != "" {
@@ -355,14 +356,14 @@ func (c *Core) killJob(m *wire.KillJob) {
 		c.noteJob(j, reason)
 		c.endJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
 	}
-	c.reply(m.GetClient(), id, nil)
+	c.step.Reply(m.GetClient(), id, nil)
 }
 
 // noteJob keeps a line for the job's status.
 func (c *Core) noteJob(j *job, text string) {
-	text = c.short(text)
-	if len(j.notes) >= c.set.NotesKept {
-		n := len(j.notes) - c.set.NotesKept + 1
+	text = c.step.Short(text)
+	if len(j.notes) >= c.step.Set.NotesKept {
+		n := len(j.notes) - c.step.Set.NotesKept + 1
 		j.notes = slices.Delete(j.notes, 0, n)
 		j.notesDropped += n
 	}

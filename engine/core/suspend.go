@@ -23,7 +23,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	if a.phase != attemptRunning || !a.suspending {
 		return
 	}
-	a.ran, a.since = a.running(c.now), c.now
+	a.ran, a.since = a.running(c.step.Now), c.step.Now
 	a.phase, a.suspending = attemptSuspended, false
 	a.rest(+1)
 	if a.stop == nil {
@@ -32,7 +32,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	c.capacity.GiveSlots(&a.launcher.Launcher, &a.Holding)
 	c.capacity.VictimDone(&a.Holding)
 	c.capacity.Changed(&a.launcher.Launcher)
-	c.emit(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
+	c.emit(a.run.bundle, scheduler.AttemptSuspended{At: c.step.Now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 	c.noteSuspended(a.run)
 }
@@ -41,9 +41,9 @@ func (c *Core) suspendedNow(a *attempt) {
 // of a gang may have come to their end first, or can't be suspended.
 func (c *Core) noteSuspended(r *run) {
 	if r.suspended == 0 && r.rests() {
-		r.suspended = c.now
+		r.suspended = c.step.Now
 		c.listSuspended(r)
-		c.after(c.set.SuspendMax, timerSuspend, r.id)
+		c.step.After(c.step.Set.SuspendMax, timerSuspend, r.id)
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *Core) resumeRun(r *run) string {
 		c.sendResume(a)
 	}
 	c.dropSuspended(r)
-	r.bundle.protected = c.now.Add(c.set.ProtectFor)
+	r.bundle.protected = c.step.Now.Add(c.step.Set.ProtectFor)
 	return ""
 }
 
@@ -112,13 +112,13 @@ func (c *Core) resumedNow(a *attempt) {
 	if a.phase != attemptSuspended || !a.resuming {
 		return
 	}
-	a.phase, a.resuming, a.since = attemptRunning, false, c.now
+	a.phase, a.resuming, a.since = attemptRunning, false, c.step.Now
 	a.rest(-1)
 	if a.stop == nil {
 		a.confirmed()
 	}
 	c.capacity.Changed(&a.launcher.Launcher)
-	c.emit(a.run.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
+	c.emit(a.run.bundle, scheduler.AttemptResumed{At: c.step.Now, Attempt: a.id})
 	c.touch(a.run.bundle.job)
 }
 
@@ -150,8 +150,8 @@ func (c *Core) suspendedTooLong(id uint64) {
 		return
 	}
 	for r := range c.suspended.All() {
-		if r.id == id && c.now.Sub(r.suspended) >= c.set.SuspendMax {
-			c.stopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", c.set.SuspendMax), 0, 0)
+		if r.id == id && c.step.Now.Sub(r.suspended) >= c.step.Set.SuspendMax {
+			c.stopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", c.step.Set.SuspendMax), 0, 0)
 			c.dropSuspended(r)
 		}
 	}

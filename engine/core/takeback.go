@@ -32,7 +32,7 @@ func (c *Core) watchWaiting(j *job) {
 	if !j.watched {
 		j.watched = true
 		// A launch since then puts it off.
-		c.after(max(c.set.TakeBackAfter-c.now.Sub(j.lastLaunch), c.set.TakeBackAfter/takeBackLooks), timerTakeBack, uint64(j.id))
+		c.step.After(max(c.step.Set.TakeBackAfter-c.step.Now.Sub(j.lastLaunch), c.step.Set.TakeBackAfter/takeBackLooks), timerTakeBack, uint64(j.id))
 	}
 }
 
@@ -59,8 +59,8 @@ func (c *Core) takeBack(id scheduler.JobID) {
 	var wanted []bool
 	tried := 0
 	for b := range j.allReady() {
-		waited := c.now.Sub(max(b.since, j.lastLaunch))
-		if waited < c.set.TakeBackAfter {
+		waited := c.step.Now.Sub(max(b.since, j.lastLaunch))
+		if waited < c.step.Set.TakeBackAfter {
 			continue
 		}
 		if wanted == nil {
@@ -72,7 +72,7 @@ func (c *Core) takeBack(id scheduler.JobID) {
 		if c.capacity.BeingFreed(b.id) || !c.fits(b, nil, nil) && c.takeFor(b, runs) {
 			return
 		}
-		if waited >= passedOver*c.set.TakeBackAfter {
+		if waited >= passedOver*c.step.Set.TakeBackAfter {
 			c.takeRun(runs[0], b)
 			return
 		}
@@ -107,7 +107,7 @@ func (c *Core) takeFor(b *bundle, runs []*run) bool {
 // resumes sees that there is room.
 func (c *Core) takeForSuspended(j *job, runs []*run, wanted []bool) {
 	for s := range c.suspended.All() {
-		if s.bundle.job != j || s.bundle.last() || s.stopped != 0 || c.now.Sub(max(s.suspended, j.lastLaunch)) < c.set.TakeBackAfter {
+		if s.bundle.job != j || s.bundle.last() || s.stopped != 0 || c.step.Now.Sub(max(s.suspended, j.lastLaunch)) < c.step.Set.TakeBackAfter {
 			continue
 		}
 		if wanted == nil {
@@ -200,7 +200,7 @@ func (c *Core) takeRuns(b *bundle, runs []*run) {
 // takeRun stops a reader for a bundle that it waits for.
 func (c *Core) takeRun(r *run, b *bundle) {
 	j := b.job
-	c.stats.TakenBack++
+	c.step.Stats.TakenBack++
 	c.noteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.describe(r.bundle, 0), j.describe(b, 0)))
 	j.inputs.SetLate(&r.bundle.gate, r.bundle.allNodes())
 	c.stopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.id)

@@ -1,16 +1,13 @@
 package core
 
 import (
-	"time"
-
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// timerKind says what a timer is about.
-type timerKind uint8
-
+// What timers are about.
 const (
-	timerCommand timerKind = iota + 1 // a launcher's unconfirmed commands
+	timerCommand step.TimerKind = iota + 1 // a launcher's unconfirmed commands
 	timerReservation
 	timerSpeculate
 	timerAdmission
@@ -27,45 +24,41 @@ const (
 	timerFeed
 )
 
-func (c *Core) after(d time.Duration, kind timerKind, id uint64) {
-	c.timers.Set(c.now.Add(d), uint8(kind), id)
-}
-
 // expire does what is due.
 func (c *Core) expire() {
-	for c.timers.Due(c.now) && c.spend(workTimer) {
-		t := c.timers.Take()
-		switch timerKind(t.Kind) {
+	for c.step.Due() && c.step.Spend(workTimer) {
+		kind, id := c.step.Take()
+		switch kind {
 		case timerCommand:
-			c.resend(scheduler.LauncherID(t.ID))
+			c.resend(scheduler.LauncherID(id))
 		case timerReservation:
-			c.reservationExpired(t.ID)
+			c.reservationExpired(id)
 		case timerSpeculate:
 			c.speculate()
 		case timerAdmission:
-			c.admissionExpired(scheduler.JobID(t.ID))
+			c.admissionExpired(scheduler.JobID(id))
 		case timerRequest:
-			c.requestExpired(t.ID)
+			c.requestExpired(id)
 		case timerSettings:
-			c.settingsExpired(t.ID)
+			c.settingsExpired(id)
 		case timerTakeBack:
-			c.takeBack(scheduler.JobID(t.ID))
+			c.takeBack(scheduler.JobID(id))
 		case timerSuspend:
-			c.suspendedTooLong(t.ID)
+			c.suspendedTooLong(id)
 		case timerUnplaceable:
-			c.unplaceableTooLong(scheduler.JobID(t.ID))
+			c.unplaceableTooLong(scheduler.JobID(id))
 		case timerBlame:
-			c.capacity.Forgive(scheduler.LauncherID(t.ID))
+			c.capacity.Forgive(scheduler.LauncherID(id))
 		case timerPublish:
-			c.publishAgain(scheduler.JobID(t.ID))
+			c.publishAgain(scheduler.JobID(id))
 		case timerClean:
-			c.cleanTooLong(scheduler.JobID(t.ID))
+			c.cleanTooLong(scheduler.JobID(id))
 		case timerPrepared:
 			c.expirePrepared()
 		case timerStall:
-			c.stallDue(t.ID)
+			c.stallDue(id)
 		case timerFeed:
-			if a := c.attempts.Get(scheduler.AttemptID(t.ID)); a != nil {
+			if a := c.attempts.Get(scheduler.AttemptID(id)); a != nil {
 				c.feed(a)
 			}
 		}
@@ -74,13 +67,13 @@ func (c *Core) expire() {
 
 // overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
-func (c *Core) overdue() bool { return c.timers.Due(c.now) }
+func (c *Core) overdue() bool { return c.step.Due() }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
 	if len(c.busy) > 0 && !c.waitsForRound() || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
-		return c.now, true
+		return c.step.Now, true
 	}
 	var at scheduler.Time
 	found := false
@@ -89,10 +82,10 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 			at, found = t, true
 		}
 	}
-	if first, ok := c.timers.Next(); ok {
+	if first, ok := c.step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.policy.Wake(c.set.RoundGap, c.set.RefusedGapMax, c.capacity.AnyChanged()); ok {
+	if round, ok := c.policy.Wake(c.step.Set.RoundGap, c.step.Set.RefusedGapMax, c.capacity.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

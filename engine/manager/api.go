@@ -206,7 +206,7 @@ func (s *managerServer) draft(ctx context.Context, id scheduler.JobID, spec *wir
 	if !awaited {
 		return nil, nil
 	}
-	return set.Draft(spec, s.m.graphs.load), nil
+	return core.NewDraft(set, spec, s.m.graphs.load), nil
 }
 
 // HasBlob tells whether a program or plan needs not be sent.

@@ -1,9 +1,8 @@
-package core
+package step
 
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -47,9 +46,15 @@ type AskPolicy struct {
 // StartPolicy starts a generation of the policy, beside the running one if there
 // is one. A PolicyStarted or PolicyFailed input is to follow.
 type StartPolicy struct {
-	Generation        uint64
-	Environment       scheduler.Environment
-	exchange.Gathered // which makes the Snapshot, beside the core
+	Generation  uint64
+	Environment scheduler.Environment
+	Gathered    // which makes the snapshot, beside the core
+}
+
+// Gathered is what a snapshot is made of.
+type Gathered interface {
+	// Snapshot makes it, on any goroutine.
+	Snapshot() scheduler.Snapshot
 }
 
 // PolicyGone ends a generation: after a cut-over to another (Breach ""), or

@@ -1,14 +1,14 @@
-package core
+package step
 
 import (
 	"fmt"
 	"unicode/utf8"
 )
 
-// short cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
+// Short cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
 // told to the policy and shown.
-func (c *Core) short(reason string) string {
-	most := c.set.ReasonBytes
+func (s *Step) Short(reason string) string {
+	most := s.Set.ReasonBytes
 	if len(reason) <= most {
 		return reason
 	}

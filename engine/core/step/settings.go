@@ -1,4 +1,4 @@
-package core
+package step
 
 import (
 	"encoding/json"
@@ -197,8 +197,8 @@ func (s *Settings) Check() error {
 	}
 	for _, d := range s.durations() {
 		atLeast(d.name, int64(d.value), 1)
-		if d.value > durationMax {
-			errs = append(errs, fmt.Errorf("%s is %v: use %v or less", d.name, d.value, durationMax))
+		if d.value > DurationMax {
+			errs = append(errs, fmt.Errorf("%s is %v: use %v or less", d.name, d.value, DurationMax))
 		}
 	}
 	for _, p := range s.percents() {
@@ -219,8 +219,8 @@ func (s *Settings) Check() error {
 	return errors.Join(errs...)
 }
 
-// durationMax keeps sums of times and durations from overflowing.
-const durationMax = 10 * 365 * 24 * time.Hour
+// DurationMax keeps sums of times and durations from overflowing.
+const DurationMax = 10 * 365 * 24 * time.Hour
 
 type namedInt struct {
 	name  string

@@ -1,4 +1,4 @@
-package core
+package step
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
@@ -35,21 +35,8 @@ type Stats struct {
 	JobsLive  int
 }
 
-// Stats returns the counts.
-func (c *Core) Stats() Stats {
-	s := c.stats
-	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), c.suspended.Len(), c.jobs.Len()
-	for _, id := range c.jobs.IDs() {
-		s.Ready += c.jobs.Get(id).ready.count
-	}
-	return s
-}
-
-func (s *Stats) outcome(o scheduler.AttemptOutcome) { s.Outcomes[o]++ }
-
-func (s *Stats) job(o scheduler.JobOutcome) { s.Jobs[o]++ }
-
-func (s *Stats) decision(kind scheduler.DecisionKind, r scheduler.RefusalReason) {
+// Decision counts a decision and what became of it.
+func (s *Stats) Decision(kind scheduler.DecisionKind, r scheduler.RefusalReason) {
 	if r == scheduler.NotRefused {
 		s.Accepted[kind]++
 	} else {
@@ -57,7 +44,8 @@ func (s *Stats) decision(kind scheduler.DecisionKind, r scheduler.RefusalReason)
 	}
 }
 
-func (s *Stats) refusals() (n uint64) {
+// Refusals returns how many decisions were refused.
+func (s *Stats) Refusals() (n uint64) {
 	for _, x := range s.Refused {
 		n += x
 	}
