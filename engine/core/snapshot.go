@@ -96,8 +96,12 @@ func (c *Core) gatherBundle(g *exchange.Gathering, b *bundle) {
 				At: p.launched, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, b.phase != bundleFinished), Avoid: c.avoidOf(b),
 			})
 		} else {
-			g.Add(scheduler.BundleWantedTwice{At: p.launched, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, false)})
+			// It was wanted in a step before the one that launched it.
+			g.Add(scheduler.BundleWantedTwice{At: p.launched - 1, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, false)})
 		}
+		addLaunch(g, b, p)
+	}
+	for _, p := range runs { // a step launches before it hears what ended: so what has one time is told in that order
 		addRun(g, b, p)
 	}
 	if again {
@@ -124,8 +128,8 @@ func (c *Core) gatherProgress(g *exchange.Gathering, b *bundle) {
 	}
 }
 
-// addRun tells of a bundle attempt: that it was launched, then what became of it.
-func addRun(g *exchange.Gathering, b *bundle, p past) {
+// addLaunch tells that a bundle attempt was launched.
+func addLaunch(g *exchange.Gathering, b *bundle, p past) {
 	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.id}}
 	for i, k := range p.commits {
 		id, where := scheduler.AttemptID(0), scheduler.LauncherID(0)
@@ -137,6 +141,10 @@ func addRun(g *exchange.Gathering, b *bundle, p past) {
 		o.Attempts, o.Launch.Launchers = append(o.Attempts, id), append(o.Launch.Launchers, where)
 	}
 	g.Add(o)
+}
+
+// addRun tells what became of it.
+func addRun(g *exchange.Gathering, b *bundle, p past) {
 	for i, k := range p.commits {
 		if k != nil {
 			addCommit(g, b, i, k)

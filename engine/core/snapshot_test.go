@@ -52,6 +52,43 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 	}
 }
 
+// A second attempt that starts in the very step in which the first ends was wanted before
+// that: a snapshot tells it so.
+func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
+	b := benchCluster(t, 2, 1)
+	b.submit(t, 1)
+	b.launchSome(1)
+	first := b.lives[0]
+	report := func(r *wire.Report) *wire.Input {
+		return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(first.Launcher), Report: r}}}
+	}
+	id := first.Command.GetStart().Attempt
+	b.once(report(&wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id}}}))
+	bundle := b.c.bundles.Get(b.last)
+	b.c.step.Begin(b.c.Now() + 1)
+	b.c.wantTwice(bundle)
+	b.c.step.Begin(b.c.Now() + 1)
+	other := scheduler.LauncherID(3 - first.Launcher)
+	if _, reason, why := b.c.launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	b.c.report(report(&wire.Report{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}}).GetReport())
+	var start *StartPolicy
+	b.watch = func(a Action) {
+		if a, ok := a.(StartPolicy); ok {
+			start = &a
+		}
+	}
+	b.once(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 2}}})
+	var mirror view.View
+	if err := mirror.Start(start.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := mirror.World().Jobs, b.c.World().Jobs; !reflect.DeepEqual(got, want) {
+		t.Errorf("the snapshot tells\n%+v\nand it is\n%+v", got, want)
+	}
+}
+
 // somethingHappens steps the core with a report, a lost launcher, a kill, or nothing.
 func (b *bench) somethingHappens(lot *rand.Rand) {
 	jobs, launchers := b.c.jobs.IDs(), b.c.launchers.IDs()
