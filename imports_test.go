@@ -42,7 +42,7 @@ var directions = []struct {
 	{"engine/core/timers", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/ids", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/step", []string{"sdk/scheduler", "engine/core/codec", "engine/core/timers", "engine/graph", "engine/wire"}, aRoom},
-	{"engine/core/exchange", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
+	{"engine/core/exchange", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
 	{"engine/core/outputs", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
 	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap"}, aRoom},

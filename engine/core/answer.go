@@ -138,7 +138,7 @@ func (c *Core) gathered(victims []scheduler.AttemptID) []scheduler.AttemptID {
 
 func (c *Core) applyRest(d *scheduler.Decisions) {
 	for i := range d.Answers {
-		c.answerRequest(&d.Answers[i])
+		c.policy.Answer(&c.step, &d.Answers[i])
 	}
 	for _, v := range d.Settings {
 		c.settingsVerdict(v)
@@ -151,7 +151,7 @@ func (c *Core) applyRest(d *scheduler.Decisions) {
 		}
 	}
 	for _, n := range d.Notes {
-		c.note(n)
+		c.policy.Note(&c.step, n)
 	}
 	c.policy.WakeAt(d.WakeAt)
 	if d.Checkpoint != nil && c.policy.Has(scheduler.AbilityCheckpoint) {

@@ -176,7 +176,7 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_Settings:
 		c.settingsChange(w.Settings)
 	case *wire.Input_Note:
-		c.note(scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
+		c.policy.Note(&c.step, scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
 		c.request(w.Request)
 	case *wire.Input_ManagerStart:

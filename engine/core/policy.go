@@ -51,13 +51,13 @@ func (c *Core) cutOver() {
 	c.capacity.ReleaseAll()
 	if old != nil {
 		c.step.Act(PolicyGone{Generation: old.Number})
-		c.answerSettings("another policy took over before it answered")
+		c.policy.FailSettings(&c.step, "another policy took over before it answered")
 	}
 	c.limitSuspensions()
 	c.capacity.HasRoom()
 	c.tellLoads(false)
 	c.askAll()
-	c.passRequests()
+	c.policy.PassRequests(&c.step)
 	g := c.policy.Current()
 	c.step.Log(Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range c.jobs.All() {
@@ -85,7 +85,7 @@ func (c *Core) policyFailed(number uint64, reason string) {
 	case exchange.FailedCurrent:
 		c.step.Log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		c.capacity.ReleaseAll()
-		c.answerSettings("the policy failed before it answered: " + reason)
+		c.policy.FailSettings(&c.step, "the policy failed before it answered: "+reason)
 		c.cutOver()
 	}
 }

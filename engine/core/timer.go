@@ -38,9 +38,9 @@ func (c *Core) expire() {
 		case timerAdmission:
 			c.admissionExpired(scheduler.JobID(id))
 		case timerRequest:
-			c.requestExpired(id)
+			c.policy.ExpireRequest(&c.step, id)
 		case timerSettings:
-			c.settingsExpired(id)
+			c.policy.ExpireSettings(&c.step, id)
 		case timerTakeBack:
 			c.takeBack(scheduler.JobID(id))
 		case timerSuspend:

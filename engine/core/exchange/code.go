@@ -27,13 +27,13 @@ func (x *Exchange) Code(w *codec.Codec) {
 	codec.Num(w, &x.restarts)
 	codec.Str(w, &x.problem)
 	x.codeCheckpoints(w)
-	codec.List(w, &x.requests, func(w *codec.Codec, r *Request) {
-		codec.Num(w, &r.ID)
-		codec.Num(w, &r.Client)
-		events := []scheduler.Event{r.Event}
+	codec.List(w, &x.requests, func(w *codec.Codec, r *request) {
+		codec.Num(w, &r.id)
+		codec.Num(w, &r.client)
+		events := []scheduler.Event{r.event}
 		codeEvents(w, &events)
 		if w.Reading && len(events) == 1 {
-			r.Event, _ = events[0].(scheduler.Requested)
+			r.event, _ = events[0].(scheduler.Requested)
 		}
 	})
 	codec.Nums(w, &x.settings)

@@ -36,7 +36,7 @@ type Exchange struct {
 	problem     string                 // the last one
 	restarts    int
 
-	requests []Request // under way, in order
+	requests []request // under way, in order
 	settings []uint64  // versions of settings without a verdict
 }
 
@@ -135,8 +135,8 @@ func (x *Exchange) able() {
 	x.resumes = x.current.Abilities.Has(scheduler.AbilityResume)
 }
 
-// Enable notes that the policy that runs can do something else from now on.
-func (x *Exchange) Enable(a scheduler.Ability, every time.Duration) {
+// enable notes that the policy that runs can do something else from now on.
+func (x *Exchange) enable(a scheduler.Ability, every time.Duration) {
 	x.current.can(a, every)
 	x.able()
 }

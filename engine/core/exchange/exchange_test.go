@@ -2,14 +2,20 @@ package exchange
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec/codectest"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 const gap = time.Millisecond
@@ -120,28 +126,96 @@ func TestTheNextGeneration(t *testing.T) {
 // What people asked for ends once: by its answer, or when it is given up.
 func TestWhatIsAsked(t *testing.T) {
 	var x Exchange
+	s := &step.Step{Set: step.DefaultSettings()}
+	s.Set.RequestsMax, s.Set.NotesMax = 2, 1
+	replies := func() (clients []uint64) {
+		for _, todo := range s.Todo() {
+			if r, yes := todo.Action.(step.Reply); yes {
+				clients = append(clients, r.Client)
+			}
+		}
+		s.Done()
+		return clients
+	}
+	var last uint64
+	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}) != 0 || !slices.Equal(replies(), []uint64{39}) {
+		t.Error("a request without a policy is not refused")
+	}
 	start(t, &x, 1, scheduler.AbilityPages)
-	x.Request(40, scheduler.Requested{Request: 1})
-	x.Request(41, scheduler.Requested{Request: 2})
-	if client, waits := x.EndRequest(2); client != 41 || !waits {
-		t.Errorf("client %d waits: %t", client, waits)
+	for client := range uint64(3) {
+		x.Request(s, &last, &wire.PolicyRequest{Client: 40 + client})
 	}
-	if _, waits := x.EndRequest(2); waits {
-		t.Error("a request ends twice")
+	if got := replies(); !slices.Equal(got, []uint64{42}) || last != 2 {
+		t.Errorf("of three requests, where two may be under way, those of %v are refused; %d were given an id", got, last)
 	}
-	x.AskSettings(scheduler.SettingChanged{Version: 8})
-	if !x.EndSettings(8) || x.EndSettings(8) {
-		t.Error("a version of settings does not end once")
+	x.Answer(s, &scheduler.Answer{Request: 2})
+	x.Answer(s, &scheduler.Answer{Request: 2})
+	x.ExpireRequest(s, 2)
+	if got := replies(); !slices.Equal(got, []uint64{41}) {
+		t.Errorf("a request ends once: replies to %v", got)
 	}
-	if !x.Note(scheduler.Noted{}, 1) || x.Note(scheduler.Noted{}, 1) {
-		t.Error("notes are not bounded")
+	x.Begin(2, "p")
+	x.Gathered(2)
+	x.Started(2, "without", "1", 0, 0)
+	x.CutOver()
+	x.PassRequests(s)
+	if got := replies(); !slices.Equal(got, []uint64{40}) {
+		t.Errorf("the next policy has no pages: replies to %v", got)
 	}
-	if len(x.Requests()) != 1 {
-		t.Errorf("under way: %+v", x.Requests())
+}
+
+// A version of settings has one verdict: the policy's, or that it gave none. What a policy
+// can do changes with the one that it takes over.
+func TestVerdicts(t *testing.T) {
+	var x Exchange
+	s := &step.Step{Set: step.DefaultSettings()}
+	verdicts := func() (said []string) {
+		for _, todo := range s.Todo() {
+			v := todo.Action.(step.SettingsVerdict)
+			said = append(said, fmt.Sprint(v.Version, v.Generation, len(v.Problems)))
+		}
+		s.Done()
+		return said
 	}
-	x.Forget()
-	if len(x.Requests()) != 0 || x.Current() != nil || x.Known() {
-		t.Error("a new life of the manager knows what the last one was asked")
+	change := func(version uint64) bool {
+		message, err := schedwire.NewConfig(scheduler.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := proto.Marshal(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.ChangeSettings(s, &wire.SettingsChange{Version: version, Config: config})
+	}
+	if change(7) || x.ChangeSettings(s, &wire.SettingsChange{Version: 8, Config: []byte{1}}) {
+		t.Error("a verdict is awaited of no policy, or of settings that can't be read")
+	}
+	start(t, &x, 1, 0)
+	for version := range uint64(3) {
+		change(10 + version)
+	}
+	if !x.Verdict(s, scheduler.SettingsVerdict{Version: 11, Abilities: scheduler.AbilityLoad}) || !x.Has(scheduler.AbilityLoad) {
+		t.Error("the policy can hear loads from now on")
+	}
+	x.Verdict(s, scheduler.SettingsVerdict{Version: 11})
+	x.ExpireSettings(s, 10)
+	x.FailSettings(s, "it failed")
+	if got, want := verdicts(), []string{"7 0 1", "8 0 1", "11 1 0", "10 0 1", "12 0 1"}; !slices.Equal(got, want) {
+		t.Errorf("verdicts by version, generation and problems: %q, want %q", got, want)
+	}
+}
+
+// Notes are bounded, and it is said when one goes nowhere.
+func TestNotesAreBounded(t *testing.T) {
+	var x Exchange
+	s := &step.Step{Set: step.DefaultSettings()}
+	s.Set.NotesMax = 1
+	start(t, &x, 1, 0)
+	x.Note(s, scheduler.Note{Name: "a"})
+	x.Note(s, scheduler.Note{Name: "b"})
+	if got := fmt.Sprint(s.Todo()); x.Events() != 1 || !strings.Contains(got, "was not delivered") || !strings.Contains(got, "{note b}") {
+		t.Errorf("%d notes wait, and this is said: %s", x.Events(), got)
 	}
 }
 
@@ -149,6 +223,7 @@ func TestWhatIsAsked(t *testing.T) {
 func TestStateComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x Exchange
+		s := &step.Step{Set: step.DefaultSettings()}
 		for now := range scheduler.Time(rapid.IntRange(1, 40).Draw(t, "steps")) {
 			n := rapid.Uint64Range(1, 4).Draw(t, "n")
 			switch rapid.IntRange(0, 8).Draw(t, "do") {
@@ -178,11 +253,12 @@ func TestStateComesBack(t *testing.T) {
 					x.KeepCheckpoint(scheduler.Checkpoint{Version: uint32(n), Data: []byte{1}})
 				}
 			case 7:
-				x.Request(n, scheduler.Requested{At: now, Request: uint64(now)})
-				x.AskSettings(scheduler.SettingChanged{At: now, Version: n})
+				last := uint64(now)
+				x.Request(s, &last, &wire.PolicyRequest{Client: n})
+				x.ChangeSettings(s, &wire.SettingsChange{Version: n})
 			case 8:
-				x.EndRequest(n)
-				x.EndSettings(n)
+				x.ExpireRequest(s, n)
+				x.ExpireSettings(s, n)
 			}
 		}
 		was := codectest.Bytes(t, x.Code)
@@ -194,7 +270,7 @@ func TestStateComesBack(t *testing.T) {
 		}
 		x.Tell(scheduler.TimePassed{At: 99})
 		x.Begin(9, "q")
-		x.EndRequest(1)
+		x.ExpireRequest(s, 1)
 		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
 			t.Fatal("a clone changed")
 		}

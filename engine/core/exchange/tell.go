@@ -129,17 +129,6 @@ func (x *Exchange) NextKnows(job scheduler.JobID, index int) bool {
 	return x.next != nil && x.next.gathering.hasBundle(job, index)
 }
 
-// Note tells a note to the policy. It is false when none runs, or max of them wait for it.
-func (x *Exchange) Note(e scheduler.Noted, max int) bool {
-	g := x.current
-	if g == nil || g.notes >= max {
-		return false
-	}
-	g.notes++
-	g.tell(e)
-	return true
-}
-
 // Crowded says whether the policy thinks and as many events as a bound wait for it.
 func (x *Exchange) Crowded(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
