@@ -11,7 +11,7 @@ import (
 // policies with what they share. It is given all that it knows, so that it decides the
 // same again.
 var deciding = []string{
-	"engine/core", "engine/graph", "plugins", "sdk/scheduler/view", "sdk/scheduler/algorithms",
+	"engine/core", "engine/graph", "sdk/job/expand", "plugins", "sdk/scheduler/view", "sdk/scheduler/algorithms",
 }
 
 // impure are the packages that look or reach outside, and what to do instead.

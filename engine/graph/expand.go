@@ -1,33 +1,40 @@
 package graph
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/expand"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// Expanded is an expanded graph with its messages.
+type Expanded struct {
+	*expand.Expanded
+	Graph *wire.Graph // as given; defaults are not filled in
+}
+
+// What an expanded graph has is package expand's.
+type (
+	Group  = expand.Group
+	Bundle = expand.Bundle
+	Node   = expand.Node
+	Range  = expand.Range
+)
+
+// Each calls f for every index of a range or list.
+func Each(r Range, list []int32, f func(i int)) { expand.Each(r, list, f) }
 
 // Expand validates a graph and expands it. Kind, slots and memory of stages that
 // say nothing are "default", 1 and memoryDefault bytes.
 func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Expanded, error) {
-	p, err := Join(g, l)
+	if err := validate(g, l); err != nil {
+		return nil, err
+	}
+	p, err := expand.Expand(of(g), memoryDefault, expand.Limits{GroupNodes: l.GroupNodes, BundleGroups: l.BundleGroups})
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkNodeCycle(); err != nil {
-		return nil, err
-	}
-	if err := p.makeGroups(memoryDefault, l); err != nil {
-		return nil, err
-	}
-	if err := p.makeBundles(l); err != nil {
-		return nil, err
-	}
-	if err := p.checkFiles(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return &Expanded{p, g}, nil
 }
 
 // Join validates a graph and lists the edges of its connections: all that who runs a
@@ -36,128 +43,38 @@ func Join(g *wire.Graph, l Limits) (*Expanded, error) {
 	if err := validate(g, l); err != nil {
 		return nil, err
 	}
-	p := &Expanded{Graph: g, offset: make([]int32, len(g.Stages)+1), edges: make([]edgeLists, len(g.Connections))}
+	p, err := expand.Join(of(g))
+	if err != nil {
+		return nil, err
+	}
+	return &Expanded{p, g}, nil
+}
+
+// Connection returns a connection's message.
+func (p *Expanded) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
+
+// of takes a graph that is valid. The numbers of patterns and of kinds of channel are
+// those of package job.
+func of(g *wire.Graph) expand.Graph {
+	all := expand.Graph{Stages: make([]expand.Stage, len(g.Stages)), Connections: make([]expand.Connection, len(g.Connections))}
 	for i, s := range g.Stages {
-		p.offset[i+1] = p.offset[i] + int32(s.Nodes)
+		all.Stages[i] = expand.Stage{
+			Name: s.Name, Nodes: int(s.Nodes), Kind: s.Kind, Slots: int(s.Slots), Memory: s.Memory, Command: s.Command, OwnProcess: s.OwnProcess,
+		}
 	}
 	for i, c := range g.Connections {
-		if c.Pattern == wire.Pattern_PATTERN_EDGES {
-			if err := p.listEdges(i, c); err != nil {
-				return nil, err
-			}
+		all.Connections[i] = expand.Connection{
+			From: int(c.FromStage), FromPort: c.FromPort, To: int(c.ToStage), ToPort: c.ToPort,
+			Pattern: job.Pattern(c.Pattern), Kind: job.ChannelKind(c.Kind), Edges: listed(c.Edges), //nolint:gosec // they were validated
 		}
 	}
-	return p, nil
+	return all
 }
 
-// listEdges sorts a connection's listed edges from both ends.
-func (p *Expanded) listEdges(i int, c *wire.Connection) error {
-	n, m := p.Sizes(i)
-	p.edges[i] = edgeLists{
-		out:  adjacent(n, c.Edges, func(e *wire.Edge) (int, int) { return int(e.From), int(e.To) }),
-		into: adjacent(m, c.Edges, func(e *wire.Edge) (int, int) { return int(e.To), int(e.From) }),
-	}
-	for from := range n {
-		list := p.edges[i].out.of(from)
-		for k := 1; k < len(list); k++ {
-			if list[k] == list[k-1] {
-				return fmt.Errorf("%s lists the edge from node %d to node %d twice: list it once", Describe(p.Graph, i), from, list[k])
-			}
-		}
-	}
-	return nil
-}
+type listed []*wire.Edge
 
-func adjacent(n int, edges []*wire.Edge, ends func(*wire.Edge) (int, int)) adjacency {
-	a := adjacency{start: make([]int32, n+1), ends: make([]int32, len(edges))}
-	for _, e := range edges {
-		x, _ := ends(e)
-		a.start[x+1]++
-	}
-	for i := range n {
-		a.start[i+1] += a.start[i]
-	}
-	next := slices.Clone(a.start)
-	for _, e := range edges {
-		x, y := ends(e)
-		a.ends[next[x]] = int32(y)
-		next[x]++
-	}
-	for i := range n {
-		slices.Sort(a.of(i))
-	}
-	return a
-}
-
-// eachJoin calls join for pairs of nodes, and for a hub per all-to-all
-// connection, so that what a connection joins is joined in n+m steps. Hubs are
-// numbered from the number of nodes up.
-func (p *Expanded) eachJoin(c int, join func(from, to int32)) {
-	m := p.Graph.Connections[c]
-	from, to := p.offset[m.FromStage], p.offset[m.ToStage]
-	writers, readers := p.Sizes(c)
-	if m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL {
-		if writers == 0 || readers == 0 {
-			return
-		}
-		hub := p.offset[len(p.offset)-1] + int32(c)
-		for i := range writers {
-			join(from+int32(i), hub)
-		}
-		for j := range readers {
-			join(hub, to+int32(j))
-		}
-		return
-	}
-	for j := range readers {
-		r, list := p.Writers(c, j)
-		Each(r, list, func(i int) { join(from+int32(i), to+int32(j)) })
-	}
-}
-
-// makeGroups joins the nodes of shm connections.
-func (p *Expanded) makeGroups(memoryDefault int64, l Limits) error {
-	n := int(p.offset[len(p.offset)-1])
-	u := newUnion(n + len(p.Graph.Connections))
-	for i, c := range p.Graph.Connections {
-		if c.Kind != wire.ChannelKind_CHANNEL_KIND_SHM {
-			continue
-		}
-		if err := p.checkShared(i, c); err != nil {
-			return err
-		}
-		p.eachJoin(i, u.join)
-	}
-	p.groupOf = make([]int32, n)
-	var sizes []int32
-	number := u.numbered(n, p.groupOf, &sizes)
-	p.Groups = make([]Group, number)
-	backing := make([]int32, n)
-	for i := range p.Groups {
-		p.Groups[i].Nodes, backing = backing[:0:sizes[i]], backing[sizes[i]:]
-	}
-	node := int32(0)
-	for s, stage := range p.Graph.Stages {
-		for range stage.Nodes {
-			p.addNode(&p.Groups[p.groupOf[node]], node, s, stage, memoryDefault)
-			node++
-		}
-	}
-	return p.checkGroups(l)
-}
-
-func (p *Expanded) addNode(g *Group, node int32, s int, stage *wire.Stage, memoryDefault int64) {
-	if len(g.Nodes) == 0 {
-		g.Stage, g.Kind = s, KindOf(stage)
-	}
-	g.Nodes = append(g.Nodes, node)
-	g.Slots = max(g.Slots, int(stage.Slots), 1)
-	if stage.Memory > 0 {
-		g.Memory += stage.Memory
-	} else {
-		g.Memory += memoryDefault
-	}
-}
+func (l listed) Len() int            { return len(l) }
+func (l listed) At(i int) (int, int) { return int(l[i].GetFrom()), int(l[i].GetTo()) }
 
 // KindOf returns the slot kind of a stage.
 func KindOf(s *wire.Stage) string {
@@ -166,79 +83,3 @@ func KindOf(s *wire.Stage) string {
 	}
 	return s.Kind
 }
-
-// checkShared checks that two stages may share a process.
-func (p *Expanded) checkShared(i int, c *wire.Connection) error {
-	from, to := p.Graph.Stages[c.FromStage], p.Graph.Stages[c.ToStage]
-	for _, s := range []*wire.Stage{from, to} {
-		if s.OwnProcess {
-			return fmt.Errorf("%s is a shm channel, and stage %q has a process of its own: use a tcp or file channel", Describe(p.Graph, i), s.Name)
-		}
-		if s.Command != "" {
-			return fmt.Errorf("%s is a shm channel, and stage %q is the command %s, which can't share a process: use a tcp or file channel", Describe(p.Graph, i), s.Name, s.Command)
-		}
-	}
-	if KindOf(from) != KindOf(to) {
-		return fmt.Errorf("%s is a shm channel between slot kinds %s and %s: use one kind, or a tcp or file channel", Describe(p.Graph, i), KindOf(from), KindOf(to))
-	}
-	return nil
-}
-
-func (p *Expanded) checkGroups(l Limits) error {
-	for i := range p.Groups {
-		if g := &p.Groups[i]; len(g.Nodes) > l.GroupNodes {
-			n := p.Node(g.Nodes[0])
-			return fmt.Errorf("the group of stage %q, node %d joins %d nodes by shm channels, at most %d are allowed: use file or tcp channels between some",
-				p.Graph.Stages[n.Stage].Name, n.Index, len(g.Nodes), l.GroupNodes)
-		}
-	}
-	return nil
-}
-
-// makeBundles joins the groups of tcp connections.
-func (p *Expanded) makeBundles(l Limits) error {
-	nodes := p.offset[len(p.offset)-1]
-	u := newUnion(len(p.Groups) + len(p.Graph.Connections))
-	place := func(x int32) int32 { // of a node's group, or of a hub
-		if x < nodes {
-			return p.groupOf[x]
-		}
-		return x - nodes + int32(len(p.Groups))
-	}
-	for i, c := range p.Graph.Connections {
-		if c.Kind == wire.ChannelKind_CHANNEL_KIND_TCP {
-			p.eachJoin(i, func(a, b int32) { u.join(place(a), place(b)) })
-		}
-	}
-	bundleOf := make([]int32, len(p.Groups))
-	var sizes []int32
-	p.Bundles = make([]Bundle, u.numbered(len(p.Groups), bundleOf, &sizes))
-	backing := make([]int32, len(p.Groups))
-	for i := range p.Bundles {
-		p.Bundles[i].Groups, backing = backing[:0:sizes[i]], backing[sizes[i]:]
-	}
-	for g, b := range bundleOf {
-		p.Groups[g].Bundle = int(b)
-		p.Bundles[b].Groups = append(p.Bundles[b].Groups, int32(g))
-	}
-	for i, c := range p.Graph.Connections {
-		if c.Kind == wire.ChannelKind_CHANNEL_KIND_TCP {
-			p.eachJoin(i, func(a, b int32) {
-				if a < nodes {
-					p.Bundles[bundleOf[p.groupOf[a]]].TCP = true
-				}
-			})
-		}
-	}
-	for _, b := range p.Bundles {
-		if len(b.Groups) > l.BundleGroups {
-			n := p.Node(p.Groups[b.Groups[0]].Nodes[0])
-			return fmt.Errorf("the bundle of stage %q, node %d joins %d groups by tcp channels, at most %d are allowed: use file channels between some",
-				p.Graph.Stages[n.Stage].Name, n.Index, len(b.Groups), l.BundleGroups)
-		}
-	}
-	return nil
-}
-
-// BundleOf returns the bundle of a node.
-func (p *Expanded) BundleOf(node int32) int { return p.Groups[p.groupOf[node]].Bundle }

@@ -102,7 +102,7 @@ func TestAllToAllCostsTheSumOfItsEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := p.Writers(0, 7); r != (Range{0, 300_000}) || len(p.Bundles) != 600_000 {
+	if r, _ := p.Writers(0, 7); r != (Range{Low: 0, High: 300_000}) || len(p.Bundles) != 600_000 {
 		t.Errorf("writers %v, %d bundles", r, len(p.Bundles))
 	}
 }
@@ -183,8 +183,8 @@ func newOracle(g *wire.Graph) *oracle {
 	number := map[Node]int{}
 	for s, st := range g.Stages {
 		for i := range int(st.Nodes) {
-			number[Node{s, i}] = len(o.nodes)
-			o.nodes = append(o.nodes, Node{s, i})
+			number[Node{Stage: s, Index: i}] = len(o.nodes)
+			o.nodes = append(o.nodes, Node{Stage: s, Index: i})
 		}
 	}
 	for _, c := range g.Connections {
@@ -193,7 +193,7 @@ func newOracle(g *wire.Graph) *oracle {
 		for i := range n {
 			for j := range m {
 				if joined(c, i, j, n, m) {
-					pairs = append(pairs, [2]int{number[Node{int(c.FromStage), i}], number[Node{int(c.ToStage), j}]})
+					pairs = append(pairs, [2]int{number[Node{Stage: int(c.FromStage), Index: i}], number[Node{Stage: int(c.ToStage), Index: j}]})
 				}
 			}
 		}

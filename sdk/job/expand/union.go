@@ -1,4 +1,4 @@
-package graph
+package expand
 
 // union is a union-find over numbers, with path halving and union by size.
 type union struct{ parent, size []int32 }

@@ -1,14 +1,12 @@
-package graph
+package expand
 
-import (
-	"github.com/hamadryad/hamadryad/engine/wire"
-)
+import "github.com/hamadryad/hamadryad/sdk/job"
 
 // Expanded is an expanded graph. Nodes are numbered over all stages, in order of
 // stage, then index; groups in order of their first node; bundles in order of
 // their first group.
 type Expanded struct {
-	Graph   *wire.Graph // as given; defaults are not filled in
+	Graph   Graph // as given; defaults are not filled in
 	Groups  []Group
 	Bundles []Bundle
 
@@ -67,13 +65,10 @@ func (p *Expanded) GroupOf(number int32) int { return int(p.groupOf[number]) }
 // StageNodes returns how many nodes a stage has.
 func (p *Expanded) StageNodes(stage int) int { return int(p.offset[stage+1] - p.offset[stage]) }
 
-// Connection returns a connection's message.
-func (p *Expanded) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
-
 // Sizes returns the node counts of a connection's writing and reading stages.
 func (p *Expanded) Sizes(c int) (writers, readers int) {
-	m := p.Graph.Connections[c]
-	return p.StageNodes(int(m.FromStage)), p.StageNodes(int(m.ToStage))
+	m := &p.Graph.Connections[c]
+	return p.StageNodes(m.From), p.StageNodes(m.To)
 }
 
 // Writers returns the indexes of the nodes that node `to` of the reading stage
@@ -81,13 +76,13 @@ func (p *Expanded) Sizes(c int) (writers, readers int) {
 func (p *Expanded) Writers(c, to int) (Range, []int32) {
 	n, m := p.Sizes(c)
 	switch p.Graph.Connections[c].Pattern {
-	case wire.Pattern_PATTERN_ONE_TO_ONE:
+	case job.OneToOne:
 		return Range{to, to + 1}, nil
-	case wire.Pattern_PATTERN_ALL_TO_ALL:
+	case job.AllToAll:
 		return Range{0, n}, nil
-	case wire.Pattern_PATTERN_MERGE: // i goes to floor(i*m/n)
+	case job.Merge: // i goes to floor(i*m/n)
 		return preimage(to, n, m), nil
-	case wire.Pattern_PATTERN_FORK: // j reads from floor(j*n/m)
+	case job.Fork: // j reads from floor(j*n/m)
 		i := int(int64(to) * int64(n) / int64(m))
 		return Range{i, i + 1}, nil
 	}
@@ -99,14 +94,14 @@ func (p *Expanded) Writers(c, to int) (Range, []int32) {
 func (p *Expanded) Readers(c, from int) (Range, []int32) {
 	n, m := p.Sizes(c)
 	switch p.Graph.Connections[c].Pattern {
-	case wire.Pattern_PATTERN_ONE_TO_ONE:
+	case job.OneToOne:
 		return Range{from, from + 1}, nil
-	case wire.Pattern_PATTERN_ALL_TO_ALL:
+	case job.AllToAll:
 		return Range{0, m}, nil
-	case wire.Pattern_PATTERN_MERGE:
+	case job.Merge:
 		j := int(int64(from) * int64(m) / int64(n))
 		return Range{j, j + 1}, nil
-	case wire.Pattern_PATTERN_FORK:
+	case job.Fork:
 		return preimage(from, m, n), nil
 	}
 	return Range{}, p.edges[c].out.of(from)

@@ -1,11 +1,11 @@
-package graph
+package expand
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // digraph finds cycles by taking away what nothing points to.
@@ -119,8 +119,8 @@ func (p *Expanded) checkFiles() error {
 		}
 		return x - nodes + int32(len(p.Bundles))
 	}
-	for c, m := range p.Graph.Connections {
-		if m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+	for c := range p.Graph.Connections {
+		if p.Graph.Connections[c].Kind == job.File {
 			if err := p.checkInside(c); err != nil {
 				return err
 			}
@@ -128,8 +128,8 @@ func (p *Expanded) checkFiles() error {
 		}
 	}
 	d := newDigraph(len(p.Bundles)+len(p.Graph.Connections), func(edge func(from, to int32)) {
-		for c, m := range p.Graph.Connections {
-			if m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
+		for c := range p.Graph.Connections {
+			if p.Graph.Connections[c].Kind == job.File {
 				p.eachJoin(c, func(a, b int32) { edge(place(a), place(b)) })
 			}
 		}
@@ -149,14 +149,14 @@ func (p *Expanded) checkFiles() error {
 
 // checkInside finds a file channel whose two ends are in one bundle.
 func (p *Expanded) checkInside(c int) error {
-	m := p.Graph.Connections[c]
+	m := &p.Graph.Connections[c]
 	writers, readers := p.Sizes(c)
-	from, to := p.offset[m.FromStage], p.offset[m.ToStage]
+	from, to := p.offset[m.From], p.offset[m.To]
 	wrong := func(i, j int) error {
 		return fmt.Errorf("%s is a file channel inside a bundle: %s is read by %s, which starts together with it by tcp or shm channels and could never begin: use a tcp or shm channel here too",
-			Describe(p.Graph, c), p.nodeName(from+int32(i)), p.nodeName(to+int32(j)))
+			p.Graph.Describe(c), p.nodeName(from+int32(i)), p.nodeName(to+int32(j)))
 	}
-	if m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL {
+	if m.Pattern == job.AllToAll {
 		writer := make(map[int]int, writers)
 		for i := range writers {
 			writer[p.BundleOf(from+int32(i))] = i
@@ -179,7 +179,7 @@ func (p *Expanded) checkInside(c int) error {
 
 // countInputs counts what the readers' groups wait for.
 func (p *Expanded) countInputs(c int) {
-	to := p.offset[p.Graph.Connections[c].ToStage]
+	to := p.offset[p.Graph.Connections[c].To]
 	_, readers := p.Sizes(c)
 	for j := range readers {
 		p.Groups[p.groupOf[to+int32(j)]].Inputs++
