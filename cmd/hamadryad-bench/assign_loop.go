@@ -78,10 +78,10 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 		err = a.log.Begin(eventlog.Header{Core: core.Version}, a.core.Freeze().Write)
 	}
 	if err == nil {
-		err = a.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+		err = a.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	}
 	if err == nil {
-		err = a.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+		err = a.step(wire.NewInput(&wire.PolicyStart{Generation: 1}))
 	}
 	if err != nil {
 		a.close()
@@ -133,7 +133,7 @@ func (a *assigner) step(inputs ...*wire.Input) error {
 		if wake, ok := a.core.NextWake(); !ok || wake > a.core.Now() {
 			return nil
 		}
-		inputs = []*wire.Input{{What: &wire.Input_Tick{Tick: true}}}
+		inputs = []*wire.Input{wire.Tick()}
 	}
 }
 
@@ -170,9 +170,7 @@ func (a *assigner) act(action core.Action, record uint64) error {
 		if err != nil {
 			return err
 		}
-		return a.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
-			Generation: action.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
-		}}})
+		return a.step(wire.NewPolicyStarted(action.Generation, d))
 	case core.ToLauncher:
 		if s := action.Command.GetStart(); s != nil {
 			a.fresh = append(a.fresh, running{s.Attempt, uint64(action.Launcher), record})
@@ -223,7 +221,7 @@ func (a *assigner) decided() error {
 	}
 	m := &wire.PolicyAnswer{Generation: said.to.Generation, Round: said.to.Round.Number, Decisions: said.Bytes}
 	a.core.ExpectAnswer(m, said.Decisions)
-	return a.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
+	return a.step(wire.NewInput(m))
 }
 
 // started reports the start of all that was launched.
@@ -340,10 +338,10 @@ func (a *assigner) turn(ends int) error {
 func (a *assigner) join(launchers, slots int) error {
 	var inputs []*wire.Input
 	for i := range launchers {
-		inputs = append(inputs, &wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		inputs = append(inputs, wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: fmt.Sprintf("launcher-%05d", i), Incarnation: 1, Host: fmt.Sprintf("host-%05d", i), Rack: fmt.Sprintf("rack-%03d", i/40),
 			Memory: 1 << 40, Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(slots)}},
-		}}}})
+		}}))
 	}
 	return a.step(inputs...)
 }
@@ -351,7 +349,7 @@ func (a *assigner) join(launchers, slots int) error {
 // submit takes in a job of so many single-slot groups.
 func (a *assigner) submit(pool string, groups int) error {
 	id := uint64(0)
-	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}}}}
+	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{wire.NewInput(&wire.Prepare{Client: 1})}}
 	if ask := a.core.Take(batch); ask != nil {
 		a.ask(*ask)
 	}
@@ -360,10 +358,10 @@ func (a *assigner) submit(pool string, groups int) error {
 			id = uint64(r.Job)
 		}
 	}
-	return a.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+	return a.step(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
 		Name: "bench", Pool: pool, Principal: &wire.Principal{Name: "bench"},
 		Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: uint32(groups)}}},
-	}}}})
+	}}))
 }
 
 // policyHost starts a policy as a plug-in process, or in this process.

@@ -102,7 +102,7 @@ func newStepper() *stepper {
 // play is what is measured.
 func (s *stepper) play(ctx context.Context) error {
 	s.kind = "join"
-	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	s.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	s.join()
 	s.policy(1)
 	s.submit(&wire.Graph{
@@ -130,7 +130,7 @@ func (s *stepper) play(ctx context.Context) error {
 	s.submit(&wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: stepsTasks, Inputs: stepInputs(stepsTasks)}}})
 	s.fill()
 	s.kind = "kill"
-	s.step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: s.job}}})
+	s.step(wire.NewInput(&wire.KillJob{Job: s.job}))
 	return s.err
 }
 
@@ -187,7 +187,7 @@ func (s *stepper) step(inputs ...*wire.Input) {
 		if wake, ok := s.core.NextWake(); !ok || wake > s.core.Now() {
 			return
 		}
-		inputs = []*wire.Input{{What: &wire.Input_Tick{Tick: true}}}
+		inputs = []*wire.Input{wire.Tick()}
 	}
 }
 
@@ -221,10 +221,10 @@ func (s *stepper) act(a core.Action) {
 
 func (s *stepper) join() {
 	for i := range stepsLaunchers {
-		s.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		s.step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: fmt.Sprintf("launcher-%05d", i), Incarnation: 1, Host: stepHost(i), Rack: stepRack(i), Memory: 1 << 40,
 			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: stepsSlots}},
-		}}}})
+		}}))
 	}
 	for i := range stepsLaunchers * stepsSlots {
 		s.slots = append(s.slots, uint64(i%stepsLaunchers)+1)
@@ -234,20 +234,20 @@ func (s *stepper) join() {
 // policy has a generation of a policy take over.
 func (s *stepper) policy(generation uint64) {
 	s.kind = "snapshot"
-	s.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: generation}}})
+	s.step(wire.NewInput(&wire.PolicyStart{Generation: generation}))
 	s.kind = "first-round"
 	s.decide(nil) // nothing, if a round is under way
-	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: generation}}})
+	s.step(wire.NewInput(&wire.PolicyStarted{Generation: generation}))
 	s.decide(nil)
 }
 
 func (s *stepper) submit(g *wire.Graph) {
 	s.kind, s.ready = "submit", nil
-	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	s.step(wire.NewInput(&wire.Prepare{Client: 1}))
 	spec := &wire.JobSpec{Name: "steps", Graph: g}
 	set := s.core.Settings()
 	s.core.Expect(core.NewDraft(set, spec, nil))
-	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.job, Spec: spec}}})
+	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
 }
 
 // run has so many attempts of the job end, and fills their slots.
@@ -314,7 +314,7 @@ func (s *stepper) decide(d []scheduler.Launch) {
 		return
 	}
 	s.round = nil
-	s.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}}})
+	s.step(wire.NewInput(&wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}))
 }
 
 // end reports the end of the longest running attempts.
@@ -342,7 +342,7 @@ var stepPartitions = slices.Repeat([]int64{1}, stepsReaders)
 
 func (s *stepper) report(m *wire.StartAttempt, r *wire.Report) *wire.Input {
 	r.Incarnation = 1
-	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: s.where[m.Attempt], Report: r}}}
+	return wire.NewReport(s.where[m.Attempt], r)
 }
 
 // attempts reads all attempts of the job, as the manager does for a client.

@@ -14,7 +14,7 @@ func TestRepeatedRefusalsBackOff(t *testing.T) {
 	s := newStory()
 	s.policy(nil)
 	s.settle()
-	s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+	s.step(wire.NewInput(&wire.Note{Name: "think"}))
 	again := scheduler.Decisions{Launch: []scheduler.Launch{{Bundle: 99, Launchers: []scheduler.LauncherID{1}}}}
 	rounds, first := 0, s.Now()
 	for s.Now() < first.Add(time.Minute) {
@@ -32,7 +32,7 @@ func TestRepeatedRefusalsBackOff(t *testing.T) {
 	}
 	for s.round == nil {
 		s.Pass(s.Now().Add(time.Second))
-		s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+		s.step(wire.Tick())
 	}
 	s.decide(again) // the next refusal waits
 	if s.round != nil {
@@ -43,7 +43,7 @@ func TestRepeatedRefusalsBackOff(t *testing.T) {
 		t.Fatal("news waited for the refusals")
 	}
 	s.decide(again)
-	s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	s.step(wire.Tick())
 	if s.round == nil {
 		t.Error("the first refusal after other news waited")
 	}

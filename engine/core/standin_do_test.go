@@ -25,7 +25,7 @@ func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 	kill := func(j scheduler.JobID) {
 		if killed[j] {
 			delete(killed, j)
-			list = append(list, &wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(j), Principal: &wire.Principal{Name: "ann"}}}})
+			list = append(list, wire.NewInput(&wire.KillJob{Job: uint64(j), Principal: &wire.Principal{Name: "ann"}}))
 		}
 	}
 	for _, h := range moment {
@@ -44,9 +44,9 @@ func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 			list = append(list, p.submit(e.Job)...)
 		case scheduler.JobUpdated:
 			priority := int32(e.Priority)
-			list = append(list, &wire.Input{What: &wire.Input_UpdateJob{UpdateJob: &wire.UpdateJob{
+			list = append(list, wire.NewInput(&wire.UpdateJob{
 				Job: uint64(e.Job), Principal: &wire.Principal{Name: "ann"}, Pool: &e.Pool, Priority: &priority,
-			}}})
+			}))
 		case scheduler.JobFinished:
 			kill(e.Job)
 		case scheduler.AttemptStarted:
@@ -72,14 +72,14 @@ func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 }
 
 func drain(id scheduler.LauncherID, begin bool) *wire.Input {
-	return &wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Name: fmt.Sprint("launcher-", id), Drain: begin}}}
+	return wire.NewInput(&wire.DrainLauncher{Name: fmt.Sprint("launcher-", id), Drain: begin})
 }
 
 func (p *pair) report(id scheduler.AttemptID, make func(uint64) *wire.Report) *wire.Input {
 	r := make(uint64(p.attempts[id]))
 	on := p.runs[id].launcher
 	r.Incarnation = p.lives[on]
-	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(on), Report: r}}}
+	return wire.NewReport(uint64(on), r)
 }
 
 // ended is a launcher's word of an attempt's end: with all that its node has to store, or
@@ -119,20 +119,20 @@ func (p *pair) join(e scheduler.LauncherJoined) *wire.Input {
 	for _, s := range e.Slots {
 		m.Slots = append(m.Slots, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
 	}
-	return &wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}}
+	return wire.NewInput(&wire.LauncherJoin{Join: m})
 }
 
 func (p *pair) lose(id scheduler.LauncherID) *wire.Input {
 	p.up[id] = false
-	return &wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(id), Incarnation: p.lives[id], Reason: "gone"}}}
+	return wire.NewInput(&wire.LauncherLost{Launcher: uint64(id), Incarnation: p.lives[id], Reason: "gone"})
 }
 
 func (p *pair) submit(j scheduler.Job) []*wire.Input {
 	return []*wire.Input{
-		{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}},
-		{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: uint64(j.ID), Spec: &wire.JobSpec{
+		wire.NewInput(&wire.Prepare{Client: 1}),
+		wire.NewInput(&wire.Submit{Client: 2, Job: uint64(j.ID), Spec: &wire.JobSpec{
 			Name: j.Name, Pool: j.Pool, Priority: int32(j.Priority), Principal: &wire.Principal{Name: "ann"}, Graph: graphOf(p.specs[j.ID]),
-		}}}},
+		}}),
 	}
 }
 

@@ -118,15 +118,15 @@ func newPair(t *testing.T, g schedtest.Game) *pair {
 	if g.Seed%2 == 1 {
 		p.standIn.Abilities = scheduler.AbilityResume
 	}
-	p.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	p.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	for id := scheduler.LauncherID(1); id <= launchersKnown; id++ { // so that they have the same ids
 		p.step(p.join(scheduler.LauncherJoined{Launcher: id, Name: fmt.Sprint("launcher-", id)}))
 		p.step(p.lose(id))
 	}
 	p.start()
-	p.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+	p.step(wire.NewInput(&wire.PolicyStarted{
 		Generation: p.gen, Name: "p", Version: "1", Abilities: uint32(p.standIn.Abilities),
-	}}})
+	}))
 	g.Plan(p.standIn)
 	return p
 }
@@ -162,7 +162,7 @@ func (p *pair) play() {
 			return
 		}
 		d := p.decide()
-		p.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "decide"}}})
+		p.step(wire.NewInput(&wire.Note{Name: "decide"}))
 		if p.rng.IntN(8) == 0 {
 			p.standIn.Race()
 			p.catchUp()
@@ -299,7 +299,7 @@ func (p *pair) answer(d scheduler.Decisions) {
 	}
 	a := &wire.PolicyAnswer{Generation: p.round.Generation, Round: p.round.Round.Number, Decisions: data}
 	p.round = nil
-	p.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: a}})
+	p.step(wire.NewInput(a))
 }
 
 // drain answers rounds of the core with nothing, until it has told all.
@@ -313,7 +313,7 @@ func (p *pair) drain() {
 func (p *pair) start() {
 	p.gen++
 	p.snapshot = nil
-	p.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: p.gen, Policy: "p"}}})
+	p.step(wire.NewInput(&wire.PolicyStart{Generation: p.gen, Policy: "p"}))
 }
 
 // outcomes holds what became of an answer against each other.

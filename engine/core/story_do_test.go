@@ -33,7 +33,7 @@ func (s *story) whereRuns(t *testing.T, d *datadriven.TestData, attempt string) 
 // report has a launcher say something.
 func (s *story) report(l core.LauncherInfo, r *wire.Report) {
 	r.Incarnation = l.Incarnation
-	s.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+	s.step(wire.NewReport(uint64(l.Launcher), r))
 }
 
 // set changes settings: durations and numbers by their JSON names.
@@ -46,7 +46,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.step(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: parsed.JSON()}}})
+		s.step(wire.NewInput(&wire.SiteSettings{Json: parsed.JSON()}))
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *story) join(name string, named map[string]string) {
 			m.Stored = append(m.Stored, &wire.Stored{Job: number(named["job"]), Attempt: number(a)})
 		}
 	}
-	s.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: m}}})
+	s.step(wire.NewInput(&wire.LauncherJoin{Join: m}))
 }
 
 // restart begins a life of the manager from what was remembered, which is all that its
@@ -97,7 +97,7 @@ func (s *story) restart(t *testing.T, text string) {
 	}
 	s.Restart(c)
 	s.round, s.events = nil, nil
-	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: core.Term(c.Term(), age), AgeNs: int64(age)}}})
+	s.step(wire.NewInput(&wire.ManagerStart{Term: core.Term(c.Term(), age), AgeNs: int64(age)}))
 	s.say("term %d", c.Term())
 }
 
@@ -148,22 +148,22 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		})
 	}
 	out := s.out
-	s.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	s.step(wire.NewInput(&wire.Prepare{Client: 1}))
 	s.out = out
 	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
 		s.jobs[s.job] = &machines.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
 	}
-	s.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: s.job, Spec: spec}}})
+	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
 }
 
 // policy starts the next generation, and has it take over.
 func (s *story) policy(named map[string]string) {
 	s.gen++
-	s.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.gen, Policy: "p"}}})
+	s.step(wire.NewInput(&wire.PolicyStart{Generation: s.gen, Policy: "p"}))
 	s.settle()
-	s.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
+	s.step(wire.NewInput(&wire.PolicyStarted{
 		Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(abilities(named["able"])),
-	}}})
+	}))
 }
 
 func abilities(names string) (able scheduler.Ability) {
@@ -178,9 +178,9 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 	s.settle()
 	s.version++
 	if cmd == "settings" {
-		s.step(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: s.version}}})
+		s.step(wire.NewInput(&wire.SettingsChange{Version: s.version}))
 	} else {
-		s.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "think"}}})
+		s.step(wire.NewInput(&wire.Note{Name: "think"}))
 	}
 	var d scheduler.Decisions
 	switch cmd {
@@ -255,7 +255,7 @@ func (s *story) wait(t *testing.T, text string) {
 		s.Next()
 	}
 	s.Pass(end)
-	s.step(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+	s.step(wire.Tick())
 }
 
 func (s *story) status(id scheduler.JobID) {

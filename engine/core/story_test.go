@@ -55,7 +55,7 @@ func newStory() *story {
 	s := &story{inc: map[string]uint64{}, jobs: map[uint64]*machines.Job{}, starts: map[uint64]*wire.StartAttempt{}}
 	s.Core, s.Act = core.New(set), s.act
 	s.Pass(storyStart)
-	s.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	s.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	return s
 }
 
@@ -80,7 +80,7 @@ func (s *story) decide(d scheduler.Decisions) {
 	}
 	r := s.round
 	s.round = nil
-	s.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: r.generation, Round: r.number, Decisions: data}}})
+	s.step(wire.NewInput(&wire.PolicyAnswer{Generation: r.generation, Round: r.number, Decisions: data}))
 }
 
 func (s *story) say(format string, args ...any) { s.out = append(s.out, fmt.Sprintf(format, args...)) }
@@ -254,7 +254,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.join(first, named)
 	case "lose":
 		l, _ := s.Core.Launcher(first)
-		s.step(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(l.Launcher), Incarnation: l.Incarnation, Reason: "gone"}}})
+		s.step(wire.NewInput(&wire.LauncherLost{Launcher: uint64(l.Launcher), Incarnation: l.Incarnation, Reason: "gone"}))
 	case "submit":
 		s.submit(t, d, first, named)
 	case "policy":
@@ -298,9 +298,9 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		l.Incarnation = number(named["life"])
 		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})
 	case "kill":
-		s.step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}}})
+		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}))
 	case "drain":
-		s.step(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: 9, Name: first, Drain: true}}})
+		s.step(wire.NewInput(&wire.DrainLauncher{Client: 9, Name: first, Drain: true}))
 	case "load":
 		s.load(first, named)
 	case "wait":

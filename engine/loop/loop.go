@@ -74,7 +74,7 @@ func (l *Loop) planTick() {
 	l.At(at, func() {
 		if l.waking == at {
 			l.waking = 0
-			l.Step([]*wire.Input{{What: &wire.Input_Tick{Tick: true}}})
+			l.Step([]*wire.Input{wire.Tick()})
 		}
 	})
 }

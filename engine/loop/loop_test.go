@@ -64,7 +64,7 @@ func newBatches() *batches {
 }
 
 func prepare() *wire.Input {
-	return &wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}}
+	return wire.NewInput(&wire.Prepare{Client: 1})
 }
 
 // What comes at one moment makes a batch, or what comes within the time of gathering.
@@ -93,7 +93,7 @@ func TestGathering(t *testing.T) {
 func TestTicks(t *testing.T) {
 	b := newBatches()
 	b.At(1, func() {
-		b.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+		b.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 		b.Push(prepare()) // its id is given up when nothing follows
 	})
 	b.Pass(1)

@@ -21,7 +21,7 @@ type Policy struct {
 
 // Begin has the core start the policy.
 func (p *Policy) Begin() {
-	p.Loop.Push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
+	p.Loop.Push(wire.NewInput(&wire.PolicyStart{Generation: 1}))
 }
 
 // Act carries out the actions that are for the policy. It is false for others.
@@ -40,9 +40,7 @@ func (p *Policy) start(ctx context.Context, a core.StartPolicy) error {
 	if err != nil {
 		return err
 	}
-	p.Loop.Push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
-		Generation: a.Generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
-	}}})
+	p.Loop.Push(wire.NewPolicyStarted(a.Generation, d))
 	return nil
 }
 
@@ -52,9 +50,9 @@ func (p *Policy) ask(ctx context.Context, a core.AskPolicy) error {
 		return err
 	}
 	p.Loop.After(p.Think, func() {
-		p.Loop.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+		p.Loop.Push(wire.NewInput(&wire.PolicyAnswer{
 			Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes,
-		}}})
+		}))
 	})
 	return nil
 }

@@ -134,7 +134,7 @@ func (s *managerServer) Prepare(ctx context.Context, _ *wire.PrepareRequest) (*w
 		return nil, err
 	}
 	r, err := s.m.call(ctx, func(client uint64) *wire.Input {
-		return &wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}}
+		return wire.NewInput(&wire.Prepare{Client: client})
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *managerServer) Submit(ctx context.Context, q *wire.SubmitRequest) (*wir
 		return nil, err
 	}
 	_, err = s.m.callWith(ctx, entry{graph: q.Spec.GraphBlob, draft: draft}, func(client uint64) *wire.Input {
-		return &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: client, Job: q.Job, Spec: q.Spec}}}
+		return wire.NewInput(&wire.Submit{Client: client, Job: q.Job, Spec: q.Spec})
 	})
 	if err != nil {
 		return nil, err
@@ -250,14 +250,14 @@ func (s *managerServer) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk
 // Kill ends a job.
 func (s *managerServer) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return &wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: client, Job: q.Job, Principal: q.Principal, Reason: q.Reason}}}
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: q.Principal, Reason: q.Reason})
 	})
 }
 
 // Update changes a job's pool or priority.
 func (s *managerServer) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return &wire.Input{What: &wire.Input_UpdateJob{UpdateJob: &wire.UpdateJob{Client: client, Job: q.Job, Principal: q.Principal, Pool: q.Pool, Priority: q.Priority}}}
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: q.Principal, Pool: q.Pool, Priority: q.Priority})
 	})
 }
 
@@ -274,7 +274,7 @@ func (s *managerServer) onJob(ctx context.Context, job uint64, in func(client ui
 // Drain keeps new work from a launcher, or lets it come again.
 func (s *managerServer) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	_, err := s.m.call(ctx, func(client uint64) *wire.Input {
-		return &wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: q.Principal, Drain: q.Drain}}}
+		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: q.Principal, Drain: q.Drain})
 	})
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (s *launcherServer) Connect(stream grpc.BidiStreamingServer[wire.FromLaunch
 			s.m.log.Info("a launcher's stream ended", "launcher", join.Name)
 		}
 	}()
-	if err := s.m.driver.put(ctx, entry{inputs: []*wire.Input{{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: join}}}}}); err != nil {
+	if err := s.m.driver.put(ctx, entry{inputs: []*wire.Input{wire.NewInput(&wire.LauncherJoin{Join: join})}}); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	received := make(chan error, 1)
@@ -220,7 +220,7 @@ func (s *launcherServer) inputs(m *wire.FromLauncher, session *session) []*wire.
 	}
 	inputs := make([]*wire.Input, 0, len(m.Reports))
 	add := func(r *wire.Report) {
-		inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(id), Report: r}}})
+		inputs = append(inputs, wire.NewReport(uint64(id), r))
 	}
 	for _, r := range m.Reports {
 		if r.Incarnation != session.join.Incarnation || r.What == nil {

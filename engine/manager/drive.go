@@ -270,7 +270,7 @@ func (d *driver) step(ctx context.Context, entries []entry) error {
 		batch.Inputs = append(batch.Inputs, e.inputs...)
 	}
 	if wake, ok := d.core.NextWake(); ok && int64(wake) <= batch.At {
-		batch.Inputs = append(batch.Inputs, &wire.Input{What: &wire.Input_Tick{Tick: true}})
+		batch.Inputs = append(batch.Inputs, wire.Tick())
 	}
 	if err := d.feed(batch); err != nil {
 		return err

@@ -109,9 +109,9 @@ func (v *liveness) lose(r *launcherRecord, reason string) loss {
 	if r.session != nil {
 		r.session.cancel(errors.New(reason))
 	}
-	return loss{r, entry{inputs: []*wire.Input{{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
+	return loss{r, entry{inputs: []*wire.Input{wire.NewInput(&wire.LauncherLost{
 		Launcher: uint64(r.id), Incarnation: r.incarnation, Reason: reason,
-	}}}}}}
+	})}}}
 }
 
 // redial tries whether the launcher's process is still there.

@@ -259,7 +259,7 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			m.shown.loaded(u.Shown)
 			settings := u.Core
 			settings.Heartbeat, settings.TokenSeed = m.cfg.Heartbeat, m.life.identity
-			in := &wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: settings.JSON()}}}
+			in := wire.NewInput(&wire.SiteSettings{Json: settings.JSON()})
 			if m.driver.put(ctx, entry{inputs: []*wire.Input{in}}) != nil {
 				return
 			}

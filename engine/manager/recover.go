@@ -139,8 +139,8 @@ func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() 
 func (l *life) opening(settings core.Settings) []*wire.Input {
 	settings.TokenSeed = l.identity
 	return []*wire.Input{
-		{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: settings.JSON()}}},
-		{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: l.term, AgeNs: int64(l.age)}}},
+		wire.NewInput(&wire.SiteSettings{Json: settings.JSON()}),
+		wire.NewInput(&wire.ManagerStart{Term: l.term, AgeNs: int64(l.age)}),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // noted is an entry of about so many bytes.
 func noted(bytes int) entry {
-	return entry{inputs: []*wire.Input{{What: &wire.Input_Note{Note: &wire.Note{Name: strings.Repeat("x", bytes)}}}}}
+	return entry{inputs: []*wire.Input{wire.NewInput(&wire.Note{Name: strings.Repeat("x", bytes)})}}
 }
 
 // What waits for the core is bounded by bytes: who brings more waits until a step has

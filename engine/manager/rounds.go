@@ -61,7 +61,7 @@ func (s *supervisor) carry(h *hosted) {
 				s.tellSlow(slow, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), r.Number))
 			}
 			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
-			_ = s.put(s.ctx, entry{inputs: []*wire.Input{{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}}, decisions: &answer.Decisions})
+			_ = s.put(s.ctx, entry{inputs: []*wire.Input{wire.NewInput(m)}, decisions: &answer.Decisions})
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (s *supervisor) watch(h *hosted) {
 // notes hands on what the plug-in's shell posts.
 func (s *supervisor) notes(h *hosted) {
 	for n := range h.host.Notes() {
-		s.input(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: n.Name, Body: n.Body}}})
+		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body}))
 	}
 }
 
@@ -228,7 +228,7 @@ func (s *supervisor) askSettings(spec Policy) {
 	version := number(s.term, s.version)
 	s.asked[version] = spec
 	s.wait.Go(func() {
-		s.input(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: version, Config: config}}})
+		s.input(wire.NewInput(&wire.SettingsChange{Version: version, Config: config}))
 	})
 }
 

@@ -163,7 +163,7 @@ func (s *supervisor) launched(h *hosted, host policy.Host) {
 	s.wait.Go(func() { s.carry(h) })
 	s.wait.Go(func() { s.notes(h) })
 	s.mu.Unlock()
-	s.input(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: h.generation, Policy: h.name()}}})
+	s.input(wire.NewInput(&wire.PolicyStart{Generation: h.generation, Policy: h.name()}))
 }
 
 func (h *hosted) name() string {
@@ -226,9 +226,7 @@ func (s *supervisor) started(h *hosted, d scheduler.Description) {
 	s.mu.Unlock()
 	h.took(nil)
 	s.log.Info("the policy runs", "policy", h.name(), "version", d.Version, "generation", h.generation, "pid", h.host.PID())
-	s.input(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
-		Generation: h.generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),
-	}}})
+	s.input(wire.NewPolicyStarted(h.generation, d))
 }
 
 // gone ends a generation that the core has done with: after a cut-over, or
@@ -405,7 +403,7 @@ type stallError struct{ reason string }
 func (e *stallError) Error() string { return e.reason }
 
 func (s *supervisor) tellFailed(generation uint64, reason string) {
-	s.input(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: generation, Reason: reason}}})
+	s.input(wire.NewInput(&wire.PolicyFailed{Generation: generation, Reason: reason}))
 }
 
 // SocketFolder is where plug-ins of a manager with a data folder have their

@@ -89,7 +89,7 @@ func (s *Sim) damage(f *fake) {
 }
 
 func (s *Sim) drain(f *fake, yes bool) {
-	s.Push(&wire.Input{What: &wire.Input_Drain{Drain: &wire.DrainLauncher{Client: s.client("drain"), Name: f.Name, Drain: yes}}})
+	s.Push(wire.NewInput(&wire.DrainLauncher{Client: s.client("drain"), Name: f.Name, Drain: yes}))
 }
 
 func (s *Sim) randomJobThatRuns() *fakeJob {
@@ -108,7 +108,7 @@ func (s *Sim) kill() {
 
 func (s *Sim) killJob(j *fakeJob) {
 	j.killed = true
-	s.Push(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}}})
+	s.Push(wire.NewInput(&wire.KillJob{Client: s.client("kill"), Job: j.id, Reason: "a whim"}))
 }
 
 func (s *Sim) update() {
@@ -121,19 +121,19 @@ func (s *Sim) update() {
 			p := int32(s.rand.IntN(5) - 2)
 			m.Priority = &p
 		}
-		s.Push(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: m}})
+		s.Push(wire.NewInput(m))
 	}
 }
 
 func (s *Sim) askForPage() {
-	s.Push(&wire.Input{What: &wire.Input_Request{Request: &wire.PolicyRequest{
+	s.Push(wire.NewInput(&wire.PolicyRequest{
 		Client: s.client("page"), Principal: &wire.Principal{Name: "u", Proof: scheduler.Unproven}, Method: "GET", Path: "/",
-	}}})
-	s.Push(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n", Body: []byte("b")}}})
+	}))
+	s.Push(wire.NewInput(&wire.Note{Name: "n", Body: []byte("b")}))
 }
 
 func (s *Sim) changeSettings() {
-	s.Push(&wire.Input{What: &wire.Input_Settings{Settings: &wire.SettingsChange{Version: uint64(s.steps)}}})
+	s.Push(wire.NewInput(&wire.SettingsChange{Version: uint64(s.steps)}))
 }
 
 // changeSite changes settings of the manager itself.
@@ -145,7 +145,7 @@ func (s *Sim) changeSite() {
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.BlameAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
 	}
-	s.Push(&wire.Input{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: c.JSON()}}})
+	s.Push(wire.NewInput(&wire.SiteSettings{Json: c.JSON()}))
 }
 
 // calmDown ends the faults and mends what they broke.

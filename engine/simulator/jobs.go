@@ -189,7 +189,7 @@ func (s *Sim) announce(j *fakeJob) {
 	j.announced = true
 	client := s.client("prepare")
 	s.prepare[client] = j
-	s.Push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: client}}})
+	s.Push(wire.NewInput(&wire.Prepare{Client: client}))
 }
 
 func (s *Sim) prepared(j *fakeJob, r core.Reply) {
@@ -215,7 +215,7 @@ func (s *Sim) submitAgain(j *fakeJob) {
 		j.announced = false // the reply is lost
 		s.announce(j)
 	case j.id != 0 && !j.accepted && !j.refused:
-		s.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}}})
+		s.Push(wire.NewInput(&wire.Submit{Client: s.client("submit"), Job: j.id, Spec: j.spec}))
 	}
 }
 

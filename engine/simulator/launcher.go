@@ -107,7 +107,7 @@ func (f *fake) connect() {
 	f.session++
 	f.connected, f.welcomed = true, false
 	f.out, f.in, f.lastContact = f.s.Now(), f.s.Now(), f.s.Now()
-	f.transmit(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: f.Message()}}})
+	f.transmit(wire.NewInput(&wire.LauncherJoin{Join: f.Message()}))
 }
 
 // wipe begins a new life: nothing runs, and nothing is stored.
@@ -146,7 +146,7 @@ func (s *Sim) lose(f *fake, incarnation uint64, reason string) {
 		return
 	}
 	s.Seen["lost launchers"]++
-	s.Push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(f.ID), Incarnation: incarnation, Reason: reason}}})
+	s.Push(wire.NewInput(&wire.LauncherLost{Launcher: uint64(f.ID), Incarnation: incarnation, Reason: reason}))
 }
 
 // crash kills the launcher and its workers. A redial is refused, so the manager

@@ -91,9 +91,9 @@ func (s *Sim) expectAll() {
 		s.After(lostAfter, func() {
 			i := slices.IndexFunc(s.launchers, func(f *fake) bool { return f.Name == info.Name })
 			if s.launchers[i].Term < term {
-				s.Push(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{
+				s.Push(wire.NewInput(&wire.LauncherLost{
 					Launcher: uint64(info.Launcher), Incarnation: info.Incarnation, Reason: "it did not come back",
-				}}})
+				}))
 			}
 		})
 	}

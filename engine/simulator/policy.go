@@ -53,7 +53,7 @@ func (s *Sim) startPolicy() {
 		s.policy.kinds = map[uint64]Policy{}
 	}
 	s.policy.kinds[s.policy.generation] = kind
-	s.Push(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: s.policy.generation, Policy: kind.Name}}})
+	s.Push(wire.NewInput(&wire.PolicyStart{Generation: s.policy.generation, Policy: kind.Name}))
 }
 
 // draw picks the next generation's kind: a good one when the faults have ended.
@@ -114,9 +114,7 @@ func (d *policyDriver) begin(s *Sim, l *life, snapshot scheduler.Snapshot, env s
 		d.failed(s, l, "it did not start")
 		return
 	}
-	s.Push(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{
-		Generation: l.number, Name: about.Name, Version: about.Version, Abilities: uint32(about.Abilities), ProgressEveryNs: int64(about.ProgressEvery),
-	}}})
+	s.Push(wire.NewPolicyStarted(l.number, about))
 }
 
 // failed tells of a generation's end, and starts another.
@@ -127,7 +125,7 @@ func (d *policyDriver) failed(s *Sim, l *life, why string) {
 	l.dead = true
 	delete(d.lives, l.number)
 	s.Seen["policy failures"]++
-	s.Push(&wire.Input{What: &wire.Input_PolicyFailed{PolicyFailed: &wire.PolicyFailed{Generation: l.number, Reason: why}}})
+	s.Push(wire.NewInput(&wire.PolicyFailed{Generation: l.number, Reason: why}))
 	s.After(s.between(10*time.Millisecond, 2*time.Second), func() {
 		if len(d.lives) == 0 {
 			s.startPolicy()
@@ -210,10 +208,10 @@ func (s *Sim) answered(l *life, round uint64, data []byte) {
 		}
 		s.Seen["late answers"]++
 	}
-	s.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}})
+	s.Push(wire.NewInput(m))
 	if !s.calm && s.chance(5) {
 		s.Seen["doubled answers"]++
-		s.After(s.upTo(time.Second), func() { s.Push(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: m}}) })
+		s.After(s.upTo(time.Second), func() { s.Push(wire.NewInput(m)) })
 	}
 }
 

@@ -316,7 +316,7 @@ func (s *Sim) restart() {
 // startManager opens a life of the manager, before it hears of anything else.
 func (s *Sim) startManager() {
 	m := &wire.ManagerStart{Term: core.Term(s.Core.Term(), s.age()), AgeNs: int64(s.age())}
-	s.Step([]*wire.Input{{What: &wire.Input_ManagerStart{ManagerStart: m}}})
+	s.Step([]*wire.Input{wire.NewInput(m)})
 }
 
 // act carries out an action.

@@ -38,7 +38,7 @@ func (c *Cluster) Add(m Machine, h Hooks) *Launcher {
 func (c *Cluster) Join(m Machine) *Launcher {
 	l := c.Add(m, Hooks{})
 	l.Incarnation = 1
-	c.Loop.Push(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: l.Message()}}})
+	c.Loop.Push(wire.NewInput(&wire.LauncherJoin{Join: l.Message()}))
 	return l
 }
 

@@ -138,7 +138,7 @@ func (l *Launcher) Tell(r *wire.Report) {
 // Input is a report as the core gets it.
 func (l *Launcher) Input(r *wire.Report) *wire.Input {
 	r.Incarnation = l.Incarnation
-	return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.ID), Report: r}}}
+	return wire.NewReport(uint64(l.ID), r)
 }
 
 // Do does what the manager says. What is for another life is dropped.

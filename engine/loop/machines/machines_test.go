@@ -198,9 +198,9 @@ func play(t *testing.T, g *wire.Graph, j *Job, list ...Machine) *story {
 				t.Fatal(a.Failure)
 			}
 			if a.Client == 1 {
-				s.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: uint64(a.Job), Spec: &wire.JobSpec{
+				s.Push(wire.NewInput(&wire.Submit{Client: 2, Job: uint64(a.Job), Spec: &wire.JobSpec{
 					Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: g,
-				}}}})
+				}}))
 			}
 		case core.JobsChanged:
 			if st, _ := s.Core.JobStatus(1, false); len(a.Ended) > 0 {
@@ -213,12 +213,12 @@ func play(t *testing.T, g *wire.Graph, j *Job, list ...Machine) *story {
 		}
 	}
 	s.At(1, func() {
-		s.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+		s.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 		p.Begin()
 		for _, m := range list {
 			s.cluster.Join(m)
 		}
-		s.Push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+		s.Push(wire.NewInput(&wire.Prepare{Client: 1}))
 	})
 	for s.took == 0 && s.Now() < scheduler.Time(time.Hour) && s.Next() {
 		for _, l := range s.cluster.launchers {

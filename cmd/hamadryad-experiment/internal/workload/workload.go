@@ -147,7 +147,7 @@ func (p *player) fail(err error) {
 
 // begin starts manager and policy, joins the launchers and plans the jobs.
 func (p *player) begin() {
-	p.Push(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
+	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	p.policy.Begin()
 	for i := range p.load.Launchers {
 		p.cluster.Join(machines.Machine{
@@ -159,7 +159,7 @@ func (p *player) begin() {
 		j := &p.load.Jobs[i]
 		p.After(j.At+time.Second, func() {
 			p.prepared = append(p.prepared, j)
-			p.Push(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+			p.Push(wire.NewInput(&wire.Prepare{Client: 1}))
 		})
 	}
 }
@@ -203,9 +203,9 @@ func (p *player) submit(id uint64) error {
 		return err
 	}
 	p.running[id] = &machines.Job{Graph: expanded, Work: j.length}
-	p.Push(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+	p.Push(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
 		Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g,
-	}}}})
+	}}))
 	return nil
 }
 
