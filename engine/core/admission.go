@@ -24,7 +24,7 @@ func (c *Core) askAdmission(j *job) {
 		c.start(j)
 		return
 	}
-	c.step.After(c.step.Set.AdmissionMax, timerAdmission, uint64(j.id))
+	c.step.After(c.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.id))
 }
 
 // askAll asks a policy that has just taken over about the jobs that wait.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -38,7 +39,7 @@ func (c *Core) blame(b *bundle, l *launcher) {
 	}
 	c.step.Stats.Blamed++
 	c.step.Log(Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", c.step.Set.BlameFor.String())
-	c.step.After(c.step.Set.BlameFor, timerBlame, uint64(l.ID))
+	c.step.After(c.step.Set.BlameFor, step.TimerBlame, uint64(l.ID))
 }
 
 // announceAgain tells the policy of a ready bundle anew, because the launchers

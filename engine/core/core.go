@@ -174,11 +174,11 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_PolicyFailed:
 		c.policyFailed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
 	case *wire.Input_Settings:
-		c.settingsChange(w.Settings)
+		c.policy.ChangeSettings(&c.step, w.Settings)
 	case *wire.Input_Note:
 		c.policy.Note(&c.step, scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
-		c.request(w.Request)
+		c.policy.Request(&c.step, &c.ids.Request, w.Request)
 	case *wire.Input_ManagerStart:
 		c.managerStart(w.ManagerStart)
 	case *wire.Input_Site:

@@ -1,13 +1,14 @@
 package core
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // feed gives an attempt what is there of what it misses, as much as it takes at once.
 func (c *Core) feed(a *attempt) {
 	if j := a.run.bundle.job; !c.feeds.Fill(&j.inputs, &a.reads, c.source(j)) {
-		c.step.After(1, timerFeed, uint64(a.id))
+		c.step.After(1, step.TimerFeed, uint64(a.id))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -50,7 +51,7 @@ func (c *Core) checkQuiet(j *job) {
 		return
 	}
 	j.phase, j.tries = jobCleaning, 0
-	c.step.After(c.step.Set.CleanMax, timerClean, uint64(j.id))
+	c.step.After(c.step.Set.CleanMax, step.TimerClean, uint64(j.id))
 	c.makeReady(j.lastBundle())
 }
 
@@ -157,7 +158,7 @@ func (c *Core) publishLater(j *job, why string) {
 	}
 	j.waitTill = c.step.Now.Add(wait)
 	j.whyLater = fmt.Sprintf("publishing failed %d times, the last time: %s; it is tried again within %v, up to %d times", j.tries, why, wait, c.step.Set.PublishTries)
-	c.step.After(wait, timerPublish, uint64(j.id))
+	c.step.After(wait, step.TimerPublish, uint64(j.id))
 	c.touch(j)
 }
 
@@ -182,7 +183,7 @@ func (c *Core) cleanTooLong(id scheduler.JobID) {
 		c.withdraw(j.lastBundle())
 		c.leaveTraces(j, fmt.Sprintf("its cleaning found no slot for %v", c.step.Set.CleanMax))
 	default:
-		c.step.After(c.step.Set.CleanMax, timerClean, uint64(j.id))
+		c.step.After(c.step.Set.CleanMax, step.TimerClean, uint64(j.id))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -164,7 +165,7 @@ func (c *Core) unconfirmed(a *attempt) {
 func (c *Core) watchCommands(l *launcher) {
 	if l.resendAt == 0 {
 		l.resendAt = c.step.Now.Add(c.step.Set.CommandTimeout)
-		c.step.After(c.step.Set.CommandTimeout, timerCommand, uint64(l.ID))
+		c.step.After(c.step.Set.CommandTimeout, step.TimerCommand, uint64(l.ID))
 	}
 }
 

@@ -65,7 +65,7 @@ func (c *Core) checkPlaceableOf(j *job, fits map[string]bool) {
 		j.unplaceable = 0
 	case j.unplaceable == 0:
 		j.unplaceable = c.step.Now
-		c.step.After(c.step.Set.UnplaceableAfter, timerUnplaceable, uint64(j.id))
+		c.step.After(c.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.id))
 	}
 }
 

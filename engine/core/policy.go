@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -65,12 +66,23 @@ func (c *Core) cutOver() {
 	}
 }
 
+// settingsVerdict takes what the policy says of its new settings.
+func (c *Core) settingsVerdict(v scheduler.SettingsVerdict) {
+	heard := c.policy.Has(scheduler.AbilityLoad)
+	if c.policy.Verdict(&c.step, v) {
+		c.limitSuspensions()
+		if !heard {
+			c.tellLoads(true)
+		}
+	}
+}
+
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
 func (c *Core) limitSuspensions() {
 	for r := range c.suspended.All() {
 		if !c.policy.Resumes() {
-			c.step.After(c.step.Set.SuspendMax, timerSuspend, r.id)
+			c.step.After(c.step.Set.SuspendMax, step.TimerSuspend, r.id)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -40,7 +41,7 @@ func (c *Core) preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 func (c *Core) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *capacity.Reservation {
 	c.ids.Reservation++
 	lasts := grace + c.step.Set.ReserveMax
-	c.step.After(lasts, timerReservation, c.ids.Reservation)
+	c.step.After(lasts, step.TimerReservation, c.ids.Reservation)
 	return c.capacity.Reserve(capacity.Reservation{ID: c.ids.Reservation, Job: j, Bundle: b, Expires: c.step.Now.Add(lasts)})
 }
 

@@ -15,7 +15,7 @@ import (
 func (c *Core) watchStragglers() {
 	if c.step.Set.Speculation && !c.speculating {
 		c.speculating = true
-		c.step.After(c.step.Set.SpeculationEvery, timerSpeculate, 0)
+		c.step.After(c.step.Set.SpeculationEvery, step.TimerSpeculate, 0)
 	}
 }
 

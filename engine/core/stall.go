@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -43,7 +44,7 @@ func (c *Core) someFits(j *job) bool {
 func (c *Core) watchStall() {
 	if c.step.Set.PolicyStallAfter > 0 && !c.stallWatched && c.stalled() != nil {
 		c.stallWatched = true
-		c.step.After(c.step.Set.PolicyStallAfter, timerStall, c.ids.Attempt)
+		c.step.After(c.step.Set.PolicyStallAfter, step.TimerStall, c.ids.Attempt)
 	}
 }
 

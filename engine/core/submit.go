@@ -33,7 +33,7 @@ func (c *Core) prepare(m *wire.Prepare) {
 	c.ids.Job++
 	id := scheduler.JobID(c.ids.Job)
 	c.prepared = append(c.prepared, prepared{id, c.step.Now})
-	c.step.After(c.step.Set.PreparedFor, timerPrepared, 0)
+	c.step.After(c.step.Set.PreparedFor, step.TimerPrepared, 0)
 	c.step.Reply(m.GetClient(), id, nil)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -43,7 +44,7 @@ func (c *Core) noteSuspended(r *run) {
 	if r.suspended == 0 && r.rests() {
 		r.suspended = c.step.Now
 		c.listSuspended(r)
-		c.step.After(c.step.Set.SuspendMax, timerSuspend, r.id)
+		c.step.After(c.step.Set.SuspendMax, step.TimerSuspend, r.id)
 	}
 }
 

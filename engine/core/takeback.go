@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -32,7 +33,7 @@ func (c *Core) watchWaiting(j *job) {
 	if !j.watched {
 		j.watched = true
 		// A launch since then puts it off.
-		c.step.After(max(c.step.Set.TakeBackAfter-c.step.Now.Sub(j.lastLaunch), c.step.Set.TakeBackAfter/takeBackLooks), timerTakeBack, uint64(j.id))
+		c.step.After(max(c.step.Set.TakeBackAfter-c.step.Now.Sub(j.lastLaunch), c.step.Set.TakeBackAfter/takeBackLooks), step.TimerTakeBack, uint64(j.id))
 	}
 }
 

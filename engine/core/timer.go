@@ -5,59 +5,40 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What timers are about.
-const (
-	timerCommand step.TimerKind = iota + 1 // a launcher's unconfirmed commands
-	timerReservation
-	timerSpeculate
-	timerAdmission
-	timerRequest
-	timerSettings
-	timerTakeBack
-	timerSuspend
-	timerUnplaceable
-	timerBlame
-	timerPublish
-	timerClean
-	timerPrepared
-	timerStall
-	timerFeed
-)
-
 // expire does what is due.
 func (c *Core) expire() {
 	for c.step.Due() && c.step.Spend(workTimer) {
 		kind, id := c.step.Take()
 		switch kind {
-		case timerCommand:
+		case step.TimerCommand:
 			c.resend(scheduler.LauncherID(id))
-		case timerReservation:
+		case step.TimerReservation:
 			c.reservationExpired(id)
-		case timerSpeculate:
+		case step.TimerSpeculate:
 			c.speculate()
-		case timerAdmission:
+		case step.TimerAdmission:
 			c.admissionExpired(scheduler.JobID(id))
-		case timerRequest:
+		case step.TimerRequest:
 			c.policy.ExpireRequest(&c.step, id)
-		case timerSettings:
+		case step.TimerSettings:
 			c.policy.ExpireSettings(&c.step, id)
-		case timerTakeBack:
+		case step.TimerTakeBack:
 			c.takeBack(scheduler.JobID(id))
-		case timerSuspend:
+		case step.TimerSuspend:
 			c.suspendedTooLong(id)
-		case timerUnplaceable:
+		case step.TimerUnplaceable:
 			c.unplaceableTooLong(scheduler.JobID(id))
-		case timerBlame:
+		case step.TimerBlame:
 			c.capacity.Forgive(scheduler.LauncherID(id))
-		case timerPublish:
+		case step.TimerPublish:
 			c.publishAgain(scheduler.JobID(id))
-		case timerClean:
+		case step.TimerClean:
 			c.cleanTooLong(scheduler.JobID(id))
-		case timerPrepared:
+		case step.TimerPrepared:
 			c.expirePrepared()
-		case timerStall:
+		case step.TimerStall:
 			c.stallDue(id)
-		case timerFeed:
+		case step.TimerFeed:
 			if a := c.attempts.Get(scheduler.AttemptID(id)); a != nil {
 				c.feed(a)
 			}

@@ -20,32 +20,31 @@ type request struct {
 }
 
 // Request has the policy asked for a page of its own, under the id behind the last one
-// given, or refuses it. It returns the id, or 0. Expire is to be called after
-// Settings.RequestTimeout.
-func (x *Exchange) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) uint64 {
+// given, or refuses it. It is given up after Settings.RequestTimeout.
+func (x *Exchange) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 	g := x.current
 	switch {
 	case g == nil:
 		s.Reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
-		return 0
+		return
 	case !g.Abilities.Has(scheduler.AbilityPages):
 		s.Reply(m.GetClient(), 0, g.noPages())
-		return 0
+		return
 	case len(x.requests) >= s.Set.RequestsMax:
 		s.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", s.Set.RequestsMax),
 		})
-		return 0
+		return
 	}
 	*last++
+	s.After(s.Set.RequestTimeout, step.TimerRequest, *last)
 	e := scheduler.Requested{
 		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof()},
 	}
 	x.requests = append(x.requests, request{e.Request, m.GetClient(), e})
 	x.Tell(e)
-	return *last
 }
 
 func (g *Generation) noPages() *wire.Failure {
@@ -88,27 +87,28 @@ func (x *Exchange) endRequest(s *step.Step, id uint64, r step.Reply) {
 }
 
 // ChangeSettings has the policy told of a version of its settings, or says that none takes
-// it over. It is true when a verdict is awaited: ExpireSettings is to be called after
-// Settings.SettingsTimeout.
-func (x *Exchange) ChangeSettings(s *step.Step, m *wire.SettingsChange) bool {
-	refuse := func(why string) bool {
+// it over. A verdict is awaited for Settings.SettingsTimeout.
+func (x *Exchange) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
+	refuse := func(why string) {
 		s.Act(step.SettingsVerdict{Version: m.GetVersion(), Problems: scheduler.Problems{{Message: why}}})
-		return false
 	}
 	if x.current == nil {
-		return refuse("no policy is running: the settings are taken over when it starts")
+		refuse("no policy is running: the settings are taken over when it starts")
+		return
 	}
 	var message schedwire.Config
 	if err := proto.Unmarshal(m.GetConfig(), &message); err != nil {
-		return refuse("the settings' message can't be read: " + err.Error())
+		refuse("the settings' message can't be read: " + err.Error())
+		return
 	}
 	config, err := message.Decode()
 	if err != nil {
-		return refuse("the settings' message can't be read: " + err.Error())
+		refuse("the settings' message can't be read: " + err.Error())
+		return
 	}
+	s.After(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
 	x.settings = append(x.settings, m.GetVersion())
 	x.Tell(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
-	return true
 }
 
 // Verdict takes what a policy says of a version of its settings, which may change what it

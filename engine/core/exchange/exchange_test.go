@@ -138,7 +138,7 @@ func TestWhatIsAsked(t *testing.T) {
 		return clients
 	}
 	var last uint64
-	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}) != 0 || !slices.Equal(replies(), []uint64{39}) {
+	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}); last != 0 || !slices.Equal(replies(), []uint64{39}) {
 		t.Error("a request without a policy is not refused")
 	}
 	start(t, &x, 1, scheduler.AbilityPages)
@@ -177,7 +177,7 @@ func TestVerdicts(t *testing.T) {
 		s.Done()
 		return said
 	}
-	change := func(version uint64) bool {
+	change := func(version uint64) {
 		message, err := schedwire.NewConfig(scheduler.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -186,12 +186,14 @@ func TestVerdicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return x.ChangeSettings(s, &wire.SettingsChange{Version: version, Config: config})
+		x.ChangeSettings(s, &wire.SettingsChange{Version: version, Config: config})
 	}
-	if change(7) || x.ChangeSettings(s, &wire.SettingsChange{Version: 8, Config: []byte{1}}) {
+	change(7)
+	start(t, &x, 1, 0)
+	x.ChangeSettings(s, &wire.SettingsChange{Version: 8, Config: []byte{1}})
+	if s.Timers() != 0 {
 		t.Error("a verdict is awaited of no policy, or of settings that can't be read")
 	}
-	start(t, &x, 1, 0)
 	for version := range uint64(3) {
 		change(10 + version)
 	}

@@ -10,7 +10,6 @@ package step
 
 import (
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/core/timers"
@@ -99,29 +98,6 @@ func (s *Step) Charge(work int) { s.work -= work }
 
 // Rested says whether nothing is left of what the step may do of long work.
 func (s *Step) Rested() bool { return s.work <= 0 }
-
-// TimerKind says what a timer is about. Its numbers are in checkpoints.
-type TimerKind uint8
-
-// After has a timer of a kind, about somebody, be due after a while.
-func (s *Step) After(d time.Duration, kind TimerKind, id uint64) {
-	s.timers.Set(s.Now.Add(d), uint8(kind), id)
-}
-
-// Due says whether some timer is due.
-func (s *Step) Due() bool { return s.timers.Due(s.Now) }
-
-// Take takes the first that is due.
-func (s *Step) Take() (kind TimerKind, id uint64) {
-	t := s.timers.Take()
-	return TimerKind(t.Kind), t.ID
-}
-
-// NextTimer returns when the first is due; false when there is none.
-func (s *Step) NextTimer() (scheduler.Time, bool) { return s.timers.Next() }
-
-// Timers returns how many there are.
-func (s *Step) Timers() int { return s.timers.Len() }
 
 // CodeTime codes the term and the time.
 func (s *Step) CodeTime(w *codec.Codec) {

@@ -1,0 +1,50 @@
+package step
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TimerKind says what a timer is about. Its numbers are in checkpoints: new ones come last.
+type TimerKind uint8
+
+// The kinds of timers.
+const (
+	TimerCommand TimerKind = iota + 1 // a launcher's unconfirmed commands
+	TimerReservation
+	TimerSpeculate
+	TimerAdmission
+	TimerRequest
+	TimerSettings
+	TimerTakeBack
+	TimerSuspend
+	TimerUnplaceable
+	TimerBlame
+	TimerPublish
+	TimerClean
+	TimerPrepared
+	TimerStall
+	TimerFeed
+)
+
+// After has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
+// whoever it is for looks, when it is due, whether there is still something to do.
+func (s *Step) After(d time.Duration, kind TimerKind, id uint64) {
+	s.timers.Set(s.Now.Add(d), uint8(kind), id)
+}
+
+// Due says whether some timer is due.
+func (s *Step) Due() bool { return s.timers.Due(s.Now) }
+
+// Take takes the first that is due.
+func (s *Step) Take() (kind TimerKind, id uint64) {
+	t := s.timers.Take()
+	return TimerKind(t.Kind), t.ID
+}
+
+// NextTimer returns when the first is due; false when there is none.
+func (s *Step) NextTimer() (scheduler.Time, bool) { return s.timers.Next() }
+
+// Timers returns how many there are.
+func (s *Step) Timers() int { return s.timers.Len() }
