@@ -63,8 +63,9 @@ func (c *Core) checkLauncher(l *launcher) error {
 	if !l.Up && len(l.attempts)+len(l.outputs) > 0 {
 		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.attempts), len(l.outputs))
 	}
-	suspended := 0
+	suspended, waits := 0, false
 	for i, a := range l.attempts {
+		waits = waits || a.pending.Waits()
 		if int(a.places[inLauncher]) != i || c.attempts.Get(a.id) != a {
 			return fmt.Errorf("attempt %d is not where it should be", a.id)
 		}
@@ -74,6 +75,9 @@ func (c *Core) checkLauncher(l *launcher) error {
 		if a.stop == nil && a.HasSlots != (a.phase != attemptSuspended || a.resuming) {
 			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.id, a.HasSlots, a.resuming)
 		}
+	}
+	if err := l.line.Check(waits); l.Up && err != nil {
+		return err
 	}
 	if suspended != l.suspended {
 		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)

@@ -115,11 +115,7 @@ func codeLosses(w *codec.Codec, c *Core) {
 		codec.Flag(w, &c.jobs.Get(id).outlived)
 	}
 	for _, id := range c.launchers.IDs() {
-		codec.List(w, &c.launchers.Get(id).drops, func(w *codec.Codec, d *dropping) {
-			codec.Num(w, &d.job)
-			codec.Num(w, &d.sentAt)
-			codec.Num(w, &d.tries)
-		})
+		c.launchers.Get(id).line.CodeDrops(w)
 	}
 }
 
@@ -169,7 +165,7 @@ func codeLauncher(w *codec.Codec, l *launcher) {
 	codec.Str(w, &l.httpAddress)
 	codec.Num(w, &l.incarnation)
 	l.CodeHas(w)
-	codec.Num(w, &l.resendAt)
+	l.line.CodeDue(w)
 	l.CodeTold(w)
 }
 

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/commands"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -116,14 +117,36 @@ func (c *Core) reconcileStored(l *launcher, stored []*wire.Stored) {
 	c.loseOutputs(l, gone)
 }
 
-// command sends a command to a launcher that is up.
-func (c *Core) command(l *launcher, m *wire.Command) {
+// dropJob has a launcher get rid of what it has of a job that is over, or not known.
+func (c *Core) dropJob(l *launcher, id scheduler.JobID) {
+	if l.Up {
+		l.line.Drop(&c.step, l.to(), id)
+	}
+}
+
+// reconcileJobs has a launcher drop the jobs that it has something of and that are
+// not there, and those again that it was told to drop on a stream that broke. Of those
+// that are there it is told when they end, though the log may have lost that they ran
+// on it.
+func (c *Core) reconcileJobs(l *launcher, has []uint64) {
 	if !l.Up {
 		return
 	}
-	m.Term, m.Incarnation = c.step.Term, l.incarnation
-	c.step.Stats.Commands++
-	c.step.Act(ToLauncher{Launcher: l.ID, Command: m})
+	l.line.DropAgain(&c.step, l.to())
+	for _, id := range has {
+		if j := c.jobs.Get(scheduler.JobID(id)); j != nil {
+			j.ranOn = sorted.Add(j.ranOn, l.ID)
+		} else {
+			c.dropJob(l, scheduler.JobID(id))
+		}
+	}
+}
+
+// command sends a command to a launcher that is up.
+func (c *Core) command(l *launcher, m *wire.Command) {
+	if l.Up {
+		commands.Send(&c.step, l.to(), m)
+	}
 }
 
 // forget lets a launcher drop what it remembers of an attempt's end.
@@ -135,9 +158,6 @@ func (c *Core) forget(l *launcher, id scheduler.AttemptID) {
 	whole.do.Forget, whole.command.Do = uint64(id), &whole.do
 	c.command(l, &whole.command)
 }
-
-// confirmed notes that the launcher did what was asked last.
-func (a *attempt) confirmed() { a.sentAt, a.tries = 0, 0 }
 
 func (c *Core) sendStop(a *attempt) {
 	c.unconfirmed(a)
@@ -157,68 +177,39 @@ func (c *Core) sendResume(a *attempt) {
 }
 
 // unconfirmed has a launcher looked after until it confirms a command.
-func (c *Core) unconfirmed(a *attempt) {
-	a.sentAt = c.step.Now
-	c.watchCommands(a.launcher)
-}
-
-func (c *Core) watchCommands(l *launcher) {
-	if l.resendAt == 0 {
-		l.resendAt = c.step.Now.Add(c.step.Set.CommandTimeout)
-		c.step.After(c.step.Set.CommandTimeout, step.TimerCommand, uint64(l.ID))
-	}
-}
+func (c *Core) unconfirmed(a *attempt) { a.launcher.line.Sent(&c.step, a.launcher.ID, &a.pending) }
 
 // resend sends again what a launcher has not confirmed for too long, and gives
 // up a launcher that never does.
 func (c *Core) resend(id scheduler.LauncherID) {
 	l := c.launchers.Get(id)
-	if l == nil || l.resendAt == 0 || c.step.Now < l.resendAt {
+	if l == nil || !l.line.Due(&c.step) || !l.Up {
 		return
 	}
-	l.resendAt = 0
-	if !l.Up {
-		return
-	}
-	waits := len(l.drops) > 0
-	c.dropAgain(l)
+	waits := l.line.Drops()
+	l.line.DropLate(&c.step, l.to())
 	for _, a := range l.attempts.sorted() {
-		if a.phase == attemptEnded || a.sentAt == 0 {
+		if a.phase == attemptEnded || !a.pending.Waits() {
 			continue
 		}
 		waits = true
-		if c.step.Now.Sub(a.sentAt) < c.patience(a) {
-			continue
+		grace := time.Duration(0)
+		if a.stop != nil {
+			grace = a.stop.grace // of a soft kill
 		}
-		if a.tries++; a.tries > c.step.Set.CommandTries {
+		late, hopeless := a.pending.Late(&c.step, grace)
+		switch {
+		case hopeless:
 			c.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.id, c.step.Set.CommandTries))
 			return
+		case late:
+			c.step.Stats.Resent++
+			c.sendAgain(a)
 		}
-		c.step.Stats.Resent++
-		c.sendAgain(a)
 	}
 	if waits {
-		c.watchCommands(l)
+		l.line.Watch(&c.step, l.ID)
 	}
-}
-
-// patience is how long a command may go unconfirmed; a soft kill has its grace on
-// top.
-func (c *Core) patience(a *attempt) time.Duration {
-	d := c.commandWait(a.tries)
-	if a.stop != nil {
-		d += a.stop.grace
-	}
-	return d
-}
-
-// commandWait is how long a command that was sent again so often is waited for.
-func (c *Core) commandWait(tries int) time.Duration {
-	d := c.step.Set.CommandTimeout << min(tries, 20)
-	if d <= 0 || d > c.step.Set.CommandTimeoutMax {
-		d = max(c.step.Set.CommandTimeoutMax, c.step.Set.CommandTimeout)
-	}
-	return d
 }
 
 func (c *Core) sendAgain(a *attempt) {
@@ -232,7 +223,7 @@ func (c *Core) sendAgain(a *attempt) {
 	case a.resuming:
 		c.sendResume(a)
 	default:
-		a.confirmed()
+		a.pending.Confirmed()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/commands"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -16,9 +17,9 @@ import (
 type launcher struct {
 	// What every launch and end touches lies together, up to launcherHot.
 	incarnation uint64
-	attempts    attemptSet     // live
-	suspended   int            // of them
-	resendAt    scheduler.Time // when its timer is due; 0: not set
+	attempts    attemptSet // live
+	suspended   int        // of them
+	line        commands.Line
 	capacity.Launcher
 
 	identity    string   // of the data folder that the name is bound to while it is up; "": any
@@ -26,10 +27,14 @@ type launcher struct {
 	dataAddress string
 	httpAddress string
 	outputs     map[scheduler.AttemptID]*output // stored there
-	drops       []dropping                      // jobs whose files it is to delete, in order of job
 }
 
 const launcherHot = unsafe.Offsetof(launcher{}.Launcher) + capacity.Hot
+
+// to is where commands to a launcher go.
+func (l *launcher) to() commands.To {
+	return commands.To{Launcher: l.ID, Incarnation: l.incarnation, Name: l.Name}
+}
 
 // output is what an attempt stored on a launcher.
 type output struct {
@@ -104,7 +109,8 @@ func (c *Core) comeUp(l *launcher, m *wire.Join) {
 	l.identity, l.incarnation = m.Identity, m.Incarnation
 	l.Host, l.Rack, l.dataAddress, l.httpAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
 	l.names, c.aliases = slices.Clone(m.Names), nil
-	l.attempts, l.suspended, l.outputs, l.drops = nil, 0, map[scheduler.AttemptID]*output{}, nil
+	l.attempts, l.suspended, l.outputs = nil, 0, map[scheduler.AttemptID]*output{}
+	l.line.Close()
 	var slots capacity.Slots
 	for _, s := range m.Slots {
 		slots.Add(s.Kind, int(s.Count))
@@ -138,7 +144,8 @@ func (c *Core) loseLauncher(l *launcher, reason string) {
 		}
 	}
 	outputs := l.outputs
-	l.outputs, l.attempts, l.drops = nil, nil, nil
+	l.outputs, l.attempts = nil, nil
+	l.line.Close()
 	c.loseOutputs(l, outputs)
 	c.forgetLaunchers()
 }

@@ -39,7 +39,7 @@ func (c *Core) report(m *wire.LauncherReport) {
 	case *wire.Report_Inventory:
 		c.takeInventory(l, inventory{w.Inventory.GetAttempts(), w.Inventory.GetStored(), w.Inventory.GetJobs(), 0})
 	case *wire.Report_JobDropped:
-		l.dropped(scheduler.JobID(w.JobDropped))
+		l.line.Dropped(scheduler.JobID(w.JobDropped))
 	case *wire.Report_SourcesTaken:
 		c.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *attempt) { c.sourcesTaken(a, w.SourcesTaken.GetConfirm()) })
 	case *wire.Report_FilesWanted:
@@ -86,7 +86,7 @@ func (c *Core) started(a *attempt, address string) {
 	a.phase, a.started, a.since, a.address = attemptRunning, c.step.Now, c.step.Now, address
 	if a.stop == nil {
 		a.reads.Start()
-		a.confirmed()
+		a.pending.Confirmed()
 	}
 	b := a.run.bundle
 	c.emit(b, scheduler.AttemptStarted{
@@ -198,7 +198,7 @@ func (c *Core) refusedCommand(a *attempt, f *wire.Failure) {
 		c.failed(a, &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_FAILED, Failure: f})
 	case a.suspending:
 		a.suspending = false
-		a.confirmed()
+		a.pending.Confirmed()
 		c.capacity.VictimDone(&a.Holding)
 		c.noteSuspended(a.run)
 		c.step.Log(Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.id), "launcher", a.launcher.Name, "reason", f.GetMessage())

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/commands"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -221,8 +222,7 @@ type attempt struct {
 	stop       *stop
 	suspending bool
 	resuming   bool
-	sentAt     scheduler.Time
-	tries      int // of the command that waits for its confirmation
+	pending    commands.Pending
 
 	reads    inputs.Reader
 	progress float64

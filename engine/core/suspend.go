@@ -28,7 +28,7 @@ func (c *Core) suspendedNow(a *attempt) {
 	a.phase, a.suspending = attemptSuspended, false
 	a.rest(+1)
 	if a.stop == nil {
-		a.confirmed()
+		a.pending.Confirmed()
 	}
 	c.capacity.GiveSlots(&a.launcher.Launcher, &a.Holding)
 	c.capacity.VictimDone(&a.Holding)
@@ -116,7 +116,7 @@ func (c *Core) resumedNow(a *attempt) {
 	a.phase, a.resuming, a.since = attemptRunning, false, c.step.Now
 	a.rest(-1)
 	if a.stop == nil {
-		a.confirmed()
+		a.pending.Confirmed()
 	}
 	c.capacity.Changed(&a.launcher.Launcher)
 	c.emit(a.run.bundle, scheduler.AttemptResumed{At: c.step.Now, Attempt: a.id})
