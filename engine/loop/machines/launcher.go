@@ -129,7 +129,7 @@ func (l *Launcher) Tell(r *wire.Report) {
 	}
 	wait := l.Latency
 	if l.Heartbeat > 0 {
-		wait += l.Heartbeat - time.Duration(l.cluster.Loop.Now())%l.Heartbeat
+		wait += l.Heartbeat - (time.Duration(l.cluster.Loop.Now())+l.Heartbeat-l.FirstBeat%l.Heartbeat)%l.Heartbeat
 	}
 	in := l.Input(r)
 	l.cluster.Loop.After(wait, func() { l.cluster.Loop.Push(in) })

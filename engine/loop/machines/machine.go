@@ -17,6 +17,7 @@ type Machine struct {
 
 	Latency   time.Duration // of each message, either way
 	Heartbeat time.Duration // reports leave with the next one; 0: each leaves at once
+	FirstBeat time.Duration // when the first heartbeat is: not all machines beat at once
 
 	Start         time.Duration // from the command until the program runs
 	Stop          time.Duration // until a stopped attempt is gone, after its grace

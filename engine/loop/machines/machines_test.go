@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 )
 
 // desk is one launcher without a manager: commands go in by hand, and what it reports is
@@ -164,72 +165,109 @@ func TestWhatWorkTakes(t *testing.T) {
 	}
 }
 
-// story is a job on a cluster, under the core and FIFO.
+// story is jobs on a cluster, under the core and a policy.
 type story struct {
 	loop.Loop
-	cluster Cluster
-	ends    []string
-	took    time.Duration // until the job ended
+	cluster  Cluster
+	policy   loop.Policy
+	prepared []submission // whose id was asked for, in order
+	jobs     map[uint64]submission
+	ends     []string
+	took     []time.Duration // until jobs ended, in that order
 }
 
-// play plays a job to its end, and fails when it does not succeed.
+// submission is a job that comes at a time.
+type submission struct {
+	at       time.Duration
+	priority int32
+	graph    *wire.Graph
+	job      *Job
+}
+
+// play plays one job under FIFO.
 func play(t *testing.T, g *wire.Graph, j *Job, list ...Machine) *story {
+	t.Helper()
+	return playAll(t, fifo.New(), []submission{{graph: g, job: j}}, list...)
+}
+
+// playAll plays jobs until all have ended, and fails when one does not succeed.
+func playAll(t *testing.T, p scheduler.TaskScheduler, jobs []submission, list ...Machine) *story {
 	t.Helper()
 	set := core.DefaultSettings()
 	set.Simulated = true
-	s := &story{}
+	s := &story{jobs: map[uint64]submission{}}
 	s.Core = core.New(set)
-	var err error
-	if j.Graph, err = graph.Expand(g, set.MemoryDefault, graph.DefaultLimits()); err != nil {
-		t.Fatal(err)
-	}
-	s.cluster = Cluster{Loop: &s.Loop, Job: func(uint64) *Job { return j }, Ended: func(a *Attempt, e *wire.AttemptEnded) {
+	s.cluster = Cluster{Loop: &s.Loop, Job: func(id uint64) *Job { return s.jobs[id].job }, Ended: func(a *Attempt, e *wire.AttemptEnded) {
 		s.ends = append(s.ends, fmt.Sprintf("%v %s %d/%d %v", time.Duration(s.Now()), a.On.Name, a.Start.Nodes[0].Stage, a.Start.Nodes[0].Index, e.End))
 	}}
-	p := loop.Policy{Loop: &s.Loop, Host: policy.InProcess(fifo.New())}
-	s.Act = func(a core.Action) {
-		mine, err := p.Act(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch a := a.(type) {
-		case core.Reply:
-			if a.Failure != nil {
-				t.Fatal(a.Failure)
-			}
-			if a.Client == 1 {
-				s.Push(wire.NewInput(&wire.Submit{Client: 2, Job: uint64(a.Job), Spec: &wire.JobSpec{
-					Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: g,
-				}}))
-			}
-		case core.JobsChanged:
-			if st, _ := s.Core.JobStatus(1, false); len(a.Ended) > 0 {
-				if s.took = time.Duration(s.Now()); st.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
-					t.Fatal(st)
-				}
-			}
-		default:
-			_ = mine || s.cluster.Act(a)
-		}
-	}
+	s.policy = loop.Policy{Loop: &s.Loop, Host: policy.InProcess(p)}
+	s.Act = func(a core.Action) { s.act(t, a) }
 	s.At(1, func() {
 		s.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
-		p.Begin()
+		s.policy.Begin()
 		for _, m := range list {
 			s.cluster.Join(m)
 		}
-		s.Push(wire.NewInput(&wire.Prepare{Client: 1}))
+		for _, j := range jobs {
+			s.After(j.at, func() {
+				s.prepared = append(s.prepared, j)
+				s.Push(wire.NewInput(&wire.Prepare{Client: 1}))
+			})
+		}
 	})
-	for s.took == 0 && s.Now() < scheduler.Time(time.Hour) && s.Next() {
-		for _, l := range s.cluster.launchers {
-			for _, m := range l.Slots {
-				if held := l.Held(m.Kind); held > m.Count {
-					t.Fatalf("%s runs %d slots of kind %s and has %d", l.Name, held, m.Kind, m.Count)
-				}
+	for len(s.took) < len(jobs) && s.Now() < scheduler.Time(time.Hour) && s.Next() {
+		s.checkRoom(t)
+	}
+	return s
+}
+
+func (s *story) act(t *testing.T, a core.Action) {
+	mine, err := s.policy.Act(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch a := a.(type) {
+	case core.Reply:
+		if a.Failure != nil {
+			t.Fatal(a.Failure)
+		}
+		if a.Client == 1 {
+			s.submit(t, uint64(a.Job))
+		}
+	case core.JobsChanged:
+		for _, id := range a.Ended {
+			s.took = append(s.took, time.Duration(s.Now()))
+			if st, _ := s.Core.JobStatus(id, false); st.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
+				t.Fatal(st)
+			}
+		}
+	default:
+		_ = mine || s.cluster.Act(a)
+	}
+}
+
+func (s *story) submit(t *testing.T, id uint64) {
+	j := s.prepared[0]
+	s.prepared = s.prepared[1:]
+	var err error
+	if j.job.Graph, err = graph.Expand(j.graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err != nil {
+		t.Fatal(err)
+	}
+	s.jobs[id] = j
+	s.Push(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
+		Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: j.graph, Priority: j.priority,
+	}}))
+}
+
+// checkRoom holds what runs against the slots there are.
+func (s *story) checkRoom(t *testing.T) {
+	for _, l := range s.cluster.launchers {
+		for _, m := range l.Slots {
+			if held := l.Held(m.Kind); held > m.Count {
+				t.Fatalf("%s runs %d slots of kind %s and has %d", l.Name, held, m.Kind, m.Count)
 			}
 		}
 	}
-	return s
 }
 
 func machine(name, rack string, slots ...*wire.Slots) Machine {
@@ -247,7 +285,7 @@ func TestSlotsByKind(t *testing.T) {
 			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}, &Job{Work: works(10 * time.Second)}, machine("l1", "r1", slots("map", 2), slots("reduce", 3)))
-	if s.took.Round(time.Second) != 40*time.Second || len(s.ends) != 8 {
+	if s.took[0].Round(time.Second) != 40*time.Second || len(s.ends) != 8 {
 		t.Errorf("it took %v: %q", s.took, s.ends)
 	}
 }
@@ -259,7 +297,7 @@ func TestSpeculation(t *testing.T) {
 	slow.Slow = 30
 	s := play(t, &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 9}}}, &Job{Work: works(10 * time.Second)},
 		slow, machine("l2", "r1", slots("default", 4)))
-	if s.took > 40*time.Second {
+	if s.took[0] > 40*time.Second {
 		t.Errorf("it took %v: %q", s.took, s.ends)
 	}
 	for s.Now() < scheduler.Time(5*time.Minute) && s.Next() {
@@ -283,17 +321,36 @@ func TestGang(t *testing.T) {
 			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_TCP, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}, &Job{Work: works(10 * time.Second)}, machine("l1", "r1", slots("default", 3)), machine("l2", "r2", slots("default", 1)))
-	if s.took.Round(time.Second) != 10*time.Second || len(s.ends) != 4 {
+	if s.took[0].Round(time.Second) != 10*time.Second || len(s.ends) != 4 {
 		t.Errorf("it took %v: %q", s.took, s.ends)
 	}
 }
 
 // Reports that wait for the next heartbeat keep a slot empty for so long.
 func TestHeartbeat(t *testing.T) {
+	for first, want := range map[time.Duration]time.Duration{0: 24 * time.Second, 2 * time.Second: 23 * time.Second, 7 * time.Second: 25 * time.Second} {
+		m := machine("l1", "r1", slots("default", 1))
+		m.Heartbeat, m.FirstBeat = 3*time.Second, first
+		s := play(t, &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 4}}}, &Job{Work: works(4 * time.Second)}, m)
+		if s.took[0].Round(time.Second) != want {
+			t.Errorf("with heartbeats from %v on it took %v: %q", first, s.took, s.ends)
+		}
+	}
+}
+
+// Urgent work has what runs suspended for it, which pays for that and for its resumption,
+// and loses nothing else.
+func TestSuspensionForUrgentWork(t *testing.T) {
 	m := machine("l1", "r1", slots("default", 1))
-	m.Heartbeat = 3 * time.Second
-	s := play(t, &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 4}}}, &Job{Work: works(4 * time.Second)}, m)
-	if s.took.Round(time.Second) != 24*time.Second {
-		t.Errorf("it took %v: %q", s.took, s.ends)
+	m.CanSuspend, m.Suspend, m.Resume = true, Cost{Fixed: 2 * time.Second}, Cost{Fixed: 3 * time.Second}
+	one := &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: 1}}}
+	s := playAll(t, policies.Suspend(), []submission{
+		{graph: one, job: &Job{Work: works(60 * time.Second)}},
+		{graph: one, job: &Job{Work: works(20 * time.Second)}, at: 30 * time.Second, priority: 5},
+	}, m)
+	// 31 s, as the policy preempts on the second, 2 s to leave, 20 s of urgent work, 3 s to
+	// come back, and the other 29 s.
+	if len(s.ends) != 2 || s.took[0].Round(time.Second) != 53*time.Second || s.took[1].Round(time.Second) != 85*time.Second {
+		t.Errorf("the jobs took %v: %q", s.took, s.ends)
 	}
 }
