@@ -241,6 +241,7 @@ func (j *job) world() view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.id, Bundle: a.run.bundle.id, Group: a.group, Launcher: a.launcher.ID, Speculative: a.run.speculative, State: state,
+			Protected: a.run.bundle.protected,
 		})
 	}
 	return w

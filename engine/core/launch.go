@@ -88,7 +88,7 @@ func (c *Core) startRun(b *bundle, where []*launcher, speculative bool) []schedu
 		b.enter(bundleRunning)
 	}
 	if b.preempted {
-		b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
+		c.protect(b)
 	}
 	b.runs = append(b.runs, r)
 	b.job.lastLaunch = c.step.Now

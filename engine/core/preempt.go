@@ -55,7 +55,7 @@ func (c *Core) preemptRun(r *run, k *capacity.Reservation, suspend bool, grace t
 	b := r.bundle
 	b.preempted = true
 	b.setTwice(0)
-	b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
+	c.protect(b)
 	c.step.Stats.Preempted++
 	for _, a := range r.attempts {
 		if a.phase != attemptEnded && (a.HasSlots || !suspend) {
@@ -68,6 +68,16 @@ func (c *Core) preemptRun(r *run, k *capacity.Reservation, suspend bool, grace t
 		return
 	}
 	c.stopRun(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
+}
+
+// protect keeps a bundle from preemptions for a while, and tells of it.
+func (c *Core) protect(b *bundle) {
+	b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
+	c.emit(b, c.protectedEvent(b))
+}
+
+func (c *Core) protectedEvent(b *bundle) scheduler.BundleProtected {
+	return scheduler.BundleProtected{At: c.step.Now, Job: b.job.id, Bundle: b.id, Until: b.protected}
 }
 
 // victims finds the bundle attempts of a preemption's victims: a victim means

@@ -113,6 +113,9 @@ func (c *Core) gatherBundle(g *exchange.Gathering, b *bundle) {
 	if b.phase == bundleReady {
 		g.Add(c.readyEvent(b))
 	}
+	if b.protected != 0 && len(b.runs) > 0 {
+		g.Add(c.protectedEvent(b))
+	}
 	c.gatherProgress(g, b)
 }
 

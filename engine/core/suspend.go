@@ -105,7 +105,7 @@ func (c *Core) resumeRun(r *run) string {
 		c.sendResume(a)
 	}
 	c.dropSuspended(r)
-	r.bundle.protected = c.step.Now.Add(c.step.Set.ProtectFor)
+	c.protect(r.bundle)
 	return ""
 }
 

@@ -66,7 +66,9 @@ func (m PreemptMode) String() string {
 //
 // A victim is protected from the acceptance on: for Environment.ProtectFor no preemption
 // of it is accepted. So is its bundle, for as long again, from each later launch of it,
-// and from its resumption. What commits is protected always.
+// and from its resumption. A BundleProtected event says each time until when; a view
+// keeps it (view.Attempt.ProtectedUntil). What commits is protected always, and what is
+// leaving is no victim again: a commit is not told before AttemptEnded tells of it.
 type Preempt struct {
 	Victims   []AttemptID
 	Mode      PreemptMode

@@ -203,6 +203,16 @@ type BundleWantedTwice struct {
 	Avoid  []LauncherID
 }
 
+// BundleProtected: until a time no preemption of the bundle's attempts is accepted. It is
+// sent when a preemption of them is, at each later launch of the bundle, and when it is
+// resumed; the last one told counts. A snapshot tells of bundles with live attempts.
+type BundleProtected struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+	Until  Time
+}
+
 // AttemptStarted: the attempt's worker runs it.
 type AttemptStarted struct {
 	At          Time
@@ -411,6 +421,7 @@ func (e BundleReady) When() Time       { return e.At } // When returns the event
 func (e BundleWithdrawn) When() Time   { return e.At } // When returns the event's time.
 func (e BundleWantedAgain) When() Time { return e.At } // When returns the event's time.
 func (e BundleWantedTwice) When() Time { return e.At } // When returns the event's time.
+func (e BundleProtected) When() Time   { return e.At } // When returns the event's time.
 func (e AttemptStarted) When() Time    { return e.At } // When returns the event's time.
 func (e AttemptPhase) When() Time      { return e.At } // When returns the event's time.
 func (e AttemptProgress) When() Time   { return e.At } // When returns the event's time.
@@ -436,6 +447,7 @@ func (BundleReady) isEvent()       {}
 func (BundleWithdrawn) isEvent()   {}
 func (BundleWantedAgain) isEvent() {}
 func (BundleWantedTwice) isEvent() {}
+func (BundleProtected) isEvent()   {}
 func (AttemptStarted) isEvent()    {}
 func (AttemptPhase) isEvent()      {}
 func (AttemptProgress) isEvent()   {}

@@ -26,6 +26,9 @@ func (t *taking) candidate(j *sharing.Job, a *view.Attempt) (victim, bool) {
 	if live[0] != a || len(live) > len(b.Groups) || b.State != view.Launched {
 		return victim{}, false
 	}
+	if t.View.Now() < b.ProtectedUntil {
+		return victim{}, false
+	}
 	if s, ok := t.Spared[b.ID]; ok && (t.View.Now() < s.Until || s.Times >= t.Config.TimesMax) {
 		return victim{}, false
 	}

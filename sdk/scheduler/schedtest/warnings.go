@@ -98,6 +98,6 @@ func (h *habits) ofPreemption(t cluster.Tally, warn func(is bool, format string,
 
 func whyRefused(t cluster.Tally) string {
 	other := t.PreemptionsRefused - t.Protected - t.NothingGained
-	return fmt.Sprintf("%d because a victim was protected (Environment.ProtectFor), %d because the beneficiary would not fit, %d for other reasons",
+	return fmt.Sprintf("%d because a victim was protected (view.Attempt.ProtectedUntil), %d because the beneficiary would not fit, %d for other reasons",
 		t.Protected, t.NothingGained, other)
 }

@@ -13,7 +13,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, the unknown one included.
-const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_LOAD) + 1
+const eventKinds = int(EventKind_EVENT_KIND_BUNDLE_PROTECTED) + 1
 
 // eventRows hands out the rows of each kind's columns in order.
 type eventRows struct {
@@ -84,6 +84,10 @@ func (c *BundleNamed) check(r *reader, where string, n int) {
 	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))
 }
 
+func (c *BundleProtected) check(r *reader, n int) {
+	r.same("bundle protected", n, len(c.GetJob()), len(c.GetBundle()), len(c.GetUntil()))
+}
+
 func (c *LauncherLoad) check(r *reader, n int) {
 	r.same("launcher load", n, len(c.GetLauncher()), len(c.GetCpu()), len(c.GetMemory()))
 	for _, column := range [][]float64{c.GetCpu(), c.GetMemory()} {
@@ -135,6 +139,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	e.wantedTwice = readOffered(r, "bundle wanted twice", n[EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE], m.GetBundleWantedTwice())
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
 	m.GetBundleWantedAgain().check(r, "bundle wanted again", n[EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN])
+	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
 }
 
 func (e *eventRows) checkWork(n *[eventKinds]int) {
@@ -197,6 +202,10 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN:
 		e.row[k]++
 		return scheduler.BundleWantedAgain{At: at, Job: scheduler.JobID(m.BundleWantedAgain.Job[i]), Bundle: scheduler.BundleID(m.BundleWantedAgain.Bundle[i])}
+	case EventKind_EVENT_KIND_BUNDLE_PROTECTED:
+		c := m.BundleProtected
+		e.row[k]++
+		return scheduler.BundleProtected{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Until: scheduler.Time(c.Until[i])}
 	case EventKind_EVENT_KIND_JOB_SUBMITTED:
 		return scheduler.JobSubmitted{At: at, Job: e.jobs.submitted.next()}
 	case EventKind_EVENT_KIND_ADMISSION_ASKED:

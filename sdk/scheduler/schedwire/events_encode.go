@@ -174,6 +174,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.BundleWantedAgain:
 		get(&m.BundleWantedAgain, empty).add(e.Job, e.Bundle)
 		return EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN
+	case scheduler.BundleProtected:
+		get(&m.BundleProtected, empty).add(&e)
+		return EventKind_EVENT_KIND_BUNDLE_PROTECTED
 	case scheduler.JobSubmitted:
 		get(&m.JobSubmitted, newJobs).add(w, &e.Job)
 		return EventKind_EVENT_KIND_JOB_SUBMITTED
@@ -284,6 +287,10 @@ func (c *BundleOffered) add(job scheduler.JobID, bundle scheduler.BundleID, avoi
 
 func (c *BundleNamed) add(job scheduler.JobID, bundle scheduler.BundleID) {
 	c.Job, c.Bundle = append(c.Job, uint64(job)), append(c.Bundle, uint64(bundle))
+}
+
+func (c *BundleProtected) add(e *scheduler.BundleProtected) {
+	c.Job, c.Bundle, c.Until = append(c.Job, uint64(e.Job)), append(c.Bundle, uint64(e.Bundle)), append(c.Until, int64(e.Until))
 }
 
 func (c *JobUpdated) add(w *writer, e *scheduler.JobUpdated) {

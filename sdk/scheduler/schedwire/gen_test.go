@@ -145,6 +145,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.BundleWantedAgain{At: at, Job: jobID, Bundle: bundle}
 	case EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE:
 		return scheduler.BundleWantedTwice{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
+	case EventKind_EVENT_KIND_BUNDLE_PROTECTED:
+		return scheduler.BundleProtected{At: at, Job: jobID, Bundle: bundle, Until: scheduler.Time(rapid.Int64().Draw(t, "until"))}
 	case EventKind_EVENT_KIND_ATTEMPT_STARTED:
 		return scheduler.AttemptStarted{At: at, Attempt: attempt, Job: jobID, Bundle: bundle, Group: number(t), Stage: stage, Launcher: launcher, Speculative: flag(t)}
 	case EventKind_EVENT_KIND_ATTEMPT_PHASE:

@@ -61,6 +61,7 @@ const (
 	EventKind_EVENT_KIND_NOTED               EventKind = 22
 	EventKind_EVENT_KIND_TIME_PASSED         EventKind = 23
 	EventKind_EVENT_KIND_LAUNCHER_LOAD       EventKind = 24
+	EventKind_EVENT_KIND_BUNDLE_PROTECTED    EventKind = 25
 )
 
 // Enum value maps for EventKind.
@@ -91,6 +92,7 @@ var (
 		22: "EVENT_KIND_NOTED",
 		23: "EVENT_KIND_TIME_PASSED",
 		24: "EVENT_KIND_LAUNCHER_LOAD",
+		25: "EVENT_KIND_BUNDLE_PROTECTED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -118,6 +120,7 @@ var (
 		"EVENT_KIND_NOTED":               22,
 		"EVENT_KIND_TIME_PASSED":         23,
 		"EVENT_KIND_LAUNCHER_LOAD":       24,
+		"EVENT_KIND_BUNDLE_PROTECTED":    25,
 	}
 )
 
@@ -1966,6 +1969,66 @@ func (x *BundleNamed) GetBundle() []uint64 {
 	return nil
 }
 
+type BundleProtected struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Bundle        []uint64               `protobuf:"varint,2,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	Until         []int64                `protobuf:"zigzag64,3,rep,packed,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BundleProtected) Reset() {
+	*x = BundleProtected{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BundleProtected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BundleProtected) ProtoMessage() {}
+
+func (x *BundleProtected) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BundleProtected.ProtoReflect.Descriptor instead.
+func (*BundleProtected) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *BundleProtected) GetJob() []uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *BundleProtected) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *BundleProtected) GetUntil() []int64 {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 type AttemptStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       []uint64               `protobuf:"varint,1,rep,packed,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1981,7 +2044,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2056,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2069,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{21}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2068,7 +2131,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2143,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2156,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{22}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2121,7 +2184,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2196,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2209,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{23}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2183,7 +2246,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2258,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2271,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2255,7 +2318,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2330,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2343,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2308,7 +2371,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2383,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2396,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -2416,7 +2479,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2491,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2504,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -2472,7 +2535,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2547,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2560,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -2571,13 +2634,14 @@ type Events struct {
 	Requested         *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
 	Noted             *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
 	LauncherLoad      *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
+	BundleProtected   *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2653,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2666,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -2780,6 +2844,13 @@ func (x *Events) GetLauncherLoad() *LauncherLoad {
 	return nil
 }
 
+func (x *Events) GetBundleProtected() *BundleProtected {
+	if x != nil {
+		return x.BundleProtected
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2791,7 +2862,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2874,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2887,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -2847,7 +2918,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2930,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2943,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -2931,7 +3002,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3014,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3027,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3014,7 +3085,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3097,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3110,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3094,7 +3165,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3177,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3190,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3181,7 +3252,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3264,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3277,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3232,7 +3303,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3315,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3328,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -3281,7 +3352,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3364,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3377,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -3360,7 +3431,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3443,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3456,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -3405,7 +3476,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3488,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3501,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -3459,7 +3530,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3542,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3555,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -3527,7 +3598,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3610,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3623,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -3594,7 +3665,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3677,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3690,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -3663,7 +3734,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3746,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3759,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -3789,7 +3860,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +3872,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +3885,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -3882,7 +3953,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +3965,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +3978,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4028,7 +4099,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4040,7 +4111,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4053,7 +4124,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4104,7 +4175,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4116,7 +4187,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4129,7 +4200,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -4185,7 +4256,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4268,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4281,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -4294,7 +4365,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4377,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4390,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -4354,7 +4425,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4437,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4450,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -4408,7 +4479,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4420,7 +4491,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4433,7 +4504,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -4575,7 +4646,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x05avoid\x18\x04 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05avoid\"7\n" +
 	"\vBundleNamed\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
-	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\"\xbe\x01\n" +
+	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\"Q\n" +
+	"\x0fBundleProtected\x12\x10\n" +
+	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
+	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
+	"\x05until\x18\x03 \x03(\x12R\x05until\"\xbe\x01\n" +
 	"\x0eAttemptStarted\x12\x18\n" +
 	"\aattempt\x18\x01 \x03(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x16\n" +
@@ -4620,7 +4695,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fprincipal_proof\x18\x03 \x03(\rR\x0eprincipalProof\x12\x16\n" +
 	"\x06method\x18\x04 \x03(\rR\x06method\x12\x12\n" +
 	"\x04path\x18\x05 \x03(\rR\x04path\x12\x12\n" +
-	"\x04body\x18\x06 \x03(\fR\x04body\"\x8e\x0e\n" +
+	"\x04body\x18\x06 \x03(\fR\x04body\"\xe2\x0e\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -4649,7 +4724,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fadmission_asked\x18\x16 \x01(\v2\x1c.hamadryad.scheduler.v1.JobsR\x0eadmissionAsked\x12?\n" +
 	"\trequested\x18\x17 \x01(\v2!.hamadryad.scheduler.v1.RequestedR\trequested\x123\n" +
 	"\x05noted\x18\x18 \x01(\v2\x1d.hamadryad.scheduler.v1.NotesR\x05noted\x12I\n" +
-	"\rlauncher_load\x18\x19 \x01(\v2$.hamadryad.scheduler.v1.LauncherLoadR\flauncherLoad\"\x7f\n" +
+	"\rlauncher_load\x18\x19 \x01(\v2$.hamadryad.scheduler.v1.LauncherLoadR\flauncherLoad\x12R\n" +
+	"\x10bundle_protected\x18\x1a \x01(\v2'.hamadryad.scheduler.v1.BundleProtectedR\x0fbundleProtected\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -4794,7 +4870,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04Note\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x12\n" +
-	"\x04body\x18\x03 \x01(\fR\x04body*\x81\x06\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body*\xa2\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -4821,7 +4897,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x14EVENT_KIND_REQUESTED\x10\x15\x12\x14\n" +
 	"\x10EVENT_KIND_NOTED\x10\x16\x12\x1a\n" +
 	"\x16EVENT_KIND_TIME_PASSED\x10\x17\x12\x1c\n" +
-	"\x18EVENT_KIND_LAUNCHER_LOAD\x10\x18*t\n" +
+	"\x18EVENT_KIND_LAUNCHER_LOAD\x10\x18\x12\x1f\n" +
+	"\x1bEVENT_KIND_BUNDLE_PROTECTED\x10\x19*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -4894,7 +4971,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -4925,37 +5002,38 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*StageGrown)(nil),       // 26: hamadryad.scheduler.v1.StageGrown
 	(*BundleOffered)(nil),    // 27: hamadryad.scheduler.v1.BundleOffered
 	(*BundleNamed)(nil),      // 28: hamadryad.scheduler.v1.BundleNamed
-	(*AttemptStarted)(nil),   // 29: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 30: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 31: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 32: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 33: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 34: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 35: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 36: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 37: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 38: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 39: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 40: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 41: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 42: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 43: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 44: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 45: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 46: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 47: hamadryad.scheduler.v1.Launch
-	(*Answer)(nil),           // 48: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 49: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 50: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 51: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 52: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 53: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 54: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 55: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 56: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 57: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 58: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 59: hamadryad.scheduler.v1.Note
+	(*BundleProtected)(nil),  // 29: hamadryad.scheduler.v1.BundleProtected
+	(*AttemptStarted)(nil),   // 30: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 31: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 32: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 33: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 34: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 35: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 36: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 37: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 38: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 39: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 40: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 41: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 42: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 43: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 44: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 45: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 46: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 47: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 48: hamadryad.scheduler.v1.Launch
+	(*Answer)(nil),           // 49: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 50: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 51: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 52: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 53: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 54: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 55: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 56: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 57: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 58: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 59: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 60: hamadryad.scheduler.v1.Note
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -4974,8 +5052,8 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	9,  // 13: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
 	9,  // 14: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	5,  // 15: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	45, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	52, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	46, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	53, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
 	0,  // 18: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
 	20, // 19: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
 	21, // 20: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
@@ -4988,62 +5066,63 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	28, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
 	28, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
 	27, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
-	29, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	30, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	31, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	32, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	33, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	33, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	34, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	35, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	30, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	31, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	32, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	33, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	34, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	34, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	35, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	36, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
 	15, // 38: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	36, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	37, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
 	18, // 40: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
 	23, // 41: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	8,  // 42: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	37, // 43: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	10, // 44: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	40, // 45: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	8,  // 46: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	37, // 47: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	39, // 48: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	8,  // 49: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	37, // 50: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	19, // 51: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 52: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,  // 53: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	9,  // 54: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 55: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	17, // 56: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,  // 57: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	8,  // 58: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	43, // 59: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	44, // 60: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	45, // 61: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	46, // 62: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	47, // 63: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	48, // 64: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	49, // 65: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	50, // 66: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	18, // 67: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	19, // 68: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	8,  // 69: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 70: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 71: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 72: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,  // 73: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11, // 74: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 75: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	56, // 76: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	11, // 77: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 78: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	17, // 79: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,  // 80: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	29, // 42: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	8,  // 43: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 44: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	10, // 45: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	41, // 46: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	8,  // 47: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 48: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	40, // 49: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	8,  // 50: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 51: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	19, // 52: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,  // 53: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,  // 54: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	9,  // 55: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	9,  // 56: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	17, // 57: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,  // 58: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	8,  // 59: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44, // 60: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	45, // 61: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	46, // 62: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	47, // 63: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	48, // 64: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	49, // 65: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	50, // 66: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	51, // 67: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	18, // 68: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	19, // 69: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	8,  // 70: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 71: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 72: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 73: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,  // 74: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11, // 75: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 76: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	57, // 77: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	11, // 78: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 79: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	17, // 80: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,  // 81: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -5057,7 +5136,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -75,6 +75,14 @@ func (v *View) wantedTwice(e scheduler.BundleWantedTwice) error {
 	return nil
 }
 
+func (v *View) protected(e scheduler.BundleProtected) error {
+	b, err := v.bundle(e.Job, e.Bundle)
+	if err == nil {
+		b.ProtectedUntil = e.Until
+	}
+	return err
+}
+
 // move changes a bundle's state and the counts of its stages with it.
 func (b *Bundle) move(to BundleState) {
 	if b.stages == nil {

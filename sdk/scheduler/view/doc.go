@@ -28,6 +28,7 @@
 //   - BundleWantedTwice makes a Launched bundle launchable a second time, with
 //     its own Avoid, until it is launched, or an attempt of it ends or is
 //     preempted. The twins' groups count once.
+//   - BundleProtected says until when attempts of a bundle may not be preempted.
 //   - LauncherLost removes the launcher and what it offers; AttemptEnded with
 //     outcome Lost follows for each of its attempts before it joins again.
 //   - JobFinished comes when the job has no live attempt, and removes it.

@@ -35,6 +35,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.wantedAgain(e)
 	case scheduler.BundleWantedTwice:
 		return v.wantedTwice(e)
+	case scheduler.BundleProtected:
+		return v.protected(e)
 	case scheduler.Outcome:
 		return v.outcome(e)
 	case scheduler.AttemptStarted:

@@ -144,14 +144,17 @@ type Bundle struct {
 	ID    scheduler.BundleID
 	Job   *Job
 	State BundleState
+	// Twice says that it runs and may be launched a second time.
+	Twice bool
 	// Groups is nil when the bundle is finished.
 	Groups []scheduler.Group
 	// Avoid lists launchers the manager will refuse, ascending.
 	Avoid []scheduler.LauncherID
 	// Since is when it last became ready, or wanted twice.
 	Since scheduler.Time
-	// Twice says that it runs and may be launched a second time.
-	Twice bool
+	// ProtectedUntil is when attempts of it may be preempted again, 0 when they always
+	// might. What commits never may, and nobody is told of that.
+	ProtectedUntil scheduler.Time
 
 	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
 	oneStage [1]scheduler.StageID
@@ -207,6 +210,10 @@ type Attempt struct {
 
 // run is one accepted launch of a bundle.
 type run struct{ left int } // groups that have not finished
+
+// ProtectedUntil is when the attempt may be preempted, which a preemption before is
+// refused for; 0 or a time that has passed when it may be now.
+func (a *Attempt) ProtectedUntil() scheduler.Time { return a.Bundle.ProtectedUntil }
 
 // Job returns the attempt's job.
 func (a *Attempt) Job() *Job { return a.Bundle.Job }

@@ -46,6 +46,7 @@ type WorldAttempt struct {
 	Launcher    scheduler.LauncherID
 	Speculative bool
 	State       AttemptState
+	Protected   scheduler.Time // until then; 0 when it never was
 }
 
 // World returns the state as values of its own, offers as they were last told.
@@ -64,7 +65,7 @@ func (v *View) World() World {
 			}
 		}
 		for _, a := range j.Attempts() {
-			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State})
+			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.ProtectedUntil()})
 		}
 		w.Jobs = append(w.Jobs, wj)
 	}
@@ -92,7 +93,11 @@ func (w World) String() string {
 			if a.Speculative {
 				twin = " speculative"
 			}
-			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s\n", a.ID, a.Group, a.Bundle, a.Launcher, a.State, twin)
+			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, twin)
+			if a.Protected != 0 {
+				fmt.Fprintf(&s, " protected until %d", a.Protected)
+			}
+			s.WriteByte('\n')
 		}
 	}
 	return s.String()

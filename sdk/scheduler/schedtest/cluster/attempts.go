@@ -16,7 +16,7 @@ func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.At
 	b.state, b.twice = launched, false
 	b.outputs, b.gone = nil, false
 	if b.preempted > 0 {
-		b.protected = c.now.Add(ProtectFor)
+		c.protect(b)
 	}
 	b.runs = append(b.runs, r)
 	layer := b.job.spec.Layers[b.layer]
@@ -148,7 +148,7 @@ func (c *Cluster) suspend(a *attempt) {
 }
 
 func (c *Cluster) resume(r *run) {
-	r.bundle.protected = c.now.Add(ProtectFor)
+	c.protect(r.bundle)
 	c.suspendedRuns = slices.DeleteFunc(c.suspendedRuns, func(x *run) bool { return x == r })
 	for _, a := range r.attempts {
 		c.about(r.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})

@@ -66,7 +66,7 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 	c.Tally.Preemptions++
 	for _, r := range runs {
 		r.leaving, r.bundle.twice = &leaving{by: p}, false
-		r.bundle.protected = c.now.Add(ProtectFor)
+		c.protect(r.bundle)
 		r.bundle.preempted++
 		if r.bundle.preempted == preemptedMax {
 			c.fault("bundle %d was preempted %d times", r.bundle.id, preemptedMax)
@@ -81,6 +81,12 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 		c.After(stopDelay+grace, func() { c.effect(r) })
 	}
 	return scheduler.NotRefused, runs
+}
+
+// protect keeps a bundle from preemptions for a while.
+func (c *Cluster) protect(b *bundle) {
+	b.protected = c.now.Add(ProtectFor)
+	c.about(b, scheduler.BundleProtected{At: c.now, Job: b.job.info.ID, Bundle: b.id, Until: b.protected})
 }
 
 // preemptedMax is how often one bundle may lose its slots in one story.

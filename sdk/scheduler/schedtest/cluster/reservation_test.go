@@ -19,10 +19,12 @@ type table struct {
 
 // newTable has one launcher with four slots, all of them held by job 1, and job 2 with
 // four bundles that are ready.
-func newTable(t *testing.T) *table {
+func newTable(t *testing.T) *table { return tableOf(t, 8<<30) }
+
+func tableOf(t *testing.T, memory int64) *table {
 	x := &table{t: t, c: cluster.New(1)}
 	x.c.Abilities = scheduler.AbilityResume
-	x.c.Join(1, "", 8<<30, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 4})
+	x.c.Join(1, "", memory, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 4})
 	work := func(name string) cluster.Spec {
 		return cluster.Spec{Name: name, Layers: []cluster.Layer{{
 			Bundles: 4, Run: time.Hour, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1, Memory: 2 << 30}},
@@ -59,8 +61,9 @@ func (x *table) decide(d scheduler.Decisions) scheduler.RefusalReason {
 }
 
 func (x *table) wait(d time.Duration) {
-	x.c.After(d, func() {})
-	for until := x.c.Now().Add(d); x.c.Now() < until && x.c.Step(); {
+	until := x.c.Now().Add(d)
+	x.c.Apply(x.round, scheduler.Decisions{WakeAt: until})
+	for x.c.Now() < until && x.c.Step() {
 		x.take()
 		x.c.Apply(x.round, scheduler.Decisions{WakeAt: until})
 	}

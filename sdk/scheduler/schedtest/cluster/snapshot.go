@@ -105,7 +105,8 @@ func worldBundle(j *view.WorldJob, b *bundle) {
 		for _, a := range r.attempts {
 			j.Attempts = append(j.Attempts, view.WorldAttempt{
 				ID: a.id, Bundle: b.id, Group: a.group, Launcher: a.on.id, Speculative: r.second,
-				State: [...]view.AttemptState{view.Assigned, view.Running, view.Suspended}[a.state],
+				Protected: b.protected,
+				State:     [...]view.AttemptState{view.Assigned, view.Running, view.Suspended}[a.state],
 			})
 		}
 	}

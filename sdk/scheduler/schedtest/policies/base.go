@@ -187,12 +187,13 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, memory boo
 	return nil, nil
 }
 
-// takeable are the running single-group attempts of the jobs, youngest first.
-func takeable(jobs []*view.Job) []*view.Attempt {
+// takeable are the running single-group attempts of the jobs that may be taken now,
+// youngest first.
+func (p *base) takeable(jobs []*view.Job) []*view.Attempt {
 	var all []*view.Attempt
 	for _, j := range jobs {
 		for _, a := range j.Attempts() {
-			if a.State == view.Running && a.Leaving == 0 && a.Bundle.State == view.Launched && len(a.Bundle.Groups) == 1 {
+			if a.State == view.Running && a.Leaving == 0 && a.ProtectedUntil() <= p.Now() && a.Bundle.State == view.Launched && len(a.Bundle.Groups) == 1 {
 				all = append(all, a)
 			}
 		}

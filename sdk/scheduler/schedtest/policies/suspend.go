@@ -24,7 +24,7 @@ func Suspend() scheduler.TaskScheduler {
 			return
 		}
 		less := slices.DeleteFunc(jobs, func(j *view.Job) bool { return j.Info.Priority >= unfit.Job.Info.Priority })
-		candidates := slices.DeleteFunc(takeable(less), func(a *view.Attempt) bool { return a.Ran(p.Now()) > p.Now().Sub(a.Since) })
+		candidates := slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool { return a.Ran(p.Now()) > p.Now().Sub(a.Since) })
 		if victims, where := p.victimsFor(unfit, candidates, false); where != nil {
 			d.Preempt = append(d.Preempt, scheduler.Preempt{
 				Victims: victims, Mode: scheduler.PreemptSuspend, For: unfit.Job.ID(), Bundle: unfit.ID, Placement: where,
