@@ -177,7 +177,7 @@ func graphOf(s cluster.Spec) *wire.Graph {
 func (p *pair) decide() (d scheduler.Decisions) {
 	v := &p.led
 	var ready []*view.Bundle
-	for b := range v.Ready() {
+	for b := range v.Ready() { // and wanted twice
 		ready = append(ready, b)
 		switch where, ok := v.Fit(b); {
 		case ok && p.rng.IntN(4) > 0:

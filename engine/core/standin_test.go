@@ -27,9 +27,10 @@ var (
 // core at once. Every outcome and refusal is the same, the world as a view mirrors it, with
 // all that is free or reserved, and the snapshot for a policy that starts.
 //
-// The stand-in leads: what happens on it is what launchers and people tell the core. Left
-// out is what the core decides by measures of its own (second attempts) or does not have
-// (stages that grow), and what says nothing of work (pages, settings, loads).
+// The stand-in leads: what happens on it is what launchers and people tell the core, and
+// what straggles there does for the core, too. Left out is what the core does not have
+// (second attempts of gangs, stages that grow), and what says nothing of work (pages,
+// settings, loads).
 func TestStandIn(t *testing.T) {
 	var all cluster.Tally
 	reasons := map[scheduler.RefusalReason]int{}
@@ -46,14 +47,15 @@ func TestStandIn(t *testing.T) {
 		all.Resumptions += p.standIn.Tally.Resumptions
 		all.Lost += p.standIn.Tally.Lost
 		all.Failed += p.standIn.Tally.Failed
+		all.Seconds += p.standIn.Tally.Seconds
 		for r, n := range p.reasons {
 			reasons[r] += n
 		}
 	}
-	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 {
+	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 || all.Seconds == 0 {
 		t.Errorf("the games were too tame: %+v", all)
 	}
-	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed; refusals %v", len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, reasons)
+	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed, %d second attempts; refusals %v", len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, reasons)
 }
 
 // fine is how much finer the core's clock is than the stand-in's: its steps each take some
@@ -224,12 +226,13 @@ func (p *pair) catchUp() {
 			n++
 		}
 		p.tick(at)
-		moment := p.heard[:n] // what is resumed was told so after what came before
+		moment := p.heard[:n]
 		for len(moment) > 0 {
 			n := 0
-			for resumed(moment[0]) == resumed(moment[min(n, len(moment)-1)]) && n < len(moment) {
+			for kindOf(moment[0]) == kindOf(moment[min(n, len(moment)-1)]) && n < len(moment) {
 				n++
 			}
+			p.wantTwice(moment[:n])
 			p.stepAt(at*fine, p.inputs(moment[:n])...)
 			moment = moment[n:]
 		}
@@ -238,9 +241,24 @@ func (p *pair) catchUp() {
 	p.tick(p.standIn.Now())
 }
 
-func resumed(h heard) bool {
-	_, is := h.event.(scheduler.AttemptResumed)
-	return is
+// kindOf tells apart what can't stand in one step: what is resumed was told so after what
+// came before, and what is wanted twice is not because of an input.
+func kindOf(h heard) int {
+	switch h.event.(type) {
+	case scheduler.AttemptResumed:
+		return 1
+	case scheduler.BundleWantedTwice:
+		return 2
+	}
+	return 0
+}
+
+func (p *pair) wantTwice(moment []heard) {
+	for _, h := range moment {
+		if e, is := h.event.(scheduler.BundleWantedTwice); is && !p.core.WantTwice(p.bundles[e.Bundle]) {
+			p.t.Errorf("the core starts no second attempt of bundle %d", e.Bundle)
+		}
+	}
 }
 
 // tick steps the core whenever it wants to be until a time.
@@ -358,7 +376,8 @@ func (p *pair) compare(snapshots bool) {
 			return
 		}
 	}
-	want, got := p.translated(led.World()).String()+p.leaving(&led, true), p.coarse(own.World()).String()+p.leaving(&own, false)
+	want = assigned(p.translated(led.World())).String() + p.leaving(&led, true)
+	got := assigned(p.coarse(own.World())).String() + p.leaving(&own, false)
 	if got != want {
 		p.t.Errorf("the stand-in's snapshot\n%sthe core's\n%s", want, got)
 	}
@@ -393,6 +412,19 @@ func (p *pair) coarse(w view.World) view.World {
 	return w
 }
 
+// assigned leaves out which attempts that have not started are the second of two: the
+// core's snapshots tell that when they start.
+func assigned(w view.World) view.World {
+	for i := range w.Jobs {
+		for k := range w.Jobs[i].Attempts {
+			if a := &w.Jobs[i].Attempts[k]; a.State == view.Assigned {
+				a.Speculative = false
+			}
+		}
+	}
+	return w
+}
+
 // translated is a world of the stand-in with the core's ids.
 func (p *pair) translated(w view.World) view.World {
 	for i := range w.Launchers {
@@ -411,6 +443,10 @@ func (p *pair) translated(w view.World) view.World {
 			j.Ready[k] = p.bundles[j.Ready[k]]
 		}
 		slices.Sort(j.Ready)
+		for k := range j.Twice {
+			j.Twice[k] = p.bundles[j.Twice[k]]
+		}
+		slices.Sort(j.Twice)
 		for k := range j.Attempts {
 			a := &j.Attempts[k]
 			a.ID, a.Bundle = p.attempts[a.ID], p.bundles[a.Bundle]

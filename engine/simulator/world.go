@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// sameWorld says whether a policy's view is the manager's state. Whether an
-// attempt is the second of two is left out: when the first ended alone, a
-// snapshot tells of the other as of a first.
+// sameWorld says whether a policy's view is the manager's state. Whether an attempt that
+// has not started is the second of two is left out: when the first ended alone, a snapshot
+// tells of the other as of a first.
 func sameWorld(a, b view.World) bool {
 	return slices.EqualFunc(a.Launchers, b.Launchers, sameLauncher) && slices.EqualFunc(a.Jobs, b.Jobs, sameJob)
 }
@@ -26,7 +26,9 @@ func sameJob(a, b view.WorldJob) bool {
 	return a.ID == b.ID && a.Pool == b.Pool && a.Priority == b.Priority && slices.Equal(a.Stages, b.Stages) &&
 		slices.Equal(a.Ready, b.Ready) && slices.Equal(a.Twice, b.Twice) &&
 		slices.EqualFunc(a.Attempts, b.Attempts, func(x, y view.WorldAttempt) bool {
-			x.Speculative = y.Speculative
+			if x.State == view.Assigned {
+				x.Speculative = y.Speculative
+			}
 			return x == y
 		})
 }

@@ -105,6 +105,7 @@ func (v *View) started(e scheduler.AttemptStarted) error {
 		return fmt.Errorf("attempt %d started as group %d of bundle %d of %s on launcher %d, but was launched as group %d of bundle %d of %s on launcher %d",
 			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
 	}
+	a.Speculative = e.Speculative // a snapshot tells of one whose first is gone as of a first
 	a.State, a.Since, a.PhaseSince, a.Phase = Running, e.At, e.At, scheduler.PhaseExecute
 	if a.Job().Info.Stages[a.Need.Stage].Shuffles {
 		a.Phase = scheduler.PhaseShuffle

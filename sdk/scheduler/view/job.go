@@ -184,11 +184,13 @@ func (s AttemptState) String() string { return [...]string{"assigned", "running"
 
 // Attempt is a live attempt.
 type Attempt struct {
-	ID          scheduler.AttemptID
-	Bundle      *Bundle
-	Group       int
-	Need        *scheduler.Group // what it takes
-	Launcher    scheduler.LauncherID
+	ID       scheduler.AttemptID
+	Bundle   *Bundle
+	Group    int
+	Need     *scheduler.Group // what it takes
+	Launcher scheduler.LauncherID
+	// Speculative says that it is the second of two, whether the first lives or not. From
+	// a snapshot, of one whose first is gone, it is known once it has started.
 	Speculative bool
 	State       AttemptState
 	Phase       scheduler.Phase // 0 while assigned

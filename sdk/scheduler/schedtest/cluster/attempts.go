@@ -254,15 +254,37 @@ func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
 	c.endJob(b.job, scheduler.JobSucceeded)
 }
 
-// Straggle lets the nth running bundle be wanted twice.
-func (c *Cluster) Straggle(n int) {
-	if c.Plain {
+// mayBeDoubled says whether a second attempt would help: the first is alone, runs, and
+// does not end.
+func (b *bundle) mayBeDoubled() bool {
+	if b.state != launched || b.twice || len(b.runs) != 1 {
+		return false
+	}
+	r := b.runs[0]
+	return !r.second && r.leaving == nil && r.done == 0 && r.attempts[0].state == running
+}
+
+// onceOnly ends the offer to launch a bundle a second time, for a reason that snapshots do
+// not tell: they don't tell of the offer, then.
+func (b *bundle) onceOnly() {
+	if !b.twice {
 		return
 	}
+	b.twice = false
+	for i, t := range slices.Backward(b.tale) {
+		if _, is := t.event.(scheduler.BundleWantedTwice); is {
+			b.tale = slices.Delete(b.tale, i, i+1)
+			return
+		}
+	}
+}
+
+// Straggle lets the nth running bundle be wanted twice.
+func (c *Cluster) Straggle(n int) {
 	var all []*bundle
 	for _, j := range c.jobs {
 		for _, b := range j.bundles {
-			if b.state == launched && len(b.runs) == 1 && !b.twice && b.runs[0].leaving == nil && b.runs[0].done == 0 && b.runs[0].attempts[0].state == running {
+			if b.mayBeDoubled() && !(c.Plain && len(b.groups) > 1) {
 				all = append(all, b)
 			}
 		}
@@ -273,7 +295,7 @@ func (c *Cluster) Straggle(n int) {
 	b := all[n%len(all)]
 	b.twice = true
 	c.Tally.WantedTwice++
-	var avoid []scheduler.LauncherID
+	avoid := slices.Clone(b.avoid)
 	for _, a := range b.runs[0].attempts {
 		avoid = append(avoid, a.on.id)
 	}

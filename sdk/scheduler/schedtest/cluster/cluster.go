@@ -37,8 +37,8 @@ const BusyOver = 0.8
 type Cluster struct {
 	// Abilities decide what the policy is asked and told; set them after Start.
 	Abilities scheduler.Ability
-	// Plain leaves out what a manager decides by measures of its own, or has no way to
-	// ask for: second attempts, and stages that grow. Set it before anything happens.
+	// Plain leaves out what no manager has a way to ask for yet: second attempts of gangs,
+	// and stages that grow. Set it before anything happens.
 	Plain bool
 	// Told is given each event as it happens, and Submitted each job as it comes: for who
 	// has another manager live through the same. nil: nobody is.

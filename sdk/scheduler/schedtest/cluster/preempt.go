@@ -65,7 +65,8 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 	c.After(grace+ReserveMax, func() { c.lapse(x) })
 	c.Tally.Preemptions++
 	for _, r := range runs {
-		r.leaving, r.bundle.twice = &leaving{by: p}, false
+		r.leaving = &leaving{by: p}
+		r.bundle.onceOnly()
 		c.protect(r.bundle)
 		r.bundle.preempted++
 		if r.bundle.preempted == preemptedMax {
