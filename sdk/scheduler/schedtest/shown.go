@@ -2,6 +2,7 @@ package schedtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"mime"
@@ -33,9 +34,9 @@ func checkStatus(s scheduler.Status) error {
 		switch k := (key{p.Name, p.Kind}); {
 		case err != nil:
 		case listed[k]:
-			err = fmt.Errorf("Name and Kind are those of another pool")
+			err = errors.New("another pool has the same Name and Kind")
 		case !named[p.Parent]:
-			err = fmt.Errorf("Parent is %.64q, and no pool before it has that name", p.Parent)
+			err = fmt.Errorf("no pool before it has the name of its Parent, %.64q", p.Parent)
 		default:
 			listed[k], named[p.Name] = true, true
 		}
@@ -103,7 +104,7 @@ func checkExplanation(x scheduler.Explanation) error {
 
 func checkReason(r scheduler.WaitReason) error {
 	if r > scheduler.WaitAdmission {
-		return fmt.Errorf("Reason is %d, which is no WaitReason", uint8(r))
+		return fmt.Errorf("no WaitReason is %d, as Reason is", uint8(r))
 	}
 	return nil
 }
@@ -178,7 +179,7 @@ func checkPage(a scheduler.Answer) error {
 	case err != nil:
 		return fmt.Errorf("ContentType is %q: %w", a.ContentType, err)
 	case kind == "application/json" && !json.Valid(a.Body):
-		return fmt.Errorf("Body is said to be JSON, and is not: %.128q", a.Body)
+		return fmt.Errorf("what its Body is said to be, JSON, it is not: %.128q", a.Body)
 	}
 	return nil
 }

@@ -284,7 +284,7 @@ func (c *Cluster) Straggle(n int) {
 	var all []*bundle
 	for _, j := range c.jobs {
 		for _, b := range j.bundles {
-			if b.mayBeDoubled() && !(c.Plain && len(b.groups) > 1) {
+			if b.mayBeDoubled() && (!c.Plain || len(b.groups) == 1) {
 				all = append(all, b)
 			}
 		}

@@ -26,9 +26,9 @@ func Misshown() []Animal {
 		pool("Running is -9.2", func(p *scheduler.PoolStatus) { p.Running = math.MinInt64 }),
 		pool("Jobs is -1", func(p *scheduler.PoolStatus) { p.Jobs = -1 }),
 		pool(`Kind is "map\n"`, func(p *scheduler.PoolStatus) { p.Kind = "map\n" }),
-		pool(`Parent is "b", and no pool before it`, func(p *scheduler.PoolStatus) { p.Parent = "b" }),
+		pool(`no pool before it has the name of its Parent, "b"`, func(p *scheduler.PoolStatus) { p.Parent = "b" }),
 		shows(`pool 0 ("a\a"): Name is "a\a"`, func(s *scheduler.Status) { s.Pools[0].Name = "a\a" }),
-		shows(`pool 1 ("a"): Name and Kind are those of another`, func(s *scheduler.Status) { s.Pools = append(s.Pools, s.Pools[0]) }),
+		shows(`pool 1 ("a"): another pool has the same Name and Kind`, func(s *scheduler.Status) { s.Pools = append(s.Pools, s.Pools[0]) }),
 		shows(`fact 1 ("share"): Value is "NaN of 4"`, func(s *scheduler.Status) {
 			s.Facts = append(s.Facts, scheduler.Property{Name: "share", Value: "NaN of 4"})
 		}),
@@ -36,7 +36,7 @@ func Misshown() []Animal {
 		shows("value has 5000 bytes", func(s *scheduler.Status) { s.Facts[0].Value = strings.Repeat("x", 5000) }),
 		explains("Detail is \"next\\r", func(x *scheduler.Explanation) { x.Detail = "next\r" }),
 		explains("Place is -1", func(x *scheduler.Explanation) { x.Place = -1 }),
-		explains("Reason is 77", func(x *scheduler.Explanation) { x.Reason = 77 }),
+		explains("no WaitReason is 77", func(x *scheduler.Explanation) { x.Reason = 77 }),
 		explains(`fact 0 ("lacks"): Value is "+Inf slots"`, func(x *scheduler.Explanation) {
 			x.Facts = []scheduler.Property{{Name: "lacks", Value: "+Inf slots"}}
 		}),
@@ -57,7 +57,7 @@ func Misshown() []Animal {
 				d.Answers[i].ContentType = "text/html\r\nSet-Cookie: a=b"
 			}
 		}),
-		answers("Body is said to be JSON, and is not", policies.Pages, func(_ scheduler.Round, d *scheduler.Decisions) {
+		answers("what its Body is said to be, JSON, it is not", policies.Pages, func(_ scheduler.Round, d *scheduler.Decisions) {
 			for i := range d.Answers {
 				d.Answers[i].ContentType, d.Answers[i].Body = "application/json; charset=utf-8", []byte(`{"share": NaN}`)
 			}
