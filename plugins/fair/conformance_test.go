@@ -11,6 +11,13 @@ func TestConformance(t *testing.T) {
 	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
 }
 
+// TestConformanceOfForgottenLoads: settings do without loads for a while, and ask for them
+// again. What was known before is known no more, as it is not after a restart.
+func TestConformanceOfForgottenLoads(t *testing.T) {
+	c := scheduler.Config{Text: []byte("load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\ncollect-after: 1s\n")}
+	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
+}
+
 // TestConformanceOfEverything runs the kit with all that the policy can remember
 // or take back, so impatient that it does so all the time.
 func TestConformanceOfEverything(t *testing.T) {

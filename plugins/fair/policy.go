@@ -217,6 +217,9 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	}
 	v := settings.Verdict(s, err)
 	if err == nil {
+		if !abilities(&config).Has(scheduler.AbilityLoad) {
+			p.view.ForgetLoads() // nobody tells how they go on
+		}
 		p.configure(&config, remembered{orders: p.sharing.Tree.Memory(), starved: p.starvation.List()})
 		v.Abilities = abilities(&config)
 	}

@@ -121,6 +121,14 @@ func (v *View) load(e scheduler.LauncherLoad) error {
 	return nil
 }
 
+// ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
+// for one whose new settings do without AbilityLoad, and that is told no more.
+func (v *View) ForgetLoads() {
+	for _, l := range v.list {
+		l.CPULoad, l.MemoryLoad = scheduler.LoadUnknown, scheduler.LoadUnknown
+	}
+}
+
 func (v *View) offer(o *scheduler.Offer) error {
 	l := v.launchers.Get(o.Launcher)
 	if l == nil {
