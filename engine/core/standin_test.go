@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
@@ -67,15 +68,15 @@ const roundsMax = 600
 
 // pair is the two managers.
 type pair struct {
-	t       *testing.T
-	rng     *rand.Rand
-	standIn *cluster.Cluster
-	core    *core.Core
-	began   scheduler.Time
-	led     view.View // of what the stand-in tells
-	view    view.View // of what the core tells
-	specs   map[scheduler.JobID]cluster.Spec
-	reasons map[scheduler.RefusalReason]int
+	loop.Loop // of the core
+	t         *testing.T
+	rng       *rand.Rand
+	standIn   *cluster.Cluster
+	began     scheduler.Time
+	led       view.View // of what the stand-in tells
+	view      view.View // of what the core tells
+	specs     map[scheduler.JobID]cluster.Spec
+	reasons   map[scheduler.RefusalReason]int
 
 	heard    []heard             // on the stand-in, and not told the core
 	ledOut   []scheduler.Outcome // of the stand-in, of the answer at hand
@@ -108,11 +109,12 @@ type running struct {
 
 func newPair(t *testing.T, g schedtest.Game) *pair {
 	p := &pair{
-		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), standIn: cluster.New(g.Seed), core: core.New(settings()),
+		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), standIn: cluster.New(g.Seed),
 		specs: map[scheduler.JobID]cluster.Spec{}, reasons: map[scheduler.RefusalReason]int{}, lives: map[scheduler.LauncherID]uint64{}, up: map[scheduler.LauncherID]bool{},
 		bundles: map[scheduler.BundleID]scheduler.BundleID{}, attempts: map[scheduler.AttemptID]scheduler.AttemptID{},
 		firsts: map[scheduler.JobID][2]scheduler.BundleID{}, runs: map[scheduler.AttemptID]running{},
 	}
+	p.Core, p.Act, p.Decide = core.New(settings()), p.act, p.checked
 	p.began = p.standIn.Now()
 	p.standIn.Plain = true
 	p.standIn.Told = p.hear
@@ -225,7 +227,7 @@ func (p *pair) catchUp() {
 		for n < len(p.heard) && p.heard[n].at == at {
 			n++
 		}
-		p.tick(at)
+		p.Pass(at * fine)
 		moment := p.heard[:n]
 		for len(moment) > 0 {
 			n := 0
@@ -233,12 +235,12 @@ func (p *pair) catchUp() {
 				n++
 			}
 			p.wantTwice(moment[:n])
-			p.stepAt(at*fine, p.inputs(moment[:n])...)
+			p.Step(p.inputs(moment[:n]))
 			moment = moment[n:]
 		}
 		p.heard = p.heard[n:]
 	}
-	p.tick(p.standIn.Now())
+	p.Pass(p.standIn.Now() * fine)
 }
 
 // kindOf tells apart what can't stand in one step: what is resumed was told so after what
@@ -255,42 +257,38 @@ func kindOf(h heard) int {
 
 func (p *pair) wantTwice(moment []heard) {
 	for _, h := range moment {
-		if e, is := h.event.(scheduler.BundleWantedTwice); is && !p.core.WantTwice(p.bundles[e.Bundle]) {
+		if e, is := h.event.(scheduler.BundleWantedTwice); is && !p.Core.WantTwice(p.bundles[e.Bundle]) {
 			p.t.Errorf("the core starts no second attempt of bundle %d", e.Bundle)
 		}
 	}
 }
 
-// tick steps the core whenever it wants to be until a time.
-func (p *pair) tick(until scheduler.Time) {
-	for {
-		at, ok := p.core.NextWake()
-		if !ok || at > until*fine {
-			return
-		}
-		p.stepAt(at)
-	}
+func (p *pair) step(inputs ...*wire.Input) {
+	p.Pass(p.standIn.Now() * fine)
+	p.Step(inputs)
 }
 
-func (p *pair) step(inputs ...*wire.Input) { p.stepAt(p.standIn.Now()*fine, inputs...) }
-
-func (p *pair) stepAt(at scheduler.Time, inputs ...*wire.Input) {
-	for _, a := range p.core.Step(&wire.Batch{At: int64(at), Inputs: inputs}) {
-		switch a := a.(type) {
-		case core.AskPolicy:
-			p.round = &a
-			p.take(a.Round)
-		case core.StartPolicy:
-			s := a.Snapshot()
-			p.snapshot = &s
-		case core.Reply:
-			if a.Failure != nil {
-				p.t.Errorf("the core refused: %s", a.Failure.Message)
-			}
-		}
-	}
-	if err := p.core.Check(); err != nil {
+// checked steps the core, which is to hold together then.
+func (p *pair) checked(b *wire.Batch) []core.Action {
+	actions := p.Core.Step(b)
+	if err := p.Core.Check(); err != nil {
 		p.t.Errorf("the core: %v", err)
+	}
+	return actions
+}
+
+func (p *pair) act(a core.Action) {
+	switch a := a.(type) {
+	case core.AskPolicy:
+		p.round = &a
+		p.take(a.Round)
+	case core.StartPolicy:
+		s := a.Snapshot()
+		p.snapshot = &s
+	case core.Reply:
+		if a.Failure != nil {
+			p.t.Errorf("the core refused: %s", a.Failure.Message)
+		}
 	}
 }
 
@@ -322,7 +320,7 @@ func (p *pair) answer(d scheduler.Decisions) {
 
 // drain answers rounds of the core with nothing, until it has told all.
 func (p *pair) drain() {
-	for p.tick(p.standIn.Now()); p.round != nil; {
+	for p.Pass(p.standIn.Now() * fine); p.round != nil; {
 		p.answer(scheduler.Decisions{})
 	}
 }
