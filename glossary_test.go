@@ -36,11 +36,15 @@ func TestGlossaryNamesWhatTheCodeHas(t *testing.T) {
 // replaced are words that the code once had of its own, and the field's words that it
 // uses instead. Join this table when you replace another.
 var replaced = map[string]string{
-	"dealing": "assignment",
-	"deeds":   "what is held",
-	"seam":    "extension point",
-	"seams":   "extension points",
-	"strayed": "undeclared",
+	"dealing":  "assignment",
+	"deeds":    "what is held",
+	"seam":     "extension point",
+	"seams":    "extension points",
+	"sole":     "only",
+	"standing": "what is counted: a rank, a request, what is in force",
+	"strayed":  "undeclared",
+	"twin":     "speculative attempt, or the other attempt",
+	"twins":    "speculative attempts, or both attempts",
 }
 
 // word is a part of an identifier, or a word of a comment.

@@ -228,7 +228,7 @@ func (j *job) world() view.WorldJob {
 			w.Ready = append(w.Ready, b.id)
 		}
 		if b.twice != 0 {
-			w.Twice = append(w.Twice, b.id)
+			w.SpeculationOffered = append(w.SpeculationOffered, b.id)
 		}
 	}
 	for _, a := range j.attempts.sorted() {

@@ -97,7 +97,7 @@ func (c *Core) gatherBundle(g *exchange.Gathering, b *bundle) {
 			})
 		} else {
 			// It was wanted in a step before the one that launched it.
-			g.Add(scheduler.BundleWantedTwice{At: p.launched - 1, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, false)})
+			g.Add(scheduler.SpeculationOffered{At: p.launched - 1, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, false)})
 		}
 		addLaunch(g, b, p)
 	}

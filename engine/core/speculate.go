@@ -96,12 +96,12 @@ func (c *Core) wantTwice(b *bundle) {
 	c.touch(b.job)
 }
 
-func (c *Core) twiceEvent(b *bundle) scheduler.BundleWantedTwice {
+func (c *Core) twiceEvent(b *bundle) scheduler.SpeculationOffered {
 	avoid := slices.Clone(c.avoidOf(b))
 	for _, r := range b.runs {
 		for _, a := range r.attempts {
 			avoid = sorted.Add(avoid, a.launcher.ID)
 		}
 	}
-	return scheduler.BundleWantedTwice{At: b.twice, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: avoid}
+	return scheduler.SpeculationOffered{At: b.twice, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: avoid}
 }

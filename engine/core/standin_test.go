@@ -249,7 +249,7 @@ func kindOf(h heard) int {
 	switch h.event.(type) {
 	case scheduler.AttemptResumed:
 		return 1
-	case scheduler.BundleWantedTwice:
+	case scheduler.SpeculationOffered:
 		return 2
 	}
 	return 0
@@ -257,7 +257,7 @@ func kindOf(h heard) int {
 
 func (p *pair) wantTwice(moment []heard) {
 	for _, h := range moment {
-		if e, is := h.event.(scheduler.BundleWantedTwice); is && !p.Core.WantTwice(p.bundles[e.Bundle]) {
+		if e, is := h.event.(scheduler.SpeculationOffered); is && !p.Core.WantTwice(p.bundles[e.Bundle]) {
 			p.t.Errorf("the core starts no second attempt of bundle %d", e.Bundle)
 		}
 	}
@@ -441,10 +441,10 @@ func (p *pair) translated(w view.World) view.World {
 			j.Ready[k] = p.bundles[j.Ready[k]]
 		}
 		slices.Sort(j.Ready)
-		for k := range j.Twice {
-			j.Twice[k] = p.bundles[j.Twice[k]]
+		for k := range j.SpeculationOffered {
+			j.SpeculationOffered[k] = p.bundles[j.SpeculationOffered[k]]
 		}
-		slices.Sort(j.Twice)
+		slices.Sort(j.SpeculationOffered)
 		for k := range j.Attempts {
 			a := &j.Attempts[k]
 			a.ID, a.Bundle = p.attempts[a.ID], p.bundles[a.Bundle]

@@ -310,8 +310,8 @@ func (s *story) tellEvents() {
 			s.say("withdrawn b%d", e.Bundle)
 		case scheduler.BundleWantedAgain:
 			s.say("wanted again b%d", e.Bundle)
-		case scheduler.BundleWantedTwice:
-			s.say("wanted twice b%d avoid %v", e.Bundle, e.Avoid)
+		case scheduler.SpeculationOffered:
+			s.say("speculation offered b%d avoid %v", e.Bundle, e.Avoid)
 		case scheduler.AttemptStarted:
 			s.say("started a%d", e.Attempt)
 		case scheduler.AttemptProgress:

@@ -349,8 +349,8 @@ func TestProblems(t *testing.T) {
 	p.set("a", "first", 0)
 	p.set("b", "second", time.Nanosecond)
 	p.set("a", strings.Repeat("x", problemBytesMax+1), 0)
-	eventually(t, "the second went by itself", func() bool { return len(p.standing()) == 1 })
-	if one := p.standing()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > waitMax {
+	eventually(t, "the second went by itself", func() bool { return len(p.current()) == 1 })
+	if one := p.current()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > waitMax {
 		t.Errorf("%.100v", one)
 	}
 	p.settle("a", time.Hour)
@@ -361,7 +361,7 @@ func TestProblems(t *testing.T) {
 	eventually(t, "it went", func() bool { _, stands := p.of("a"); return !stands })
 	p.set("c", "third", 0)
 	p.clear("b", "c")
-	if left := p.standing(); len(left) != 0 {
+	if left := p.current(); len(left) != 0 {
 		t.Errorf("%v", left)
 	}
 }

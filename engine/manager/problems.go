@@ -78,8 +78,8 @@ func (p *problems) of(what string) (problem, bool) {
 	return one, ok && (one.goes.IsZero() || time.Now().Before(one.goes))
 }
 
-// standing lists the problems that stand, the newest first.
-func (p *problems) standing() []*wire.PolicyProblem {
+// current lists the problems there are, the newest first.
+func (p *problems) current() []*wire.PolicyProblem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []*wire.PolicyProblem

@@ -314,7 +314,7 @@ func (s *supervisor) reply(ctx context.Context, brief bool) *wire.PolicyReply {
 	}
 	s.mu.Unlock()
 	if host == nil {
-		r.Problems = s.problems.standing()
+		r.Problems = s.problems.current()
 		return r
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
@@ -330,7 +330,7 @@ func (s *supervisor) reply(ctx context.Context, brief bool) *wire.PolicyReply {
 		}
 	}
 	s.looked(err)
-	r.Problems = s.problems.standing()
+	r.Problems = s.problems.current()
 	return r
 }
 

@@ -24,7 +24,7 @@ func sameLauncher(a, b view.WorldLauncher) bool {
 
 func sameJob(a, b view.WorldJob) bool {
 	return a.ID == b.ID && a.Pool == b.Pool && a.Priority == b.Priority && slices.Equal(a.Stages, b.Stages) &&
-		slices.Equal(a.Ready, b.Ready) && slices.Equal(a.Twice, b.Twice) &&
+		slices.Equal(a.Ready, b.Ready) && slices.Equal(a.SpeculationOffered, b.SpeculationOffered) &&
 		slices.EqualFunc(a.Attempts, b.Attempts, func(x, y view.WorldAttempt) bool {
 			if x.State == view.Assigned {
 				x.Speculative = y.Speculative

@@ -173,7 +173,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.BundleWithdrawn:
 		p.sharing.Mark(p.sharing.Jobs[e.Job])
-	case scheduler.BundleWantedTwice:
+	case scheduler.SpeculationOffered:
 		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
 		p.sharing.MarkAttempt(e.Attempt)

@@ -449,7 +449,7 @@ func (s *site) value(path string) float64 {
 
 // jobShare divides a pool's share among its jobs.
 func (s *site) jobShare(j *sharing.Job, k pooltree.Kind) float64 {
-	var claims []shares.Claim
+	var sharers []shares.Sharer
 	at := 0
 	for _, v := range s.p.view.Jobs() {
 		other := s.p.sharing.Jobs[v.ID()]
@@ -457,9 +457,9 @@ func (s *site) jobShare(j *sharing.Job, k pooltree.Kind) float64 {
 			continue
 		}
 		if other == j {
-			at = len(claims)
+			at = len(sharers)
 		}
-		claims = append(claims, other.Node.Of(k).Claim())
+		sharers = append(sharers, other.Node.Of(k).Sharer())
 	}
-	return shares.Divide(j.Pool.Node.Of(k).Share, claims)[at]
+	return shares.Divide(j.Pool.Node.Of(k).Share, sharers)[at]
 }

@@ -59,9 +59,9 @@ func comparator(t *testing.T, v vector) {
 	if v.Kind == "fifo-comparator" {
 		compare = shares.CompareFIFO
 	}
-	var all []shares.Standing
+	var all []shares.Rank
 	for _, s := range v.Schedulables {
-		all = append(all, shares.Standing{
+		all = append(all, shares.Rank{
 			Running: s.Running, Demand: s.Demand, Min: s.MinShare, Weight: s.Weight,
 			Priority: int32(vectors.Priority(t, s.Priority)), Start: s.StartTime, Name: s.Name,
 		})

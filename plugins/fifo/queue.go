@@ -42,7 +42,7 @@ func (p *Policy) requeue(events []scheduler.Event) {
 			p.enqueue(e.Job)
 		case scheduler.BundleReady:
 			p.enqueue(e.Job)
-		case scheduler.BundleWantedTwice:
+		case scheduler.SpeculationOffered:
 			p.enqueue(e.Job)
 		}
 	}

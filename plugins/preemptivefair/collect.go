@@ -13,7 +13,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 	if d.options.CollectAfter == 0 {
 		return
 	}
-	for _, c := range d.claims[kind] {
+	for _, c := range d.requests[kind] {
 		if float64(c.held) >= d.share(kind) {
 			continue
 		}
@@ -38,13 +38,13 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 }
 
 // large is a job's first ready bundle that needs several slots at once.
-func (d *assignment) large(j *standing, kind scheduler.SlotKind) *view.Bundle {
+func (d *assignment) large(j *job, kind scheduler.SlotKind) *view.Bundle {
 	if j.small {
 		return nil
 	}
 	n := 0
 	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
-		if !b.Twice && (len(b.Groups) > 1 || b.Groups[0].Slots > 1) {
+		if !b.SpeculationOffered && (len(b.Groups) > 1 || b.Groups[0].Slots > 1) {
 			return b
 		}
 		if n++; n == scanMax {

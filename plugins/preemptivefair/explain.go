@@ -10,18 +10,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// waiting is why a job waits, and the claim that it waits with. The zero waiting is
+// waiting is why a job waits, and the request that it waits with. The zero waiting is
 // of one that does not.
 type waiting struct {
-	reason scheduler.WaitReason
-	claim  *claim
-	kind   scheduler.SlotKind
+	reason  scheduler.WaitReason
+	request *request
+	kind    scheduler.SlotKind
 }
 
 // tell says why jobs wait, where that changed, in order of job.
 func (d *assignment) tell() []scheduler.Waiting {
 	var changed []scheduler.Waiting
-	say := func(j *standing, w waiting) {
+	say := func(j *job, w waiting) {
 		if j.told != w.reason {
 			j.told = w.reason
 			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: w.reason, Detail: d.detail(w)})
@@ -41,9 +41,9 @@ func (d *assignment) tell() []scheduler.Waiting {
 
 // why says why a job waits, after the round's decisions: for slots of the first
 // kind of which it lacks some.
-func (d *assignment) why(j *standing) waiting {
+func (d *assignment) why(j *job) waiting {
 	for _, kind := range d.kinds {
-		if c := d.claimOf(j, kind); c != nil {
+		if c := d.requestOf(j, kind); c != nil {
 			if reason := d.reason(c, kind); reason != scheduler.WaitNone {
 				return waiting{reason, c, kind}
 			}
@@ -52,8 +52,8 @@ func (d *assignment) why(j *standing) waiting {
 	return waiting{}
 }
 
-// reason says why a claim's job waits.
-func (d *assignment) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitReason {
+// reason says why a request's job waits.
+func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitReason {
 	switch {
 	case c.more == 0:
 		return scheduler.WaitNone
@@ -71,14 +71,14 @@ func (d *assignment) reason(c *claim, kind scheduler.SlotKind) scheduler.WaitRea
 	return scheduler.WaitTurn
 }
 
-// misfit says whether a claim has work that does not fit although slots are free.
-func (d *assignment) misfit(c *claim, kind scheduler.SlotKind) bool {
+// misfit says whether a request has work that does not fit although slots are free.
+func (d *assignment) misfit(c *request, kind scheduler.SlotKind) bool {
 	return c.unfit != nil && d.view.FreeSlots(kind) > 0
 }
 
 // detail says the same in numbers.
 func (d *assignment) detail(w waiting) string {
-	c := w.claim
+	c := w.request
 	if c == nil {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 func (p *Policy) Status() (scheduler.Status, error) {
 	var s scheduler.Status
 	for _, kind := range p.world.kinds {
-		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(p.world.slots(kind)), Jobs: p.world.claimants(kind)}
+		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(p.world.slots(kind)), Jobs: p.world.sharers(kind)}
 		for _, j := range p.view.Jobs() {
 			pool.Running += j.Held(kind)
 			pool.Demand += j.Held(kind) + wants(j, kind)

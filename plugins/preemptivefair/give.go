@@ -14,15 +14,15 @@ import (
 // near its input, or that fits.
 const scanMax = 32
 
-// claim is a job that wants slots of one kind.
-type claim struct {
-	job  *standing
+// request is a job that wants slots of one kind.
+type request struct {
+	job  *job
 	held int  // slots, with what this round gives
 	due  *due // of a newcomer
 	left int  // of its first share, after what this round gives
 	done bool // has nothing more that could start
 	more int  // bundles it may launch, less those that this round does
-	nth  int  // among the claims of its kind
+	nth  int  // among the requests of its kind
 	at   int  // in the queue of its kind; -1: it is out
 	// Why it has nothing more.
 	unfit *view.Bundle
@@ -38,7 +38,7 @@ type assignment struct {
 	// graceMax is the manager's bound of a soft kill.
 	graceMax time.Duration
 
-	claims   map[scheduler.SlotKind][]*claim     // in order of submission
+	requests map[scheduler.SlotKind][]*request   // in order of submission
 	queues   map[scheduler.SlotKind]*queue       // the same but those that are done, the one with fewest slots first
 	keep     map[scheduler.SlotKind]int          // free slots that are held
 	keepFor  scheduler.JobID                     // the first job they are held for
@@ -52,7 +52,7 @@ type assignment struct {
 // assign decides one round.
 func (d *assignment) assign() {
 	d.keep, d.taking, d.collect = map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
-	d.claim()
+	d.gather()
 	d.hold()
 	for _, kind := range d.kinds {
 		d.overdue(kind)
@@ -65,76 +65,76 @@ func (d *assignment) assign() {
 	}
 }
 
-// claim lists what jobs want.
-func (d *assignment) claim() {
+// gather lists what jobs want.
+func (d *assignment) gather() {
 	room := d.room.begin(d)
 	for _, j := range d.waiting {
 		n := d.memory.newcomer(j.ID())
 		for i, kind := range j.kinds {
 			of := &j.of[i]
-			if j.claims[i] = nil; of.ready == 0 {
+			if j.requests[i] = nil; of.ready == 0 {
 				continue
 			}
-			room = append(room, claim{
-				job: j, held: of.held - d.leaving[j.ID()][kind], more: of.first, due: n.due(kind), nth: len(d.claims[kind]),
+			room = append(room, request{
+				job: j, held: of.held - d.leaving[j.ID()][kind], more: of.first, due: n.due(kind), nth: len(d.requests[kind]),
 			})
 			c := &room[len(room)-1]
-			j.claims[i] = c
+			j.requests[i] = c
 			if c.due != nil {
 				c.left = c.due.left()
 			}
-			d.claims[kind] = append(d.claims[kind], c)
+			d.requests[kind] = append(d.requests[kind], c)
 		}
 	}
 	for _, kind := range d.kinds {
-		if claims := d.claims[kind]; len(claims) > 0 {
-			d.queues[kind] = d.room.queue(kind, claims)
+		if requests := d.requests[kind]; len(requests) > 0 {
+			d.queues[kind] = d.room.queue(kind, requests)
 		}
 	}
 }
 
-// room is memory for claims and what lists them. A round takes over that of the last,
+// room is memory for requests and what lists them. A round takes over that of the last,
 // of which nothing is asked any more.
 type room struct {
-	claims []claim
-	lists  map[scheduler.SlotKind][]*claim
-	queues map[scheduler.SlotKind]*queue
+	requests []request
+	lists    map[scheduler.SlotKind][]*request
+	queues   map[scheduler.SlotKind]*queue
 }
 
-// begin readies the memory for a round, and returns room for all its claims in one piece.
-func (r *room) begin(d *assignment) []claim {
+// begin readies the memory for a round, and returns room for all its requests in one piece.
+func (r *room) begin(d *assignment) []request {
 	n := 0
 	for _, j := range d.waiting {
 		n += len(j.kinds)
 	}
-	if cap(r.claims) < n {
-		r.claims = make([]claim, 0, n+n/4)
+	if cap(r.requests) < n {
+		r.requests = make([]request, 0, n+n/4)
 	}
-	clear(r.claims[:cap(r.claims)]) // no job is held that is not there any more
+	clear(r.requests[:cap(r.requests)]) // no job is held that is not there any more
 	if r.lists == nil {
-		r.lists, r.queues = map[scheduler.SlotKind][]*claim{}, map[scheduler.SlotKind]*queue{}
+		r.lists, r.queues = map[scheduler.SlotKind][]*request{}, map[scheduler.SlotKind]*queue{}
 	}
 	for kind, list := range r.lists { // in any order: all become empty
 		r.lists[kind] = list[:0]
 	}
-	d.claims, d.queues = r.lists, map[scheduler.SlotKind]*queue{}
-	return r.claims[:0]
+	d.requests, d.queues = r.lists, map[scheduler.SlotKind]*queue{}
+	return r.requests[:0]
 }
 
-func (r *room) queue(kind scheduler.SlotKind, claims []*claim) *queue {
+func (r *room) queue(kind scheduler.SlotKind, requests []*request) *queue {
 	q := r.queues[kind]
 	if q == nil {
 		q = &queue{}
 		r.queues[kind] = q
 	}
-	q.fill(claims)
+	q.fill(requests)
 	return q
 }
 
-// claimOf returns a job's claim of a kind, or nil.
-func (d *assignment) claimOf(j *standing, kind scheduler.SlotKind) *claim {
+// requestOf returns a job's request of a kind, or nil.
+func (d *assignment) requestOf(j *job, kind scheduler.SlotKind) *request {
 	if i := slices.Index(j.kinds, kind); i >= 0 {
-		return j.claims[i]
+		return j.requests[i]
 	}
 	return nil
 }
@@ -185,12 +185,12 @@ func (d *assignment) give(kind scheduler.SlotKind) {
 	}
 }
 
-func (d *assignment) launch(j *standing, b *view.Bundle, where []scheduler.LauncherID) {
+func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID) {
 	d.launches = append(d.launches, d.view.Launch(b, where))
-	d.claimOf(j, b.Groups[0].Kind).more--
+	d.requestOf(j, b.Groups[0].Kind).more--
 	for i := range b.Groups {
 		g := &b.Groups[i]
-		if c := d.claimOf(j, g.Kind); c != nil {
+		if c := d.requestOf(j, g.Kind); c != nil {
 			c.held += g.Slots
 			c.left = max(0, c.left-g.Slots)
 			d.queues[g.Kind].moved(c)
@@ -200,12 +200,12 @@ func (d *assignment) launch(j *standing, b *view.Bundle, where []scheduler.Launc
 
 // next picks the job that gets the next slot: a newcomer, the one with fewest below its
 // share, or, when the policy is work-conserving, the one with fewest.
-func (d *assignment) next(kind scheduler.SlotKind) *claim {
+func (d *assignment) next(kind scheduler.SlotKind) *request {
 	q := d.queues[kind]
 	if q == nil {
 		return nil
 	}
-	var best *claim
+	var best *request
 	if d.view.FreeSlots(kind) == 0 {
 		best = d.nextReserved(kind)
 	} else if best = q.newcomer(); best == nil {
@@ -222,12 +222,12 @@ func (d *assignment) next(kind scheduler.SlotKind) *claim {
 
 // nextReserved is the same among the jobs for which something is reserved, when
 // nothing else is free.
-func (d *assignment) nextReserved(kind scheduler.SlotKind) *claim {
+func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 	if !d.view.AnyReserved() {
 		return nil
 	}
-	var best *claim
-	for _, c := range d.claims[kind] {
+	var best *request
+	for _, c := range d.requests[kind] {
 		switch {
 		case c.done || !d.view.Reserved(c.job.ID()):
 		case c.left > 0:
@@ -241,7 +241,7 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *claim {
 
 // start takes room for one of a job's bundles: one that can be near its input,
 // or in its rack, or else the first that fits.
-func (d *assignment) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
+func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
 	near := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal}
 	if !c.job.Located() {
 		near = nil
@@ -274,7 +274,7 @@ func (d *assignment) start(c *claim, kind scheduler.SlotKind) (*view.Bundle, []s
 
 // take fits a bundle, unless that would take slots that are held. What is reserved
 // for the job is not.
-func (d *assignment) take(c *claim, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
+func (d *assignment) take(c *request, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
 	var one [1]int
 	free := one[:]

@@ -236,7 +236,7 @@ func (m *memory) settle(w *world) {
 
 // firstShare is the share of a kind that a job is due when it comes.
 func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
-	if w.claimants(kind) < 2 {
+	if w.sharers(kind) < 2 {
 		return 0 // it has nobody to share with
 	}
 	return min(int(math.Round(w.share(kind))), wants(j, kind)+j.Held(kind))

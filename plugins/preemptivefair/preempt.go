@@ -39,7 +39,7 @@ type loser struct {
 func (d *assignment) takeBack(kind scheduler.SlotKind) {
 	free := max(0, d.view.FreeSlots(kind)-d.keep[kind])
 	var losers []*loser
-	for _, c := range d.claims[kind] {
+	for _, c := range d.requests[kind] {
 		id := c.job.ID()
 		coming := d.coming[id][kind] + d.reserved(id, kind)
 		if coming > 0 {
@@ -79,8 +79,8 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 // units groups a job's attempts by launch.
 func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bool) []*unit {
 	type launch struct {
-		bundle *view.Bundle
-		twin   bool
+		bundle      *view.Bundle
+		speculative bool
 	}
 	at := map[launch]*unit{}
 	var all []*unit
@@ -105,7 +105,7 @@ func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bo
 
 // takeFor names victims for a newcomer's ready bundles until what it lacks is
 // covered.
-func (d *assignment) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers []*loser) {
+func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
 	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
@@ -114,7 +114,7 @@ func (d *assignment) takeFor(c *claim, kind scheduler.SlotKind, lack int, losers
 		}
 		need := gangs.Slots(b, kind)
 		// The first bundle may need more than the share, or would never start.
-		if b.Twice || need > lack && (some || c.due.Given+c.due.Taken > 0 || c.left < c.due.First) {
+		if b.SpeculationOffered || need > lack && (some || c.due.Given+c.due.Taken > 0 || c.left < c.due.First) {
 			continue
 		}
 		victims, where := d.victims(c, b, kind, losers)
@@ -148,7 +148,7 @@ func (d *assignment) grace() time.Duration {
 
 // victims picks units, one after the other, until a bundle fits, and takes its room. It
 // returns none, and takes nothing, when it does not fit.
-func (d *assignment) victims(c *claim, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
+func (d *assignment) victims(c *request, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
 	var picked []*unit
 	var from []*loser
 	search := preemption.Search{View: d.view, Bundle: b, Suspend: d.mode() == scheduler.PreemptSuspend, Most: victimsMax}
@@ -183,7 +183,7 @@ func (d *assignment) mode() scheduler.PreemptMode {
 }
 
 // pick chooses the job that loses next, and what it loses.
-func (d *assignment) pick(c *claim, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
+func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
 	var best *loser
 	var found *unit
 	for _, l := range losers {
@@ -233,7 +233,7 @@ func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 
 // rank orders what each job would lose for a newcomer: of equals the newest, which
 // has least to lose.
-func (d *assignment) rank(c *claim, losers []*loser) {
+func (d *assignment) rank(c *request, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
 		near = d.inputs(c.job.Job)

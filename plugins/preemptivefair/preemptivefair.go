@@ -119,8 +119,8 @@ func (d *assignment) wakeAt() scheduler.Time {
 			at = t
 		}
 	}
-	for _, claims := range d.claims {
-		for _, c := range claims {
+	for _, requests := range d.requests {
+		for _, c := range requests {
 			if c.kept != "" {
 				earlier(d.keepTill)
 			}

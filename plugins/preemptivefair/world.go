@@ -16,9 +16,9 @@ type world struct {
 	total   map[scheduler.SlotKind]int
 	jobs    map[scheduler.SlotKind]int // that have work of the kind
 	users   map[scheduler.SlotKind]int // jobs with a stage that needs the kind
-	known   map[scheduler.JobID]*standing
-	waiting []*standing // those with something to launch, in order of submission
-	touched []*standing // those to which something happened since the last rest, in any order
+	known   map[scheduler.JobID]*job
+	waiting []*job // those with something to launch, in order of submission
+	touched []*job // those to which something happened since the last rest, in any order
 
 	room room // of the assignment
 
@@ -29,8 +29,8 @@ type world struct {
 	coming map[scheduler.JobID]map[scheduler.SlotKind]int
 }
 
-// standing is what is kept of a live job.
-type standing struct {
+// job is what is kept of a job that is live.
+type job struct {
 	*view.Job
 	kinds   []scheduler.SlotKind // of its stages, in their order
 	of      []account            // by kind
@@ -39,7 +39,7 @@ type standing struct {
 	touched bool
 	told    scheduler.WaitReason // as last told to the manager
 
-	claims []*claim // by kind, of the last assignment; nil where it wants nothing
+	requests []*request // by kind, of the last assignment; nil where it wants nothing
 }
 
 // account is what a job holds and wants of a kind: it changes only with what happens
@@ -54,7 +54,7 @@ type account struct {
 // newWorld looks at everything.
 func newWorld(v *view.View) *world {
 	w := &world{
-		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*standing{},
+		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*job{},
 	}
 	w.countSlots()
 	for _, j := range v.Jobs() {
@@ -83,7 +83,7 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.BundleWantedAgain:
 			w.touch(w.view.Job(e.Job))
-		case scheduler.BundleWantedTwice:
+		case scheduler.SpeculationOffered:
 			w.touch(w.view.Job(e.Job))
 		case scheduler.AttemptSuspended:
 			w.touchAttempt(e.Attempt)
@@ -131,8 +131,8 @@ func (w *world) touch(j *view.Job) {
 	}
 	s := w.known[j.ID()]
 	if s == nil {
-		s = &standing{Job: j, kinds: kindsOf(j)}
-		s.of, s.claims = make([]account, len(s.kinds)), make([]*claim, len(s.kinds))
+		s = &job{Job: j, kinds: kindsOf(j)}
+		s.of, s.requests = make([]account, len(s.kinds)), make([]*request, len(s.kinds))
 		w.known[j.ID()] = s
 		for _, kind := range s.kinds {
 			if w.users[kind]++; w.users[kind] == 1 {
@@ -167,7 +167,7 @@ func (w *world) drop(id scheduler.JobID) {
 	}
 	w.setWaits(s, false)
 	if s.touched {
-		w.touched = slices.DeleteFunc(w.touched, func(x *standing) bool { return x == s })
+		w.touched = slices.DeleteFunc(w.touched, func(x *job) bool { return x == s })
 	}
 }
 
@@ -201,12 +201,12 @@ func (w *world) settle() {
 }
 
 // setWaits puts a job among those that wait, or takes it out.
-func (w *world) setWaits(s *standing, waits bool) {
+func (w *world) setWaits(s *job, waits bool) {
 	if s.waits == waits {
 		return
 	}
 	s.waits = waits
-	clear(s.claims)
+	clear(s.requests)
 	if i, found := slices.BinarySearchFunc(w.waiting, s, bySubmission); found {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 	} else {
@@ -214,7 +214,7 @@ func (w *world) setWaits(s *standing, waits bool) {
 	}
 }
 
-func bySubmission(a, b *standing) int {
+func bySubmission(a, b *job) int {
 	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
 }
 
@@ -245,8 +245,8 @@ func count(in map[scheduler.JobID]map[scheduler.SlotKind]int, job scheduler.JobI
 // slots returns how many slots of a kind there are, draining launchers apart.
 func (w *world) slots(kind scheduler.SlotKind) int { return w.total[kind] }
 
-// claimants returns how many jobs share a kind.
-func (w *world) claimants(kind scheduler.SlotKind) int { return w.jobs[kind] }
+// sharers returns how many jobs share a kind.
+func (w *world) sharers(kind scheduler.SlotKind) int { return w.jobs[kind] }
 
 // share returns a job's share of a kind, in slots.
 func (w *world) share(kind scheduler.SlotKind) float64 {

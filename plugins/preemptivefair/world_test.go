@@ -80,7 +80,7 @@ func wantLikeNew(t *testing.T, p *Policy) {
 		t.Errorf("kinds %v, slots %v, %d jobs; want %v, %v, %d", p.world.kinds, p.world.total, len(p.world.known), fresh.kinds, fresh.total, len(fresh.known))
 	}
 	for _, kind := range fresh.kinds {
-		if got, want := p.world.claimants(kind), fresh.claimants(kind); got != want {
+		if got, want := p.world.sharers(kind), fresh.sharers(kind); got != want {
 			t.Errorf("%d jobs share the %s slots, want %d", got, kind, want)
 		}
 	}
@@ -89,7 +89,7 @@ func wantLikeNew(t *testing.T, p *Policy) {
 			t.Errorf("the accounts of %s are %+v, want %+v", id, s.of, want.of)
 		}
 	}
-	sameJob := func(a, b *standing) bool { return a.Job == b.Job }
+	sameJob := func(a, b *job) bool { return a.Job == b.Job }
 	if !slices.EqualFunc(p.world.waiting, fresh.waiting, sameJob) {
 		t.Errorf("%d jobs wait, want %d, or in another order", len(p.world.waiting), len(fresh.waiting))
 	}

@@ -192,10 +192,10 @@ type BundleWantedAgain struct {
 	Bundle BundleID
 }
 
-// BundleWantedTwice: a running bundle is a straggler and may be launched a
+// SpeculationOffered: a running bundle is a straggler and may be launched a
 // second time, on other launchers. The first to commit wins. The offer to do so
 // ends when either attempt ends, and when a preemption of the first is accepted.
-type BundleWantedTwice struct {
+type SpeculationOffered struct {
 	At     Time
 	Job    JobID
 	Bundle BundleID
@@ -273,7 +273,7 @@ const (
 	Lost                                // its launcher, worker or a peer went away
 	Failed                              // the program said so, or broke
 	Preempted                           // taken back for another job; no failure
-	Killed                              // not needed any more (job killed, or its twin committed); no failure
+	Killed                              // not needed any more (job killed, or another attempt of its bundle committed); no failure
 )
 
 // String returns the outcome's name.
@@ -409,57 +409,57 @@ type Noted struct {
 type TimePassed struct{ At Time }
 
 // When returns the event's time.
-func (e LauncherJoined) When() Time    { return e.At }
-func (e LauncherLost) When() Time      { return e.At } // When returns the event's time.
-func (e LauncherDraining) When() Time  { return e.At } // When returns the event's time.
-func (e LauncherLoad) When() Time      { return e.At } // When returns the event's time.
-func (e JobSubmitted) When() Time      { return e.At } // When returns the event's time.
-func (e JobUpdated) When() Time        { return e.At } // When returns the event's time.
-func (e JobFinished) When() Time       { return e.At } // When returns the event's time.
-func (e StageGrown) When() Time        { return e.At } // When returns the event's time.
-func (e BundleReady) When() Time       { return e.At } // When returns the event's time.
-func (e BundleWithdrawn) When() Time   { return e.At } // When returns the event's time.
-func (e BundleWantedAgain) When() Time { return e.At } // When returns the event's time.
-func (e BundleWantedTwice) When() Time { return e.At } // When returns the event's time.
-func (e BundleProtected) When() Time   { return e.At } // When returns the event's time.
-func (e AttemptStarted) When() Time    { return e.At } // When returns the event's time.
-func (e AttemptPhase) When() Time      { return e.At } // When returns the event's time.
-func (e AttemptProgress) When() Time   { return e.At } // When returns the event's time.
-func (e AttemptEnded) When() Time      { return e.At } // When returns the event's time.
-func (e AttemptSuspended) When() Time  { return e.At } // When returns the event's time.
-func (e AttemptResumed) When() Time    { return e.At } // When returns the event's time.
-func (e Outcome) When() Time           { return e.At } // When returns the event's time.
-func (e SettingChanged) When() Time    { return e.At } // When returns the event's time.
-func (e AdmissionAsked) When() Time    { return e.At } // When returns the event's time.
-func (e Requested) When() Time         { return e.At } // When returns the event's time.
-func (e Noted) When() Time             { return e.At } // When returns the event's time.
-func (e TimePassed) When() Time        { return e.At } // When returns the event's time.
+func (e LauncherJoined) When() Time     { return e.At }
+func (e LauncherLost) When() Time       { return e.At } // When returns the event's time.
+func (e LauncherDraining) When() Time   { return e.At } // When returns the event's time.
+func (e LauncherLoad) When() Time       { return e.At } // When returns the event's time.
+func (e JobSubmitted) When() Time       { return e.At } // When returns the event's time.
+func (e JobUpdated) When() Time         { return e.At } // When returns the event's time.
+func (e JobFinished) When() Time        { return e.At } // When returns the event's time.
+func (e StageGrown) When() Time         { return e.At } // When returns the event's time.
+func (e BundleReady) When() Time        { return e.At } // When returns the event's time.
+func (e BundleWithdrawn) When() Time    { return e.At } // When returns the event's time.
+func (e BundleWantedAgain) When() Time  { return e.At } // When returns the event's time.
+func (e SpeculationOffered) When() Time { return e.At } // When returns the event's time.
+func (e BundleProtected) When() Time    { return e.At } // When returns the event's time.
+func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
+func (e AttemptPhase) When() Time       { return e.At } // When returns the event's time.
+func (e AttemptProgress) When() Time    { return e.At } // When returns the event's time.
+func (e AttemptEnded) When() Time       { return e.At } // When returns the event's time.
+func (e AttemptSuspended) When() Time   { return e.At } // When returns the event's time.
+func (e AttemptResumed) When() Time     { return e.At } // When returns the event's time.
+func (e Outcome) When() Time            { return e.At } // When returns the event's time.
+func (e SettingChanged) When() Time     { return e.At } // When returns the event's time.
+func (e AdmissionAsked) When() Time     { return e.At } // When returns the event's time.
+func (e Requested) When() Time          { return e.At } // When returns the event's time.
+func (e Noted) When() Time              { return e.At } // When returns the event's time.
+func (e TimePassed) When() Time         { return e.At } // When returns the event's time.
 
-func (LauncherJoined) isEvent()    {}
-func (LauncherLost) isEvent()      {}
-func (LauncherDraining) isEvent()  {}
-func (LauncherLoad) isEvent()      {}
-func (JobSubmitted) isEvent()      {}
-func (JobUpdated) isEvent()        {}
-func (JobFinished) isEvent()       {}
-func (StageGrown) isEvent()        {}
-func (BundleReady) isEvent()       {}
-func (BundleWithdrawn) isEvent()   {}
-func (BundleWantedAgain) isEvent() {}
-func (BundleWantedTwice) isEvent() {}
-func (BundleProtected) isEvent()   {}
-func (AttemptStarted) isEvent()    {}
-func (AttemptPhase) isEvent()      {}
-func (AttemptProgress) isEvent()   {}
-func (AttemptEnded) isEvent()      {}
-func (AttemptSuspended) isEvent()  {}
-func (AttemptResumed) isEvent()    {}
-func (Outcome) isEvent()           {}
-func (SettingChanged) isEvent()    {}
-func (AdmissionAsked) isEvent()    {}
-func (Requested) isEvent()         {}
-func (Noted) isEvent()             {}
-func (TimePassed) isEvent()        {}
+func (LauncherJoined) isEvent()     {}
+func (LauncherLost) isEvent()       {}
+func (LauncherDraining) isEvent()   {}
+func (LauncherLoad) isEvent()       {}
+func (JobSubmitted) isEvent()       {}
+func (JobUpdated) isEvent()         {}
+func (JobFinished) isEvent()        {}
+func (StageGrown) isEvent()         {}
+func (BundleReady) isEvent()        {}
+func (BundleWithdrawn) isEvent()    {}
+func (BundleWantedAgain) isEvent()  {}
+func (SpeculationOffered) isEvent() {}
+func (BundleProtected) isEvent()    {}
+func (AttemptStarted) isEvent()     {}
+func (AttemptPhase) isEvent()       {}
+func (AttemptProgress) isEvent()    {}
+func (AttemptEnded) isEvent()       {}
+func (AttemptSuspended) isEvent()   {}
+func (AttemptResumed) isEvent()     {}
+func (Outcome) isEvent()            {}
+func (SettingChanged) isEvent()     {}
+func (AdmissionAsked) isEvent()     {}
+func (Requested) isEvent()          {}
+func (Noted) isEvent()              {}
+func (TimePassed) isEvent()         {}
 
 // name picks the name of an enumeration's value; the first stands for any
 // value that has none.

@@ -23,7 +23,7 @@ func (a *assignment) collected() {
 		return
 	}
 	b := a.View.Bundle(a.Collect)
-	if b == nil || !b.Launchable() || b.Twice || !a.Jobs[b.Job.ID()].Runnable {
+	if b == nil || !b.Launchable() || b.SpeculationOffered || !a.Jobs[b.Job.ID()].Runnable {
 		a.stopCollecting()
 		return
 	}

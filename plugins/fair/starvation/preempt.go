@@ -175,7 +175,7 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 		if tries++; tries > scanMax {
 			break
 		}
-		if b.Twice || t.OverMax(j, b) {
+		if b.SpeculationOffered || t.OverMax(j, b) {
 			continue
 		}
 		slots := gangs.Slots(b, t.World.Kinds[k])

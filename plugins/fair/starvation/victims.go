@@ -19,7 +19,7 @@ type victim struct {
 }
 
 // candidate makes a victim of a bundle attempt, when it is asked for its first live
-// attempt and it may be stopped. Of twins neither is: the first to end wins.
+// attempt and it may be stopped. Of two neither is: the first to end wins.
 func (t *taking) candidate(j *sharing.Job, a *view.Attempt) (victim, bool) {
 	b := a.Bundle
 	live := b.Attempts()

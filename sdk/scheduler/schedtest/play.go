@@ -134,7 +134,7 @@ func (p *player) turn() bool {
 	c.Apply(r.Number, d)
 	merge(p.waiting, r.Events, d.Waiting)
 	p.habits.watch(c, r, d, p.waiting)
-	t.decisions, t.waiting = canonical(d), standing(p.waiting)
+	t.decisions, t.waiting = canonical(d), reasons(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
 		t.restart, t.config, t.loads, t.offers = &saved, c.Config, loads, offers
 	}
@@ -270,7 +270,7 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 			k.report.problem(name, "round %d (%s): decided\n%sand before\n%s", r.Number, last, got, t.decisions)
 			return
 		}
-		if got := standing(waiting); got != t.waiting {
+		if got := reasons(waiting); got != t.waiting {
 			k.report.problem(name, "round %d (%s): reasons for waiting\n%sand before\n%s", r.Number, last, got, t.waiting)
 			return
 		}
@@ -325,7 +325,7 @@ func merge(waiting map[scheduler.JobID]scheduler.WaitReason, events []scheduler.
 	}
 }
 
-func standing(waiting map[scheduler.JobID]scheduler.WaitReason) string {
+func reasons(waiting map[scheduler.JobID]scheduler.WaitReason) string {
 	var s strings.Builder
 	for _, j := range slices.Sorted(maps.Keys(waiting)) {
 		fmt.Fprintf(&s, "%s %s\n", j, waiting[j])

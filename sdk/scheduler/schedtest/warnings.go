@@ -80,7 +80,7 @@ func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []stri
 	warn(t.Changes > 0 && t.Changed == 0, "it accepted none of %d changes of its settings while it ran, though Check does", t.Changes)
 	warn(h.wakes >= wakesMin && h.forWork*wakesMin < h.wakes, "it was woken %d times as it had asked, and did something at %d of them: each wake is a round, and an entry in the manager's log", h.wakes, h.forWork)
 	warn(h.late > 0, "it asked %d times to be woken at a time that had passed; times are in nanoseconds, and Round.Now is one", h.late)
-	warn(t.WantedTwice >= offersMin && t.Seconds == 0, "it never started a second attempt, though %d times a straggler was offered for one (BundleWantedTwice)", t.WantedTwice)
+	warn(t.SpeculationOffered >= offersMin && t.Seconds == 0, "it never started a second attempt, though %d times a straggler was offered for one (SpeculationOffered)", t.SpeculationOffered)
 	warn(h.idle >= idleWarn, "for %s nothing ran and work fitted, and it neither launched it nor said why (Decisions.Waiting); a manager takes that for a broken policy after its policyStallAfter", h.idle.Round(time.Second))
 	return list
 }

@@ -23,11 +23,11 @@ type eventRows struct {
 	jobs struct {
 		submitted, asked jobRows
 	}
-	updated     propertyRows
-	joined      slotRows
-	ready       offeredRows
-	wantedTwice offeredRows
-	outcomeIDs  struct {
+	updated            propertyRows
+	joined             slotRows
+	ready              offeredRows
+	speculationOffered offeredRows
+	outcomeIDs         struct {
 		attempts  idRows[scheduler.AttemptID]
 		launchers idRows[scheduler.LauncherID]
 	}
@@ -136,7 +136,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	g := m.GetStageGrown()
 	r.same("stage grown", n[EventKind_EVENT_KIND_STAGE_GROWN], len(g.GetJob()), len(g.GetStage()), len(g.GetGroups()))
 	e.ready = readOffered(r, "bundle ready", n[EventKind_EVENT_KIND_BUNDLE_READY], m.GetBundleReady())
-	e.wantedTwice = readOffered(r, "bundle wanted twice", n[EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE], m.GetBundleWantedTwice())
+	e.speculationOffered = readOffered(r, "speculation offered", n[EventKind_EVENT_KIND_SPECULATION_OFFERED], m.GetSpeculationOffered())
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
 	m.GetBundleWantedAgain().check(r, "bundle wanted again", n[EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN])
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
@@ -192,10 +192,10 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 		c := m.BundleReady
 		e.row[k]++
 		return scheduler.BundleReady{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.ready.groups.next(), Avoid: e.ready.avoid.next()}
-	case EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE:
-		c := m.BundleWantedTwice
+	case EventKind_EVENT_KIND_SPECULATION_OFFERED:
+		c := m.SpeculationOffered
 		e.row[k]++
-		return scheduler.BundleWantedTwice{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.wantedTwice.groups.next(), Avoid: e.wantedTwice.avoid.next()}
+		return scheduler.SpeculationOffered{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.speculationOffered.groups.next(), Avoid: e.speculationOffered.avoid.next()}
 	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:
 		e.row[k]++
 		return scheduler.BundleWithdrawn{At: at, Job: scheduler.JobID(m.BundleWithdrawn.Job[i]), Bundle: scheduler.BundleID(m.BundleWithdrawn.Bundle[i])}

@@ -44,7 +44,7 @@ func newEvents(w *writer, events []scheduler.Event, ordered bool) *Events {
 // eventWriter fills the columns of events.
 type eventWriter struct {
 	*Events
-	ready, wantedTwice *groupWriter
+	ready, speculationOffered *groupWriter
 }
 
 // reserve makes the columns of what a round has most of in one go: they are long,
@@ -111,7 +111,7 @@ func room[T any](n int) []T { return make([]T, 0, n) }
 
 // trim leaves out row counts that say only zero.
 func (m *eventWriter) trim() {
-	for _, b := range []*BundleOffered{m.BundleReady, m.BundleWantedTwice} {
+	for _, b := range []*BundleOffered{m.BundleReady, m.SpeculationOffered} {
 		if b != nil {
 			b.Avoid = b.Avoid.dropRows()
 		}
@@ -163,11 +163,11 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 		c.add(e.Job, e.Bundle, e.Avoid)
 		g.add(w, e.Groups)
 		return EventKind_EVENT_KIND_BUNDLE_READY
-	case scheduler.BundleWantedTwice:
-		c, g := m.offered(&m.BundleWantedTwice, &m.wantedTwice)
+	case scheduler.SpeculationOffered:
+		c, g := m.offered(&m.SpeculationOffered, &m.speculationOffered)
 		c.add(e.Job, e.Bundle, e.Avoid)
 		g.add(w, e.Groups)
-		return EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE
+		return EventKind_EVENT_KIND_SPECULATION_OFFERED
 	case scheduler.BundleWithdrawn:
 		get(&m.BundleWithdrawn, empty).add(e.Job, e.Bundle)
 		return EventKind_EVENT_KIND_BUNDLE_WITHDRAWN

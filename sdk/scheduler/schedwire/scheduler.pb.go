@@ -47,7 +47,7 @@ const (
 	EventKind_EVENT_KIND_BUNDLE_READY        EventKind = 8
 	EventKind_EVENT_KIND_BUNDLE_WITHDRAWN    EventKind = 9
 	EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN EventKind = 10
-	EventKind_EVENT_KIND_BUNDLE_WANTED_TWICE EventKind = 11
+	EventKind_EVENT_KIND_SPECULATION_OFFERED EventKind = 11
 	EventKind_EVENT_KIND_ATTEMPT_STARTED     EventKind = 12
 	EventKind_EVENT_KIND_ATTEMPT_PHASE       EventKind = 13
 	EventKind_EVENT_KIND_ATTEMPT_PROGRESS    EventKind = 14
@@ -78,7 +78,7 @@ var (
 		8:  "EVENT_KIND_BUNDLE_READY",
 		9:  "EVENT_KIND_BUNDLE_WITHDRAWN",
 		10: "EVENT_KIND_BUNDLE_WANTED_AGAIN",
-		11: "EVENT_KIND_BUNDLE_WANTED_TWICE",
+		11: "EVENT_KIND_SPECULATION_OFFERED",
 		12: "EVENT_KIND_ATTEMPT_STARTED",
 		13: "EVENT_KIND_ATTEMPT_PHASE",
 		14: "EVENT_KIND_ATTEMPT_PROGRESS",
@@ -106,7 +106,7 @@ var (
 		"EVENT_KIND_BUNDLE_READY":        8,
 		"EVENT_KIND_BUNDLE_WITHDRAWN":    9,
 		"EVENT_KIND_BUNDLE_WANTED_AGAIN": 10,
-		"EVENT_KIND_BUNDLE_WANTED_TWICE": 11,
+		"EVENT_KIND_SPECULATION_OFFERED": 11,
 		"EVENT_KIND_ATTEMPT_STARTED":     12,
 		"EVENT_KIND_ATTEMPT_PHASE":       13,
 		"EVENT_KIND_ATTEMPT_PROGRESS":    14,
@@ -2610,33 +2610,33 @@ type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  []EventKind            `protobuf:"varint,1,rep,packed,name=kind,proto3,enum=hamadryad.scheduler.v1.EventKind" json:"kind,omitempty"`
 	// at is each event's time, less that of the event before.
-	At                []int64           `protobuf:"zigzag64,2,rep,packed,name=at,proto3" json:"at,omitempty"`
-	LauncherJoined    *LauncherJoined   `protobuf:"bytes,3,opt,name=launcher_joined,json=launcherJoined,proto3" json:"launcher_joined,omitempty"`
-	LauncherLost      *LauncherLost     `protobuf:"bytes,4,opt,name=launcher_lost,json=launcherLost,proto3" json:"launcher_lost,omitempty"`
-	LauncherDraining  *LauncherDraining `protobuf:"bytes,5,opt,name=launcher_draining,json=launcherDraining,proto3" json:"launcher_draining,omitempty"`
-	JobSubmitted      *Jobs             `protobuf:"bytes,6,opt,name=job_submitted,json=jobSubmitted,proto3" json:"job_submitted,omitempty"`
-	JobUpdated        *JobUpdated       `protobuf:"bytes,7,opt,name=job_updated,json=jobUpdated,proto3" json:"job_updated,omitempty"`
-	JobFinished       *JobFinished      `protobuf:"bytes,8,opt,name=job_finished,json=jobFinished,proto3" json:"job_finished,omitempty"`
-	StageGrown        *StageGrown       `protobuf:"bytes,9,opt,name=stage_grown,json=stageGrown,proto3" json:"stage_grown,omitempty"`
-	BundleReady       *BundleOffered    `protobuf:"bytes,10,opt,name=bundle_ready,json=bundleReady,proto3" json:"bundle_ready,omitempty"`
-	BundleWithdrawn   *BundleNamed      `protobuf:"bytes,11,opt,name=bundle_withdrawn,json=bundleWithdrawn,proto3" json:"bundle_withdrawn,omitempty"`
-	BundleWantedAgain *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_wanted_again,json=bundleWantedAgain,proto3" json:"bundle_wanted_again,omitempty"`
-	BundleWantedTwice *BundleOffered    `protobuf:"bytes,13,opt,name=bundle_wanted_twice,json=bundleWantedTwice,proto3" json:"bundle_wanted_twice,omitempty"`
-	AttemptStarted    *AttemptStarted   `protobuf:"bytes,14,opt,name=attempt_started,json=attemptStarted,proto3" json:"attempt_started,omitempty"`
-	AttemptPhase      *AttemptPhase     `protobuf:"bytes,15,opt,name=attempt_phase,json=attemptPhase,proto3" json:"attempt_phase,omitempty"`
-	AttemptProgress   *AttemptProgress  `protobuf:"bytes,16,opt,name=attempt_progress,json=attemptProgress,proto3" json:"attempt_progress,omitempty"`
-	AttemptEnded      *AttemptEnded     `protobuf:"bytes,17,opt,name=attempt_ended,json=attemptEnded,proto3" json:"attempt_ended,omitempty"`
-	AttemptSuspended  *AttemptNamed     `protobuf:"bytes,18,opt,name=attempt_suspended,json=attemptSuspended,proto3" json:"attempt_suspended,omitempty"`
-	AttemptResumed    *AttemptNamed     `protobuf:"bytes,19,opt,name=attempt_resumed,json=attemptResumed,proto3" json:"attempt_resumed,omitempty"`
-	Outcome           *Outcome          `protobuf:"bytes,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	SettingChanged    *SettingChanged   `protobuf:"bytes,21,opt,name=setting_changed,json=settingChanged,proto3" json:"setting_changed,omitempty"`
-	AdmissionAsked    *Jobs             `protobuf:"bytes,22,opt,name=admission_asked,json=admissionAsked,proto3" json:"admission_asked,omitempty"`
-	Requested         *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
-	Noted             *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
-	LauncherLoad      *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
-	BundleProtected   *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	At                 []int64           `protobuf:"zigzag64,2,rep,packed,name=at,proto3" json:"at,omitempty"`
+	LauncherJoined     *LauncherJoined   `protobuf:"bytes,3,opt,name=launcher_joined,json=launcherJoined,proto3" json:"launcher_joined,omitempty"`
+	LauncherLost       *LauncherLost     `protobuf:"bytes,4,opt,name=launcher_lost,json=launcherLost,proto3" json:"launcher_lost,omitempty"`
+	LauncherDraining   *LauncherDraining `protobuf:"bytes,5,opt,name=launcher_draining,json=launcherDraining,proto3" json:"launcher_draining,omitempty"`
+	JobSubmitted       *Jobs             `protobuf:"bytes,6,opt,name=job_submitted,json=jobSubmitted,proto3" json:"job_submitted,omitempty"`
+	JobUpdated         *JobUpdated       `protobuf:"bytes,7,opt,name=job_updated,json=jobUpdated,proto3" json:"job_updated,omitempty"`
+	JobFinished        *JobFinished      `protobuf:"bytes,8,opt,name=job_finished,json=jobFinished,proto3" json:"job_finished,omitempty"`
+	StageGrown         *StageGrown       `protobuf:"bytes,9,opt,name=stage_grown,json=stageGrown,proto3" json:"stage_grown,omitempty"`
+	BundleReady        *BundleOffered    `protobuf:"bytes,10,opt,name=bundle_ready,json=bundleReady,proto3" json:"bundle_ready,omitempty"`
+	BundleWithdrawn    *BundleNamed      `protobuf:"bytes,11,opt,name=bundle_withdrawn,json=bundleWithdrawn,proto3" json:"bundle_withdrawn,omitempty"`
+	BundleWantedAgain  *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_wanted_again,json=bundleWantedAgain,proto3" json:"bundle_wanted_again,omitempty"`
+	SpeculationOffered *BundleOffered    `protobuf:"bytes,13,opt,name=speculation_offered,json=speculationOffered,proto3" json:"speculation_offered,omitempty"`
+	AttemptStarted     *AttemptStarted   `protobuf:"bytes,14,opt,name=attempt_started,json=attemptStarted,proto3" json:"attempt_started,omitempty"`
+	AttemptPhase       *AttemptPhase     `protobuf:"bytes,15,opt,name=attempt_phase,json=attemptPhase,proto3" json:"attempt_phase,omitempty"`
+	AttemptProgress    *AttemptProgress  `protobuf:"bytes,16,opt,name=attempt_progress,json=attemptProgress,proto3" json:"attempt_progress,omitempty"`
+	AttemptEnded       *AttemptEnded     `protobuf:"bytes,17,opt,name=attempt_ended,json=attemptEnded,proto3" json:"attempt_ended,omitempty"`
+	AttemptSuspended   *AttemptNamed     `protobuf:"bytes,18,opt,name=attempt_suspended,json=attemptSuspended,proto3" json:"attempt_suspended,omitempty"`
+	AttemptResumed     *AttemptNamed     `protobuf:"bytes,19,opt,name=attempt_resumed,json=attemptResumed,proto3" json:"attempt_resumed,omitempty"`
+	Outcome            *Outcome          `protobuf:"bytes,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	SettingChanged     *SettingChanged   `protobuf:"bytes,21,opt,name=setting_changed,json=settingChanged,proto3" json:"setting_changed,omitempty"`
+	AdmissionAsked     *Jobs             `protobuf:"bytes,22,opt,name=admission_asked,json=admissionAsked,proto3" json:"admission_asked,omitempty"`
+	Requested          *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
+	Noted              *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
+	LauncherLoad       *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
+	BundleProtected    *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
@@ -2753,9 +2753,9 @@ func (x *Events) GetBundleWantedAgain() *BundleNamed {
 	return nil
 }
 
-func (x *Events) GetBundleWantedTwice() *BundleOffered {
+func (x *Events) GetSpeculationOffered() *BundleOffered {
 	if x != nil {
-		return x.BundleWantedTwice
+		return x.SpeculationOffered
 	}
 	return nil
 }
@@ -4695,7 +4695,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fprincipal_proof\x18\x03 \x03(\rR\x0eprincipalProof\x12\x16\n" +
 	"\x06method\x18\x04 \x03(\rR\x06method\x12\x12\n" +
 	"\x04path\x18\x05 \x03(\rR\x04path\x12\x12\n" +
-	"\x04body\x18\x06 \x03(\fR\x04body\"\xe2\x0e\n" +
+	"\x04body\x18\x06 \x03(\fR\x04body\"\xe3\x0e\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -4711,8 +4711,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\fbundle_ready\x18\n" +
 	" \x01(\v2%.hamadryad.scheduler.v1.BundleOfferedR\vbundleReady\x12N\n" +
 	"\x10bundle_withdrawn\x18\v \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x0fbundleWithdrawn\x12S\n" +
-	"\x13bundle_wanted_again\x18\f \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x11bundleWantedAgain\x12U\n" +
-	"\x13bundle_wanted_twice\x18\r \x01(\v2%.hamadryad.scheduler.v1.BundleOfferedR\x11bundleWantedTwice\x12O\n" +
+	"\x13bundle_wanted_again\x18\f \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x11bundleWantedAgain\x12V\n" +
+	"\x13speculation_offered\x18\r \x01(\v2%.hamadryad.scheduler.v1.BundleOfferedR\x12speculationOffered\x12O\n" +
 	"\x0fattempt_started\x18\x0e \x01(\v2&.hamadryad.scheduler.v1.AttemptStartedR\x0eattemptStarted\x12I\n" +
 	"\rattempt_phase\x18\x0f \x01(\v2$.hamadryad.scheduler.v1.AttemptPhaseR\fattemptPhase\x12R\n" +
 	"\x10attempt_progress\x18\x10 \x01(\v2'.hamadryad.scheduler.v1.AttemptProgressR\x0fattemptProgress\x12I\n" +
@@ -4884,7 +4884,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x1bEVENT_KIND_BUNDLE_WITHDRAWN\x10\t\x12\"\n" +
 	"\x1eEVENT_KIND_BUNDLE_WANTED_AGAIN\x10\n" +
 	"\x12\"\n" +
-	"\x1eEVENT_KIND_BUNDLE_WANTED_TWICE\x10\v\x12\x1e\n" +
+	"\x1eEVENT_KIND_SPECULATION_OFFERED\x10\v\x12\x1e\n" +
 	"\x1aEVENT_KIND_ATTEMPT_STARTED\x10\f\x12\x1c\n" +
 	"\x18EVENT_KIND_ATTEMPT_PHASE\x10\r\x12\x1f\n" +
 	"\x1bEVENT_KIND_ATTEMPT_PROGRESS\x10\x0e\x12\x1c\n" +
@@ -5065,7 +5065,7 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	27, // 26: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
 	28, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
 	28, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
-	27, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_twice:type_name -> hamadryad.scheduler.v1.BundleOffered
+	27, // 29: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
 	30, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
 	31, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
 	32, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress

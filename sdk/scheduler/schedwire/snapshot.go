@@ -99,7 +99,7 @@ func weight(e scheduler.Event) int {
 	switch e := e.(type) {
 	case scheduler.BundleReady:
 		return groups(e.Groups, len(e.Avoid))
-	case scheduler.BundleWantedTwice:
+	case scheduler.SpeculationOffered:
 		return groups(e.Groups, len(e.Avoid))
 	case scheduler.JobSubmitted:
 		return job(&e.Job)

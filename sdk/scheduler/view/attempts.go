@@ -31,7 +31,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 	return nil
 }
 
-// launched turns a ready bundle, or one wanted twice, into assigned attempts.
+// launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
 func (v *View) launched(e scheduler.Outcome) error {
 	b := v.bundles.Get(e.Launch.Bundle)
 	if b == nil {
@@ -52,10 +52,10 @@ func (v *View) launched(e scheduler.Outcome) error {
 			return fmt.Errorf("launch of bundle %d of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
 		}
 	}
-	twin := b.State == Launched
+	speculative := b.State == Launched
 	b.Job.unindex(b)
-	b.Twice = false
-	if !twin {
+	b.SpeculationOffered = false
+	if !speculative {
 		b.move(Launched)
 	}
 	members := make([]struct { // one piece of memory for all
@@ -68,7 +68,7 @@ func (v *View) launched(e scheduler.Outcome) error {
 		a := &members[i].Attempt
 		*a = Attempt{
 			ID: id, Bundle: b, Group: i, Need: &b.Groups[i], Launcher: e.Launch.Launchers[i],
-			Speculative: twin, AssignedAt: e.At, Since: e.At, run: r, turn: b.turn,
+			Speculative: speculative, AssignedAt: e.At, Since: e.At, run: r, turn: b.turn,
 		}
 		v.assign(a)
 	}
@@ -175,7 +175,7 @@ func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
 	b := a.Bundle
 	b.onceOnly()
 	if a.turn != b.turn || b.State != Launched {
-		return nil // of an earlier readiness, or the twin of one that has finished
+		return nil // of an earlier readiness, or of a bundle whose other attempt has finished
 	}
 	if e.Outcome == scheduler.Finished {
 		a.run.left--
@@ -207,8 +207,8 @@ func (v *View) drop(a *Attempt) {
 
 // onceOnly ends the offer to launch a bundle a second time.
 func (b *Bundle) onceOnly() {
-	if b.Twice {
+	if b.SpeculationOffered {
 		b.Job.unindex(b)
-		b.Twice = false
+		b.SpeculationOffered = false
 	}
 }

@@ -61,16 +61,16 @@ func (v *View) wantedAgain(e scheduler.BundleWantedAgain) error {
 	return nil
 }
 
-func (v *View) wantedTwice(e scheduler.BundleWantedTwice) error {
+func (v *View) speculationOffered(e scheduler.SpeculationOffered) error {
 	b, err := v.bundle(e.Job, e.Bundle)
 	if err != nil {
 		return err
 	}
-	if b.State != Launched || b.Twice || len(e.Groups) != len(b.Groups) {
-		return fmt.Errorf("bundle %d of %s (%s, %d groups) cannot be wanted twice with %d groups",
+	if b.State != Launched || b.SpeculationOffered || len(e.Groups) != len(b.Groups) {
+		return fmt.Errorf("bundle %d of %s (%s, %d groups) cannot have a second attempt of %d groups",
 			e.Bundle, e.Job, b.State, len(b.Groups), len(e.Groups))
 	}
-	b.Twice, b.Groups, b.Avoid, b.Since = true, e.Groups, e.Avoid, e.At
+	b.SpeculationOffered, b.Groups, b.Avoid, b.Since = true, e.Groups, e.Avoid, e.At
 	b.Job.index(b)
 	return nil
 }

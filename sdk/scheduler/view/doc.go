@@ -22,12 +22,12 @@
 //     AttemptResumed back. A suspended attempt holds memory and no slots.
 //     AttemptEnded removes the attempt, whatever its state.
 //   - A bundle is Finished when all attempts of one launch of it ended Finished:
-//     twins are not mixed. When its attempts are all gone and it is not Finished
+//     two attempts of a bundle are not mixed. When its attempts are all gone and it is not Finished
 //     it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleWantedAgain turns Finished to Waiting.
-//   - BundleWantedTwice makes a Launched bundle launchable a second time, with
+//   - SpeculationOffered makes a Launched bundle launchable a second time, with
 //     its own Avoid, until it is launched, or an attempt of it ends or is
-//     preempted. The twins' groups count once.
+//     preempted. The groups of both attempts count once.
 //   - BundleProtected says until when attempts of a bundle may not be preempted.
 //   - LauncherLost removes the launcher and what it offers; AttemptEnded with
 //     outcome Lost follows for each of its attempts before it joins again.

@@ -33,8 +33,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.withdrawn(e)
 	case scheduler.BundleWantedAgain:
 		return v.wantedAgain(e)
-	case scheduler.BundleWantedTwice:
-		return v.wantedTwice(e)
+	case scheduler.SpeculationOffered:
+		return v.speculationOffered(e)
 	case scheduler.BundleProtected:
 		return v.protected(e)
 	case scheduler.Outcome:

@@ -144,13 +144,13 @@ type Bundle struct {
 	ID    scheduler.BundleID
 	Job   *Job
 	State BundleState
-	// Twice says that it runs and may be launched a second time.
-	Twice bool
+	// SpeculationOffered says that it runs and may be launched a second time.
+	SpeculationOffered bool
 	// Groups is nil when the bundle is finished.
 	Groups []scheduler.Group
 	// Avoid lists launchers the manager will refuse, ascending.
 	Avoid []scheduler.LauncherID
-	// Since is when it last became ready, or wanted twice.
+	// Since is when it last became ready, or a second attempt was offered.
 	Since scheduler.Time
 	// ProtectedUntil is when attempts of it may be preempted again, 0 when they always
 	// might. What commits never may, and nobody is told of that.
@@ -164,7 +164,7 @@ type Bundle struct {
 }
 
 // Launchable says whether a launch of the bundle would be for something.
-func (b *Bundle) Launchable() bool { return b.State == Ready || b.Twice }
+func (b *Bundle) Launchable() bool { return b.State == Ready || b.SpeculationOffered }
 
 // Attempts returns the bundle's live attempts.
 func (b *Bundle) Attempts() []*Attempt { return b.attempts }

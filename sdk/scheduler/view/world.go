@@ -29,13 +29,13 @@ type WorldLauncher struct {
 
 // WorldJob is a live job.
 type WorldJob struct {
-	ID       scheduler.JobID
-	Pool     string
-	Priority scheduler.Priority
-	Stages   []Counts
-	Ready    []scheduler.BundleID // Ready
-	Twice    []scheduler.BundleID // launched, and wanted twice
-	Attempts []WorldAttempt
+	ID                 scheduler.JobID
+	Pool               string
+	Priority           scheduler.Priority
+	Stages             []Counts
+	Ready              []scheduler.BundleID // Ready
+	SpeculationOffered []scheduler.BundleID // launched, and a second attempt is offered
+	Attempts           []WorldAttempt
 }
 
 // WorldAttempt is a live attempt.
@@ -58,8 +58,8 @@ func (v *View) World() World {
 	for _, j := range v.jobList {
 		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
 		for b := range j.ready.all(noTurn) {
-			if b.Twice {
-				wj.Twice = append(wj.Twice, b.ID)
+			if b.SpeculationOffered {
+				wj.SpeculationOffered = append(wj.SpeculationOffered, b.ID)
 			} else {
 				wj.Ready = append(wj.Ready, b.ID)
 			}
@@ -87,13 +87,13 @@ func (w World) String() string {
 		for _, c := range j.Stages {
 			fmt.Fprintf(&s, " %d/%d/%d", c.Waiting, c.Running, c.Finished)
 		}
-		fmt.Fprintf(&s, " ready %v twice %v\n", j.Ready, j.Twice)
+		fmt.Fprintf(&s, " ready %v speculation offered %v\n", j.Ready, j.SpeculationOffered)
 		for _, a := range j.Attempts {
-			twin := ""
+			speculative := ""
 			if a.Speculative {
-				twin = " speculative"
+				speculative = " speculative"
 			}
-			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, twin)
+			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, speculative)
 			if a.Protected != 0 {
 				fmt.Fprintf(&s, " protected until %d", a.Protected)
 			}

@@ -41,7 +41,7 @@ func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
 // Overdue says whether a bundle was passed over for at least so long; 0 is never. A
 // second attempt that is offered never is: the first one runs.
 func Overdue(v *view.View, b *view.Bundle, after time.Duration) bool {
-	return after > 0 && !b.Twice && v.Now().Sub(PassedSince(b)) >= after
+	return after > 0 && !b.SpeculationOffered && v.Now().Sub(PassedSince(b)) >= after
 }
 
 // PassedSince is when a bundle began to be passed over: since it is ready or, if

@@ -74,8 +74,8 @@ func TestPassedOver(t *testing.T) {
 	overdue(8, false)
 	overdue(9, true)
 	play(t, v, 10, scheduler.AttemptStarted{At: at(10), Job: 1, Bundle: 2, Attempt: 1, Launcher: 1},
-		scheduler.BundleWantedTwice{At: at(10), Job: 1, Bundle: 2, Groups: []scheduler.Group{group("a", 1)}})
-	if b = v.Bundle(2); !b.Twice {
+		scheduler.SpeculationOffered{At: at(10), Job: 1, Bundle: 2, Groups: []scheduler.Group{group("a", 1)}})
+	if b = v.Bundle(2); !b.SpeculationOffered {
 		t.Fatal("no second attempt is offered")
 	}
 	overdue(60, false)

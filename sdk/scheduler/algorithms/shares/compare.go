@@ -2,8 +2,8 @@ package shares
 
 import "cmp"
 
-// Standing is what decides who of several is served next.
-type Standing struct {
+// Rank is what decides who of several is served next.
+type Rank struct {
 	Running float64 // slots held
 	Demand  float64 // slots held and wanted
 	Min     float64 // minimum share, slots
@@ -15,12 +15,12 @@ type Standing struct {
 }
 
 // Needy says whether it is below its minimum share, as far as it could use it.
-func (s Standing) Needy() bool { return s.Running < min(s.Min, s.Demand) }
+func (s Rank) Needy() bool { return s.Running < min(s.Min, s.Demand) }
 
 // Ratio is how well it is served: the part of its minimum it has while it is
 // needy, else its running slots by weight. Compare it only among needy ones, or
 // among those that are not. Nothing running is 0, whatever the weight.
-func (s Standing) Ratio() float64 {
+func (s Rank) Ratio() float64 {
 	switch {
 	case s.Running <= 0:
 		return 0
@@ -33,7 +33,7 @@ func (s Standing) Ratio() float64 {
 // CompareFair orders by distance below the minimum share, then by running slots by
 // weight, then by start and name (Hadoop Fair Scheduler design document, section
 // 4.4): negative when a is to be served before b.
-func CompareFair(a, b Standing) int {
+func CompareFair(a, b Rank) int {
 	switch x, y := a.Needy(), b.Needy(); {
 	case x && !y:
 		return -1
@@ -44,6 +44,6 @@ func CompareFair(a, b Standing) int {
 }
 
 // CompareFIFO orders by priority, larger first, then by start and name.
-func CompareFIFO(a, b Standing) int {
+func CompareFIFO(a, b Rank) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Name, b.Name))
 }

@@ -2,16 +2,16 @@ package shares
 
 import "math"
 
-// Claim is what one claimant may get. Negative numbers and NaN count as 0.
-type Claim struct {
+// Sharer is one of those among whom slots are divided. Negative numbers and NaN count as 0.
+type Sharer struct {
 	Demand float64 // slots it could use now: running and waiting
 	Min    float64 // slots it gets before others get more, as far as it can use them
 	Max    float64 // slots it may have at most; 0: no limit
 	Weight float64 // its part of what is left; 0: its minimum and no more
 }
 
-// ceiling is what the claimant can take at most.
-func (c Claim) ceiling() float64 {
+// ceiling is what the sharer can take at most.
+func (c Sharer) ceiling() float64 {
 	d := positive(c.Demand)
 	if m := positive(c.Max); m > 0 {
 		d = min(d, m)
@@ -20,10 +20,10 @@ func (c Claim) ceiling() float64 {
 }
 
 // floor is what it gets at ratio 0.
-func (c Claim) floor() float64 { return min(positive(c.Min), c.ceiling()) }
+func (c Sharer) floor() float64 { return min(positive(c.Min), c.ceiling()) }
 
 // at is what it gets at a ratio.
-func (c Claim) at(r float64) float64 {
+func (c Sharer) at(r float64) float64 {
 	return min(c.ceiling(), max(float64(r*positive(c.Weight)), positive(c.Min)))
 }
 
@@ -37,22 +37,22 @@ func positive(x float64) float64 {
 
 // precision is the number of halvings of the search. The document takes 25; with
 // 64 the bracket is as narrow as a float64 can say, for the price of an addition a
-// claim and step.
+// sharer and step.
 const precision = 64
 
-// Divide returns the share of each claim of total slots, in the order of the
-// claims. The shares add up to the smaller of total and what the claims can take
-// together, claims of weight 0 apart, but for rounding. It takes time in
-// proportion to the number of claims.
-func Divide(total float64, claims []Claim) []float64 {
-	return DivideInto(make([]float64, len(claims)), total, claims)
+// Divide returns the share of each sharer of total slots, in the order of the
+// sharers. The shares add up to the smaller of total and what the sharers can take
+// together, sharers of weight 0 apart, but for rounding. It takes time in
+// proportion to the number of sharers.
+func Divide(total float64, sharers []Sharer) []float64 {
+	return DivideInto(make([]float64, len(sharers)), total, sharers)
 }
 
-// DivideInto is Divide into shares, which must be as long as claims.
-func DivideInto(shares []float64, total float64, claims []Claim) []float64 {
+// DivideInto is Divide into shares, which must be as long as sharers.
+func DivideInto(shares []float64, total float64, sharers []Sharer) []float64 {
 	total = positive(total)
 	floors, most := 0.0, 0.0
-	for _, c := range claims {
+	for _, c := range sharers {
 		floors += c.floor()
 		if c.Weight > 0 {
 			most += c.ceiling()
@@ -61,16 +61,16 @@ func DivideInto(shares []float64, total float64, claims []Claim) []float64 {
 		}
 	}
 	if floors > total {
-		for i, c := range claims {
+		for i, c := range sharers {
 			shares[i] = float64(c.floor() * (total / floors))
 		}
 		return shares
 	}
 	r := math.Inf(1)
 	if most > total {
-		r = ratio(total, claims)
+		r = ratio(total, sharers)
 	}
-	for i, c := range claims {
+	for i, c := range sharers {
 		switch {
 		case c.Weight > 0 && math.IsInf(r, 1):
 			shares[i] = c.ceiling()
@@ -85,36 +85,36 @@ func DivideInto(shares []float64, total float64, claims []Claim) []float64 {
 
 // ratio finds r with used(r) = total, which exists because used(0) ≤ total and
 // more than total could be used.
-func ratio(total float64, claims []Claim) float64 {
+func ratio(total float64, sharers []Sharer) float64 {
 	high := 1.0
-	for used(high, claims) < total && !math.IsInf(high, 1) {
+	for used(high, sharers) < total && !math.IsInf(high, 1) {
 		high *= 2
 	}
 	low := 0.0
 	for range precision {
 		mid := low + (high-low)/2
-		if used(mid, claims) < total {
+		if used(mid, sharers) < total {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return exact(total, high, claims)
+	return exact(total, high, sharers)
 }
 
-func used(r float64, claims []Claim) float64 {
+func used(r float64, sharers []Sharer) float64 {
 	sum := 0.0
-	for _, c := range claims {
+	for _, c := range sharers {
 		sum += c.at(r)
 	}
 	return sum
 }
 
-// exact solves for r given which claims are proportional at the r that was found:
+// exact solves for r given which sharers are proportional at the r that was found:
 // so thirds add up, and a share of 16 is not 15.999.
-func exact(total, r float64, claims []Claim) float64 {
+func exact(total, r float64, sharers []Sharer) float64 {
 	weights := 0.0
-	for _, c := range claims {
+	for _, c := range sharers {
 		part := float64(r * positive(c.Weight))
 		if part >= positive(c.Min) && part <= c.ceiling() && part > 0 {
 			weights += c.Weight

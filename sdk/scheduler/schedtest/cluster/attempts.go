@@ -225,18 +225,18 @@ func (c *Cluster) end(a *attempt, outcome scheduler.AttemptOutcome, beneficiary 
 	c.refresh(b.job)
 }
 
-// attemptFinished: the first group of twins to commit wins for its run.
+// attemptFinished: the first of two attempts to commit a group wins for its run.
 func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
 	r.done++
 	b.outputs = append(b.outputs, a.on.id)
-	for _, twin := range slices.Clone(b.runs) {
-		if twin == r {
+	for _, other := range slices.Clone(b.runs) {
+		if other == r {
 			continue
 		}
-		for _, x := range slices.Clone(twin.attempts) {
+		for _, x := range slices.Clone(other.attempts) {
 			c.drop(x, scheduler.Killed, 0)
 		}
-		b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == twin })
+		b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == other })
 	}
 	if r.done < len(b.groups) {
 		return
@@ -272,14 +272,14 @@ func (b *bundle) onceOnly() {
 	}
 	b.twice = false
 	for i, t := range slices.Backward(b.tale) {
-		if _, is := t.event.(scheduler.BundleWantedTwice); is {
+		if _, is := t.event.(scheduler.SpeculationOffered); is {
 			b.tale = slices.Delete(b.tale, i, i+1)
 			return
 		}
 	}
 }
 
-// Straggle lets the nth running bundle be wanted twice.
+// Straggle lets the nth running bundle be offered a second attempt.
 func (c *Cluster) Straggle(n int) {
 	var all []*bundle
 	for _, j := range c.jobs {
@@ -294,12 +294,12 @@ func (c *Cluster) Straggle(n int) {
 	}
 	b := all[n%len(all)]
 	b.twice = true
-	c.Tally.WantedTwice++
+	c.Tally.SpeculationOffered++
 	avoid := slices.Clone(b.avoid)
 	for _, a := range b.runs[0].attempts {
 		avoid = append(avoid, a.on.id)
 	}
 	slices.Sort(avoid)
-	b.twinAvoid = slices.Compact(avoid)
-	c.about(b, scheduler.BundleWantedTwice{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: b.twinAvoid})
+	b.secondAvoid = slices.Compact(avoid)
+	c.about(b, scheduler.SpeculationOffered{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: b.secondAvoid})
 }

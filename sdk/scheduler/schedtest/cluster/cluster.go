@@ -91,7 +91,7 @@ type Tally struct {
 	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
 	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
 	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
-	WantedTwice, Seconds                                                     int // offers to launch a straggler a second time; those that were taken
+	SpeculationOffered, Seconds                                              int // offers to launch a straggler a second time; those that were taken
 }
 
 // Add adds another's counts.

@@ -132,7 +132,7 @@ func decide(v *view.View, rng *rand.Rand, resumes bool) scheduler.Decisions {
 	for b := range v.Ready() {
 		if where, ok := v.Fit(b); ok {
 			d.Launch = append(d.Launch, v.Launch(b, where))
-		} else if unfit == nil && !b.Twice {
+		} else if unfit == nil && !b.SpeculationOffered {
 			unfit = b
 		}
 	}
@@ -145,7 +145,7 @@ func decide(v *view.View, rng *rand.Rand, resumes bool) scheduler.Decisions {
 			case a.State == view.Running && unfit != nil && unfit.Job != j && a.Leaving == 0 && rng.IntN(3) == 0 && len(d.Preempt) == 0:
 				mode := scheduler.PreemptKill + scheduler.PreemptMode(rng.IntN(3))
 				for _, peer := range a.Bundle.Attempts() {
-					if peer.State != view.Running || len(a.Bundle.Attempts()) > 1 || a.Bundle.Twice { // which would be launched too
+					if peer.State != view.Running || len(a.Bundle.Attempts()) > 1 || a.Bundle.SpeculationOffered { // which would be launched too
 						mode = 0
 					}
 				}

@@ -54,29 +54,29 @@ type job struct {
 }
 
 type bundle struct {
-	id        scheduler.BundleID
-	job       *job
-	layer     int
-	index     int
-	stage0    scheduler.StageID // of its first group
-	groups    []scheduler.Group
-	state     bundleState
-	twice     bool
-	avoid     []scheduler.LauncherID // told with BundleReady
-	twinAvoid []scheduler.LauncherID // told with BundleWantedTwice
-	runs      []*run
-	outputs   []scheduler.LauncherID // where its last finished run wrote
-	gone      bool                   // one of those was lost since
-	failures  int
-	preempted int
-	protected scheduler.Time
-	tale      []telling
+	id          scheduler.BundleID
+	job         *job
+	layer       int
+	index       int
+	stage0      scheduler.StageID // of its first group
+	groups      []scheduler.Group
+	state       bundleState
+	twice       bool
+	avoid       []scheduler.LauncherID // told with BundleReady
+	secondAvoid []scheduler.LauncherID // told with SpeculationOffered
+	runs        []*run
+	outputs     []scheduler.LauncherID // where its last finished run wrote
+	gone        bool                   // one of those was lost since
+	failures    int
+	preempted   int
+	protected   scheduler.Time
+	tale        []telling
 }
 
 // excluded are the launchers that a launch now may not name.
 func (b *bundle) excluded() []scheduler.LauncherID {
 	if b.state == launched {
-		return b.twinAvoid
+		return b.secondAvoid
 	}
 	return b.avoid
 }

@@ -88,7 +88,7 @@ func worldBundle(j *view.WorldJob, b *bundle) {
 	case b.state == ready:
 		j.Ready = append(j.Ready, b.id)
 	case b.twice:
-		j.Twice = append(j.Twice, b.id)
+		j.SpeculationOffered = append(j.SpeculationOffered, b.id)
 	}
 	for i := range b.groups {
 		counts := &j.Stages[b.groups[i].Stage]

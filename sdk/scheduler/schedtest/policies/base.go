@@ -120,7 +120,7 @@ func (p *base) fill(jobs []*view.Job, d *scheduler.Decisions) (unfit *view.Bundl
 		for b := range p.ReadyOf(j) {
 			if where, ok := p.Fit(b); ok {
 				d.Launch = append(d.Launch, p.Launch(b, where))
-			} else if unfit == nil && !b.Twice {
+			} else if unfit == nil && !b.SpeculationOffered {
 				unfit = b
 			}
 		}

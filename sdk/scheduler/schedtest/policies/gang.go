@@ -38,7 +38,7 @@ func Gang() scheduler.TaskScheduler {
 func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	for i, j := range jobs {
 		for b := range p.GangsOf(j) {
-			if !b.Twice {
+			if !b.SpeculationOffered {
 				return b, i
 			}
 		}

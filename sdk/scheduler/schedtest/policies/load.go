@@ -34,7 +34,7 @@ func Load() scheduler.TaskScheduler {
 			for b := range p.ReadyOf(j) {
 				if where, ok := p.Fit(b); ok {
 					d.Launch = append(d.Launch, p.Launch(b, where))
-				} else if !b.Twice {
+				} else if !b.SpeculationOffered {
 					why = scheduler.WaitNoCapacity
 				}
 			}

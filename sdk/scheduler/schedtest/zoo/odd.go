@@ -56,7 +56,7 @@ func Odd() []Animal {
 			}
 		}),
 		odd("never started a second attempt", policies.Load, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
-			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).Twice })
+			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).SpeculationOffered })
 		}),
 		odd("nothing ran and work fitted", policies.Load, 0, func(v *view.View, r scheduler.Round, d *scheduler.Decisions) {
 			const tick = scheduler.Time(90 * time.Second)

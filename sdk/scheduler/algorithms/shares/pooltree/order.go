@@ -57,7 +57,7 @@ func OrderNamed(name string) (Order, []string, bool) {
 	return o, slices.Sorted(maps.Keys(orders)), ok
 }
 
-// forgetful is an order that follows from the standing alone.
+// forgetful is an order that follows from what is counted alone.
 type forgetful struct{}
 
 func (forgetful) Enter(_, _ *Schedulable)  {}

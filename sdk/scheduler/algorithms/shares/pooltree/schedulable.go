@@ -79,9 +79,9 @@ func (s *Schedulable) AtMax(slots int) bool {
 	return false
 }
 
-// Standing returns what the fair order looks at.
-func (s *Schedulable) Standing() shares.Standing {
-	return shares.Standing{
+// Rank returns what the fair order looks at.
+func (s *Schedulable) Rank() shares.Rank {
+	return shares.Rank{
 		Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight,
 		Priority: int32(s.Priority), Start: int64(s.Start), Name: s.Path,
 	}
@@ -132,7 +132,7 @@ func (s *Schedulable) changed(running, demand int) {
 
 // rank computes what the fair order compares.
 func (s *Schedulable) rank() {
-	st := shares.Standing{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
+	st := shares.Rank{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
 	s.needy, s.ratio = st.Needy(), st.Ratio()
 }
 

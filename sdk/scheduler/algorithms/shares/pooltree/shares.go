@@ -13,22 +13,22 @@ func (t *Tree) Divide(k Kind, total int) {
 
 // divider keeps its slices from pool to pool.
 type divider struct {
-	claims []shares.Claim
-	shares []float64
+	sharers []shares.Sharer
+	shares  []float64
 }
 
 func (d *divider) divide(s *Schedulable, k Kind) {
 	if len(s.pools) == 0 {
 		return
 	}
-	d.claims = d.claims[:0]
+	d.sharers = d.sharers[:0]
 	for _, p := range s.pools {
-		d.claims = append(d.claims, p.Of(k).Claim())
+		d.sharers = append(d.sharers, p.Of(k).Sharer())
 	}
-	for len(d.shares) < len(d.claims) {
+	for len(d.shares) < len(d.sharers) {
 		d.shares = append(d.shares, 0)
 	}
-	for i, share := range shares.DivideInto(d.shares[:len(d.claims)], s.Share, d.claims) {
+	for i, share := range shares.DivideInto(d.shares[:len(d.sharers)], s.Share, d.sharers) {
 		s.pools[i].Of(k).Share = share
 	}
 	for _, p := range s.pools {
@@ -36,7 +36,7 @@ func (d *divider) divide(s *Schedulable, k Kind) {
 	}
 }
 
-// Claim returns what a share is computed from.
-func (s *Schedulable) Claim() shares.Claim {
-	return shares.Claim{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
+// Sharer returns what a share is computed from.
+func (s *Schedulable) Sharer() shares.Sharer {
+	return shares.Sharer{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
 }

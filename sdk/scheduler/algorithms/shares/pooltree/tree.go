@@ -195,10 +195,10 @@ func (n *Node) IsJob() bool { return n.ID != 0 }
 // Order returns the order of a pool.
 func (n *Node) Order() Order { return n.pool.Order }
 
-// Has says whether the node has a standing for a kind of slot.
+// Has says whether the node counts anything of a kind of slot.
 func (n *Node) Has(k Kind) bool { return int(k) < len(n.kinds) && n.kinds[k] != nil }
 
-// Of returns the node's standing for a kind of slot.
+// Of returns what the node counts of a kind of slot.
 func (n *Node) Of(k Kind) *Schedulable {
 	for len(n.kinds) <= int(k) {
 		n.kinds = append(n.kinds, nil)

@@ -84,7 +84,7 @@ func inOrder(n *Node, children map[*Node][]*Node) []scheduler.JobID {
 		willing = append(willing, c)
 	}
 	slices.SortFunc(willing, func(a, b *Node) int {
-		x, y := a.Of(0).Standing(), b.Of(0).Standing()
+		x, y := a.Of(0).Rank(), b.Of(0).Rank()
 		if a.IsJob() {
 			x.Name, y.Name = fmt.Sprintf("%09d", a.ID), fmt.Sprintf("%09d", b.ID)
 		}
