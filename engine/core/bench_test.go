@@ -26,14 +26,14 @@ func benchCluster(tb testing.TB, launchers, slots int) *bench {
 	set := DefaultSettings()
 	set.PolicyStallAfter = 0 // some benchmarks launch nothing
 	b := &bench{c: New(set), at: 1}
-	b.step(&wire.Input{What: &wire.Input_ManagerStart{ManagerStart: &wire.ManagerStart{Term: 1}}})
-	b.step(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 1}}})
-	b.step(&wire.Input{What: &wire.Input_PolicyStarted{PolicyStarted: &wire.PolicyStarted{Generation: 1}}})
+	b.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
+	b.step(wire.NewInput(&wire.PolicyStart{Generation: 1}))
+	b.step(wire.NewInput(&wire.PolicyStarted{Generation: 1}))
 	for i := range launchers {
-		b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		b.step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: fmt.Sprint("l", i), Incarnation: 1, Host: fmt.Sprint("h", i), Memory: 1 << 40,
 			Slots: []*wire.Slots{{Kind: "default", Count: uint32(slots)}},
-		}}}})
+		}}))
 	}
 	return b
 }
@@ -74,9 +74,9 @@ func (b *bench) submit(tb testing.TB, groups int) {
 		}
 		s.Inputs = append(s.Inputs, in)
 	}
-	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
+	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
 	b.next = scheduler.BundleID(b.c.ids.Bundle + 1)
-	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}}})
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
 	b.last = scheduler.BundleID(b.c.ids.Bundle)
 	if b.c.jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
@@ -92,7 +92,7 @@ func (b *bench) launchSome(n int) {
 		b.next++
 	}
 	for b.round == nil {
-		b.step(&wire.Input{What: &wire.Input_Note{Note: &wire.Note{Name: "n"}}})
+		b.step(wire.NewInput(&wire.Note{Name: "n"}))
 	}
 	data, err := schedwire.EncodeDecisions(&d)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) launchSome(n int) {
 	}
 	r := b.round
 	b.round = nil
-	b.step(&wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}}})
+	b.step(wire.NewInput(&wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}))
 }
 
 // endAll reports the start and the end of all that was started.
@@ -113,7 +113,7 @@ func (b *bench) endAll() {
 			{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: l.Command.GetStart().Attempt}}},
 			{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: l.Command.GetStart().Attempt, End: wire.End_END_FINISHED}}},
 		} {
-			inputs = append(inputs, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+			inputs = append(inputs, wire.NewReport(uint64(l.Launcher), r))
 		}
 	}
 	b.step(inputs...)
@@ -211,10 +211,10 @@ func BenchmarkStatusOfAMillion(b *testing.B) {
 // submitPlain takes in a job of so many groups without input.
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
-	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
+	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
-	}}}})
+	}}))
 	if b.c.jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}

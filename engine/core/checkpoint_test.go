@@ -126,15 +126,15 @@ func TestReasonsThatAreKeptAreShort(t *testing.T) {
 		now += int64(time.Second)
 		return c.Step(&wire.Batch{At: now, Inputs: inputs})
 	}
-	step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+	step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 		Name: "l", Incarnation: 1, Slots: []*wire.Slots{{Kind: "default", Count: 8}}, Memory: 1 << 40,
-	}}}})
-	step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Client: 2, Job: 1, Spec: &wire.JobSpec{
+	}}))
+	step(wire.NewInput(&wire.Prepare{Client: 1}))
+	step(wire.NewInput(&wire.Submit{Client: 2, Job: 1, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "s", Nodes: 8}}},
-	}}}})
-	step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 3, Job: 1, Reason: long}}})
-	step(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Client: 3, Job: 1, Reason: long}}})
+	}}))
+	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
+	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	for range 100 {
 		c.noteJob(&job{}, long)
 	}

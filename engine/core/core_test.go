@@ -72,7 +72,7 @@ func TestSettingsAreChecked(t *testing.T) {
 
 func TestSettingsThatCannotWorkChangeNothing(t *testing.T) {
 	c := New(DefaultSettings())
-	out := c.Step(&wire.Batch{Inputs: []*wire.Input{{What: &wire.Input_Site{Site: &wire.SiteSettings{Json: []byte(`{"lostMax": -3}`)}}}}})
+	out := c.Step(&wire.Batch{Inputs: []*wire.Input{wire.NewInput(&wire.SiteSettings{Json: []byte(`{"lostMax": -3}`)})}})
 	if c.Settings().LostMax != DefaultSettings().LostMax || len(out) != 1 {
 		t.Errorf("lostMax is %d, actions %v", c.Settings().LostMax, out)
 	}
@@ -158,7 +158,7 @@ func TestNilAndEmptyInputsHarmNobody(t *testing.T) {
 		{What: &wire.Input_Tick{}},
 		{What: &wire.Input_ManagerStart{}},
 		{What: &wire.Input_Site{}},
-		{What: &wire.Input_Submit{Submit: &wire.Submit{Job: 1, Spec: &wire.JobSpec{Name: "x", Graph: &wire.Graph{Stages: []*wire.Stage{nil}}}}}},
+		wire.NewInput(&wire.Submit{Job: 1, Spec: &wire.JobSpec{Name: "x", Graph: &wire.Graph{Stages: []*wire.Stage{nil}}}}),
 	}}
 	c.Step(b)
 	c.Step(nil)

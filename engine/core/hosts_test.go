@@ -12,9 +12,9 @@ import (
 func TestPlacesByFurtherNames(t *testing.T) {
 	b := benchCluster(t, 0, 0)
 	join := func(name, host string, names ...string) {
-		b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+		b.step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: name, Incarnation: 1, Host: host, Names: names, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
-		}}}})
+		}}))
 	}
 	join("a", "one", "10.0.0.1", "one.example", "two")
 	join("b", "two", "10.0.0.2", "one.example")
@@ -43,9 +43,9 @@ func TestPlacesByFurtherNames(t *testing.T) {
 // What lies at two names of one host is that host's.
 func TestPlacesOfOneHostAreOne(t *testing.T) {
 	b := benchCluster(t, 0, 0)
-	b.step(&wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+	b.step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 		Name: "a", Incarnation: 1, Host: "one", Names: []string{"h0", "h1"}, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
-	}}}})
+	}}))
 	b.submit(t, 1)
 	places := b.c.groupsFor(b.c.bundles.Get(b.last), true)[0].Places
 	if got := fmt.Sprint(places); got != fmt.Sprintf("[{one  %d} {h2  %d}]", 2<<20, 1<<20) {
@@ -67,7 +67,7 @@ func TestAttemptsByLocality(t *testing.T) {
 				Attempt: l.Command.GetStart().Attempt, End: wire.End_END_FINISHED, Work: &wire.Work{Read: reads[i]},
 			}}},
 		} {
-			b.step(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+			b.step(wire.NewReport(uint64(l.Launcher), r))
 		}
 	}
 	s := b.c.Stats()

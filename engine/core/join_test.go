@@ -21,13 +21,13 @@ func joins(c *Core, inputs ...*wire.Input) (answer Welcome) {
 }
 
 func joinOf(identity string, incarnation uint64) *wire.Input {
-	return &wire.Input{What: &wire.Input_LauncherJoin{LauncherJoin: &wire.LauncherJoin{Join: &wire.Join{
+	return wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 		Name: "a", Identity: identity, Incarnation: incarnation, Host: "h", Slots: []*wire.Slots{{Kind: "default", Count: 1}},
-	}}}}
+	}})
 }
 
 func lossOf(incarnation uint64) *wire.Input {
-	return &wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: 1, Incarnation: incarnation, Reason: "test"}}}
+	return wire.NewInput(&wire.LauncherLost{Launcher: 1, Incarnation: incarnation, Reason: "test"})
 }
 
 func TestWhoseAName(t *testing.T) {

@@ -30,7 +30,7 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 				start = &a
 			}
 		}
-		b.once(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 2}}})
+		b.once(wire.NewInput(&wire.PolicyStart{Generation: 2}))
 		steps := 0
 		for ; start == nil; steps++ {
 			b.somethingHappens(lot)
@@ -60,7 +60,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	b.launchSome(1)
 	first := b.lives[0]
 	report := func(r *wire.Report) *wire.Input {
-		return &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(first.Launcher), Report: r}}}
+		return wire.NewReport(uint64(first.Launcher), r)
 	}
 	id := first.Command.GetStart().Attempt
 	b.once(report(&wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id}}}))
@@ -68,7 +68,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	b.c.step.Begin(b.c.Now() + 1)
 	b.c.wantTwice(bundle)
 	b.c.step.Begin(b.c.Now() + 1)
-	other := scheduler.LauncherID(3 - first.Launcher)
+	other := 3 - first.Launcher
 	if _, reason, why := b.c.launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
@@ -79,7 +79,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 			start = &a
 		}
 	}
-	b.once(&wire.Input{What: &wire.Input_PolicyStart{PolicyStart: &wire.PolicyStart{Generation: 2}}})
+	b.once(wire.NewInput(&wire.PolicyStart{Generation: 2}))
 	var mirror view.View
 	if err := mirror.Start(start.Snapshot()); err != nil {
 		t.Fatal(err)
@@ -102,15 +102,15 @@ func (b *bench) somethingHappens(lot *rand.Rand) {
 			r.What = &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: l.Command.GetStart().Attempt, End: ends[lot.IntN(3)]}}
 			b.lives = append(b.lives[:i], b.lives[i+1:]...)
 		}
-		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(l.Launcher), Report: r}}})
+		b.once(wire.NewReport(uint64(l.Launcher), r))
 	case n == 12 && len(jobs) > 0:
-		b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}}})
+		b.once(wire.NewInput(&wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}))
 	case n == 13 && b.c.capacity.Up() > 1:
-		b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}}})
+		b.once(wire.NewInput(&wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}))
 	case n == 14 && len(jobs) > 0:
 		pool := "other"
-		b.once(&wire.Input{What: &wire.Input_UpdateJob{UpdateJob: &wire.UpdateJob{Job: uint64(jobs[lot.IntN(len(jobs))]), Pool: &pool}}})
+		b.once(wire.NewInput(&wire.UpdateJob{Job: uint64(jobs[lot.IntN(len(jobs))]), Pool: &pool}))
 	default:
-		b.once(&wire.Input{What: &wire.Input_Tick{Tick: true}})
+		b.once(wire.Tick())
 	}
 }
