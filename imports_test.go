@@ -46,6 +46,7 @@ var directions = []struct {
 	{"engine/core/outputs", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
 	{"engine/core/commands", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
+	{"engine/core/tally", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
 	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap"}, aRoom},
 	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy"}, "the host of a plug-in knows the contract alone, not who asks"},

@@ -60,7 +60,7 @@ func codeJob(w *codec.Codec, c *Core, j *job) {
 	}
 	codeJobFields(w, j)
 	for i := range j.stages {
-		codeStage(w, &j.stages[i])
+		j.stages[i].Code(w)
 	}
 	j.inputs.Code(w)
 	for i := range j.bundles {
@@ -134,48 +134,7 @@ func codeJobFields(w *codec.Codec, j *job) {
 	codec.Str(w, &j.policyWait.Detail)
 	codec.List(w, &j.notes, codec.Str[string])
 	codec.Num(w, &j.notesDropped)
-	codec.List(w, &j.history, codePastAttempt)
-	codec.Num(w, &j.historyNext)
-	codec.Num(w, &j.finished)
-	for i := range j.read {
-		codec.Num(w, &j.read[i])
-		codec.Num(w, &j.local[i])
-	}
-}
-
-func codePastAttempt(w *codec.Codec, p *pastAttempt) {
-	codec.Num(w, &p.id)
-	codec.Num(w, &p.stage)
-	codec.Num(w, &p.index)
-	codec.Str(w, &p.launcher)
-	codec.Num(w, &p.outcome)
-	codec.Num(w, &p.started)
-	codec.Num(w, &p.ended)
-	codec.Flag(w, &p.speculative)
-	codec.Str(w, &p.reason)
-}
-
-func codeStage(w *codec.Codec, s *stage) {
-	codec.Num(w, &s.open)
-	codec.Num(w, &s.done)
-	codec.Num(w, &s.failures)
-	h := &s.times
-	type entry struct{ bucket, count uint32 }
-	var entries []entry
-	for i, n := range h.counts {
-		if n > 0 {
-			entries = append(entries, entry{uint32(i), n})
-		}
-	}
-	codec.List(w, &entries, func(w *codec.Codec, e *entry) { codec.Num(w, &e.bucket); codec.Num(w, &e.count) })
-	if !w.Reading || len(entries) == 0 {
-		return
-	}
-	h.counts = make([]uint32, bucketCount)
-	for _, e := range entries {
-		h.counts[min(e.bucket, bucketCount-1)] = e.count
-		h.total += int(e.count)
-	}
+	j.tally.Code(w)
 }
 
 func codeBundle(w *codec.Codec, c *Core, b *bundle) {

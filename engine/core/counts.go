@@ -1,67 +1,52 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Who watches a job asks for its status ten times a second, so what the status shows of
-// a million nodes is counted as they change, not when it is asked for.
-
-// counterSum is one counter over the accepted attempts that counted it.
-type counterSum struct {
-	name     string
-	value    int64
-	attempts int
-}
-
 // enter moves a bundle to a phase.
-func (b *bundle) enter(p bundlePhase) {
+func (b *bundle) enter(p tally.Phase) {
 	old := b.phase
 	b.phase = p
 	switch {
 	case b.single:
-		b.job.stages[b.stage].move(old, p)
+		b.job.stages[b.stage].Move(old, p)
 	case b.last():
-		b.job.stages[len(b.job.stages)-1].move(old, p)
+		b.job.stages[len(b.job.stages)-1].Move(old, p)
 	default:
 		for i := range b.groups() {
 			for _, x := range b.nodes(i) {
-				b.job.stages[b.job.plan.Node(x).Stage].move(old, p)
+				b.job.stages[b.job.plan.Node(x).Stage].Move(old, p)
 			}
 		}
 	}
 }
 
-func (s *stage) move(from, to bundlePhase) {
-	s.nodesIn[from]--
-	s.nodesIn[to]++
+// countDone counts a bundle's groups and nodes as finished, or not any more.
+func (j *job) countDone(b *bundle, by int) {
+	if b.single { // without a look at the plan: it is far away, and this is each end
+		s := &j.stages[b.stage]
+		s.FinishGroups(by)
+		s.FinishNodes(by)
+		j.tally.Finished(by)
+		return
+	}
+	for i := range b.groups() {
+		j.stages[b.stageOf(i)].FinishGroups(by)
+		j.tally.Finished(by)
+		for _, x := range b.nodes(i) {
+			j.stages[j.plan.Node(x).Stage].FinishNodes(by)
+		}
+	}
 }
 
 // rest counts a suspended attempt, or that it is none any more.
 func (a *attempt) rest(by int) {
 	a.launcher.suspended += by
 	a.run.bundle.job.resting += by
-}
-
-// sum adds the counters and files of an accepted attempt, or takes off those of one that another
-// was accepted in place of.
-func (j *job) sum(k *commit, by int) {
-	j.files += by * len(k.report.GetFiles())
-	for _, n := range k.report.GetCounters() {
-		i, found := slices.BinarySearchFunc(j.sums, n.GetName(), func(s counterSum, name string) int { return cmp.Compare(s.name, name) })
-		if !found {
-			j.sums = slices.Insert(j.sums, i, counterSum{name: n.GetName()})
-		}
-		s := &j.sums[i]
-		s.value += int64(by) * n.GetValue()
-		if s.attempts += by; s.attempts == 0 {
-			j.sums = slices.Delete(j.sums, i, i+1)
-		}
-	}
 }
 
 // recount counts all of a job that was read back. Its attempts do not live yet.
@@ -78,28 +63,15 @@ func (j *job) recount() {
 			continue
 		}
 		for _, k := range b.kept {
-			j.sum(k, +1)
+			j.tally.Accept(k.report, +1)
 		}
 	}
-}
-
-// counters lists the sums of the accepted attempts' counters, in order of name.
-func (j *job) counters() []*wire.Counter {
-	list := make([]*wire.Counter, len(j.sums))
-	for i, s := range j.sums {
-		list[i] = &wire.Counter{Name: s.name, Value: s.value}
-	}
-	return list
 }
 
 func (j *job) stageStatus() []*wire.StageStatus {
 	list := make([]*wire.StageStatus, len(j.stages))
 	for i := range j.stages {
-		s := &j.stages[i]
-		list[i] = &wire.StageStatus{
-			Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.nodesIn[bundleWaiting]),
-			Ready: uint32(s.nodesIn[bundleReady]), Running: uint32(s.nodesIn[bundleRunning]), Finished: uint32(s.nodesIn[bundleFinished]),
-		}
+		list[i] = j.stages[i].Status()
 	}
 	if j.resting > 0 {
 		j.markSuspended(list)
@@ -130,60 +102,52 @@ func (j *job) markSuspended(list []*wire.StageStatus) {
 
 // checkCounts holds what is counted against a count of everything.
 func (j *job) checkCounts() error {
-	fresh := &job{plan: j.plan, stages: slices.Clone(j.stages)}
-	for i := range fresh.stages {
-		fresh.stages[i].nodesIn = [bundleFinished + 1]int32{}
-	}
-	doubled := 0
+	doubled, resting := 0, 0
 	for _, a := range j.attempts {
 		if a.run.speculative {
 			doubled++
 		}
+		if a.phase == attemptSuspended {
+			resting++
+		}
+	}
+	var sums tally.Job
+	fresh := make([]tally.Stage, len(j.stages))
+	for i := range fresh {
+		fresh[i] = j.stages[i].Fresh()
 	}
 	for i := range j.bundles {
 		b := &j.bundles[i]
 		if b.twice != 0 {
 			doubled++
 		}
-		for g := range b.Width() {
-			nodes := []int{len(j.stages) - 1}
-			if !b.last() {
-				nodes = nodes[:0]
-				for _, x := range b.nodes(g) {
-					nodes = append(nodes, j.plan.Node(x).Stage)
-				}
-			}
-			for _, s := range nodes {
-				fresh.stages[s].nodesIn[b.phase]++
-			}
+		if b.last() {
+			fresh[len(fresh)-1].Count(b.phase)
+			continue
 		}
-		if !b.last() {
-			for _, k := range b.kept {
-				fresh.sum(k, +1)
+		for _, k := range b.kept {
+			sums.Accept(k.report, +1)
+		}
+		for g := range b.groups() {
+			if b.phase == bundleFinished {
+				fresh[b.stageOf(g)].FinishGroups(1)
+			}
+			for _, x := range b.nodes(g) {
+				fresh[j.plan.Node(x).Stage].Count(b.phase)
 			}
 		}
 	}
-	if fresh.files != j.files {
-		return fmt.Errorf("accepted attempts wrote %d files, counted as %d", fresh.files, j.files)
+	for i := range fresh {
+		if err := j.stages[i].Check(&fresh[i]); err != nil {
+			return err
+		}
 	}
-	if doubled != j.doubled {
+	switch {
+	case !j.tally.SameSums(&sums):
+		return fmt.Errorf("files and counters are %d and %v, counted as %d and %v", sums.Files(), sums.Counters(), j.tally.Files(), j.tally.Counters())
+	case doubled != j.doubled:
 		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.doubled)
-	}
-	for i := range j.stages {
-		if a, b := j.stages[i].nodesIn, fresh.stages[i].nodesIn; a != b {
-			return fmt.Errorf("stage %q has nodes %v by phase, counted as %v", j.stages[i].name, b, a)
-		}
-	}
-	if !slices.Equal(j.sums, fresh.sums) {
-		return fmt.Errorf("the counters are %v, counted as %v", fresh.sums, j.sums)
-	}
-	resting := 0
-	for _, a := range j.attempts {
-		if a.phase == attemptSuspended {
-			resting++
-		}
-	}
-	if resting != j.resting {
+	case resting != j.resting:
 		return fmt.Errorf("%d attempts are suspended, counted as %d", resting, j.resting)
 	}
 	return nil

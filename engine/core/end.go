@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -97,7 +98,7 @@ func (c *Core) finished(a *attempt, m *wire.AttemptEnded) {
 	c.step.Stats.Finished++
 	ran := a.running(c.step.Now)
 	c.endAttempt(a, scheduler.Finished, m.GetWork(), "")
-	b.job.stages[a.stage].times.add(ran)
+	b.job.stages[a.stage].Ran(ran)
 	for _, k := range r.commits {
 		if k == nil {
 			c.noteSuspended(r)
@@ -141,9 +142,9 @@ func (c *Core) commitRun(r *run) {
 			}
 		}
 		c.keepOutputs(b, i, k, before)
-		j.sum(k, +1)
+		j.tally.Accept(k.report, +1)
 		if before != nil {
-			j.sum(before, -1)
+			j.tally.Accept(before.report, -1)
 		}
 	}
 	c.touch(j)
@@ -196,8 +197,8 @@ var nothingKept wire.AttemptEnded
 func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 	j := b.job
 	most := 0
+	j.tally.Read(w)
 	for level, n := range w.Read {
-		j.read[level] += n
 		c.step.Stats.Read[level] += uint64(n)
 		if n > w.Read[most] {
 			most = level
@@ -208,7 +209,7 @@ func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 	}
 	for _, x := range b.nodes(i) {
 		if len(j.plan.Graph.Stages[j.plan.Node(x).Stage].Inputs) > 0 {
-			j.local[most]++
+			j.tally.Local(most)
 			c.step.Stats.Local[most]++
 			return
 		}
@@ -251,7 +252,7 @@ func (c *Core) failed(a *attempt, m *wire.AttemptEnded) {
 		c.endAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		c.stopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		r.bundle.job.stageOf(f, a).failures++
+		r.bundle.job.stageOf(f, a).Fail()
 		if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 			r.failure = f
 		}
@@ -303,22 +304,11 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	}
 	c.emit(b, e)
 	c.step.Stats.Outcomes[outcome]++
-	c.keepHistory(a, outcome, reason)
+	j.tally.Keep(tally.Past{
+		ID: a.id, Stage: a.stage, Index: a.index, Launcher: a.launcher.Name, Outcome: outcome, Started: a.started, Ended: c.step.Now,
+		Speculative: a.run.speculative, Reason: reason,
+	}, c.step.Set.AttemptsKept)
 	c.touch(j)
-}
-
-func (c *Core) keepHistory(a *attempt, outcome scheduler.AttemptOutcome, reason string) {
-	j := a.run.bundle.job
-	p := pastAttempt{
-		id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, outcome: outcome, started: a.started, ended: c.step.Now,
-		speculative: a.run.speculative, reason: reason,
-	}
-	if len(j.history) < c.step.Set.AttemptsKept {
-		j.history = append(j.history, p)
-		return
-	}
-	j.history[j.historyNext%len(j.history)] = p
-	j.historyNext++
 }
 
 // stopRun stops all of a bundle attempt, for one reason.
@@ -440,7 +430,7 @@ func (c *Core) failLost(b *bundle, why string) {
 // group's first where it names none.
 func (j *job) stageOf(f *wire.Failure, a *attempt) *stage {
 	for _, n := range a.run.bundle.nodes(a.group) {
-		if s := &j.stages[j.plan.Node(n).Stage]; s.name == f.GetStage() {
+		if s := &j.stages[j.plan.Node(n).Stage]; s.Name() == f.GetStage() {
 			return s
 		}
 	}

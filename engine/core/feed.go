@@ -100,7 +100,7 @@ func (j *job) filesTotal() uint64 {
 	if j.phase != jobPublishing && !j.keep {
 		return 0
 	}
-	return uint64(j.files)
+	return uint64(j.tally.Files())
 }
 
 // sendFiles answers a worker that asks for further files. It keeps asking until an

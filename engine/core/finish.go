@@ -68,8 +68,8 @@ func (c *Core) lastFinished(j *job, m *wire.AttemptEnded) {
 		case j.phase == jobCleaning:
 			c.noteJob(j, "its outputs had been published before it ended")
 		}
-		j.stages[len(j.stages)-1].done = 1
-		j.finished++
+		j.stages[len(j.stages)-1].FinishGroups(1)
+		j.tally.Finished(1)
 		j.failure = nil
 		c.jobOver(j, scheduler.JobSucceeded)
 		return

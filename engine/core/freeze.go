@@ -70,10 +70,10 @@ func (j *job) frozen() *job {
 	f := *j
 	f.attempts = nil // written with their bundles
 	f.avoid, f.ranOn, f.blamed = slices.Clone(j.avoid), slices.Clone(j.ranOn), slices.Clone(j.blamed)
-	f.history, f.notes, f.kept = slices.Clone(j.history), slices.Clone(j.notes), slices.Clone(j.kept)
+	f.tally, f.notes, f.kept = j.tally.Clone(), slices.Clone(j.notes), slices.Clone(j.kept)
 	f.stages = slices.Clone(j.stages)
 	for i := range f.stages {
-		f.stages[i].times.counts = slices.Clone(j.stages[i].times.counts)
+		f.stages[i].Stage = j.stages[i].Clone()
 	}
 	f.inputs = j.inputs.Clone()
 	f.bundles = slices.Clone(j.bundles)

@@ -235,11 +235,6 @@ func (c *Core) mark(id scheduler.JobID) string {
 	return hex.EncodeToString(sum[:tokenBytes])
 }
 
-// String names a bundle's phase.
-func (p bundlePhase) String() string {
-	return [...]string{"waiting for its inputs", "ready", "running", "finished"}[p]
-}
-
 // sendPeers tells all of a bundle attempt where the others listen, once all do.
 func (c *Core) sendPeers(r *run) {
 	if !r.bundle.wired {

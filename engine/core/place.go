@@ -86,7 +86,7 @@ func (c *Core) tooLarge(b *bundle) string {
 		return ""
 	}
 	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
-		b.job.stages[b.stageOf(0)].name, short.Groups, short.Slots, short.Kind, capacity.Size(short.Memory), c.capacity.Up(), short.Fit, short.Total, short.Kind)
+		b.job.stages[b.stageOf(0)].Name(), short.Groups, short.Slots, short.Kind, capacity.Size(short.Memory), c.capacity.Up(), short.Fit, short.Total, short.Kind)
 }
 
 // placesAtOnce is how many looks at launchers count for one in Settings.StepWork.

@@ -64,8 +64,8 @@ func prefetchEnds(attempts []*attempt) (sum byte) {
 		j := a.run.bundle.job
 		sum += prefetch.At(j.attempts, int(a.places[inJob])) + prefetch.At(j.attempts, len(j.attempts)-1)
 		sum += prefetch.At(j.stages, int(a.stage))
-		if len(j.history) > 0 {
-			sum += prefetch.All(&j.history[j.historyNext%len(j.history)])
+		if p := j.tally.Oldest(); p != nil {
+			sum += prefetch.All(p)
 		}
 	}
 	return sum

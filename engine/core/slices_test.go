@@ -129,8 +129,8 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 		t.Errorf("the commit was answered with %v", verdict)
 	}
 	report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_FINISHED}}})
-	if last.outcome != scheduler.Killed || j.finished != 0 {
-		t.Errorf("the attempt is %v, and %d groups count as finished", last.outcome, j.finished)
+	if last.outcome != scheduler.Killed || j.tally.Groups() != 0 {
+		t.Errorf("the attempt is %v, and %d groups count as finished", last.outcome, j.tally.Groups())
 	}
 	if err := b.c.Check(); err != nil {
 		t.Error(err)

@@ -89,7 +89,7 @@ func (j *job) describe(b *bundle, i int) string {
 		return "the group that publishes"
 	}
 	n := j.plan.Node(b.nodes(i)[0])
-	return fmt.Sprintf("stage %q node %d", j.stages[n.Stage].name, n.Index)
+	return fmt.Sprintf("stage %q node %d", j.stages[n.Stage].Name(), n.Index)
 }
 
 // dropOutput tells a launcher to delete what an attempt stored.
@@ -136,7 +136,7 @@ func (j *job) needed(b *bundle, i int) bool {
 
 // readersOpen says whether a reader of a writer is unfinished.
 func (j *job) readersOpen(k inputs.Key) bool {
-	if j.stages[j.plan.Connection(int(k.Conn)).ToStage].open == 0 {
+	if !j.stages[j.plan.Connection(int(k.Conn)).ToStage].Open() {
 		return false
 	}
 	open := j.inputs.All(k.Conn)
@@ -184,23 +184,4 @@ func (c *Core) reopen(b *bundle) {
 		return
 	}
 	c.recheck(b)
-}
-
-// countDone counts a bundle's groups and nodes as finished, or not any more.
-func (j *job) countDone(b *bundle, by int) {
-	if b.single { // without a look at the plan: it is far away, and this is each end
-		s := &j.stages[b.stage]
-		s.done += by
-		s.open -= by
-		j.finished += by
-		return
-	}
-	for i := range b.groups() {
-		stage := b.stageOf(i)
-		j.stages[stage].done += by
-		j.finished += by
-		for _, x := range b.nodes(i) {
-			j.stages[j.plan.Node(x).Stage].open -= by
-		}
-	}
 }

@@ -61,10 +61,8 @@ func (c *Core) speculateOn(j *job) {
 // longer than others of the stage ran. Of a stage of which too few have finished none does.
 func (c *Core) stragglerMark(j *job, stage int32, marks []time.Duration) time.Duration {
 	if marks[stage] == 0 {
-		s := &j.stages[stage]
 		marks[stage] = step.DurationMax
-		if s.done > 0 && s.done*100 >= s.groups*c.step.Set.SpeculationAfterPercent {
-			median := s.times.median()
+		if median, yes := j.stages[stage].Median(c.step.Set.SpeculationAfterPercent); yes {
 			marks[stage] = max(c.step.Set.SpeculationMin, median/100*time.Duration(c.step.Set.SpeculationPercent))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/commands"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -51,12 +52,7 @@ type job struct {
 	lastLaunch scheduler.Time         // of a bundle of it
 	ranOn      []scheduler.LauncherID // launchers to be told of its end, ascending
 
-	history     []pastAttempt // the last to end, as a ring
-	historyNext int           // its oldest
-	finished    int           // groups
-	files       int           // that their accepted attempts wrote into the job's outputs
-	read        [scheduler.LocalityLevels]int64
-	local       [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
+	tally tally.Job
 
 	client    uint64 // whom the admission answers; 0 when answered
 	pool      string
@@ -89,7 +85,6 @@ type job struct {
 	whyNot      string         // the message for it
 	policyWait  scheduler.Waiting
 
-	sums         []counterSum // of the accepted attempts, in order of name
 	notes        []string
 	notesDropped int
 }
@@ -102,29 +97,18 @@ type blame struct {
 	failures int
 }
 
-// stage is what a job knows of a stage. The last of a job with outputs is the
-// one that publishes.
+// stage is what a job knows of a stage.
 type stage struct {
-	name     string
-	groups   int
-	nodes    int
-	slots    int // of its largest group
-	open     int // nodes whose bundle is unfinished
-	done     int // groups finished
-	failures int
-	times    histogram                 // running times of finished groups
-	nodesIn  [bundleFinished + 1]int32 // nodes by the phase of their bundle
-	single   capacity.Demand           // of its groups of one node that are bundles by themselves
+	tally.Stage
+	single capacity.Demand // of its groups of one node that are bundles by themselves
 }
 
-// bundlePhase is where a bundle stands.
-type bundlePhase uint8
-
+// Where a bundle stands.
 const (
-	bundleWaiting bundlePhase = iota // for its inputs
-	bundleReady                      // for the policy
-	bundleRunning
-	bundleFinished
+	bundleWaiting  = tally.Waiting
+	bundleReady    = tally.Ready
+	bundleRunning  = tally.Running
+	bundleFinished = tally.Finished
 )
 
 // bundle is one bundle of a job.
@@ -132,7 +116,7 @@ type bundle struct {
 	id         scheduler.BundleID
 	job        *job
 	index      int
-	phase      bundlePhase
+	phase      tally.Phase
 	wired      bool        // groups of it are joined by tcp
 	single     bool        // it is one group of one node
 	stage      int32       // of its first group
@@ -237,19 +221,6 @@ type stop struct {
 	reason  string
 	forJob  scheduler.JobID
 	at      scheduler.Time
-}
-
-// pastAttempt is what status shows of an attempt that ended.
-type pastAttempt struct {
-	id          scheduler.AttemptID
-	stage       int32
-	index       int32
-	launcher    string
-	outcome     scheduler.AttemptOutcome
-	started     scheduler.Time
-	ended       scheduler.Time
-	speculative bool
-	reason      string
 }
 
 // endedJob is what is kept of a job that ended.

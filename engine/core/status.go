@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -94,7 +95,7 @@ func (c *Core) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
 		return a.run.bundle.job.id, true
 	}
 	for j := range c.jobs.All() {
-		if slices.ContainsFunc(j.history, func(p pastAttempt) bool { return p.id == id }) {
+		if j.tally.Shows(id) {
 			return j.id, true
 		}
 	}
@@ -122,7 +123,7 @@ func (e *endedJob) statusWith(attempts bool) *wire.JobStatus {
 func (j *job) summary() *wire.JobSummary {
 	s := &wire.JobSummary{
 		Job: uint64(j.id), Name: j.spec.Name, User: j.spec.GetPrincipal().GetName(), Pool: j.pool, Priority: int32(j.priority),
-		Submitted: int64(j.submitted), Groups: uint32(len(j.plan.Groups)), GroupsFinished: uint32(j.finished),
+		Submitted: int64(j.submitted), Groups: uint32(len(j.plan.Groups)), GroupsFinished: uint32(j.tally.Groups()),
 	}
 	if j.lastBundle() != nil {
 		s.Groups++
@@ -142,8 +143,9 @@ func (j *job) summary() *wire.JobSummary {
 func (c *Core) statusOf(j *job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.summary(), Failure: j.failure, Waiting: c.waitingOf(j), Outputs: j.spec.Outputs,
-		Read: slices.Clone(j.read[:]), LocalAttempts: slices.Clone(j.local[:]), Counters: j.counters(), Stages: j.stageStatus(),
+		Counters: j.tally.Counters(), Stages: j.stageStatus(),
 	}
+	s.Read, s.LocalAttempts = j.tally.Reads()
 	if j.notesDropped > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.notesDropped))
 	}
@@ -154,23 +156,20 @@ func (c *Core) statusOf(j *job) *wire.JobStatus {
 // attemptRows are what the status of a job's attempts is made of.
 type attemptRows struct {
 	stages []string
-	ended  []pastAttempt // the oldest first
+	ended  []tally.Past  // the oldest first
 	live   []liveAttempt // in any order
 }
 
 type liveAttempt struct {
-	pastAttempt // without what is known at the end
-	state       string
+	tally.Past // without what is known at the end
+	state      string
 }
 
 // endedRows are the rows of those that ended.
 func (j *job) endedRows() *attemptRows {
-	r := &attemptRows{stages: make([]string, len(j.stages)), ended: make([]pastAttempt, len(j.history))}
+	r := &attemptRows{stages: make([]string, len(j.stages)), ended: j.tally.Kept()}
 	for i := range j.stages {
-		r.stages[i] = j.stages[i].name
-	}
-	for i := range j.history {
-		r.ended[i] = j.history[(j.historyNext+i)%len(j.history)]
+		r.stages[i] = j.stages[i].Name()
 	}
 	return r
 }
@@ -182,12 +181,12 @@ func (r *attemptRows) look(attempts []*attempt) {
 			prefetchRows(next)
 		}
 		x := liveAttempt{state: a.state()}
-		x.pastAttempt = pastAttempt{id: a.id, stage: a.stage, index: a.index, launcher: a.launcher.Name, started: a.started, speculative: a.run.speculative}
+		x.Past = tally.Past{ID: a.id, Stage: a.stage, Index: a.index, Launcher: a.launcher.Name, Started: a.started, Speculative: a.run.speculative}
 		if a.phase == attemptEnded {
-			x.ended = a.since
+			x.Ended = a.since
 		}
 		if a.stop != nil {
-			x.reason = a.stop.reason
+			x.Reason = a.stop.reason
 		}
 		r.live = append(r.live, x)
 	}
@@ -196,18 +195,18 @@ func (r *attemptRows) look(attempts []*attempt) {
 // status makes the messages: what ended, then what lives, in order of id.
 func (r *attemptRows) status() []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
-	add := func(p *pastAttempt, state string) {
+	add := func(p *tally.Past, state string) {
 		list = append(list, &wire.AttemptStatus{
-			Attempt: uint64(p.id), Stage: r.stages[p.stage], Index: uint32(p.index), Launcher: p.launcher, State: state,
-			Started: int64(p.started), Ended: int64(p.ended), Speculative: p.speculative, Reason: p.reason,
+			Attempt: uint64(p.ID), Stage: r.stages[p.Stage], Index: uint32(p.Index), Launcher: p.Launcher, State: state,
+			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason,
 		})
 	}
 	for i := range r.ended {
-		add(&r.ended[i], r.ended[i].outcome.String())
+		add(&r.ended[i], r.ended[i].Outcome.String())
 	}
-	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.id, y.id) })
+	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range r.live {
-		add(&r.live[i].pastAttempt, r.live[i].state)
+		add(&r.live[i].Past, r.live[i].state)
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -208,18 +209,14 @@ func (j *job) expand() {
 		b.shape()
 	}
 	for i, s := range p.Graph.Stages {
-		x := &j.stages[i]
-		x.name, x.nodes, x.open = s.Name, int(s.Nodes), int(s.Nodes)
-		x.nodesIn[bundleWaiting] = int32(s.Nodes)
+		j.stages[i].Stage = tally.NewStage(s.Name, int(s.Nodes))
 	}
 	for i := range p.Groups {
-		s := &j.stages[p.Groups[i].Stage]
-		s.groups++
+		j.stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
 		j.largest = max(j.largest, p.Groups[i].Memory)
-		s.slots = max(s.slots, p.Groups[i].Slots)
 	}
 	if j.lastBundle() != nil {
-		j.stages = append(j.stages, stage{name: lastStage, groups: 1, nodesIn: [bundleFinished + 1]int32{bundleWaiting: 1}})
+		j.stages = append(j.stages, stage{Stage: tally.NewLast(lastStage)})
 	}
 	j.inputs = inputs.New(p)
 	for i := range p.Bundles {
@@ -275,10 +272,10 @@ func (j *job) forPolicy() scheduler.Job {
 		Submitted: j.submitted, Properties: j.properties(),
 	}
 	for i := range j.stages {
-		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.stages[i].name, Groups: j.stages[i].groups}
+		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.stages[i].Name(), Groups: j.stages[i].Groups()}
 		if i < len(j.plan.Graph.Stages) {
 			m := j.plan.Graph.Stages[i]
-			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.stages[i].slots, 1), m.Shuffles
+			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.stages[i].Slots(), 1), m.Shuffles
 		} else {
 			s.Kind, s.Slots = j.lastKind(), 1
 		}

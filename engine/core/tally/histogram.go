@@ -1,8 +1,10 @@
-package core
+package tally
 
 import (
 	"math/bits"
 	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
 )
 
 // histogram counts durations in buckets a sixteenth of an octave wide, so that a
@@ -57,4 +59,24 @@ func (h *histogram) median() time.Duration {
 		left -= int(n)
 	}
 	return 0
+}
+
+// code codes the buckets that are not empty.
+func (h *histogram) code(w *codec.Codec) {
+	type entry struct{ bucket, count uint32 }
+	var entries []entry
+	for i, n := range h.counts {
+		if n > 0 {
+			entries = append(entries, entry{uint32(i), n})
+		}
+	}
+	codec.List(w, &entries, func(w *codec.Codec, e *entry) { codec.Num(w, &e.bucket); codec.Num(w, &e.count) })
+	if !w.Reading || len(entries) == 0 {
+		return
+	}
+	h.counts = make([]uint32, bucketCount)
+	for _, e := range entries {
+		h.counts[min(e.bucket, bucketCount-1)] = e.count
+		h.total += int(e.count)
+	}
 }
