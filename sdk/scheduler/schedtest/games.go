@@ -83,6 +83,9 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 		spec := p.job()
 		p.at(func() { c.Submit(spec) })
 	}
+	if p.of.IntN(3) == 0 {
+		p.bulk()
+	}
 	p.trouble()
 	c.After(span, c.Grow)
 	c.After(2*span, c.Grow) // for jobs that were asked for late and admitted later
@@ -130,6 +133,16 @@ func (p *planner) job() cluster.Spec {
 		s.Layers = append(s.Layers, l)
 	}
 	return s
+}
+
+// bulk is a job that nobody hurries for and that holds much for long, so that there is
+// something to take back for those that come.
+func (p *planner) bulk() {
+	s := cluster.Spec{Name: "bulk", User: "user-0", Pool: "pool-0", Priority: scheduler.VeryLow, Layers: []cluster.Layer{{
+		Bundles: 12 + p.of.IntN(12), Run: span/4 + time.Duration(p.of.Int64N(int64(span))),
+		Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.of.Int64N(gib)}},
+	}}}
+	p.After(time.Duration(p.of.Int64N(int64(span/8))), func() { p.Submit(s) })
 }
 
 func (p *planner) group() cluster.GroupSpec {
