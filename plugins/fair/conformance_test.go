@@ -18,6 +18,16 @@ func TestConformanceOfForgottenLoads(t *testing.T) {
 	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
 }
 
+// TestNobodyIsTakenWhoIsProtected by the manager, though the policy's own settings spare
+// nobody.
+func TestNobodyIsTakenWhoIsProtected(t *testing.T) {
+	c := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 200ms, order: disco-fair}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 0s}\n")}
+	r := schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 7000, Restarts: 2, Config: c})
+	if r.Tally.Preemptions == 0 || r.Tally.Protected > 0 {
+		t.Errorf("%d preemptions were accepted, and %d refused because a victim was protected", r.Tally.Preemptions, r.Tally.Protected)
+	}
+}
+
 // TestConformanceOfEverything runs the kit with all that the policy can remember
 // or take back, so impatient that it does so all the time.
 func TestConformanceOfEverything(t *testing.T) {

@@ -47,6 +47,9 @@ type assignment struct {
 	launches []scheduler.Launch
 	preempts []scheduler.Preempt
 	taking   map[scheduler.JobID]bool // slots are being taken back for it
+	// protectedTill is when the first may be taken of those that are protected; 0: none is.
+	protectedTill scheduler.Time
+	lacking       bool // some newcomer found nobody to take slots from
 }
 
 // assign decides one round.

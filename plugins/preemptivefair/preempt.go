@@ -68,12 +68,24 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	all := []*loser{}
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
-		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool { return d.spared(u.bundle) })
+		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool { return d.spared(u.bundle) || d.protected(u.bundle) })
 		if len(l.units) > 0 {
 			all = append(all, l)
 		}
 	}
 	return all
+}
+
+// protected says whether the manager would refuse to preempt a bundle, and notes until when.
+func (d *assignment) protected(b *view.Bundle) bool {
+	until := b.ProtectedUntil
+	if until <= d.view.Now() {
+		return false
+	}
+	if d.protectedTill == 0 || until < d.protectedTill {
+		d.protectedTill = until
+	}
+	return true
 }
 
 // units groups a job's attempts by launch.
@@ -119,6 +131,7 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 		}
 		victims, where := d.victims(c, b, kind, losers)
 		if victims == nil {
+			d.lacking = true
 			return // what does not fit a first time is not tried on the rest
 		}
 		p := scheduler.Preempt{Mode: d.mode(), Grace: d.grace(), For: c.job.ID()}

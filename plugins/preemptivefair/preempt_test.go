@@ -346,3 +346,22 @@ func TestNothingIsTakenBeyondTheShareOfNow(t *testing.T) {
 		t.Errorf("it has a slot of a share of 1.1, and %v lose for it", victims(d))
 	}
 }
+
+// TestProtectedIsLeftAlone: nobody is asked for that the manager protects, and the next try
+// is made when the first is not protected any more.
+func TestProtectedIsLeftAlone(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	until := s.now.Add(10 * time.Second)
+	var told []scheduler.Event
+	for b := scheduler.BundleID(1); b <= s.bundle; b++ {
+		told = append(told, scheduler.BundleProtected{At: s.now, Job: s.owner[b], Bundle: b, Until: until.Add(time.Duration(s.bundle - b))})
+	}
+	s.events(told...)
+	if d := s.comes(20); len(d.Preempt) > 0 || d.WakeAt != until {
+		t.Errorf("it preempts %v, and wakes at %d, want %d", d.Preempt, d.WakeAt, until)
+	}
+	s.now = until.Add(time.Microsecond)
+	if d := s.events(scheduler.TimePassed{At: s.now}); len(d.Preempt) == 0 {
+		t.Error("nobody is taken who may be")
+	}
+}

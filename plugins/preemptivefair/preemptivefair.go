@@ -111,7 +111,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 }
 
 // wakeAt is when something could be decided although nothing happened: a hold
-// ends, or slots may be asked for again.
+// ends, slots may be asked for again, or what was protected may be taken.
 func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
 	earlier := func(t scheduler.Time) {
@@ -125,6 +125,9 @@ func (d *assignment) wakeAt() scheduler.Time {
 				earlier(d.keepTill)
 			}
 		}
+	}
+	if d.lacking {
+		earlier(d.protectedTill)
 	}
 	for _, n := range d.memory.Newcomers {
 		if n.Refused < refusedMax {
