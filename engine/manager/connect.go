@@ -51,7 +51,7 @@ func (s *launcherServer) Connect(stream grpc.BidiStreamingServer[wire.FromLaunch
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	session := newSession(join, cancel)
-	if err := s.m.launchers.claim(session); err != nil {
+	if err := s.m.launchers.grant(session); err != nil {
 		return refuse(stream, err)
 	}
 	defer func() {

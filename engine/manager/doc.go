@@ -6,7 +6,7 @@
 // knows no clock, disk or socket. This package feeds it. One goroutine owns the
 // core (drive.go): it takes what has arrived, makes a batch of it, steps the core
 // and appends the batch to the event log. What the core wants done is done when
-// the batch is on disk (hold.go), so that nobody ever acts on something that a
+// the batch is on disk (aftersync.go), so that nobody ever acts on something that a
 // crash could take back; meanwhile the next batch is stepped. Only the policy is
 // asked at once: its answer is an input like any other.
 //

@@ -67,13 +67,13 @@ func (e entry) sized() entry {
 
 // driver owns the core. Only run touches it.
 type driver struct {
-	core  *core.Core
-	log   *eventlog.Log
-	held  *hold
-	clock clock
-	inbox chan entry
-	room  *room         // for what waits in inbox
-	ended chan struct{} // closed when run has returned
+	core   *core.Core
+	log    *eventlog.Log
+	synced *afterSync
+	clock  clock
+	inbox  chan entry
+	room   *room         // for what waits in inbox
+	ended  chan struct{} // closed when run has returned
 
 	ask     func(core.AskPolicy)   // gives a round to the policy
 	atOnce  func(core.Action) bool // does what need not wait for the disk; false: not of that sort
@@ -281,7 +281,7 @@ func (d *driver) step(ctx context.Context, entries []entry) error {
 			continue
 		}
 		if then := e.look(d.core); then != nil {
-			d.held.add(seq, then)
+			d.synced.add(seq, then)
 			d.log.Hurry()
 		}
 	}
@@ -344,7 +344,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 		d.log.Hurry()
 	}
 	if len(later) > 0 {
-		d.held.add(seq, func() {
+		d.synced.add(seq, func() {
 			for _, a := range later {
 				d.durable(a)
 			}

@@ -106,7 +106,7 @@ func TestLaunchersShowTheirLoad(t *testing.T) {
 	l := newLaunchers(time.Second, time.Minute)
 	s, other := newStation("a", 5), newStation("b", 1)
 	joined(t, l, s)
-	if err := l.claim(other.session); err != nil {
+	if err := l.grant(other.session); err != nil {
 		t.Fatal(err)
 	}
 	l.welcomed(core.Welcome{Name: "b", Incarnation: 1, Launcher: 8}, &wire.Welcome{})

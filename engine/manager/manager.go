@@ -80,9 +80,9 @@ func Run(ctx context.Context, cfg Config) error {
 		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems{}, shown: &shown{start: cfg.Shown, last: cfg.Shown},
 		watchers: &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}},
 	}
-	held := &hold{}
+	synced := &afterSync{}
 	m.graphs = openGraphs(filepath.Join(cfg.Data, "graphs"), cfg.Log)
-	log, l, err := open(ctx, m.logOptions(held, cancel), cfg.Core, m.graphs)
+	log, l, err := open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -95,11 +95,11 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
-		core: l.core, log: log, held: held, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
+		core: l.core, log: log, synced: synced, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
 		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs, remaker: newRemaker(m),
 		ask: func(a core.AskPolicy) { m.supervisor.ask(a) },
 	}
-	held.reached(log.Last()) // all that was replayed
+	synced.reached(log.Last()) // all that was replayed
 	if m.blobs, err = openBlobs(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
@@ -112,13 +112,13 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-func (m *manager) logOptions(held *hold, cancel context.CancelCauseFunc) eventlog.Options {
+func (m *manager) logOptions(synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {
 	return eventlog.Options{
 		Folder: filepath.Join(m.cfg.Data, "log"), SegmentBytes: m.cfg.LogFileBytes,
 		KeepSegments: m.cfg.LogKeep, KeepBytes: m.cfg.LogKeepBytes, NoSync: m.cfg.NoSync, Log: m.log,
 		OnDurable: func(seq uint64, bytes int, took time.Duration) {
 			m.stats.durable(bytes, took)
-			held.reached(seq)
+			synced.reached(seq)
 		},
 		OnStall: func(err error) {
 			if err == nil {

@@ -178,9 +178,9 @@ func newLaunchers(heartbeat, lostAfter time.Duration) *launchers {
 	return &launchers{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}, alone: map[*launcherRecord]bool{}}
 }
 
-// claim gives a name to a session, unless it is somebody else's who was not lost. The
+// grant gives a name to a session, unless it is somebody else's who was not lost. The
 // core decides the same; what is told to a session from here on must not wait for it.
-func (l *launchers) claim(s *session) error {
+func (l *launchers) grant(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.byName[s.join.Name]

@@ -29,7 +29,7 @@ func newStation(name string, incarnation uint64) station {
 
 func joined(t *testing.T, l *launchers, s station) {
 	t.Helper()
-	if err := l.claim(s.session); err != nil {
+	if err := l.grant(s.session); err != nil {
 		t.Fatal(err)
 	}
 	l.welcomed(core.Welcome{Name: s.join.Name, Incarnation: s.join.Incarnation, Launcher: 7}, &wire.Welcome{})
@@ -40,10 +40,10 @@ func TestANameHasOneLauncher(t *testing.T) {
 		l := newLaunchers(time.Second, time.Minute)
 		first := newStation("a", 5)
 		joined(t, l, first)
-		if err := l.claim(newStation("a", 6).session); err == nil {
+		if err := l.grant(newStation("a", 6).session); err == nil {
 			t.Fatal("a second launcher took the name of one that lives")
 		}
-		if err := l.claim(newStation("a", 4).session); err == nil {
+		if err := l.grant(newStation("a", 4).session); err == nil {
 			t.Fatal("an older start took the name")
 		}
 		again := newStation("a", 5)
@@ -55,7 +55,7 @@ func TestANameHasOneLauncher(t *testing.T) {
 			t.Fatal("the end of the old stream made the launcher a suspect")
 		}
 		<-time.After((aliveBeats + 1) * time.Second) // silent for long
-		if err := l.claim(newStation("a", 6).session); err != nil {
+		if err := l.grant(newStation("a", 6).session); err != nil {
 			t.Fatalf("a new start after silence: %v", err)
 		}
 	})
@@ -84,7 +84,7 @@ func TestNothingGoesOutBeforeTheWelcome(t *testing.T) {
 	l := newLaunchers(time.Second, 20*time.Second)
 	joined(t, l, newStation("a", 1))
 	again := newStation("a", 1)
-	if err := l.claim(again.session); err != nil {
+	if err := l.grant(again.session); err != nil {
 		t.Fatal(err)
 	}
 	l.send(7, &wire.Command{Term: 1})
@@ -186,18 +186,18 @@ func TestANameIsItsLaunchersUntilItIsLost(t *testing.T) {
 		first := newStationOf("one", "a", 1)
 		joined(t, l, first)
 		for _, incarnation := range []uint64{1, 2, 1<<64 - 1} {
-			if err := l.claim(newStationOf("two", "a", incarnation).session); err == nil {
+			if err := l.grant(newStationOf("two", "a", incarnation).session); err == nil {
 				t.Fatalf("another took the name as incarnation %d", incarnation)
 			}
 		}
 		l.released(first.session)
 		var refused *refusal
-		if err := l.claim(newStationOf("two", "a", 2).session); !errors.As(err, &refused) || refused.afresh || refused.patience <= 20*time.Second {
+		if err := l.grant(newStationOf("two", "a", 2).session); !errors.As(err, &refused) || refused.afresh || refused.patience <= 20*time.Second {
 			t.Fatalf("another took the name of one that redials: %v", err)
 		}
 		judge(t, l, errors.New("no route"))
 		second := newStationOf("two", "a", 1<<64-1)
-		if err := l.claim(second.session); err != nil {
+		if err := l.grant(second.session); err != nil {
 			t.Fatalf("the name of a lost one is not given: %v", err)
 		}
 		l.send(7, &wire.Command{})
@@ -228,7 +228,7 @@ func TestANameIsFreeWhenWhoTookItDuringALossIsGone(t *testing.T) {
 		go v.run(ctx)
 		<-held
 		second := newStationOf("two", "a", 2)
-		if err := l.claim(second.session); err != nil {
+		if err := l.grant(second.session); err != nil {
 			t.Fatal(err)
 		}
 		l.released(second.session) // the core had not let it in
@@ -261,7 +261,7 @@ func TestALossAndAJoinDoNotOvertakeEachOther(t *testing.T) {
 			<-held
 			l.released(s.session)
 			var refused *refusal
-			if err := l.claim(newStationOf("one", "a", 1).session); !errors.As(err, &refused) || !refused.afresh {
+			if err := l.grant(newStationOf("one", "a", 1).session); !errors.As(err, &refused) || !refused.afresh {
 				t.Fatalf("it joins as what it was: %v", err)
 			}
 			joined(t, l, newStationOf("one", "a", 2))
@@ -283,7 +283,7 @@ func TestLiveLaunchersAreNotLookedAt(t *testing.T) {
 		var all []station
 		for i := range 1000 {
 			s := newStation(fmt.Sprint("l", i), 1)
-			if err := l.claim(s.session); err != nil {
+			if err := l.grant(s.session); err != nil {
 				t.Fatal(err)
 			}
 			l.welcomed(core.Welcome{Name: s.join.Name, Incarnation: 1, Launcher: scheduler.LauncherID(i + 1)}, &wire.Welcome{})

@@ -81,7 +81,7 @@ func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 	}
 	var kinds []scheduler.SlotKind
 	for _, s := range j.Info.Stages {
-		if slices.Contains(kinds, s.Kind) || a.kept.Holds(s.Kind) {
+		if slices.Contains(kinds, s.Kind) || a.kept.Keeps(s.Kind) {
 			continue
 		}
 		if a.view.FreeSlots(s.Kind) > 0 || a.view.Reserved(j.ID()) {
@@ -153,7 +153,7 @@ func (a *assignment) anywhere(j *view.Job) {
 // collect slots for it.
 func (a *assignment) try(b *view.Bundle) bool {
 	for i := range b.Groups {
-		if a.kept.Holds(b.Groups[i].Kind) {
+		if a.kept.Keeps(b.Groups[i].Kind) {
 			return false
 		}
 	}

@@ -131,7 +131,7 @@ func (a *assignment) onReserved(j *sharing.Job, b *view.Bundle) ([]scheduler.Lau
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	vain := 0
-	for vain < visitsMax && a.View.FreeSlots(name) > 0 && !a.collecting.kept.Holds(name) {
+	for vain < visitsMax && a.View.FreeSlots(name) > 0 && !a.collecting.kept.Keeps(name) {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break

@@ -81,7 +81,7 @@ func (t *taking) find(x *sharing.Pool, b *view.Bundle) ([]victim, []scheduler.La
 // their fair shares. A pool that the starved one lies in too loses nothing.
 func (t *taking) spendable(x *sharing.Pool, v victim) bool {
 	for n := v.job.Node.Parent; n.Parent != nil; n = n.Parent {
-		if holds(n, x.Node) {
+		if contains(n, x.Node) {
 			return n != x.Node // a job does not take from its own pool
 		}
 		for _, need := range needsOf(v) {
@@ -94,8 +94,8 @@ func (t *taking) spendable(x *sharing.Pool, v victim) bool {
 	return true
 }
 
-// holds says whether a pool is another, or one that it lies in.
-func holds(outer, inner *pooltree.Node) bool {
+// contains says whether a pool is another, or one that it lies in.
+func contains(outer, inner *pooltree.Node) bool {
 	for ; inner != nil; inner = inner.Parent {
 		if inner == outer {
 			return true

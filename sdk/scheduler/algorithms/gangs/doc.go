@@ -8,7 +8,7 @@
 //		kept.For(v, b)
 //	}
 //	for ... { // the other work
-//		if kept.Holds(kind) {
+//		if kept.Keeps(kind) {
 //			continue
 //		}
 //	}

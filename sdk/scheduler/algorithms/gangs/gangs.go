@@ -78,5 +78,5 @@ func (k *Kept) For(v *view.View, b *view.Bundle) {
 // All says whether everything is kept.
 func (k *Kept) All() bool { return k.all }
 
-// Holds says whether slots of a kind are kept.
-func (k *Kept) Holds(kind scheduler.SlotKind) bool { return k.all || slices.Contains(k.kinds, kind) }
+// Keeps says whether slots of a kind are kept.
+func (k *Kept) Keeps(kind scheduler.SlotKind) bool { return k.all || slices.Contains(k.kinds, kind) }

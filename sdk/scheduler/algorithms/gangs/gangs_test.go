@@ -84,18 +84,18 @@ func TestPassedOver(t *testing.T) {
 // TestKept: of the kinds that lack; of everything, when slots are not what lacks.
 func TestKept(t *testing.T) {
 	var kept gangs.Kept
-	if kept.Holds("a") || kept.All() {
+	if kept.Keeps("a") || kept.All() {
 		t.Error("something is kept for nobody")
 	}
 	v, b := site(t, group("b", 1), group("b", 1))
 	kept.For(v, b)
-	if !kept.Holds("b") || kept.Holds("a") || kept.All() {
+	if !kept.Keeps("b") || kept.Keeps("a") || kept.All() {
 		t.Errorf("a bundle lacks one slot of kind b: %+v", kept)
 	}
 	v, b = site(t, group("a", 1), scheduler.Group{Kind: "a", Slots: 1, Memory: 8})
 	kept = gangs.Kept{}
 	kept.For(v, b)
-	if !kept.Holds("a") || !kept.Holds("b") || !kept.All() {
+	if !kept.Keeps("a") || !kept.Keeps("b") || !kept.All() {
 		t.Errorf("a bundle lacks memory: %+v", kept)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-func TestWhatIsHeldWaitsForItsRecord(t *testing.T) {
-	var h hold
+func TestWhatIsDueWaitsForItsRecord(t *testing.T) {
+	var h afterSync
 	var done []uint64
 	do := func(n uint64) func() { return func() { done = append(done, n) } }
 	h.add(1, do(1))
@@ -28,8 +28,8 @@ func TestWhatIsHeldWaitsForItsRecord(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldKeepsItsOrderUnderContention(t *testing.T) {
-	var h hold
+func TestWhatIsDueKeepsItsOrderUnderContention(t *testing.T) {
+	var h afterSync
 	var done []int
 	var wait sync.WaitGroup
 	const n = 2000

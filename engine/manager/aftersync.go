@@ -2,31 +2,31 @@ package manager
 
 import "sync"
 
-// hold keeps what is to be done until the log says that its cause is durable.
+// afterSync keeps what is to be done until the log says that its cause is durable.
 // What waits is done in the order in which it was added, one at a time, and must not
 // block.
-type hold struct {
+type afterSync struct {
 	mu      sync.Mutex
 	durable uint64
-	waiting []held
+	waiting []due
 	busy    bool // a goroutine does what waits
 }
 
-// held is what is to be done when record seq is durable.
-type held struct {
+// due is what is to be done when record seq is durable.
+type due struct {
 	seq uint64
 	do  func()
 }
 
 // add runs do when record seq is durable, at once if it is.
-func (h *hold) add(seq uint64, do func()) {
+func (h *afterSync) add(seq uint64, do func()) {
 	h.mu.Lock()
-	h.waiting = append(h.waiting, held{seq, do})
+	h.waiting = append(h.waiting, due{seq, do})
 	h.release()
 }
 
 // reached says that all records up to seq are durable.
-func (h *hold) reached(seq uint64) {
+func (h *afterSync) reached(seq uint64) {
 	h.mu.Lock()
 	h.durable = max(h.durable, seq)
 	h.release()
@@ -34,7 +34,7 @@ func (h *hold) reached(seq uint64) {
 
 // release runs what is due, unlocks, and leaves it to the goroutine that is
 // already at it, if there is one: what waits keeps its order.
-func (h *hold) release() {
+func (h *afterSync) release() {
 	defer h.mu.Unlock()
 	if h.busy {
 		return
