@@ -5,8 +5,11 @@
 //
 //	l := &loop.Loop{Core: core.New(set)}
 //	p := &loop.Policy{Loop: l, Host: policy.InProcess(fifo.New()), Think: 2 * time.Millisecond}
-//	l.Act = func(a core.Action) { ... p.Act(a) ... }
-//	l.Push(&wire.Input{...})
+//	c := &loop.Clients{Loop: l, Ended: ended}
+//	l.Act = func(a core.Action) { ... p.Act(a) ... c.Act(a) ... }
+//	l.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
+//	p.Begin()
+//	c.Submit(spec, nil)
 //	for l.Next() {
 //	}
 //

@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,7 +66,7 @@ func newBatches() *batches {
 }
 
 func prepare() *wire.Input {
-	return wire.NewInput(&wire.Prepare{Client: 1})
+	return wire.NewInput(&wire.Prepare{Client: 1000})
 }
 
 // What comes at one moment makes a batch, or what comes within the time of gathering.
@@ -117,5 +119,42 @@ func TestTicks(t *testing.T) {
 	b.Pass(wake.Add(time.Hour))
 	if len(b.got) != 0 {
 		t.Errorf("a life that ended had %q", b.got)
+	}
+}
+
+// A client hears of its job's id before the core has the job, of its end once, and of a
+// refusal by an error. Jobs of others are not its own.
+func TestClients(t *testing.T) {
+	set := core.DefaultSettings()
+	set.AdmitWithoutPolicy = true
+	l := &Loop{Core: core.New(set)}
+	var got []string
+	c := Clients{Loop: l, Ended: func(id scheduler.JobID, s *wire.JobStatus) error {
+		got = append(got, fmt.Sprint(id, " ", s.Summary.State))
+		return nil
+	}}
+	l.Act = func(a core.Action) {
+		if _, err := c.Act(a); err != nil {
+			got = append(got, err.Error())
+		}
+	}
+	l.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
+	spec := &wire.JobSpec{Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: 1}}}}
+	known := func(id scheduler.JobID) {
+		if _, there := l.Core.JobStatus(id, false); there {
+			t.Error("the core has the job already")
+		}
+		got = append(got, "known "+id.String())
+	}
+	c.Submit(spec, known)
+	c.Submit(&wire.JobSpec{Name: "wrong", Principal: spec.Principal, Graph: &wire.Graph{Stages: []*wire.Stage{{}}}}, nil)
+	l.Push(prepare())
+	l.Pass(scheduler.Time(time.Hour)) // until it is admitted without a policy
+	for range 2 {
+		l.Push(wire.NewInput(&wire.KillJob{Client: 1001, Job: 1, Principal: spec.Principal}))
+		l.Pass(l.Now().Add(time.Second))
+	}
+	if len(got) != 3 || got[0] != "known job-1" || !strings.Contains(got[1], "the name is empty") || got[2] != "job-1 JOB_STATE_KILLED" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -168,12 +168,12 @@ func TestWhatWorkTakes(t *testing.T) {
 // story is jobs on a cluster, under the core and a policy.
 type story struct {
 	loop.Loop
-	cluster  Cluster
-	policy   loop.Policy
-	prepared []submission // whose id was asked for, in order
-	jobs     map[uint64]submission
-	ends     []string
-	took     []time.Duration // until jobs ended, in that order
+	cluster Cluster
+	policy  loop.Policy
+	clients loop.Clients
+	jobs    map[uint64]*Job
+	ends    []string
+	took    []time.Duration // until jobs ended, in that order
 }
 
 // submission is a job that comes at a time.
@@ -195,10 +195,17 @@ func playAll(t *testing.T, p scheduler.TaskScheduler, jobs []submission, list ..
 	t.Helper()
 	set := core.DefaultSettings()
 	set.Simulated = true
-	s := &story{jobs: map[uint64]submission{}}
+	s := &story{jobs: map[uint64]*Job{}}
 	s.Core = core.New(set)
-	s.cluster = Cluster{Loop: &s.Loop, Job: func(id uint64) *Job { return s.jobs[id].job }, Ended: func(a *Attempt, e *wire.AttemptEnded) {
+	s.cluster = Cluster{Loop: &s.Loop, Job: func(id uint64) *Job { return s.jobs[id] }, Ended: func(a *Attempt, e *wire.AttemptEnded) {
 		s.ends = append(s.ends, fmt.Sprintf("%v %s %d/%d %v", time.Duration(s.Now()), a.On.Name, a.Start.Nodes[0].Stage, a.Start.Nodes[0].Index, e.End))
+	}}
+	s.clients = loop.Clients{Loop: &s.Loop, Ended: func(_ scheduler.JobID, st *wire.JobStatus) error {
+		s.took = append(s.took, time.Duration(s.Now()))
+		if st.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
+			t.Error(st)
+		}
+		return nil
 	}}
 	s.policy = loop.Policy{Loop: &s.Loop, Host: policy.InProcess(p)}
 	s.Act = func(a core.Action) { s.act(t, a) }
@@ -209,10 +216,7 @@ func playAll(t *testing.T, p scheduler.TaskScheduler, jobs []submission, list ..
 			s.cluster.Join(m)
 		}
 		for _, j := range jobs {
-			s.After(j.at, func() {
-				s.prepared = append(s.prepared, j)
-				s.Push(wire.NewInput(&wire.Prepare{Client: 1}))
-			})
+			s.After(j.at, func() { s.submit(t, j) })
 		}
 	})
 	for len(s.took) < len(jobs) && s.Now() < scheduler.Time(time.Hour) && s.Next() {
@@ -223,40 +227,22 @@ func playAll(t *testing.T, p scheduler.TaskScheduler, jobs []submission, list ..
 
 func (s *story) act(t *testing.T, a core.Action) {
 	mine, err := s.policy.Act(t.Context(), a)
+	if !mine {
+		mine, err = s.clients.Act(a)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch a := a.(type) {
-	case core.Reply:
-		if a.Failure != nil {
-			t.Fatal(a.Failure)
-		}
-		if a.Client == 1 {
-			s.submit(t, uint64(a.Job))
-		}
-	case core.JobsChanged:
-		for _, id := range a.Ended {
-			s.took = append(s.took, time.Duration(s.Now()))
-			if st, _ := s.Core.JobStatus(id, false); st.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
-				t.Fatal(st)
-			}
-		}
-	default:
-		_ = mine || s.cluster.Act(a)
-	}
+	_ = mine || s.cluster.Act(a)
 }
 
-func (s *story) submit(t *testing.T, id uint64) {
-	j := s.prepared[0]
-	s.prepared = s.prepared[1:]
+func (s *story) submit(t *testing.T, j submission) {
 	var err error
 	if j.job.Graph, err = graph.Expand(j.graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err != nil {
 		t.Fatal(err)
 	}
-	s.jobs[id] = j
-	s.Push(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
-		Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: j.graph, Priority: j.priority,
-	}}))
+	spec := &wire.JobSpec{Name: "job", Principal: &wire.Principal{Name: "ann"}, Graph: j.graph, Priority: j.priority}
+	s.clients.Submit(spec, func(id scheduler.JobID) { s.jobs[uint64(id)] = j.job })
 }
 
 // checkRoom holds what runs against the slots there are.

@@ -95,14 +95,14 @@ const (
 // player is one run.
 type player struct {
 	loop.Loop
-	policy   loop.Policy
-	cluster  machines.Cluster
-	load     Workload
-	running  map[uint64]*machines.Job
-	victims  map[group]int
-	result   Result
-	err      error
-	prepared []*Job // whose id was asked for, in order
+	policy  loop.Policy
+	cluster machines.Cluster
+	clients loop.Clients
+	load    Workload
+	running map[uint64]*machines.Job
+	victims map[group]int
+	result  Result
+	err     error
 }
 
 // group names a group over all its attempts.
@@ -120,6 +120,7 @@ func Play(ctx context.Context, w Workload, host policy.Host, settings string) (R
 	p := &player{load: w, running: map[uint64]*machines.Job{}, victims: map[group]int{}}
 	p.Core = core.New(set)
 	p.policy = loop.Policy{Loop: &p.Loop, Host: host, Think: thinkFor, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}}
+	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.over}
 	p.cluster = machines.Cluster{Loop: &p.Loop, Job: func(id uint64) *machines.Job { return p.running[id] }, Ended: p.ended, Wrong: p.fail}
 	p.Act = func(a core.Action) {
 		if err := p.act(ctx, a); err != nil {
@@ -157,40 +158,25 @@ func (p *player) begin() {
 	}
 	for i := range p.load.Jobs {
 		j := &p.load.Jobs[i]
-		p.After(j.At+time.Second, func() {
-			p.prepared = append(p.prepared, j)
-			p.Push(wire.NewInput(&wire.Prepare{Client: 1}))
-		})
+		p.After(j.At+time.Second, func() { p.submit(j) })
 	}
 }
 
 func (p *player) act(ctx context.Context, a core.Action) error {
-	if mine, err := p.policy.Act(ctx, a); mine || p.cluster.Act(a) {
+	if mine, err := p.policy.Act(ctx, a); mine {
 		return err
 	}
-	switch a := a.(type) {
-	case core.PolicyGone:
-		return errors.New("the core gave the policy up: " + a.Breach)
-	case core.Reply:
-		if a.Failure != nil {
-			return errors.New(a.Failure.Message)
-		}
-		if a.Client == 1 {
-			return p.submit(uint64(a.Job))
-		}
-	case core.JobsChanged:
-		for _, j := range a.Jobs {
-			if err := p.changed(j); err != nil {
-				return err
-			}
-		}
+	if mine, err := p.clients.Act(a); mine {
+		return err
 	}
+	if gone, ok := a.(core.PolicyGone); ok {
+		return errors.New("the core gave the policy up: " + gone.Breach)
+	}
+	p.cluster.Act(a)
 	return nil
 }
 
-func (p *player) submit(id uint64) error {
-	j := p.prepared[0]
-	p.prepared = p.prepared[1:]
+func (p *player) submit(j *Job) {
 	g := &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(len(j.Maps))}}}
 	if len(j.Reduces) > 0 {
 		g.Stages = append(g.Stages, &wire.Stage{Name: "reduce", Nodes: uint32(len(j.Reduces)), Shuffles: true})
@@ -200,13 +186,12 @@ func (p *player) submit(id uint64) error {
 	}
 	expanded, err := graph.Expand(g, p.Core.Settings().MemoryDefault, graph.DefaultLimits())
 	if err != nil {
-		return err
+		p.fail(err)
+		return
 	}
-	p.running[id] = &machines.Job{Graph: expanded, Work: j.length}
-	p.Push(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
-		Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g,
-	}}))
-	return nil
+	p.clients.Submit(&wire.JobSpec{Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g}, func(id scheduler.JobID) {
+		p.running[uint64(id)] = &machines.Job{Graph: expanded, Work: j.length}
+	})
 }
 
 func (j *Job) length(a *machines.Attempt) time.Duration {
@@ -231,16 +216,9 @@ func (p *player) ended(a *machines.Attempt, e *wire.AttemptEnded) {
 	}
 }
 
-// changed looks whether a job has ended, and well.
-func (p *player) changed(id scheduler.JobID) error {
-	if p.running[uint64(id)] == nil {
-		return nil
-	}
-	s, ok := p.Core.JobStatus(id, false)
-	switch {
-	case !ok || s.Summary.State < wire.JobState_JOB_STATE_SUCCEEDED:
-		return nil
-	case s.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED:
+// over takes it that a job has ended, which it should have well.
+func (p *player) over(id scheduler.JobID, s *wire.JobStatus) error {
+	if s.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED {
 		return fmt.Errorf("%v did not succeed: %v", id, s.Failure)
 	}
 	delete(p.running, uint64(id))
