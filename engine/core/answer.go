@@ -25,12 +25,6 @@ func (c *Core) policyAnswer(m *wire.PolicyAnswer) {
 	c.decide()
 }
 
-// expectedAnswer is what was read in an answer already.
-type expectedAnswer struct {
-	of        *wire.PolicyAnswer
-	decisions scheduler.Decisions
-}
-
 // ExpectAnswer has the next step take the decisions of an answer that it brings as they
 // were read when it came. The core becomes their owner.
 func (c *Core) ExpectAnswer(of *wire.PolicyAnswer, d scheduler.Decisions) {

@@ -43,12 +43,6 @@ func (j *job) countDone(b *bundle, by int) {
 	}
 }
 
-// rest counts a suspended attempt, or that it is none any more.
-func (a *attempt) rest(by int) {
-	a.launcher.suspended += by
-	a.run.bundle.job.resting += by
-}
-
 // recount counts all of a job that was read back. Its attempts do not live yet.
 func (j *job) recount() {
 	for i := range j.bundles {

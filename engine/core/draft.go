@@ -10,18 +10,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Draft is what a submission and the settings alone decide of a job: whether it is let
-// in, its groups and bundles, and what those wait for. It takes seconds for a million
-// tasks, so it can be made beside the core, by any goroutine, and given to Expect. A
-// core that was given none makes the same one in its step, as one that replays a log
-// does.
-type Draft struct {
-	of  *wire.JobSpec
-	set Settings // that it was made with
-	job *job     // without ids and times; nil when err is not
-	err error
-}
-
 // NewDraft checks a submission and makes the draft of its job. The message must not be
 // changed afterwards.
 func NewDraft(s Settings, of *wire.JobSpec, graphs Graphs) *Draft {

@@ -2,8 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -174,14 +172,6 @@ func (c *Core) keepOutputs(b *bundle, i int, k, before *commit) {
 	k.report = kept(k.report)
 }
 
-// filed are the nodes of a bundle's i-th group, in a job that has file channels.
-func (b *bundle) filed(i int) []int32 {
-	if !b.job.inputs.Some() {
-		return nil
-	}
-	return b.nodes(i)
-}
-
 // kept is what of a report is needed later; nobody changes a message.
 func kept(m *wire.AttemptEnded) *wire.AttemptEnded {
 	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
@@ -214,21 +204,6 @@ func (c *Core) countReads(b *bundle, i int, w scheduler.Work) {
 			return
 		}
 	}
-}
-
-func (b *bundle) dropRun(r *run) {
-	i := slices.Index(b.runs, r)
-	if i < 0 {
-		return
-	}
-	rest := append(b.runs[:i:i], b.runs[i+1:]...) // who walks the runs walks the old ones
-	if b.oneRun[0] == r {
-		b.oneRun[0] = nil // nothing is to hold what ended
-	}
-	if len(rest) == 0 {
-		rest = b.oneRun[:0]
-	}
-	b.runs = rest
 }
 
 // failed takes in an attempt's failure and stops the rest of its bundle.
@@ -311,34 +286,6 @@ func (c *Core) endAttempt(a *attempt, outcome scheduler.AttemptOutcome, w *wire.
 	c.touch(j)
 }
 
-// stopRun stops all of a bundle attempt, for one reason.
-func (c *Core) stopRun(r *run, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
-	if r.stopped == 0 || outcome == scheduler.Killed {
-		r.stopped = outcome
-	}
-	for _, a := range r.attempts {
-		if a.phase != attemptEnded {
-			c.stopAttempt(a, &stop{outcome: outcome, reason: reason, grace: grace, forJob: forJob, at: c.step.Now})
-		}
-	}
-}
-
-// stopAttempt sends the command to stop, unless it went out already and this one
-// is not harder.
-func (c *Core) stopAttempt(a *attempt, s *stop) {
-	if a.stop != nil {
-		if a.stop.grace == 0 || s.grace > 0 {
-			return
-		}
-		a.stop.grace = 0
-	} else {
-		a.stop = s
-	}
-	a.suspending, a.resuming = false, false
-	a.reads.Stop()
-	c.sendStop(a)
-}
-
 // runOver ends a bundle attempt that did not commit, when nothing of it lives.
 func (c *Core) runOver(r *run) {
 	b := r.bundle
@@ -367,15 +314,6 @@ func (c *Core) runOver(r *run) {
 	case !c.countFailure(b, r) && len(b.runs) == 0:
 		c.recheck(b)
 	}
-}
-
-func (b *bundle) hasRun(r *run) bool {
-	for _, x := range b.runs {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }
 
 // countFailure counts why a run ended, and fails the job when that was once too
@@ -407,16 +345,6 @@ func (c *Core) countFailure(b *bundle, r *run) bool {
 	}
 	return false
 }
-
-func (j *job) attemptsMax(s *Settings) int {
-	if j.spec.AttemptsMax > 0 {
-		return int(min(j.spec.AttemptsMax, attemptsMaxMax))
-	}
-	return s.AttemptsMax
-}
-
-// attemptsMaxMax bounds what a job may ask for.
-const attemptsMaxMax = 100
 
 // failLost fails a job whose work is lost over and over.
 func (c *Core) failLost(b *bundle, why string) {

@@ -214,36 +214,3 @@ func (c *Core) gone(j *job) {
 	c.jobs.Remove(j.id)
 	c.touch(j)
 }
-
-// remember keeps what status shows of a job that ended.
-func (c *Core) remember(j *job) {
-	s := c.statusOf(j)
-	s.Attempts = j.endedRows().status() // nothing lives any more
-	s.Waiting = nil
-	for _, stage := range s.Stages { // what did not finish waits for nothing any more
-		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
-	}
-	s.Summary.State = stateOf(j.outcome)
-	s.Summary.Ended = int64(c.step.Now)
-	s.Kept = j.kept
-	if n := len(s.Attempts); n > endedAttemptsKept {
-		s.Attempts = s.Attempts[n-endedAttemptsKept:]
-	}
-	if len(c.ended) >= c.step.Set.JobsKept {
-		c.ended = c.ended[len(c.ended)-c.step.Set.JobsKept+1:]
-	}
-	c.ended = append(c.ended, &endedJob{status: s})
-}
-
-// endedAttemptsKept is how many attempts are kept of a job that ended.
-const endedAttemptsKept = 100
-
-func stateOf(o scheduler.JobOutcome) wire.JobState {
-	switch o {
-	case scheduler.JobSucceeded:
-		return wire.JobState_JOB_STATE_SUCCEEDED
-	case scheduler.JobKilled:
-		return wire.JobState_JOB_STATE_KILLED
-	}
-	return wire.JobState_JOB_STATE_FAILED
-}

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -53,19 +51,17 @@ func (j *job) made(k inputs.Key) (host, rack string, keeps bool) {
 	return "", "", false
 }
 
-// commitOf returns the last accepted end of the group of a node, or nil.
-func (j *job) commitOf(n graph.Node) *commit {
-	b, i := j.groupOf(n)
-	if b.kept == nil {
-		return nil
+// source describes where an output of a job is that is there.
+func (c *Core) source(j *job) inputs.Source {
+	return func(k inputs.Key) *wire.Source {
+		m := j.commitOf(j.inputs.Writer(k))
+		s := &wire.Source{
+			Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.attempt),
+			Host: m.host, Rack: m.rack, Token: m.token, Launcher: uint64(m.launcher),
+		}
+		if l := c.launchers.Get(m.launcher); l != nil && l.Up {
+			s.Address = l.dataAddress
+		}
+		return s
 	}
-	return b.kept[i]
-}
-
-// groupOf returns the bundle of a node and the place of its group in it.
-func (j *job) groupOf(n graph.Node) (*bundle, int) {
-	g := j.plan.GroupOf(j.plan.Number(n))
-	b := &j.bundles[j.plan.Groups[g].Bundle]
-	i, _ := slices.BinarySearch(b.groups(), int32(g))
-	return b, i
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/step"
@@ -50,30 +49,6 @@ func (c *Core) launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.Refu
 		return nil, scheduler.NoCapacity, why
 	}
 	return c.startRun(b, where, speculative), scheduler.NotRefused, ""
-}
-
-// unavailable says why a bundle may not run on a launcher; "" when it may.
-func (b *bundle) unavailable(l *capacity.Launcher) string {
-	switch {
-	case !l.Up:
-		return "is lost"
-	case l.Draining:
-		return "is draining"
-	case l.Blamed:
-		return "failed for several jobs and is avoided for a while"
-	case sorted.Has(b.job.avoid, l.ID):
-		return fmt.Sprintf("failed too often for %s", b.job.id)
-	case slices.Contains(b.avoid, l.ID):
-		return fmt.Sprintf("failed for bundle %d", b.id)
-	}
-	for _, r := range b.runs {
-		for _, a := range r.attempts {
-			if &a.launcher.Launcher == l {
-				return "runs the attempt that this one is to overtake"
-			}
-		}
-	}
-	return ""
 }
 
 // startRun makes the attempts of a bundle whose capacity is taken.

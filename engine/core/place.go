@@ -2,20 +2,12 @@ package core
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// shape is what a bundle takes. A job has few distinct ones, however many
-// bundles: those are what is held against the cluster when it changes.
-type shape struct {
-	bundle int // one that has it
-	key    string
-}
 
 // findShapes lists the distinct demands of a job's bundles.
 func (j *job) findShapes() {
@@ -91,36 +83,3 @@ func (c *Core) tooLarge(b *bundle) string {
 
 // placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
 const placesAtOnce = 10
-
-// waitsFor says why a job's longest ready bundle does not run; "" when nothing is
-// ready.
-func (c *Core) waitsFor(j *job) string {
-	if j.ready.first == 0 {
-		return ""
-	}
-	b := &j.bundles[j.ready.first-1]
-	need := map[string]int{}
-	var kinds []string
-	for i := range b.Width() {
-		d := b.Demand(i)
-		if need[d.Kind] == 0 {
-			kinds = append(kinds, d.Kind)
-		}
-		need[d.Kind] += d.Slots
-	}
-	slices.Sort(kinds)
-	var parts []string
-	for _, kind := range kinds {
-		free, total := c.capacity.Count(kind)
-		at := " "
-		if b.Width() > 1 {
-			at = " at once "
-		}
-		parts = append(parts, fmt.Sprintf("%d %s slots%s(%d free of %d in the cluster)", need[kind], kind, at, free, total))
-	}
-	noun := "a group"
-	if b.Width() > 1 {
-		noun = fmt.Sprintf("a bundle of %d groups", b.Width())
-	}
-	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ready.count, noun, j.describe(b, 0), strings.Join(parts, " and "))
-}

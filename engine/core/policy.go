@@ -11,10 +11,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// emit tells an event about a bundle to the policy, and to one that is being started
-// unless its snapshot will show it.
-func (c *Core) emit(b *bundle, e scheduler.Event) { c.policy.TellBundle(b.job.id, b.index, e) }
-
 // policyStart has a snapshot made for a new generation, beside what runs: see gather.
 func (c *Core) policyStart(m *wire.PolicyStart) {
 	if given := c.policy.Begin(m.GetGeneration(), m.GetPolicy()); given != 0 {

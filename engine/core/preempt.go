@@ -70,16 +70,6 @@ func (c *Core) preemptRun(r *run, k *capacity.Reservation, suspend bool, grace t
 	c.stopRun(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
 }
 
-// protect keeps a bundle from preemptions for a while, and tells of it.
-func (c *Core) protect(b *bundle) {
-	b.protected = c.step.Now.Add(c.step.Set.ProtectFor)
-	c.emit(b, c.protectedEvent(b))
-}
-
-func (c *Core) protectedEvent(b *bundle) scheduler.BundleProtected {
-	return scheduler.BundleProtected{At: c.step.Now, Job: b.job.id, Bundle: b.id, Until: b.protected}
-}
-
 // victims finds the bundle attempts of a preemption's victims: a victim means
 // all of its bundle.
 func (c *Core) victims(d scheduler.Preempt) ([]*run, scheduler.RefusalReason, string) {

@@ -2,10 +2,8 @@ package core
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -92,34 +90,4 @@ func (c *Core) withdraw(b *bundle) {
 	c.emit(b, scheduler.BundleWithdrawn{At: c.step.Now, Job: b.job.id, Bundle: b.id})
 	c.capacity.ReleaseFor(b, b.job.ready.count)
 	c.touch(b.job)
-}
-
-func (c *Core) readyEvent(b *bundle) scheduler.BundleReady {
-	return scheduler.BundleReady{At: b.since, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: c.avoidOf(b)}
-}
-
-// groupsFor is what the policy learns of a bundle's groups; the places of their
-// input only where they still matter.
-func (c *Core) groupsFor(b *bundle, places bool) []scheduler.Group {
-	groups := make([]scheduler.Group, b.Width())
-	for i := range groups {
-		d := b.Demand(i)
-		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.stageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
-		if places {
-			groups[i].InputBytes, groups[i].Places = b.job.inputs.Size(b.nodes(i), hosts{c}, b.job.made)
-		}
-	}
-	return groups
-}
-
-// avoidOf lists the launchers that are refused for a bundle, ascending.
-func (c *Core) avoidOf(b *bundle) []scheduler.LauncherID {
-	if len(b.avoid) == 0 && len(b.job.avoid) == 0 {
-		return nil
-	}
-	list := slices.Clone(b.job.avoid)
-	for _, id := range b.avoid {
-		list = sorted.Add(list, id)
-	}
-	return list
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -140,14 +139,6 @@ func (c *Core) workOf(a *attempt, m *wire.Work) scheduler.Work {
 		}
 	}
 	return w
-}
-
-// running returns how long an attempt has run, net of suspension.
-func (a *attempt) running(now scheduler.Time) time.Duration {
-	if a.phase == attemptRunning {
-		return a.ran + now.Sub(a.since)
-	}
-	return a.ran
 }
 
 // commitAsked grants the commit of a group to one attempt, or refuses it.

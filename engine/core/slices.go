@@ -3,7 +3,6 @@ package core
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -12,17 +11,6 @@ import (
 // decisions, very many timers that are due at once. A step does Settings.StepWork of
 // it and leaves the rest in the state, as a cursor. NextWake is then at once, so the
 // rest is done in the steps that follow, together with what came meanwhile.
-
-// What a piece of long work counts for in Settings.StepWork: about as many
-// microseconds.
-const (
-	workOpen   = 3 // to offer a bundle of a job that starts
-	workClose  = 1 // to look at a bundle of a job that ends
-	workStop   = 4 // to stop an attempt, or to tell a launcher that a job is over
-	workDecide = 4 // to apply a decision
-	workTimer  = 4
-	workGather = 2 // to tell of a bundle, a job or a launcher in a snapshot
-)
 
 // goOn goes on with what earlier steps left.
 func (c *Core) goOn() {
@@ -56,36 +44,6 @@ func (c *Core) goOnWith(j *job) {
 	case jobLeaving:
 		c.leave(j)
 	}
-}
-
-// unfinishedWork says whether a later step has to go on with a job.
-func (j *job) unfinishedWork() bool {
-	switch j.phase {
-	case jobRunning:
-		return j.opened < len(j.plan.Bundles) || j.inputs.Telling()
-	case jobEnding:
-		return j.closed < len(j.bundles)
-	}
-	return j.phase == jobLeaving
-}
-
-// noteWork keeps the list of the jobs that later steps have to go on with.
-func (c *Core) noteWork(j *job) {
-	if j.unfinishedWork() {
-		c.busy = sorted.Add(c.busy, j.id)
-	} else if i, found := slices.BinarySearch(c.busy, j.id); found {
-		c.busy = slices.Delete(c.busy, i, i+1)
-	}
-}
-
-// knows says whether a bundle is among those that are known, and not among those that
-// are gone again.
-func (j *job) knows(b *bundle) bool {
-	switch {
-	case j.phase == jobAsked, j.phase == jobLeaving && b.index < j.closed:
-		return false
-	}
-	return b.last() || b.index < j.opened
 }
 
 // open makes the bundles of a job that starts known, and offers those that wait for
@@ -125,12 +83,6 @@ func (c *Core) stopAll(j *job) {
 	}
 	c.noteWork(j)
 	c.checkQuiet(j)
-}
-
-// stopForEnd stops an attempt of a bundle because its job ends.
-func (c *Core) stopForEnd(r *run) {
-	c.step.Charge(workStop * len(r.attempts))
-	c.stopRun(r, scheduler.Killed, "its job "+r.bundle.job.outcome.String(), 0, 0)
 }
 
 // leave takes what is left of a job that is over out of the state, and has launchers

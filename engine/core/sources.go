@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -42,21 +43,6 @@ func (c *Core) stopWaiting(a *attempt) {
 	c.feeds.Drop(a.id)
 }
 
-// source describes where an output of a job is that is there.
-func (c *Core) source(j *job) inputs.Source {
-	return func(k inputs.Key) *wire.Source {
-		m := j.commitOf(j.inputs.Writer(k))
-		s := &wire.Source{
-			Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.attempt),
-			Host: m.host, Rack: m.rack, Token: m.token, Launcher: uint64(m.launcher),
-		}
-		if l := c.launchers.Get(m.launcher); l != nil && l.Up {
-			s.Address = l.dataAddress
-		}
-		return s
-	}
-}
-
 // inputLost takes a reader's word that it can't read a source.
 func (c *Core) inputLost(a *attempt, m *wire.InputLost) {
 	j := a.run.bundle.job
@@ -81,15 +67,6 @@ func (c *Core) inputLost(a *attempt, m *wire.InputLost) {
 		c.outputsLost(b, i, true)
 	}
 	c.wantAgain(b)
-}
-
-// describe names a group for people: its first node.
-func (j *job) describe(b *bundle, i int) string {
-	if b.last() {
-		return "the group that publishes"
-	}
-	n := j.plan.Node(b.nodes(i)[0])
-	return fmt.Sprintf("stage %q node %d", j.stages[n.Stage].Name(), n.Index)
 }
 
 // dropOutput tells a launcher to delete what an attempt stored.
@@ -185,3 +162,16 @@ func (c *Core) reopen(b *bundle) {
 	}
 	c.recheck(b)
 }
+
+// watchWaiting sets the timer that looks for work that readers of a job wait for.
+func (c *Core) watchWaiting(j *job) {
+	if !j.watched {
+		j.watched = true
+		// A launch since then puts it off.
+		c.step.After(max(c.step.Set.TakeBackAfter-c.step.Now.Sub(j.lastLaunch), c.step.Set.TakeBackAfter/takeBackLooks), step.TimerTakeBack, uint64(j.id))
+	}
+}
+
+// takeBackLooks bounds how often a job's waiting readers are looked at: so many
+// times in takeBackAfter.
+const takeBackLooks = 4

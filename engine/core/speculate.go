@@ -7,8 +7,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
-	"github.com/hamadryad/hamadryad/internal/sorted"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // watchStragglers sets the timer that looks for stragglers while anything runs.
@@ -77,29 +75,9 @@ func (a *attempt) mayBeDoubled() bool {
 		!r.granted && r.stopped == 0 && !a.suspending && a.reads.Misses() == 0
 }
 
-// setTwice has a bundle wanted twice since a time, or, at 0, not any more.
-func (b *bundle) setTwice(since scheduler.Time) {
-	if b.twice != 0 {
-		b.job.doubled--
-	}
-	if b.twice = since; since != 0 {
-		b.job.doubled++
-	}
-}
-
 // wantTwice offers a running bundle for a second attempt.
 func (c *Core) wantTwice(b *bundle) {
 	b.setTwice(c.step.Now)
 	c.emit(b, c.twiceEvent(b))
 	c.touch(b.job)
-}
-
-func (c *Core) twiceEvent(b *bundle) scheduler.SpeculationOffered {
-	avoid := slices.Clone(c.avoidOf(b))
-	for _, r := range b.runs {
-		for _, a := range r.attempts {
-			avoid = sorted.Add(avoid, a.launcher.ID)
-		}
-	}
-	return scheduler.SpeculationOffered{At: b.twice, Job: b.job.id, Bundle: b.id, Groups: c.groupsFor(b, true), Avoid: avoid}
 }

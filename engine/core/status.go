@@ -1,14 +1,10 @@
 package core
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -118,148 +114,6 @@ func (e *endedJob) statusWith(attempts bool) *wire.JobStatus {
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
 		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
 	}
-}
-
-func (j *job) summary() *wire.JobSummary {
-	s := &wire.JobSummary{
-		Job: uint64(j.id), Name: j.spec.Name, User: j.spec.GetPrincipal().GetName(), Pool: j.pool, Priority: int32(j.priority),
-		Submitted: int64(j.submitted), Groups: uint32(len(j.plan.Groups)), GroupsFinished: uint32(j.tally.Groups()),
-	}
-	if j.lastBundle() != nil {
-		s.Groups++
-	}
-	switch j.phase {
-	case jobAsked:
-		s.State = wire.JobState_JOB_STATE_ASKED
-	case jobRunning:
-		s.State = wire.JobState_JOB_STATE_RUNNING
-	default:
-		s.State = wire.JobState_JOB_STATE_FINISHING
-	}
-	s.GroupsRunning = uint32(len(j.attempts) - j.resting)
-	return s
-}
-
-func (c *Core) statusOf(j *job) *wire.JobStatus {
-	s := &wire.JobStatus{
-		Summary: j.summary(), Failure: j.failure, Waiting: c.waitingOf(j), Outputs: j.spec.Outputs,
-		Counters: j.tally.Counters(), Stages: j.stageStatus(),
-	}
-	s.Read, s.LocalAttempts = j.tally.Reads()
-	if j.notesDropped > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.notesDropped))
-	}
-	s.Notes = append(s.Notes, j.notes...)
-	return s
-}
-
-// attemptRows are what the status of a job's attempts is made of.
-type attemptRows struct {
-	stages []string
-	ended  []tally.Past  // the oldest first
-	live   []liveAttempt // in any order
-}
-
-type liveAttempt struct {
-	tally.Past // without what is known at the end
-	state      string
-}
-
-// endedRows are the rows of those that ended.
-func (j *job) endedRows() *attemptRows {
-	r := &attemptRows{stages: make([]string, len(j.stages)), ended: j.tally.Kept()}
-	for i := range j.stages {
-		r.stages[i] = j.stages[i].Name()
-	}
-	return r
-}
-
-// look adds the rows of attempts that lived when they were noted.
-func (r *attemptRows) look(attempts []*attempt) {
-	for i, a := range attempts {
-		if next := prefetch.Next(attempts, i); next != nil {
-			prefetchRows(next)
-		}
-		x := liveAttempt{state: a.state()}
-		x.Past = tally.Past{ID: a.id, Stage: a.stage, Index: a.index, Launcher: a.launcher.Name, Started: a.started, Speculative: a.run.speculative}
-		if a.phase == attemptEnded {
-			x.Ended = a.since
-		}
-		if a.stop != nil {
-			x.Reason = a.stop.reason
-		}
-		r.live = append(r.live, x)
-	}
-}
-
-// status makes the messages: what ended, then what lives, in order of id.
-func (r *attemptRows) status() []*wire.AttemptStatus {
-	var list []*wire.AttemptStatus
-	add := func(p *tally.Past, state string) {
-		list = append(list, &wire.AttemptStatus{
-			Attempt: uint64(p.ID), Stage: r.stages[p.Stage], Index: uint32(p.Index), Launcher: p.Launcher, State: state,
-			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason,
-		})
-	}
-	for i := range r.ended {
-		add(&r.ended[i], r.ended[i].Outcome.String())
-	}
-	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.ID, y.ID) })
-	for i := range r.live {
-		add(&r.live[i].Past, r.live[i].state)
-	}
-	return list
-}
-
-func (a *attempt) state() string {
-	switch {
-	case a.phase == attemptEnded:
-		return a.outcome.String()
-	case a.stop != nil:
-		return "stopping"
-	case a.phase == attemptSuspended:
-		return "suspended"
-	case a.phase == attemptRunning && a.reads.Misses() > 0:
-		return "running, waits for inputs"
-	case a.phase == attemptRunning:
-		return "running"
-	}
-	return "assigned"
-}
-
-// waitingOf says why a job waits: the manager's reasons, then the policy's.
-func (c *Core) waitingOf(j *job) []string {
-	var list []string
-	switch j.phase {
-	case jobAsked:
-		list = append(list, "waits to be admitted by the policy")
-	case jobPublishing:
-		if j.lastBundle().phase == bundleWaiting && j.whyLater != "" {
-			list = append(list, j.whyLater)
-		}
-	case jobEnding:
-		list = append(list, fmt.Sprintf("%d attempts are being stopped", len(j.attempts)))
-	}
-	if j.whyNot != "" && !j.ends() {
-		list = append(list, j.whyNot)
-	}
-	if j.phase != jobAsked && j.ready.count > 0 {
-		switch {
-		case c.capacity.Up() == 0:
-			list = append(list, "no launcher is there")
-		case c.policy.Current() == nil:
-			list = append(list, "no policy is running")
-		}
-		list = append(list, c.waitsFor(j))
-	}
-	if w := j.policyWait; w.Reason != scheduler.WaitNone {
-		text := w.Reason.String()
-		if w.Detail != "" {
-			text += ": " + w.Detail
-		}
-		list = append(list, "policy: "+text)
-	}
-	return list
 }
 
 // Launchers lists the launchers, those that were lost and are remembered too, in

@@ -111,14 +111,6 @@ func (c *Core) newJob(id scheduler.JobID, spec *wire.JobSpec) (*job, error) {
 	return j, nil
 }
 
-// Graphs returns the graph of a blob's hash. Equal hashes give equal graphs, which makes
-// it no input; the core keeps what it is given and may change it.
-type Graphs func(hash string) (*wire.Graph, error)
-
-// GraphsFrom says where the graphs are that submissions name by their hash. Without it
-// there are none.
-func (c *Core) GraphsFrom(f Graphs) { c.graphs = f }
-
 // fillGraph fetches the graph that a submission names, and gives its stages the memory
 // that they leave to the site.
 func fillGraph(spec *wire.JobSpec, graphs Graphs) error {
@@ -246,9 +238,6 @@ func (b *bundle) shape() {
 	b.single = s.single == need
 }
 
-// lastStage is the name of the stage that publishes a job's outputs.
-const lastStage = "publish"
-
 // start admits a job: from now on the policy knows it.
 func (c *Core) start(j *job) {
 	j.phase = jobRunning
@@ -263,33 +252,6 @@ func (c *Core) start(j *job) {
 	c.policy.TellJob(j.id, scheduler.JobSubmitted{At: c.step.Now, Job: j.forPolicy()})
 	c.checkPlaceableOf(j, map[string]bool{})
 	c.open(j)
-}
-
-// forPolicy is what the policy learns of a job.
-func (j *job) forPolicy() scheduler.Job {
-	p := scheduler.Job{
-		ID: j.id, Name: j.spec.Name, User: j.spec.GetPrincipal().GetName(), Pool: j.pool, Priority: j.priority,
-		Submitted: j.submitted, Properties: j.properties(),
-	}
-	for i := range j.stages {
-		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.stages[i].Name(), Groups: j.stages[i].Groups()}
-		if i < len(j.plan.Graph.Stages) {
-			m := j.plan.Graph.Stages[i]
-			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.stages[i].Slots(), 1), m.Shuffles
-		} else {
-			s.Kind, s.Slots = j.lastKind(), 1
-		}
-		p.Stages = append(p.Stages, s)
-	}
-	return p
-}
-
-func (j *job) properties() []scheduler.Property {
-	var list []scheduler.Property
-	for _, p := range j.spec.Properties {
-		list = append(list, scheduler.Property{Name: p.Name, Value: p.Value})
-	}
-	return list
 }
 
 // updateJob moves a job to a pool or changes its priority.
@@ -354,16 +316,4 @@ func (c *Core) killJob(m *wire.KillJob) {
 		c.endJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
 	}
 	c.step.Reply(m.GetClient(), id, nil)
-}
-
-// noteJob keeps a line for the job's status.
-func (c *Core) noteJob(j *job, text string) {
-	text = c.step.Short(text)
-	if len(j.notes) >= c.step.Set.NotesKept {
-		n := len(j.notes) - c.step.Set.NotesKept + 1
-		j.notes = slices.Delete(j.notes, 0, n)
-		j.notesDropped += n
-	}
-	j.notes = append(j.notes, text)
-	c.touch(j)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -27,19 +26,6 @@ func (j *job) heldUpBy(runs []*run) []bool {
 		return nil
 	})
 }
-
-// watchWaiting sets the timer that looks for work that readers of a job wait for.
-func (c *Core) watchWaiting(j *job) {
-	if !j.watched {
-		j.watched = true
-		// A launch since then puts it off.
-		c.step.After(max(c.step.Set.TakeBackAfter-c.step.Now.Sub(j.lastLaunch), c.step.Set.TakeBackAfter/takeBackLooks), step.TimerTakeBack, uint64(j.id))
-	}
-}
-
-// takeBackLooks bounds how often a job's waiting readers are looked at: so many
-// times in takeBackAfter.
-const takeBackLooks = 4
 
 // takeBack frees slots for a bundle that early readers of its job wait for and
 // that has found none: the youngest of those that wait are stopped until it

@@ -1,0 +1,67 @@
+package core
+
+import "github.com/hamadryad/hamadryad/engine/wire"
+
+// filesPlace is where in a job's bundles a file of it stands. It is found again from
+// any number, and kept because the next that is wanted is mostly the one behind.
+type filesPlace struct {
+	number               uint64 // of the file, counted from 0
+	bundle, group, index int
+}
+
+// filesFrom lists what the job's accepted attempts wrote into its outputs, when that is
+// to be published or kept: from a number on, as much as one command holds.
+func (c *Core) filesFrom(j *job, from uint64) []*wire.CommittedFile {
+	if j.phase != jobPublishing && !j.keep {
+		return nil
+	}
+	at := j.filesAt
+	if from < at.number {
+		at = filesPlace{}
+	}
+	var list []*wire.CommittedFile
+	left := c.step.Set.CommandBytes
+	for ; at.bundle < len(j.plan.Bundles); at.bundle, at.group = at.bundle+1, 0 {
+		kept := j.bundles[at.bundle].kept
+		for ; at.group < len(kept); at.group, at.index = at.group+1, 0 {
+			files := kept[at.group].report.Files
+			if skip := min(from-at.number, uint64(len(files)-at.index)); skip > 0 {
+				at.number, at.index = at.number+skip, at.index+int(skip)
+			}
+			for ; at.index < len(files); at.index++ {
+				if left <= 0 {
+					j.filesAt = at
+					return list
+				}
+				f := files[at.index]
+				list = append(list, f)
+				left -= fileBytes + len(f.Temporary) + len(f.Name)
+				at.number, from = at.number+1, from+1
+			}
+		}
+	}
+	return list
+}
+
+// filesTotal is how many files filesFrom lists in all.
+func (j *job) filesTotal() uint64 {
+	if j.phase != jobPublishing && !j.keep {
+		return 0
+	}
+	return uint64(j.tally.Files())
+}
+
+// sendFiles answers a worker that asks for further files. It keeps asking until an
+// answer comes, so none is remembered.
+func (c *Core) sendFiles(a *attempt, from uint64) {
+	c.sureStarted(a)
+	if !a.run.bundle.last() || a.stop != nil {
+		return
+	}
+	c.command(a.launcher, &wire.Command{Do: &wire.Command_Files{Files: &wire.FilesUpdate{
+		Attempt: uint64(a.id), From: from, Files: c.filesFrom(a.run.bundle.job, from),
+	}}})
+}
+
+// fileBytes is about what a file to publish takes in a message beside its texts.
+const fileBytes = 32
