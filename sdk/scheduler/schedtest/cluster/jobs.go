@@ -291,10 +291,31 @@ func (c *Cluster) endJob(j *job, outcome scheduler.JobOutcome) {
 // still needed.
 func (c *Cluster) lostOutputs(j *job, id scheduler.LauncherID) {
 	for _, b := range j.bundles {
-		b.gone = b.gone || slices.Contains(b.outputs, id)
+		if !slices.Contains(b.outputs, id) {
+			continue
+		}
+		b.gone = true
+		if b.state == launched && b.read() {
+			c.lostPart(b.runs[0])
+		}
 	}
 	c.wantAgain(j)
 	c.refresh(j)
+}
+
+// lostPart ends what still runs of a gang when what a finished group of it stored is lost:
+// all of it has to run again.
+func (c *Cluster) lostPart(r *run) {
+	if r.kills() {
+		c.end(r.attempts[0], scheduler.Preempted, r.leaving.by.For)
+		return
+	}
+	c.end(r.attempts[0], scheduler.Lost, 0)
+}
+
+// read says whether any layer reads what a bundle stores.
+func (b *bundle) read() bool {
+	return slices.ContainsFunc(b.job.spec.Layers, func(l Layer) bool { return slices.Contains(l.After, b.layer) })
 }
 
 // wantAgain has run again what has lost its output, the last layers first: those that run
