@@ -59,7 +59,7 @@ func (f *Frozen) Write(to io.Writer) error { return f.core.WriteCheckpoint(to) }
 
 func (l *launcher) frozen() *launcher {
 	f := *l
-	f.Launcher = l.Launcher.Clone()
+	f.Launcher = l.Clone()
 	f.names, f.line = slices.Clone(l.names), l.line.Clone()
 	f.outputs = maps.Clone(l.outputs) // of which the ids are written
 	f.attempts = nil                  // written with their jobs
