@@ -188,7 +188,8 @@ func (c *Cluster) news() bool {
 	return false
 }
 
-// advance does what is next in time.
+// advance does what is next in time, and all else of that moment: what ends at one time,
+// such as two reservations that were made together, ends together.
 func (c *Cluster) advance() bool {
 	wake := c.wakeAt != 0 && (len(c.timers) == 0 || c.wakeAt < c.timers[0].at)
 	switch {
@@ -196,9 +197,10 @@ func (c *Cluster) advance() bool {
 		c.now = max(c.now, c.wakeAt)
 		c.wakeAt, c.woken = 0, true
 	case len(c.timers) > 0:
-		t := heap.Pop(&c.timers).(timer)
-		c.now = max(c.now, t.at)
-		t.do()
+		c.now = max(c.now, c.timers[0].at)
+		for len(c.timers) > 0 && c.timers[0].at <= c.now {
+			heap.Pop(&c.timers).(timer).do()
+		}
 	default:
 		return false
 	}

@@ -168,3 +168,22 @@ func TestSuspendedIsKilled(t *testing.T) {
 		t.Errorf("what a suspended attempt left is no room: %v", where)
 	}
 }
+
+// TestWhatEndsTogetherIsToldTogether: no round falls between two reservations that were
+// made at one time.
+func TestWhatEndsTogetherIsToldTogether(t *testing.T) {
+	x := newTable(t)
+	victims := x.attempts(1)
+	both := scheduler.Decisions{WakeAt: x.c.Now().Add(time.Second)}
+	for _, v := range victims[:2] {
+		both.Preempt = append(both.Preempt, scheduler.Preempt{Victims: []scheduler.AttemptID{v}, Mode: scheduler.PreemptKill, For: 2})
+	}
+	x.decide(both)
+	for x.FreeSlots(scheduler.DefaultKind) == 0 && x.c.Step() {
+		x.take()
+		x.c.Apply(x.round, scheduler.Decisions{})
+	}
+	if n := x.FreeSlots(scheduler.DefaultKind); n != 2 {
+		t.Errorf("%d slots are free at once, want 2", n)
+	}
+}
