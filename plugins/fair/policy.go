@@ -195,6 +195,9 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 			p.sharing.Mark(sharing.Of(b.Job))
 		}
 	case scheduler.DecisionPreempt:
+		for _, id := range e.Preempt.Victims {
+			p.sharing.MarkAttempt(id) // who is taken is not to be launched a second time any more
+		}
 		p.starvation.Outcome(e)
 	}
 }

@@ -93,6 +93,9 @@ func (w *world) update(events []scheduler.Event) {
 			if b := w.view.Bundle(e.Launch.Bundle); b != nil && e.Kind == scheduler.DecisionLaunch {
 				w.touch(b.Job)
 			}
+			for _, id := range e.Preempt.Victims { // one that is taken is not wanted twice any more
+				w.touchAttempt(id)
+			}
 		}
 	}
 	for _, e := range w.view.Ended() {
