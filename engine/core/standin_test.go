@@ -399,12 +399,13 @@ func (p *pair) leaving(v *view.View, translate bool) (text string) {
 }
 
 // coarse is a world of the core with the times of the stand-in: what lasts there ends half
-// a moment sooner.
+// a moment sooner, and what begins because of that does so as much sooner.
 func (p *pair) coarse(w view.World) view.World {
 	for i := range w.Jobs {
 		for k := range w.Jobs[i].Attempts {
-			a := &w.Jobs[i].Attempts[k]
-			a.Protected = (a.Protected + fine/2) / fine
+			if a := &w.Jobs[i].Attempts[k]; a.Protected != 0 {
+				a.Protected = (a.Protected + fine) / fine
+			}
 		}
 	}
 	return w
