@@ -19,7 +19,7 @@ func (c *Core) groupsFor(b *bundle, places bool) []scheduler.Group {
 		d := b.Demand(i)
 		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.stageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
 		if places {
-			groups[i].InputBytes, groups[i].Places = b.job.inputs.Size(b.nodes(i), hosts{c}, b.job.made)
+			groups[i].InputBytes, groups[i].Places = b.job.inputs.Size(b.nodes(i), hosts{c}, b.job)
 		}
 	}
 	return groups

@@ -7,6 +7,9 @@ import (
 
 // feed gives an attempt what is there of what it misses, as much as it takes at once.
 func (c *Core) feed(a *attempt) {
+	if a.reads.Misses() == 0 {
+		return
+	}
 	if j := a.run.bundle.job; !c.feeds.Fill(&j.inputs, &a.reads, c.source(j)) {
 		c.step.After(1, step.TimerFeed, uint64(a.id))
 	}
@@ -39,6 +42,9 @@ func (c *Core) flushSources() {
 // sourcesOf lists the sources that an attempt starts with.
 func (c *Core) sourcesOf(a *attempt) []*wire.Source {
 	j := a.run.bundle.job
+	if !j.inputs.Some() {
+		return nil
+	}
 	l := j.inputs.List(&a.reads, a.id, a.run.bundle.filed(a.group), c.step.Set.CommandBytes, c.source(j))
 	if l.Missed {
 		c.watchWaiting(j)

@@ -43,8 +43,8 @@ func (c hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 // Moves returns how often a launcher came or went.
 func (c hosts) Moves() uint64 { return c.capacity.Moves() }
 
-// made tells where an output was made, and whether its launcher keeps it.
-func (j *job) made(k inputs.Key) (host, rack string, keeps bool) {
+// Made tells where an output was made, and whether its launcher keeps it.
+func (j *job) Made(k inputs.Key) (host, rack string, keeps bool) {
 	if m := j.commitOf(j.inputs.Writer(k)); m != nil {
 		return m.host, m.rack, m.stored
 	}

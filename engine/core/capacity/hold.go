@@ -33,12 +33,14 @@ func (c *Capacity) Take(b Bundle, where []*Launcher) string {
 			s, m := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory)
 			p.draw(d.Kind, s, m)
 			d.Slots, d.Memory = d.Slots-s, d.Memory-m
-			undo = append(undo, func() { p.draw(d.Kind, -s, -m) })
+			kind := d.Kind // a closure that has d would have it made anew for each start
+			undo = append(undo, func() { p.draw(kind, -s, -m) })
 		}
 		l.free.Add(d.Kind, -d.Slots)
 		l.freeMemory -= d.Memory
 		if len(where) > 1 {
-			undo = append(undo, func() { l.free.Add(d.Kind, d.Slots); l.freeMemory += d.Memory })
+			took := d
+			undo = append(undo, func() { l.free.Add(took.Kind, took.Slots); l.freeMemory += took.Memory })
 		}
 		c.Changed(l)
 	}

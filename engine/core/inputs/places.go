@@ -17,12 +17,18 @@ type Cluster interface {
 	Moves() uint64
 }
 
-// Made tells where an output was made that is there, and whether its launcher keeps it.
-type Made func(Key) (host, rack string, keeps bool)
+// Makers tell of an output that is there where it was made, and whether its launcher keeps
+// it.
+type Makers interface {
+	Made(Key) (host, rack string, keeps bool)
+}
 
 // Size sums what a group of some nodes reads, from storage and from file channels, in
 // bytes, and finds the places that hold most of it.
-func (in *Inputs) Size(nodes []int32, cluster Cluster, made Made) (int64, []scheduler.Place) {
+func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []scheduler.Place) {
+	if !in.readsAny(nodes) {
+		return 0, nil // as most groups of a large plain job
+	}
 	var total int64
 	sums := map[string]scheduler.Place{}
 	add := func(host, rack string, bytes int64) {
@@ -47,10 +53,21 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Made) (int64, []sche
 	return total, outputs.Most(sums)
 }
 
+// readsAny says whether some node reads anything.
+func (in *Inputs) readsAny(nodes []int32) bool {
+	for _, x := range nodes {
+		stage := in.plan.Node(x).Stage
+		if len(in.into[stage]) > 0 || len(in.plan.Graph.Stages[stage].Inputs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // sizeFrom sums what a reader gets over one file connection. An early reader's
 // input has no places: where the rest of it will lie is not known, and to go where
 // a part is would put it before the very writers that it waits for.
-func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Made, add func(host, rack string, bytes int64)) (total int64) {
+func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
 	n := &in.conns[conn]
 	if n.Told(reader) < in.plan.FanIn(int(conn), reader) {
 		add = func(string, string, int64) {}
@@ -70,7 +87,7 @@ func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Made, a
 		total += part
 		// What is kept on the job's storage lies near its writer too: HDFS puts the
 		// first copy on the writer's own machine.
-		if host, rack, keeps := made(Key{conn, int32(writer)}); keeps || kept {
+		if host, rack, keeps := made.Made(Key{conn, int32(writer)}); keeps || kept {
 			add(host, rack, part)
 		}
 	})
