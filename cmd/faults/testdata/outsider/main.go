@@ -77,9 +77,11 @@ func (p *lottery) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err err
 				p.options = o
 			}
 			d.Settings = append(d.Settings, settings.Verdict(s, err))
-			p.begin()
-			return d, nil
 		}
+	}
+	if len(d.Settings) > 0 {
+		p.begin()
+		return d, nil
 	}
 	switch p.options.Mistake {
 	case "panic in AssignTasks":
