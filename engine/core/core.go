@@ -57,20 +57,7 @@ type Core struct {
 
 // New returns a core that knows nothing.
 func New(s Settings) *Core {
-	c := &Core{step: step.Step{Set: s}}
-	c.clear()
-	return c
-}
-
-func (c *Core) clear() {
-	c.jobs = idmap.Index[scheduler.JobID, job]{}
-	c.bundles = idmap.Map[scheduler.BundleID, bundle]{}
-	c.attempts = idmap.Map[scheduler.AttemptID, attempt]{}
-	c.launchers = idmap.Index[scheduler.LauncherID, launcher]{}
-	c.byName = map[string]*launcher{}
-	c.capacity = capacity.Capacity{}
-	c.suspended, c.suspension = idmap.Index[uint64, run]{}, 0
-	c.policy = exchange.Exchange{}
+	return &Core{step: step.Step{Set: s}, byName: map[string]*launcher{}}
 }
 
 // Settings returns the settings in force.

@@ -51,7 +51,7 @@ func (c *Core) cutOver() {
 		c.policy.FailSettings(&c.step, "another policy took over before it answered")
 	}
 	c.limitSuspensions()
-	c.capacity.HasRoom()
+	c.capacity.MarkRoomier()
 	c.tellLoads(false)
 	c.askAll()
 	c.policy.PassRequests(&c.step)

@@ -71,11 +71,11 @@ func (c *Core) action(t *step.Todo) Action {
 
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
-	if c.capacity.Replaced() {
+	if c.capacity.TakeReplaced() {
 		c.checkPlaceable()
 		c.relaxAvoid()
 	}
-	if c.capacity.Roomier() {
+	if c.capacity.TakeRoomier() {
 		c.resumeSuspended()
 	}
 	c.flushSources()

@@ -32,23 +32,24 @@ func (c *Capacity) Up() int { return c.up }
 // elsewhere now.
 func (c *Capacity) Moves() uint64 { return c.moves }
 
-// Roomier says whether something got free since it was asked last.
-func (c *Capacity) Roomier() bool {
+// TakeRoomier says whether something got free since it was asked last.
+func (c *Capacity) TakeRoomier() bool {
 	was := c.roomier
 	c.roomier = false
 	return was
 }
 
-// Replaced says whether launchers came, went, or are offered again or not any more since
+// TakeReplaced says whether launchers came, went, or are offered again or not any more since
 // it was asked last.
-func (c *Capacity) Replaced() bool {
+func (c *Capacity) TakeReplaced() bool {
 	was := c.replaced
 	c.replaced = false
 	return was
 }
 
-// HasRoom has Roomier say that something got free: whoever decides may do more with it.
-func (c *Capacity) HasRoom() { c.roomier = true }
+// MarkRoomier has TakeRoomier say that something got free: whoever decides may do more
+// with what there is.
+func (c *Capacity) MarkRoomier() { c.roomier = true }
 
 // Join brings a launcher up with all its slots and memory free. Its name, host, rack and
 // whether it can suspend are its owner's to set.

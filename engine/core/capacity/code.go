@@ -102,7 +102,7 @@ func (c *Capacity) codePart(w *codec.Codec, p *part) {
 // CodeChanged codes whose offers are to be looked at.
 func (c *Capacity) CodeChanged(w *codec.Codec) { codec.Nums(w, &c.changed) }
 
-// CodeNews codes what Roomier and Replaced are to say.
+// CodeNews codes what TakeRoomier and TakeReplaced are to say.
 func (c *Capacity) CodeNews(w *codec.Codec) {
 	codec.Flag(w, &c.roomier)
 	codec.Flag(w, &c.replaced)

@@ -42,10 +42,14 @@ func (f *Feed) Begin(now scheduler.Time, commandBytes int) {
 // End yields what each reader was given in the step, in order of attempt, and forgets it.
 func (f *Feed) End() iter.Seq2[scheduler.AttemptID, *wire.SourcesUpdate] {
 	return func(yield func(scheduler.AttemptID, *wire.SourcesUpdate) bool) {
-		for _, id := range slices.Sorted(maps.Keys(f.updates)) {
+		ids := slices.AppendSeq(make([]scheduler.AttemptID, 0, len(f.updates)), maps.Keys(f.updates))
+		slices.Sort(ids)
+		for _, id := range ids {
 			u := f.updates[id]
 			u.message.Complete = u.reader.misses == 0
-			yield(id, u.message)
+			if !yield(id, u.message) {
+				break
+			}
 		}
 		clear(f.updates)
 	}
