@@ -17,6 +17,7 @@ It needs the stubs that grpc_tools.protoc makes of the project's two .proto file
 """
 
 import base64
+import collections
 import datetime
 import logging
 import os
@@ -50,11 +51,12 @@ def table(strings):
     return out
 
 
-def column(message, field, strings):
+def column(message, field, n, strings):
+    """The values of a column. A manager that is older than the stubs may leave out a whole one."""
     values = getattr(message, field.name)
     if field.type == STRING and field.name not in NOT_STRINGS:
-        return [strings[i] for i in values]
-    return values
+        return [strings[i] for i in values or [0] * n]
+    return values or [b"" if field.type == field.TYPE_BYTES else 0] * n
 
 
 def cut(rows, counts, n):
@@ -67,14 +69,13 @@ def cut(rows, counts, n):
 
 
 def rows(message, n, strings, only=lambda name: True):
-    """The n rows of a message of columns. A column that is left out has no rows at all;
-    a message that is left out has only such columns."""
+    """The n rows of a message of columns. In one that is left out, all is 0 or empty."""
     out = [{} for _ in range(n)]
     for field in message.DESCRIPTOR.fields:
         if field.name == "rows" or not only(field.name):
             continue
         if field.message_type is None:
-            values = column(message, field, strings)
+            values = column(message, field, n, strings)
         elif field.is_repeated:
             values = getattr(message, field.name)  # whole messages, such as Config
         else:
@@ -109,16 +110,21 @@ def groups(message, strings):
     return out
 
 
+skipped = collections.Counter()  # events by kind that a later manager tells and the stubs do not know
+
+
 def event_rows(message, strings):
-    """Events in order, as (kind, time, row); the n-th of a kind is the n-th of its rows."""
+    """Events in order, as (kind, time, row); the n-th of a kind is the n-th of its rows.
+    What the stubs do not know is left out: its time counts."""
     names = {number: name.removeprefix("EVENT_KIND_").lower() for name, number in wire.EventKind.items()}
-    count = {}
-    for k in message.kind:
-        count[k] = count.get(k, 0) + 1
     of = {}
-    for k, n in count.items():
-        if not hasattr(message, names.setdefault(k, "unknown")):
-            of[k] = iter([{}] * n)  # time_passed has nothing but its time; a later version may have more kinds
+    for k, n in collections.Counter(message.kind).items():
+        if k not in names:
+            if k not in skipped:
+                logging.warning("the manager tells events of kind %d, which are skipped: make the stubs anew", k)
+            skipped[k] += n
+        elif not hasattr(message, names[k]):
+            of[k] = iter([{}] * n)  # time_passed has nothing but its time
         elif names[k] == "outcome":  # the column preempt has rows for some outcomes only
             of[k] = iter(rows(message.outcome, n, strings, lambda name: name != "preempt"))
         else:
@@ -126,7 +132,8 @@ def event_rows(message, strings):
     out, at = [], 0
     for k, passed in zip(message.kind, message.at):
         at += passed
-        out.append((names[k], at, next(of[k])))
+        if k in names:
+            out.append((names[k], at, next(of[k])))
     return out
 
 
@@ -240,7 +247,13 @@ class Service(policy_pb2_grpc.PolicyServicer):
         return out
 
     def Status(self, asked, context):
-        return wire.Status()
+        out, strings = wire.Status(), Table()
+        for kind, n in sorted(skipped.items()):
+            out.facts.name.append(strings(f"skipped: events of kind {kind}"))
+            out.facts.value.append(strings(str(n)))
+        out.facts.rows.append(len(skipped))
+        out.strings.CopyFrom(strings.message)
+        return out
 
     def Terminate(self, asked, context):
         if self.policy:

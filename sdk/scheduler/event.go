@@ -3,7 +3,10 @@ package scheduler
 import "time"
 
 // Event is one thing that happened, with the time at which it did. The concrete
-// types of this file are all there are. Events of a round are in order, and At
+// types of this file are all there are. A manager of a later version may have more: a
+// policy is not told of those. Where it has more values of an enumeration of this file, a
+// policy gets 0 instead, which none of them uses: see that you do not count on the values
+// that you know. Events of a round are in order, and At
 // never decreases within a round or from one round to the next; the events of a
 // Snapshot keep their original times.
 type Event interface {
@@ -339,7 +342,8 @@ type Outcome struct {
 // RefusalReason is why the manager refused a decision.
 type RefusalReason uint8
 
-// Why a decision can be refused.
+// Why a decision can be refused. With Accepted false, NotRefused stands for a reason
+// that only a later version knows.
 const (
 	NotRefused          RefusalReason = iota
 	UnknownID                         // job, bundle, attempt or launcher does not exist

@@ -102,6 +102,7 @@ func NewDescription(d scheduler.Description) (*Description, error) {
 // Decode returns the description.
 func (m *Description) Decode() (scheduler.Description, error) {
 	r := newReader(m.GetStrings())
+	whole(r, "description", m, m.GetStrings())
 	d := scheduler.Description{
 		Name: r.str(m.GetName()), Version: r.str(m.GetVersion()),
 		Abilities: r.abilities("description", m.GetAbilities()), ProgressEvery: time.Duration(m.GetProgressEvery()),

@@ -95,9 +95,14 @@ func (m *Decisions) addTold(w *writer, d *scheduler.Decisions) {
 	}
 }
 
-// Decode returns the decisions of a message. The errors wrap ErrBadMessage.
+// Decode returns the decisions of a message. The errors wrap ErrBadMessage. What a later
+// version may have added is one of them.
 func (m *Decisions) Decode() (scheduler.Decisions, error) {
 	r := newReader(m.GetStrings())
+	whole(r, "decisions", m, m.GetStrings(), m.GetRefuse(), m.GetAdmit(),
+		m.GetPreempt(), m.GetPreempt().GetVictims(), m.GetPreempt().GetPlacement(),
+		m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
+		m.GetSettings(), m.GetSettings().GetProblems(), m.GetWaiting(), m.GetNotes(), m.GetCheckpoint())
 	d := scheduler.Decisions{
 		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(), Preempt: m.GetPreempt().values(r),
 		Resume: m.GetResume().values(), Launch: m.GetLaunch().values(r),

@@ -16,8 +16,14 @@
 // the format promises (columns agree in length, indices are in range,
 // enumerations are known, times do not go back within a round) and reports a
 // bad message as an error that wraps ErrBadMessage; it never panics. It does not
-// check what only the manager can know, such as whether a job exists. What
-// Decode* functions return shares nothing with the bytes; what Decode methods
+// check what only the manager can know, such as whether a job exists.
+//
+// A manager and a plug-in may be of different versions. What a plug-in reads (ReadRound,
+// SnapshotReader, Config, Environment) skips and counts what it does not know: see
+// Unknown. What it answers is refused by a manager that does not know all of it. So
+// whoever adds a column to an answer leaves it out where all of its rows are 0.
+//
+// What Decode* functions return shares nothing with the bytes; what Decode methods
 // return shares its byte strings with the message.
 //
 // The functions may be called from any goroutine; a value must not change

@@ -40,7 +40,8 @@ type offeredRows struct {
 }
 
 // readEvents turns columns into events, which in a round must be in order. With
-// an error in r the events mean nothing.
+// an error in r the events mean nothing. An event of an unknown kind, where the reader
+// allows one, is left out; its time counts.
 func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 	total := len(m.GetKind())
 	if !r.same("events", total, len(m.GetAt())) || r.err != nil {
@@ -48,18 +49,22 @@ func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 	}
 	var n [eventKinds]int
 	for _, k := range m.GetKind() {
-		if k <= 0 || int(k) >= eventKinds {
+		switch {
+		case isKnown(k):
+			n[k]++
+		case k > 0 && r.unknown != nil:
+			r.unknown.count("event kind", int32(k))
+		default:
 			r.fail("events", "unknown kind %d", k)
 			return nil
 		}
-		n[k]++
 	}
 	rows := &eventRows{r: r, m: m}
 	rows.check(&n)
 	if r.err != nil || total == 0 {
 		return nil
 	}
-	events := make([]scheduler.Event, total)
+	events := make([]scheduler.Event, 0, total)
 	at := scheduler.Time(0)
 	for i, k := range m.Kind {
 		before := at
@@ -67,10 +72,14 @@ func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 		if ordered && i > 0 && at < before {
 			r.fail("events", "event %d is earlier than event %d before it", i, i-1)
 		}
-		events[i] = rows.next(k, at)
+		if isKnown(k) {
+			events = append(events, rows.next(k, at))
+		}
 	}
 	return events
 }
+
+func isKnown(k EventKind) bool { return k > 0 && int(k) < eventKinds }
 
 func readOffered(r *reader, where string, n int, c *BundleOffered) offeredRows {
 	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))

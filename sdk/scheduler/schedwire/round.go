@@ -23,6 +23,15 @@ func DecodeRound(b []byte) (scheduler.Round, error) {
 	return unmarshal(b, &Round{}, (*Round).Decode)
 }
 
+// ReadRound is DecodeRound for a policy, whose manager may be of a later version: events
+// and values that this one does not know are counted in unknown and skipped. See Unknown.
+func ReadRound(b []byte, unknown *Unknown) (scheduler.Round, error) {
+	if round, ok := decodeDirect(b); ok {
+		return round, nil
+	}
+	return unmarshal(b, &Round{}, func(m *Round) (scheduler.Round, error) { return m.decode(unknown) })
+}
+
 // EncodeEvents returns a batch of events as bytes. The errors are those of
 // NewEventBatch: an event or value that package scheduler does not know.
 func EncodeEvents(events []scheduler.Event) ([]byte, error) { return marshal(NewEventBatch(events)) }
@@ -45,8 +54,11 @@ func NewRound(round *scheduler.Round) (*Round, error) {
 }
 
 // Decode returns the round of a message. The errors wrap ErrBadMessage.
-func (m *Round) Decode() (scheduler.Round, error) {
+func (m *Round) Decode() (scheduler.Round, error) { return m.decode(nil) }
+
+func (m *Round) decode(unknown *Unknown) (scheduler.Round, error) {
 	r := newReader(m.GetStrings())
+	r.unknown = unknown
 	round := scheduler.Round{
 		Number: m.GetNumber(), Now: scheduler.Time(m.GetNow()),
 		Events: readEvents(r, m.GetEvents(), true), Offers: readOffers(r, m.GetOffers()),

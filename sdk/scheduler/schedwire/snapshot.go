@@ -118,9 +118,16 @@ func weight(e scheduler.Event) int {
 // SnapshotReader puts a snapshot together from its pages. The zero value is
 // ready for the first page.
 type SnapshotReader struct {
+	// Unknown counts what is skipped of a snapshot that a later version may have made.
+	// nil: what this version does not know is an error.
+	Unknown *Unknown
+
 	snapshot scheduler.Snapshot
 	next     uint32
 	pages    uint32
+	// since is where the events begin that the checkpoint does not have, and told counts
+	// the events of all pages so far: both with those that are skipped.
+	since, told int
 }
 
 // Add takes the next page. Pages come in order; the errors wrap ErrBadMessage.
@@ -137,6 +144,7 @@ func (s *SnapshotReader) Add(m *SnapshotPage) error {
 		return fmt.Errorf("%w: a checkpoint on snapshot page %d; it belongs on page 0", ErrBadMessage, m.GetPage())
 	}
 	r := newReader(m.GetStrings())
+	r.unknown = s.Unknown
 	events := readEvents(r, m.GetEvents(), false)
 	if r.err != nil {
 		return fmt.Errorf("snapshot page %d: %w", m.GetPage(), r.err)
@@ -144,7 +152,13 @@ func (s *SnapshotReader) Add(m *SnapshotPage) error {
 	if first {
 		s.pages = m.GetPages()
 		s.snapshot.Now = scheduler.Time(m.GetNow())
-		s.snapshot.Checkpoint, s.snapshot.Since = m.GetCheckpoint().value(), int(m.GetSince())
+		s.snapshot.Checkpoint, s.since = m.GetCheckpoint().value(), int(m.GetSince())
+	}
+	for _, k := range m.GetEvents().GetKind() {
+		if isKnown(k) && s.told < s.since {
+			s.snapshot.Since++
+		}
+		s.told++
 	}
 	s.snapshot.Events = append(s.snapshot.Events, events...)
 	s.next++
@@ -157,8 +171,8 @@ func (s *SnapshotReader) Snapshot() (scheduler.Snapshot, error) {
 	if s.next == 0 || s.next != s.pages {
 		return scheduler.Snapshot{}, fmt.Errorf("%w: snapshot ends after %d of %d pages", ErrBadMessage, s.next, s.pages)
 	}
-	if n := s.snapshot.Since; n < 0 || n > len(s.snapshot.Events) {
-		return scheduler.Snapshot{}, fmt.Errorf("%w: snapshot's since is %d of %d events", ErrBadMessage, n, len(s.snapshot.Events))
+	if s.since < 0 || s.since > s.told {
+		return scheduler.Snapshot{}, fmt.Errorf("%w: snapshot's since is %d of %d events", ErrBadMessage, s.since, s.told)
 	}
 	return s.snapshot, nil
 }

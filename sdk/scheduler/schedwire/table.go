@@ -102,6 +102,9 @@ type reader struct {
 	strings []string
 	err     error
 	mem     arenas
+	// unknown counts what a later version may have told, which then is skipped. nil: it
+	// is an error.
+	unknown *Unknown
 }
 
 // newReader takes a message's table apart.
@@ -197,13 +200,18 @@ func (s *spans) rest(total int) int { return total - s.at }
 // count appends the number of elements of one row to a rows column.
 func count(rows []uint32, n int) []uint32 { return append(rows, uint32(n)) }
 
-// known checks an enumeration's value, which must be in [low, high].
+// known checks an enumeration's value, which must be in [low, high]. A later version
+// may have added values: those are 0 to a reader that skips what it does not know.
 func known[T ~int32](r *reader, where string, v, low, high T) uint8 {
-	if v < low || v > high {
-		r.fail(where, "unknown value %d", v)
-		return 0
+	if v >= low && v <= high {
+		return uint8(v)
 	}
-	return uint8(v)
+	if v > high && r.unknown != nil {
+		r.unknown.count(where, int32(v))
+	} else {
+		r.fail(where, "unknown value %d", v)
+	}
+	return 0
 }
 
 // checked is known for values on their way out.

@@ -35,14 +35,17 @@ func assignTasks(srv any, ctx context.Context, decode func(any) error, _ grpc.Un
 	if m.err != nil {
 		return nil, breach(m.err)
 	}
-	return srv.(*server).assignTasks(ctx, m.round)
+	s := srv.(*server)
+	s.unknown.add(&m.unknown)
+	return s.assignTasks(ctx, m.round)
 }
 
 type (
 	// roundMessage is a round that was received.
 	roundMessage struct {
-		round scheduler.Round
-		err   error // it does not keep the format
+		round   scheduler.Round
+		unknown schedwire.Unknown // what was skipped of it
+		err     error             // it does not keep the format
 	}
 	// answerMessage is an answer to it, encoded.
 	answerMessage []byte
@@ -69,6 +72,6 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer b.Free()
-	m.round, m.err = schedwire.DecodeRound(b.ReadOnlyData()) // which keeps nothing of the bytes
+	m.round, m.err = schedwire.ReadRound(b.ReadOnlyData(), &m.unknown) // which keeps nothing of the bytes
 	return nil
 }

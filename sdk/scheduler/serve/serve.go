@@ -9,6 +9,10 @@
 // What the policy or its shell logs with log/slog, or prints, reaches the manager's
 // log.
 //
+// The manager may be of a later version than this package. What it tells that is not
+// known here is left out (schedwire.Unknown says how), logged once, and counted in a
+// fact of the policy's Status.
+//
 // A policy may have a shell beside it (WithShell): the part that may read files,
 // clocks and sockets, and tells the policy what it learns by posting notes.
 package serve

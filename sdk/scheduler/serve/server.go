@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type server struct {
 	newPolicy func() scheduler.TaskScheduler
 	shell     Shell
 	grpc      *grpc.Server
+	unknown   unknown
 
 	// calls is the way to the policy's goroutine, the only one that touches the
 	// fields of the next group.
@@ -171,10 +173,12 @@ func problemsOf(err error) scheduler.Problems {
 
 // Start implements the service.
 func (s *server) Start(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
-	config, env, snapshot, err := receiveStart(stream)
+	var unknown schedwire.Unknown
+	config, env, snapshot, err := receiveStart(stream, &unknown)
 	if err != nil {
 		return err
 	}
+	s.unknown.add(&unknown)
 	answer, err := onPolicy(stream.Context(), s, "Start", func() (*rpc.StartReply, error) {
 		return s.startPolicy(config, snapshot, env)
 	})
@@ -188,10 +192,10 @@ func (s *server) Start(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.Star
 }
 
 // receiveStart reads the parts of a start.
-func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) (
+func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply], unknown *schedwire.Unknown) (
 	config scheduler.Config, env scheduler.Environment, snapshot scheduler.Snapshot, err error,
 ) {
-	var pages schedwire.SnapshotReader
+	pages := schedwire.SnapshotReader{Unknown: unknown}
 	for first := true; ; first = false {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -286,6 +290,9 @@ func (s *server) Status(ctx context.Context, _ *rpc.StatusAsked) (*schedwire.Sta
 		v, err := p.Status()
 		if err != nil {
 			return nil, fault("Status", err)
+		}
+		if facts := s.unknown.facts(); len(v.Facts)+len(facts) <= scheduler.FactsMax {
+			v.Facts = append(slices.Clip(v.Facts), facts...)
 		}
 		out, err := schedwire.NewStatus(v)
 		return reply("Status", out, err)

@@ -105,7 +105,13 @@ func (v *View) started(e scheduler.AttemptStarted) error {
 		return fmt.Errorf("attempt %d started as group %d of bundle %d of %s on launcher %d, but was launched as group %d of bundle %d of %s on launcher %d",
 			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
 	}
-	a.Speculative = e.Speculative // a snapshot tells of one whose first is gone as of a first
+	if a.Speculative != e.Speculative { // a snapshot tells of a second whose first is gone as of a first
+		for _, peer := range a.Bundle.attempts {
+			if peer.run == a.run {
+				peer.Speculative = e.Speculative
+			}
+		}
+	}
 	a.State, a.Since, a.PhaseSince, a.Phase = Running, e.At, e.At, scheduler.PhaseExecute
 	if a.Job().Info.Stages[a.Need.Stage].Shuffles {
 		a.Phase = scheduler.PhaseShuffle
@@ -121,7 +127,9 @@ func (v *View) phase(e scheduler.AttemptPhase) error {
 	if a.State == Assigned {
 		return fmt.Errorf("attempt %d enters phase %s before it started", a.ID, e.Phase)
 	}
-	a.Phase, a.PhaseSince = e.Phase, e.At
+	if e.Phase != 0 { // a phase of a later version than this one counts as part of the one before
+		a.Phase, a.PhaseSince = e.Phase, e.At
+	}
 	return nil
 }
 

@@ -201,6 +201,30 @@ func TestBundleLeavesReadyAndComesBack(t *testing.T) {
 	}
 }
 
+// A snapshot does not tell that a launch was the second of two, when the first is gone.
+// The first start of its groups does, for all of them.
+func TestTheGroupsOfALaunchAreSpeculativeTogether(t *testing.T) {
+	var v View
+	err := v.Start(scheduler.Snapshot{Now: 30, Events: []scheduler.Event{
+		scheduler.LauncherJoined{Launcher: 1, Slots: []scheduler.SlotCount{{Kind: "map", Count: 3}}},
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 3, Kind: "map", Slots: 1}}}},
+		scheduler.BundleReady{At: 10, Job: 1, Bundle: 1, Groups: []scheduler.Group{{Kind: "map", Slots: 1}, {Kind: "map", Slots: 1}, {Kind: "map", Slots: 1}}},
+		scheduler.Outcome{
+			At: 10, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{4, 5, 6},
+			Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1, 1, 1}},
+		},
+		scheduler.AttemptStarted{At: 20, Attempt: 5, Job: 1, Bundle: 1, Group: 1, Launcher: 1, Speculative: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range v.Job(1).Attempts() {
+		if !a.Speculative {
+			t.Errorf("attempt %d (%s) is not", a.ID, a.State)
+		}
+	}
+}
+
 func TestInconsistentEventNamesItself(t *testing.T) {
 	v := cluster(t)
 	before := v.Dump()

@@ -190,7 +190,8 @@ type Attempt struct {
 	Need     *scheduler.Group // what it takes
 	Launcher scheduler.LauncherID
 	// Speculative says that it is the second of two, whether the first lives or not. From
-	// a snapshot, of one whose first is gone, it is known once it has started.
+	// a snapshot, of one whose first is gone, it is known once one of its groups has
+	// started.
 	Speculative bool
 	State       AttemptState
 	Phase       scheduler.Phase // 0 while assigned
