@@ -21,6 +21,13 @@ type (
 	Attr            = step.Attr
 )
 
+// Whose word a SettingsVerdict is.
+const (
+	Judged     = step.Judged
+	Unanswered = step.Unanswered
+	Untold     = step.Untold
+)
+
 // The levels of log lines.
 const (
 	Info  = step.Info

@@ -48,7 +48,7 @@ func (c *Core) cutOver() {
 	c.capacity.ReleaseAll()
 	if old != nil {
 		c.step.Act(PolicyGone{Generation: old.Number})
-		c.policy.FailSettings(&c.step, "another policy took over before it answered")
+		c.policy.PassSettings(&c.step)
 	}
 	c.limitSuspensions()
 	c.capacity.MarkRoomier()
@@ -93,7 +93,7 @@ func (c *Core) policyFailed(number uint64, reason string) {
 	case exchange.FailedCurrent:
 		c.step.Log(Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		c.capacity.ReleaseAll()
-		c.policy.FailSettings(&c.step, "the policy failed before it answered: "+reason)
+		c.policy.FailSettings(&c.step, reason)
 		c.cutOver()
 	}
 }

@@ -86,35 +86,63 @@ func (x *Exchange) endRequest(s *step.Step, id uint64, r step.Reply) {
 	s.Act(r)
 }
 
-// ChangeSettings has the policy told of a version of its settings, or says that none takes
-// it over. A verdict is awaited for Settings.SettingsTimeout.
+// change is a version of the policy's settings without a verdict.
+type change struct {
+	version uint64
+	told    scheduler.Time // of the round that told the policy; 0: none did
+}
+
+// late says whether the policy should have answered it.
+func (c change) late(s *step.Step) bool {
+	return c.told != 0 && s.Now >= c.told.Add(s.Set.SettingsTimeout)
+}
+
+// ChangeSettings has the policy told of a version of its settings, or says that none
+// decides. A verdict is awaited for Settings.SettingsTimeout from when it was told.
 func (x *Exchange) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
-	refuse := func(why string) {
-		s.Act(step.SettingsVerdict{Version: m.GetVersion(), Problems: scheduler.Problems{{Message: why}}})
-	}
 	if x.current == nil {
-		refuse("no policy is running: the settings are taken over when it starts")
+		noVerdict(s, m.GetVersion(), step.Untold, "no policy is running")
 		return
 	}
 	var message schedwire.Config
 	if err := proto.Unmarshal(m.GetConfig(), &message); err != nil {
-		refuse("the settings' message can't be read: " + err.Error())
+		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
 		return
 	}
 	config, err := message.Decode()
 	if err != nil {
-		refuse("the settings' message can't be read: " + err.Error())
+		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
 		return
 	}
 	s.After(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
-	x.settings = append(x.settings, m.GetVersion())
+	x.dropLate(s)
+	x.settings = append(x.settings, change{version: m.GetVersion()})
 	x.Tell(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
 }
 
+// dropLate waits no longer for what should have been answered: a newer version counts.
+func (x *Exchange) dropLate(s *step.Step) {
+	x.settings = slices.DeleteFunc(x.settings, func(c change) bool {
+		if c.late(s) {
+			unanswered(s, c.version)
+		}
+		return c.late(s)
+	})
+}
+
+// toldSettings notes that a round tells the policy of all versions there are.
+func (x *Exchange) toldSettings(now scheduler.Time) {
+	for i := range x.settings {
+		if c := &x.settings[i]; c.told == 0 {
+			c.told = now
+		}
+	}
+}
+
 // Verdict takes what a policy says of a version of its settings, which may change what it
-// can do. It says whether that changed.
+// can do. It says whether that changed. One that comes late counts.
 func (x *Exchange) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bool) {
-	at := slices.Index(x.settings, v.Version)
+	at := x.awaited(v.Version)
 	if at < 0 {
 		return false
 	}
@@ -130,20 +158,54 @@ func (x *Exchange) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed b
 	return changed
 }
 
-// ExpireSettings gives up waiting for a verdict.
-func (x *Exchange) ExpireSettings(s *step.Step, version uint64) {
-	x.failSettings(s, version, fmt.Sprintf("the policy did not say within %v whether it takes them over", s.Set.SettingsTimeout))
+func (x *Exchange) awaited(version uint64) int {
+	return slices.IndexFunc(x.settings, func(c change) bool { return c.version == version })
 }
 
-// FailSettings ends all versions that have no verdict.
-func (x *Exchange) FailSettings(s *step.Step, why string) {
-	for _, version := range slices.Clone(x.settings) {
-		x.failSettings(s, version, why)
+// ExpireSettings says that a verdict has not come in time, or goes on waiting when it is
+// not late yet: the policy may have been told a while after it was to be.
+func (x *Exchange) ExpireSettings(s *step.Step, version uint64) {
+	at := x.awaited(version)
+	if at < 0 {
+		return
+	}
+	switch c := x.settings[at]; {
+	case c.late(s):
+		unanswered(s, version)
+	case c.told == 0:
+		s.After(s.Set.SettingsTimeout, step.TimerSettings, version)
+	default:
+		s.After(c.told.Add(s.Set.SettingsTimeout).Sub(s.Now), step.TimerSettings, version)
 	}
 }
 
-func (x *Exchange) failSettings(s *step.Step, version uint64, why string) {
-	x.Verdict(s, scheduler.SettingsVerdict{Version: version, Problems: []scheduler.Problem{{Message: why}}})
+// FailSettings ends all versions that have no verdict, when the policy has failed: it may
+// have been one that it was told of.
+func (x *Exchange) FailSettings(s *step.Step, why string) {
+	for _, c := range x.settings {
+		word := step.Unanswered
+		if c.told == 0 {
+			word = step.Untold
+		}
+		noVerdict(s, c.version, word, "the policy failed before it answered: "+why)
+	}
+	x.settings = nil
+}
+
+// PassSettings ends them when another policy has taken over, which may be asked.
+func (x *Exchange) PassSettings(s *step.Step) {
+	for _, c := range x.settings {
+		noVerdict(s, c.version, step.Untold, "another policy took over before it answered")
+	}
+	x.settings = nil
+}
+
+func unanswered(s *step.Step, version uint64) {
+	noVerdict(s, version, step.Unanswered, fmt.Sprintf("the policy did not say within %v whether it takes them over", s.Set.SettingsTimeout))
+}
+
+func noVerdict(s *step.Step, version uint64, word step.Word, why string) {
+	s.Act(step.SettingsVerdict{Version: version, Word: word, Problems: scheduler.Problems{{Message: why}}})
 }
 
 // Note tells a note to the policy. Without one, or when Settings.NotesMax wait for it, it

@@ -36,7 +36,12 @@ func (x *Exchange) Code(w *codec.Codec) {
 			r.event, _ = events[0].(scheduler.Requested)
 		}
 	})
-	codec.Nums(w, &x.settings)
+	codec.List(w, &x.settings, func(w *codec.Codec, c *change) {
+		codec.Num(w, &c.version)
+		if !w.Before {
+			codec.Num(w, &c.told)
+		}
+	})
 }
 
 func (x *Exchange) codeCheckpoints(w *codec.Codec) {

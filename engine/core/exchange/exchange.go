@@ -37,7 +37,7 @@ type Exchange struct {
 	restarts    int
 
 	requests []request // under way, in order
-	settings []uint64  // versions of settings without a verdict
+	settings []change  // of the policy's settings, in order
 }
 
 // Generation is one life of a policy.

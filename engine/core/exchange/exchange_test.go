@@ -164,48 +164,133 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-// A version of settings has one verdict: the policy's, or that it gave none. What a policy
-// can do changes with the one that it takes over.
+// asking is an exchange that is asked about versions of settings.
+type asking struct {
+	Exchange
+	t *testing.T
+	s *step.Step
+}
+
+func newAsking(t *testing.T) *asking {
+	return &asking{t: t, s: &step.Step{Set: step.DefaultSettings()}}
+}
+
+func (a *asking) change(version uint64) {
+	a.t.Helper()
+	message, err := schedwire.NewConfig(scheduler.Config{})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	config, err := proto.Marshal(message)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.ChangeSettings(a.s, &wire.SettingsChange{Version: version, Config: config})
+}
+
+// round tells the policy what there is to tell, a while after the last step.
+func (a *asking) round(after time.Duration) {
+	a.s.Begin(a.s.Now.Add(after))
+	r := a.Ask(a.s.Now, nil)
+	a.Answers(a.Current().Number, r.Number)
+	a.Decided()
+}
+
+// says holds what was said of versions, as version, generation, whose word, and how many
+// problems, against what is wanted.
+func (a *asking) says(want ...string) {
+	a.t.Helper()
+	var said []string
+	for _, todo := range a.s.Todo() {
+		v := todo.Action.(step.SettingsVerdict)
+		word := map[step.Word]string{step.Judged: "judged", step.Unanswered: "unanswered", step.Untold: "untold"}[v.Word]
+		said = append(said, fmt.Sprint(v.Version, " ", v.Generation, " ", word, " ", len(v.Problems)))
+	}
+	a.s.Done()
+	if !slices.Equal(said, want) {
+		a.t.Errorf("verdicts %q, want %q", said, want)
+	}
+}
+
+// A version of settings has one verdict of the policy's. What a policy can do changes with
+// the one that it takes over.
 func TestVerdicts(t *testing.T) {
-	var x Exchange
-	s := &step.Step{Set: step.DefaultSettings()}
-	verdicts := func() (said []string) {
-		for _, todo := range s.Todo() {
-			v := todo.Action.(step.SettingsVerdict)
-			said = append(said, fmt.Sprint(v.Version, v.Generation, len(v.Problems)))
-		}
-		s.Done()
-		return said
-	}
-	change := func(version uint64) {
-		message, err := schedwire.NewConfig(scheduler.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		config, err := proto.Marshal(message)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.ChangeSettings(s, &wire.SettingsChange{Version: version, Config: config})
-	}
-	change(7)
-	start(t, &x, 1, 0)
-	x.ChangeSettings(s, &wire.SettingsChange{Version: 8, Config: []byte{1}})
-	if s.Timers() != 0 {
-		t.Error("a verdict is awaited of no policy, or of settings that can't be read")
+	x := newAsking(t)
+	start(t, &x.Exchange, 1, 0)
+	x.ChangeSettings(x.s, &wire.SettingsChange{Version: 8, Config: []byte{1}})
+	if x.says("8 0 judged 1"); x.s.Timers() != 0 {
+		t.Error("a verdict is awaited of settings that can't be read")
 	}
 	for version := range uint64(3) {
-		change(10 + version)
+		x.change(10 + version)
 	}
-	if !x.Verdict(s, scheduler.SettingsVerdict{Version: 11, Abilities: scheduler.AbilityLoad}) || !x.Has(scheduler.AbilityLoad) {
+	x.round(time.Second)
+	if !x.Verdict(x.s, scheduler.SettingsVerdict{Version: 11, Abilities: scheduler.AbilityLoad}) || !x.Has(scheduler.AbilityLoad) {
 		t.Error("the policy can hear loads from now on")
 	}
-	x.Verdict(s, scheduler.SettingsVerdict{Version: 11})
-	x.ExpireSettings(s, 10)
-	x.FailSettings(s, "it failed")
-	if got, want := verdicts(), []string{"7 0 1", "8 0 1", "11 1 0", "10 0 1", "12 0 1"}; !slices.Equal(got, want) {
-		t.Errorf("verdicts by version, generation and problems: %q, want %q", got, want)
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 11})
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 10, Problems: scheduler.Problems{{Message: "no"}}})
+	x.says("11 1 judged 0", "10 0 judged 1")
+}
+
+// What no policy was told of, nobody has judged: when there is none, when it failed before
+// the round that would have told it, and when another took over.
+func TestUntoldSettingsAreNotJudged(t *testing.T) {
+	x := newAsking(t)
+	if x.change(1); x.s.Timers() != 0 {
+		t.Error("a verdict is awaited of no policy")
 	}
+	x.says("1 0 untold 1")
+	start(t, &x.Exchange, 1, 0)
+	x.change(2)
+	x.round(time.Second)
+	x.change(3)
+	x.Fail(1, "it died")
+	x.FailSettings(x.s, "it died")
+	x.says("2 0 unanswered 1", "3 0 untold 1")
+	start(t, &x.Exchange, 2, 0)
+	x.change(4)
+	x.round(time.Second)
+	start(t, &x.Exchange, 3, 0)
+	x.PassSettings(x.s)
+	x.FailSettings(x.s, "once more")
+	x.says("4 0 untold 1")
+	if x.Verdict(x.s, scheduler.SettingsVerdict{Version: 4}); len(x.s.Todo()) != 0 {
+		t.Error("a policy judges what another was asked")
+	}
+}
+
+// The wait for a verdict begins with the round that tells the policy. One that comes after
+// it counts all the same: the policy has taken the settings over.
+func TestLateVerdicts(t *testing.T) {
+	x := newAsking(t)
+	start(t, &x.Exchange, 1, 0)
+	wait := x.s.Set.SettingsTimeout
+	x.change(5)
+	due := func(after time.Duration) {
+		t.Helper()
+		x.s.Begin(x.s.Now.Add(after))
+		if !x.s.Due() {
+			t.Fatal("nobody looks for the verdict any more")
+		}
+		_, version := x.s.Take()
+		x.ExpireSettings(x.s, version)
+	}
+	due(wait)
+	x.says()
+	x.round(wait / 2)
+	due(wait / 2)
+	x.says()
+	due(wait / 2)
+	x.says("5 0 unanswered 1")
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 5})
+	x.says("5 1 judged 0")
+	x.change(6)
+	x.round(time.Second)
+	x.s.Begin(x.s.Now.Add(wait))
+	x.change(7)
+	x.FailSettings(x.s, "it died")
+	x.says("6 0 unanswered 1", "7 0 untold 1")
 }
 
 // Notes are bounded, and it is said when one goes nowhere.

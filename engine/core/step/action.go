@@ -74,15 +74,30 @@ type Reply struct {
 	Answer  *scheduler.Answer // to a request for a page
 }
 
-// SettingsVerdict says what the policy made of a version of its settings. Empty
-// Problems: it took it over.
+// SettingsVerdict says what became of a version of the policy's settings.
 type SettingsVerdict struct {
-	Generation    uint64 // 0: none ran
+	Generation    uint64 // that took it over; 0: none did
 	Version       uint64
-	Problems      scheduler.Problems
-	Abilities     scheduler.Ability // from now on; 0: as before
-	ProgressEvery time.Duration     // of Abilities
+	Word          Word
+	Problems      scheduler.Problems // why it was not taken over; none when it was
+	Abilities     scheduler.Ability  // from now on; 0: as before
+	ProgressEvery time.Duration      // of Abilities
 }
+
+// Word is whose word a verdict is.
+type Word uint8
+
+// The words.
+const (
+	// Judged: the policy took it over or, for Problems, rejects it.
+	Judged Word = iota
+	// Unanswered: the policy was told of it, and failed before it answered, or has not
+	// answered in time. In the second case a verdict may follow.
+	Unanswered
+	// Untold: no policy was told of it, or another took over before it answered. So it is
+	// nobody's verdict, and the one that decides next may be asked.
+	Untold
+)
 
 // JobsChanged tells watchers whose status changed: the last action of a step in
 // which it did. Jobs are in order of id, each there once; Ended are those of them
