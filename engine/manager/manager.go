@@ -19,6 +19,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -144,9 +145,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		return errors.Join(fmt.Errorf("manager: %w: choose another manager.http", err), listener.Close(), log.Close())
 	}
 	m.supervisor = &supervisor{
-		ctx: ctx, put: m.driver.put, fallback: m.cfg.Fallback, sockets: SocketFolder(m.cfg.Data), term: m.life.term,
+		ctx: ctx, put: m.driver.put, plugin: policy.Launch, fallback: m.cfg.Fallback, sockets: SocketFolder(m.cfg.Data), term: m.life.term,
 		log: m.log, stats: m.stats, problems: m.problems, keeper: &keeper{folder: m.cfg.Data}, last: m.cfg.Last,
-		mark: pluginMark(m.cfg.Data), fatal: cancel, live: map[uint64]*hosted{}, asked: map[uint64]Policy{}, state: stateStarting,
+		mark: pluginMark(m.cfg.Data), fatal: cancel, live: map[uint64]*hosted{}, state: stateStarting,
 	}
 	m.launchers.expect(m.life.core)
 	m.served = time.Now()

@@ -133,77 +133,6 @@ func (s *supervisor) wants(a scheduler.Ability) bool {
 	return s.current != nil && s.current.described.Abilities.Has(a)
 }
 
-// update takes over a changed configuration: new settings go to the policy that
-// runs, which may reject them; another program is started beside it and takes over
-// between two rounds.
-func (s *supervisor) update(spec Policy) {
-	spec.fill()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	same := sameProgram(s.spec, spec)
-	switch {
-	case same && sameConfig(s.spec.Config, spec.Config) && s.state != stateFailed && s.state != stateFallback:
-		s.problems.clear(problemSettings, problemChange)
-		s.takeOver(spec)
-		return
-	case same && s.state == stateRunning && s.incoming == nil:
-		s.askSettings(spec)
-		return
-	}
-	if old := s.incoming; old != nil {
-		s.end(old)
-		if old.announced {
-			s.wait.Go(func() { s.tellFailed(old.generation, "the configuration changed again") })
-		}
-	}
-	s.failures, s.pause = nil, 0
-	s.problems.clear(problemSettings)
-	s.log.Info("the policy is changed", "policy", spec.Name, "path", spec.Path)
-	if h := s.launch(spec, false); h != nil {
-		h.mends = true
-	}
-}
-
-// takeOver takes over what of a policy's configuration the policy itself is not
-// asked about; with mu held.
-func (s *supervisor) takeOver(spec Policy) {
-	s.spec = spec
-	if s.current != nil && s.incoming == nil {
-		s.current.spec = spec
-		if s.state == stateRunning {
-			s.accept(spec)
-		}
-	}
-}
-
-// reload starts the policy's program anew, beside the one that runs, and returns
-// when it has taken over. The error says why it did not.
-func (s *supervisor) reload(ctx context.Context) error {
-	s.mu.Lock()
-	if s.incoming != nil {
-		s.mu.Unlock()
-		return errors.New("a policy is being started already: try again when \"hamadryad policy\" says that it runs")
-	}
-	s.failures, s.pause = nil, 0
-	s.log.Info("the policy is loaded again", "policy", s.spec.Name, "path", s.spec.Path)
-	h := s.launch(s.spec, false)
-	if h != nil {
-		h.mends = true
-	}
-	s.mu.Unlock()
-	if h == nil {
-		return errStopping
-	}
-	select {
-	case err := <-h.outcome:
-		return problemsOf(err)
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.ctx.Done():
-		return errStopping
-	}
-}
-
 func sameProgram(a, b Policy) bool {
 	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
 	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && a.Store == b.Store && a.Trace == b.Trace
@@ -214,45 +143,6 @@ func sameConfig(a, b scheduler.Config) bool {
 	return string(a.Text) == string(b.Text) && slices.EqualFunc(a.Files, b.Files, func(x, y scheduler.ConfigFile) bool {
 		return x.Name == y.Name && string(x.Data) == string(y.Data)
 	})
-}
-
-// askSettings sends new settings through the core to the policy; with mu held.
-func (s *supervisor) askSettings(spec Policy) {
-	config, err := settingsBytes(spec.Config)
-	if err != nil {
-		s.problems.set(problemSettings, err.Error(), 0)
-		s.log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
-		return
-	}
-	s.version++
-	version := number(s.term, s.version)
-	s.asked[version] = spec
-	s.wait.Go(func() {
-		s.input(wire.NewInput(&wire.SettingsChange{Version: version, Config: config}))
-	})
-}
-
-// settled takes the policy's word on its settings.
-func (s *supervisor) settled(v core.SettingsVerdict) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	spec, ok := s.asked[v.Version]
-	if !ok {
-		return
-	}
-	delete(s.asked, v.Version)
-	if len(v.Problems) > 0 {
-		why := shortened(v.Problems)
-		s.problems.set(problemSettings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
-		s.log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
-		return
-	}
-	s.problems.clear(problemSettings, problemChange)
-	s.takeOver(spec)
-	if h := s.live[v.Generation]; h != nil && v.Abilities != 0 {
-		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery
-	}
-	s.log.Info("the policy has taken over its new settings", "version", v.Version)
 }
 
 // running returns the host to ask about the world, nil when there is none.

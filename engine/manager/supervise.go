@@ -44,6 +44,7 @@ const (
 type supervisor struct {
 	ctx      context.Context
 	put      func(context.Context, entry) error
+	plugin   func(context.Context, policy.Options) (policy.Host, error)
 	fallback func() scheduler.TaskScheduler
 	sockets  string // folder
 	term     uint64
@@ -67,12 +68,13 @@ type supervisor struct {
 	state    string
 	since    time.Time // when current took over
 	restarts uint32
-	version  uint64            // of settings
-	asked    map[uint64]Policy // settings versions that the policy has not answered
+	changes  changes
 	everRan  bool
 	slowSaid time.Time // when the log said last that the policy is slow
 	closed   bool
 	wait     sync.WaitGroup
+
+	sending sync.Mutex // held while settings are sent
 }
 
 // hosted is one generation of a policy.
@@ -83,6 +85,7 @@ type hosted struct {
 	host       policy.Host // nil until it is launched
 	described  scheduler.Description
 	announced  bool // the core knows the generation
+	known      bool // the core knows that it has started
 	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
@@ -137,7 +140,7 @@ func (s *supervisor) open(h *hosted) (policy.Host, error) {
 	if h.inProcess {
 		return policy.InProcess(s.fallback()), nil
 	}
-	host, err := policy.Launch(s.ctx, policy.Options{
+	host, err := s.plugin(s.ctx, policy.Options{
 		Path: h.spec.Path, Checksum: h.spec.Checksum, Dir: s.sockets,
 		Log: s.log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout, Memory: h.spec.Memory, Mark: s.mark,
 	})
@@ -227,6 +230,10 @@ func (s *supervisor) started(h *hosted, d scheduler.Description) {
 	h.took(nil)
 	s.log.Info("the policy runs", "policy", h.name(), "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(wire.NewPolicyStarted(h.generation, d))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.known = true
+	s.pursue()
 }
 
 // gone ends a generation that the core has done with: after a cut-over, or
@@ -284,6 +291,7 @@ func (s *supervisor) failed(h *hosted, err error) {
 		s.incoming, s.spec = nil, s.current.spec
 		s.problems.set(problemChange, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name(), s.current.name(), problemsOf(err)), 0)
 		log.Error("the new policy could not take over: the old one goes on")
+		s.pursue()
 		return
 	case h != s.incoming && h != s.current:
 		log.Warn("a policy that was replaced failed")
@@ -301,11 +309,12 @@ func (s *supervisor) failed(h *hosted, err error) {
 		if !s.everRan {
 			s.fatal(fmt.Errorf("policy %s rejects its settings:\n%w", h.name(), problemsOf(err)))
 		}
+		s.pursue()
 		return
 	}
 	s.problems.set(problemPolicy, err.Error(), 0)
 	var stall *stallError
-	s.again(h, errors.As(err, &stall), log)
+	s.restart(h, errors.As(err, &stall), log)
 }
 
 // rejected starts what was accepted before in the place of a policy that rejects its
@@ -361,9 +370,9 @@ type shortError struct {
 func (e *shortError) Error() string { return e.text }
 func (e *shortError) Unwrap() error { return e.err }
 
-// again starts the policy once more, or the one in this process when it has
+// restart starts the policy once more, or the one in this process when it has
 // failed too often, or stalled, which it would do again; with mu held.
-func (s *supervisor) again(h *hosted, stalled bool, log *slog.Logger) {
+func (s *supervisor) restart(h *hosted, stalled bool, log *slog.Logger) {
 	now := time.Now()
 	s.restarts++
 	s.stats.policyRestarts.Inc()
