@@ -24,20 +24,10 @@ func describe(v *view.View, b *view.Bundle) string {
 	if memory > 0 {
 		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)
 	}
-	for i := range b.Groups {
-		g := &b.Groups[i]
-		if most, slot := v.MemoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
-			text += fmt.Sprintf("; memory is what lacks: no launcher with a free %s slot has more than %d MiB free", g.Kind, most>>20)
-			break
-		}
-	}
 	if len(b.Groups) > 1 {
 		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
 	}
-	if n := len(b.Avoid); n > 0 {
-		text += fmt.Sprintf("; %d launchers are excluded for it", n)
-	}
-	return text
+	return text + v.Obstacles(b)
 }
 
 // Explain says why a job waits and where it stands in the queue. It is as of the

@@ -103,19 +103,8 @@ func (d *assignment) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
 		slots += b.Groups[i].Slots
 		memory += b.Groups[i].Memory
 	}
-	detail := fmt.Sprintf("bundle %d needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
-		b.ID, slots, memory>>20, len(b.Groups), d.view.FreeSlots(kind), kind)
-	for i := range b.Groups {
-		g := &b.Groups[i]
-		if most, slot := d.view.MemoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
-			detail += fmt.Sprintf("; memory is what lacks: no launcher with a free %s slot has more than %d MiB free", g.Kind, most>>20)
-			break
-		}
-	}
-	if n := len(b.Avoid); n > 0 {
-		detail += fmt.Sprintf("; %d launchers are excluded for it", n)
-	}
-	return detail
+	return fmt.Sprintf("bundle %d needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
+		b.ID, slots, memory>>20, len(b.Groups), d.view.FreeSlots(kind), kind) + d.view.Obstacles(b)
 }
 
 // Explain says why a job waits. It is as of the last round.

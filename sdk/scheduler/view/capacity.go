@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -127,10 +128,26 @@ func (v *View) fresh() *capacity {
 	return c
 }
 
-// MemoryBeside is the most memory that a launcher has free which also has a free slot
-// of a kind for a job, and whether there is such a launcher: what lacks when a bundle
-// finds no place although slots are free. Only then it walks all launchers.
-func (v *View) MemoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
+// Obstacles tells a person what may keep a bundle from slots that are free: memory, or
+// launchers that are excluded for it, each after a semicolon; "" when it is neither.
+// It may walk all launchers, so it is for a bundle that finds no place.
+func (v *View) Obstacles(b *Bundle) (text string) {
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		if most, slot := v.memoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
+			text = fmt.Sprintf("; memory is what lacks: no launcher with a free %s slot has more than %d MiB free", g.Kind, most>>20)
+			break
+		}
+	}
+	if n := len(b.Avoid); n > 0 {
+		text += fmt.Sprintf("; %d launchers are excluded for it", n)
+	}
+	return text
+}
+
+// memoryBeside is the most memory that a launcher has free which also has a free slot
+// of a kind for a job, and whether there is such a launcher.
+func (v *View) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
 	if v.FreeSlots(kind) == 0 {
 		return 0, false
 	}
