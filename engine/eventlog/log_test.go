@@ -159,7 +159,7 @@ func crashed(t *testing.T, n int) []byte {
 
 func TestTornAtEveryByte(t *testing.T) {
 	data := crashed(t, 12)
-	whole, err := decodeSegment(data)
+	whole, err := decodeSegment("", data)
 	if err != nil || len(whole.Records) != 12 || whole.Torn != 0 || whole.Closed {
 		t.Fatalf("%+v %v", whole, err)
 	}
@@ -172,7 +172,7 @@ func TestTornAtEveryByte(t *testing.T) {
 		opening += f.size()
 	}
 	for n := 0; n <= int(whole.end); n++ {
-		s, err := decodeSegment(data[:n])
+		s, err := decodeSegment("", data[:n])
 		if n < opening {
 			var d *DamageError
 			if !errors.As(err, &d) {
@@ -192,7 +192,7 @@ func TestTornAtEveryByte(t *testing.T) {
 
 func TestReopenAfterTornTail(t *testing.T) {
 	data := crashed(t, 6)
-	whole, _ := decodeSegment(data)
+	whole, _ := decodeSegment("", data)
 	for cut := int(whole.end) - 40; cut <= int(whole.end); cut++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "events-0000000000000001.log")
@@ -223,13 +223,13 @@ func TestReopenAfterTornTail(t *testing.T) {
 // torn tail; it never changes a record or hides one that others came after.
 func TestBitFlips(t *testing.T) {
 	data := crashed(t, 12)
-	whole, _ := decodeSegment(data)
+	whole, _ := decodeSegment("", data)
 	lastFrame := whole.end - int64(frameHeader+len(whole.Records[11]))
 	for at := range whole.end {
 		for _, bit := range []byte{1, 0x80} {
 			bad := bytes.Clone(data)
 			bad[at] ^= bit
-			s, err := decodeSegment(bad)
+			s, err := decodeSegment("", bad)
 			var d *DamageError
 			switch {
 			case errors.As(err, &d):
@@ -257,7 +257,7 @@ func TestBitFlipsInClosedFile(t *testing.T) {
 	for at := range end {
 		bad := bytes.Clone(data)
 		bad[at] ^= 4
-		if _, err := decodeSegment(bad); err == nil {
+		if _, err := decodeSegment("", bad); err == nil {
 			t.Fatalf("flip at %d of a closed file was not seen", at)
 		}
 	}
@@ -384,7 +384,7 @@ func TestCrashKeepsWhatWasDurable(t *testing.T) {
 		mu.Lock()
 		known := durable
 		mu.Unlock()
-		s, err := decodeSegment(files[0].crash(rnd))
+		s, err := decodeSegment("", files[0].crash(rnd))
 		if err != nil {
 			rt.Fatalf("a crash looks like damage: %v", err)
 		}
@@ -515,7 +515,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(bytes.Clone(b))
 	f.Add(appendFrame(b, salt{}, frame{kind: kindEnd, number: 2, synced: 1}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeSegment(data)
+		s, err := decodeSegment("", data)
 		if err == nil && s.end > int64(len(data)) {
 			t.Fatalf("end %d of %d bytes", s.end, len(data))
 		}

@@ -2,10 +2,7 @@ package eventlog
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -32,9 +29,8 @@ type Segment struct {
 	Closed     bool     // it ends with an end mark: nothing was cut off
 	Torn       int64    // bytes of a torn tail, which are left out
 
-	version byte // of the file's format
-	salt    salt
-	end     int64 // offset behind the last good record
+	salt salt
+	end  int64 // offset behind the last good record
 }
 
 // CheckpointBytes is the size of the checkpoint.
@@ -68,16 +64,7 @@ func ReadSegment(path string) (*Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event log: %w", err)
 	}
-	s, err := decodeSegment(data)
-	var damage *DamageError
-	if errors.As(err, &damage) {
-		damage.Path = path
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.Path = path
-	return s, nil
+	return decodeSegment(path, data)
 }
 
 // Files lists a folder's segment files, oldest first.
@@ -89,50 +76,51 @@ func Files(folder string) ([]string, error) {
 	return names, nil // Glob sorts, and the numbers have leading zeros
 }
 
-func decodeSegment(data []byte) (*Segment, error) {
-	if len(data) < fileStart || string(data[:7]) != fileMagic[:7] {
-		return nil, &DamageError{Why: "this is no event log file"}
-	}
-	if data[7] != fileMagic[7] && data[7] != versionOnePart {
-		return nil, &DamageError{Offset: 7, Why: fmt.Sprintf("it has format version %d, this program reads %d: use the program that wrote it", data[7], fileMagic[7])}
-	}
-	s := &Segment{end: fileStart, version: data[7]}
-	copy(s.salt[:], data[8:])
-	if err := s.decodeOpening(data); err != nil {
+func decodeSegment(path string, data []byte) (*Segment, error) {
+	r := &reader{path: path, frames: &content{data}}
+	h, checkpoint, err := r.opening()
+	if err != nil {
 		return nil, err
 	}
-	return s, s.decodeRecords(data)
+	s := &Segment{Path: path, Header: h, Checkpoint: checkpoint, First: r.record, salt: r.salt}
+	err = s.take(r, data)
+	s.end = r.at
+	return s, err
 }
 
-// decodeOpening reads header and checkpoint. They were on disk before the file
-// got its name, so they are never torn.
-func (s *Segment) decodeOpening(data []byte) error {
-	head, err := s.expect(data, kindHeader)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(head.payload, &s.Header); err != nil {
-		return &DamageError{Offset: fileStart, Why: "the header can't be read: " + err.Error()}
-	}
-	s.First = head.number
-	if s.version == versionOnePart {
-		check, err := s.expect(data, kindCheckpoint)
-		s.Checkpoint = [][]byte{check.payload}
-		return err
-	}
-	for {
-		part, why := decodeFrame(data[s.end:], s.salt)
+// take reads the records of a file up to its end mark, or to where it was cut off.
+func (s *Segment) take(r *reader, data []byte) error {
+	for int(r.at) < len(data) {
+		broken, err := r.take(true)
 		switch {
-		case why != "":
-			return &DamageError{Offset: s.end, Why: why}
-		case part.kind == kindComplete && part.synced == uint64(s.CheckpointBytes()):
-			s.end += int64(part.size())
+		case broken && torn(data[r.at:], r.salt, r.record):
+			s.Torn = int64(len(bytes.TrimRight(data[r.at:], "\x00"))) // zeros are preallocated space
 			return nil
-		case part.kind != kindCheckpoint:
-			return &DamageError{Offset: s.end, Why: "a part of the checkpoint belongs here"}
+		case err != nil:
+			return err
+		case r.kind == kindEnd:
+			if s.Closed = true; len(bytes.Trim(data[r.at:], "\x00")) != 0 {
+				return r.damaged("something follows the end mark")
+			}
+			return nil
 		}
-		s.Checkpoint = append(s.Checkpoint, part.payload)
-		s.end += int64(part.size())
+		s.Records = append(s.Records, r.payload)
+	}
+	return nil
+}
+
+// torn decides about bytes that are no frame. They are a torn tail when no later frame
+// knows that the record which belongs there was on disk.
+func torn(rest []byte, s salt, record uint64) bool {
+	for at := 1; ; at++ {
+		i := bytes.Index(rest[min(at, len(rest)):], []byte(frameMagic))
+		if i < 0 {
+			return true
+		}
+		at += i
+		if f, wrong := decodeFrame(rest[at:], s); wrong == "" && f.synced >= record {
+			return false
+		}
 	}
 }
 
@@ -143,80 +131,5 @@ func ReadHeader(path string) (Header, error) {
 		return Header{}, fmt.Errorf("event log: %w", err)
 	}
 	defer f.Close()
-	data := make([]byte, headerRead)
-	n, err := io.ReadFull(f, data)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return Header{}, fmt.Errorf("event log: %w", err)
-	}
-	s := &Segment{end: fileStart}
-	if n < fileStart {
-		return Header{}, &DamageError{Path: path, Why: "this is no event log file"}
-	}
-	copy(s.salt[:], data[8:])
-	head, err := s.expect(data[:n], kindHeader)
-	if err == nil {
-		err = json.Unmarshal(head.payload, &s.Header)
-	}
-	return s.Header, err
-}
-
-// headerRead is as much of a file as its header takes at most, and more.
-const headerRead = 64 << 10
-
-func (s *Segment) expect(data []byte, kind frameKind) (frame, error) {
-	f, why := decodeFrame(data[s.end:], s.salt)
-	if why == "" && f.kind != kind {
-		why = "a frame of another kind belongs here"
-	}
-	if why != "" {
-		return frame{}, &DamageError{Offset: s.end, Why: why}
-	}
-	s.end += int64(f.size())
-	return f, nil
-}
-
-func (s *Segment) decodeRecords(data []byte) error {
-	for int(s.end) < len(data) {
-		f, why := decodeFrame(data[s.end:], s.salt)
-		switch {
-		case why != "":
-			return s.tornOrDamaged(data, why)
-		case f.number != s.Next():
-			return &DamageError{Offset: s.end, Why: fmt.Sprintf("record %d stands where record %d belongs", f.number, s.Next())}
-		case f.kind == kindEnd:
-			s.Closed = true
-			return s.nothingFollows(data, s.end+int64(f.size()))
-		case f.kind != kindRecord:
-			return &DamageError{Offset: s.end, Why: "a frame of another kind belongs here"}
-		}
-		s.Records = append(s.Records, f.payload)
-		s.end += int64(f.size())
-	}
-	return nil
-}
-
-// tornOrDamaged decides about bytes at s.end that are no frame. They are a torn
-// tail when no later frame knows that the record which belongs here was on disk.
-func (s *Segment) tornOrDamaged(data []byte, why string) error {
-	rest := data[s.end:]
-	for at := 1; ; at++ {
-		i := bytes.Index(rest[min(at, len(rest)):], []byte(frameMagic))
-		if i < 0 {
-			break
-		}
-		at += i
-		f, wrong := decodeFrame(rest[at:], s.salt)
-		if wrong == "" && f.synced >= s.Next() {
-			return &DamageError{Offset: s.end, Why: why}
-		}
-	}
-	s.Torn = int64(len(bytes.TrimRight(rest, "\x00"))) // zeros are preallocated space
-	return nil
-}
-
-func (s *Segment) nothingFollows(data []byte, at int64) error {
-	if len(bytes.Trim(data[at:], "\x00")) != 0 {
-		return &DamageError{Offset: at, Why: "something follows the end mark"}
-	}
-	return nil
+	return (&reader{path: path, frames: newStream(f)}).header()
 }

@@ -1,19 +1,18 @@
 package eventlog
 
 import (
-	"bufio"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // A rotation is made beside the writing goroutine: a large checkpoint takes seconds to
@@ -249,8 +248,9 @@ func (n *next) copy(to int64) error {
 		return err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(io.NewSectionReader(f, n.from, to-n.from), 1<<20)
-	var record, out []byte
+	records := newStream(io.NewSectionReader(f, n.from, to-n.from))
+	var was frame
+	var out []byte
 	for at := n.from; at < to || len(out) > 0; {
 		if at == to || len(out) >= copyBytes {
 			if err := n.write(out); err != nil {
@@ -259,32 +259,13 @@ func (n *next) copy(to int64) error {
 			n.from, out = at, out[:0]
 			continue
 		}
-		if record, err = readFrame(r, record); err != nil {
-			return err
-		}
-		was, wrong := decodeFrame(record, n.old)
-		if wrong != "" {
+		if wrong := records.next(&was, n.old, false); wrong != "" {
 			return &DamageError{Path: n.source, Offset: at, Why: wrong}
 		}
 		out = appendFrame(out, n.salt, was)
-		at += int64(len(record))
+		at += int64(was.size())
 	}
 	return nil
-}
-
-// readFrame reads the bytes of one frame into a buffer.
-func readFrame(r io.Reader, buffer []byte) ([]byte, error) {
-	buffer = slices.Grow(buffer[:0], frameHeader)[:frameHeader]
-	if _, err := io.ReadFull(r, buffer); err != nil {
-		return buffer, err
-	}
-	size := int(binary.LittleEndian.Uint32(buffer[4:]))
-	if size > RecordBytesMax {
-		return buffer, errors.New("its length is out of bounds")
-	}
-	buffer = slices.Grow(buffer, size)[:frameHeader+size]
-	_, err := io.ReadFull(r, buffer[frameHeader:])
-	return buffer, err
 }
 
 // change lets a new file take the current one's place, on the writing goroutine. It may
@@ -314,7 +295,7 @@ func (w *writer) name(n *next) error {
 		return fmt.Errorf("event log: creating %s: %w", n.path, err)
 	}
 	n.named = true
-	if err := syncFolder(w.l.o.Folder); err != nil {
+	if err := durable.SyncFolder(w.l.o.Folder); err != nil {
 		return fmt.Errorf("event log: creating %s: %w", n.path, err)
 	}
 	return nil

@@ -201,7 +201,7 @@ func TestAFileOfVersionOneIsRead(t *testing.T) {
 	b = appendFrame(b, s, frame{kind: kindCheckpoint, number: 7, payload: bytes.Repeat([]byte("c"), 3*partBytes)})
 	b = appendFrame(b, s, frame{kind: kindRecord, number: 7, payload: record(7)})
 	b = appendFrame(b, s, frame{kind: kindEnd, number: 8, synced: 7})
-	got, err := decodeSegment(b)
+	got, err := decodeSegment("", b)
 	if err != nil || got.CheckpointBytes() != 3*partBytes || got.Header.Core != 3 || got.First != 7 || len(got.Records) != 1 || !got.Closed {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -219,20 +219,20 @@ func TestDamagedPartsOfACheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := decodeSegment(data); err != nil || len(s.Checkpoint) != 4 || s.CheckpointBytes() != 3*partBytes+5 {
+	if s, err := decodeSegment("", data); err != nil || len(s.Checkpoint) != 4 || s.CheckpointBytes() != 3*partBytes+5 {
 		t.Fatal(s, err)
 	}
 	first := bytes.Index(data[fileStart+1:], []byte(frameMagic)) + fileStart + 1
 	size := frameHeader + partBytes
 	without := append(bytes.Clone(data[:first]), data[first+size:]...)
 	var damage *DamageError
-	if _, err := decodeSegment(without); !errors.As(err, &damage) {
+	if _, err := decodeSegment("", without); !errors.As(err, &damage) {
 		t.Errorf("a part less: %v", err)
 	}
 	for at := first; at < first+3*size; at += size / 7 {
 		bad := bytes.Clone(data)
 		bad[at] ^= 4
-		if _, err := decodeSegment(bad); !errors.As(err, &damage) {
+		if _, err := decodeSegment("", bad); !errors.As(err, &damage) {
 			t.Errorf("a bit flipped at %d: %v", at, err)
 		}
 	}

@@ -100,15 +100,6 @@ func newWriter(l *Log, first uint64, checkpoint Checkpoint) (*writer, error) {
 	return w, nil
 }
 
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 func (w *writer) append(record []byte) (uint64, error) {
 	if len(record) > RecordBytesMax {
 		return 0, fmt.Errorf("event log: a record of %d bytes is over the bound of %d", len(record), RecordBytesMax)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -141,11 +142,16 @@ func (d *folder) claimIdentity() error {
 		return nil
 	}
 	d.identity = rand.Text()
-	err = d.replace("identity", []byte(d.identity+"\n"))
+	err = durable.Replace(path, []byte(d.identity+"\n"))
 	if err == nil && spent {
 		_, err = d.note.WriteAt([]byte(strings.Repeat(" ", 2*noteSlot)), 0)
 	}
 	return err
+}
+
+// accept keeps the configuration that the launcher has joined with.
+func (d *folder) accept(source []byte) error {
+	return durable.Replace(filepath.Join(d.root, acceptedFile), source)
 }
 
 // acceptedFile keeps the configuration that the launcher joined with last.
@@ -161,25 +167,6 @@ func Accepted(data string) ([]byte, error) {
 		return nil, nil
 	}
 	return b, err
-}
-
-// replace writes a file of the folder anew: whole, durable and in the old one's place,
-// or not at all.
-func (d *folder) replace(name string, content []byte) error {
-	path := filepath.Join(d.root, name)
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	return errors.Join(err, syncFolder(d.root))
 }
 
 // noteSlot is the size of one of the two places for an incarnation, in bytes: a
@@ -202,16 +189,7 @@ func (d *folder) claimNote() error {
 			return err
 		}
 	}
-	return errors.Join(f.Sync(), syncFolder(d.root))
-}
-
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
+	return errors.Join(f.Sync(), durable.SyncFolder(d.root))
 }
 
 // close gives the folder free.

@@ -239,7 +239,7 @@ func (a *agent) welcomed(w *wire.Welcome) error {
 
 // keepSource keeps the configuration that the manager let in.
 func (a *agent) keepSource() {
-	if err := a.folder.replace(acceptedFile, a.cfg.Source); err != nil {
+	if err := a.folder.accept(a.cfg.Source); err != nil {
 		a.log.Warn("the configuration can't be kept: a restart while its file is wrong will fail", "error", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // acceptedFile is where the configuration that was last accepted is kept, beside the
@@ -52,32 +54,9 @@ func (k *keeper) flush() error {
 	if source == nil || string(source) == string(k.written) {
 		return nil
 	}
-	if err := replaceFile(filepath.Join(k.folder, acceptedFile), source); err != nil {
+	if err := durable.Replace(filepath.Join(k.folder, acceptedFile), source); err != nil {
 		return fmt.Errorf("the accepted configuration can't be kept: %w", err)
 	}
 	k.written = source
 	return nil
-}
-
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // blobs keeps programs and plans in a folder, each under its SHA-256. It holds at
@@ -69,7 +71,7 @@ func openBlobs(folder string, max int64) (*blobs, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
-	if err := syncFolder(filepath.Dir(folder)); err != nil {
+	if err := durable.SyncFolder(filepath.Dir(folder)); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
 	entries, err := os.ReadDir(folder)
@@ -272,7 +274,7 @@ func (u *upload) finish() error {
 		err = os.Rename(u.file.Name(), u.b.path(u.hash))
 	}
 	if err == nil {
-		err = syncFolder(u.b.folder) // before any job that needs it is taken
+		err = durable.SyncFolder(u.b.folder) // before any job that needs it is taken
 	}
 	if err != nil {
 		u.abort()
@@ -288,15 +290,6 @@ func (u *upload) finish() error {
 	}
 	b.kept[u.hash] = &blob{bytes: u.bytes, used: time.Now(), sound: idOf(info)}
 	return nil
-}
-
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 func (u *upload) abort() {

@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // graphs keeps the graphs that are too large for the event log, in a folder beside it,
@@ -116,24 +117,10 @@ func (g *graphs) write(hash string, data []byte) error {
 	if err := os.MkdirAll(g.folder, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(g.folder, "new-")
-	if err != nil {
+	if err := durable.Replace(g.path(hash), data); err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), g.path(hash))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	for _, folder := range []string{g.folder, filepath.Dir(g.folder)} {
-		if err := syncFolder(folder); err != nil {
-			return err
-		}
-	}
-	return nil
+	return durable.SyncFolder(filepath.Dir(g.folder))
 }
 
 // use notes that a graph is needed now.

@@ -1,0 +1,43 @@
+// Package durable writes small files so that a power cut leaves the old one or the new
+// one, and never a part.
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// temporary is how the names of files begin that are not whole yet.
+const temporary = "new-"
+
+// Replace writes a file: whole, durable and in the old one's place if there is one, or
+// not at all. Its owner alone may read it. Several may write the same file at once: one
+// of them is the last.
+func Replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), temporary)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder makes durable which names a folder has.
+func SyncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
