@@ -39,7 +39,6 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 				return err
 			}
 			defer stop()
-			cfg.ExitWithParent = part.ExitWithParent
 			cfg.Ready = func() { part.Ready("joined") }
 			return launcher.Run(ctx, cfg)
 		},

@@ -23,7 +23,6 @@ type agent struct {
 	folder  *folder
 	cache   *cache
 	logs    *logs
-	spawner *spawner
 	metrics *metrics
 	near    *neighbours
 	machine *machine
@@ -118,7 +117,6 @@ func newAgent(ctx context.Context, cfg Config, f *folder) *agent {
 	a := &agent{
 		cfg: cfg, log: cfg.Log, folder: f, ctx: ctx,
 		logs:     newLogs(f.logs(), cfg.LogBytes, cfg.LogTotal),
-		spawner:  newSpawner(ctx),
 		machine:  newMachine(ctx),
 		kills:    newKills(),
 		lease:    newLease(),

@@ -42,9 +42,7 @@ type Config struct {
 	TCPCodec   string        // likewise for tcp channels
 	Env        []string      // added to the workers' environment, NAME=value
 
-	// ExitWithParent ends the launcher when the process that started it ends.
-	ExitWithParent bool
-	Log            *slog.Logger `json:"-"` // nil: slog.Default()
+	Log *slog.Logger `json:"-"` // nil: slog.Default()
 	// Source is what this was made from. It is kept when the manager has let the
 	// launcher in, for Accepted; nil: nothing is kept.
 	Source []byte `json:"-"`

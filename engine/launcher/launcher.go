@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -33,9 +31,6 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if cfg.ExitWithParent {
-		go watchParent(ctx, cancel)
-	}
 	f, err := openFolder(cfg.Data)
 	if err != nil {
 		return err
@@ -178,26 +173,4 @@ func (a *agent) reachable(l net.Listener) string {
 		return net.JoinHostPort(a.cfg.Host, port)
 	}
 	return l.Addr().String()
-}
-
-// parentEvery is how often a launcher looks whether its parent still lives; the
-// parent-death signal tells at once, unless the parent's thread ended first.
-const parentEvery = 200 * time.Millisecond
-
-// watchParent ends the launcher when the process that started it is gone.
-func watchParent(ctx context.Context, end context.CancelCauseFunc) {
-	parent := os.Getppid()
-	t := time.NewTicker(parentEvery)
-	defer t.Stop()
-	for {
-		if unix.Getppid() != parent {
-			end(context.Canceled)
-			return
-		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -153,12 +153,12 @@ func (a *agent) spawn(ctx context.Context, program, planPath string, s *wire.Sta
 	mark := proctree.Mark("HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(a.incarnation, 10) + "." + strconv.FormatUint(a.procNumber, 10))
 	a.mu.Unlock()
 	env := a.environment(s, mark)
-	cmd, err := a.spawner.run(ctx, func() *exec.Cmd {
+	cmd, err := start(ctx, func() *exec.Cmd {
 		cmd := exec.Command(program)
 		cmd.Env, cmd.Dir = env, a.folder.scratch()
 		cmd.Stdout, cmd.Stderr = theirOut, theirOut
 		cmd.ExtraFiles = []*os.File{theirs}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return cmd
 	})
 	theirs.Close()

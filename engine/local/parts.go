@@ -10,13 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 const (
@@ -34,7 +35,6 @@ const (
 type parts struct {
 	folder string   // for their logs
 	env    []string // added to the environment of all
-	spawn  chan func()
 
 	// whole ends with the first part that can't be kept up, whose failure is its
 	// cause, or with the cluster. Whatever waits for a part waits for it too: a part
@@ -52,29 +52,10 @@ type parts struct {
 // errEnding is the cause when the cluster is told to end.
 var errEnding = errors.New("the cluster ends")
 
-// newParts starts the thread that starts the processes: the kernel ties the
-// signal of a parent's death to the thread that made the child.
 func newParts(folder string, env []string) *parts {
-	p := &parts{folder: folder, env: env, spawn: make(chan func()), commands: map[string]*exec.Cmd{}}
+	p := &parts{folder: folder, env: env, commands: map[string]*exec.Cmd{}}
 	p.whole, p.end = context.WithCancelCause(context.Background())
-	go func() {
-		runtime.LockOSThread()
-		for start := range p.spawn {
-			start()
-		}
-	}()
 	return p
-}
-
-// begin starts a process that dies when this one does.
-func (p *parts) begin(cmd *exec.Cmd) error {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	done := make(chan error)
-	p.spawn <- func() { done <- cmd.Start() }
-	return <-done
 }
 
 // child runs a part and keeps it up. It returns what the part says when it is
@@ -107,7 +88,7 @@ func (p *parts) part(ctx context.Context, name string, args []string) (string, <
 	cmd := exec.Command(self, append(slices.Clone(args), "--"+ExitWithParent, "--"+ReadyFD, "3")...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Env = log, log, []*os.File{w}, append(os.Environ(), p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ctrl-C is for this process to handle
-	err = p.begin(cmd)
+	err = spawn.Start(cmd)
 	w.Close()
 	if err != nil {
 		return "", nil, err
@@ -213,5 +194,4 @@ func (p *parts) stop() {
 		_ = cmd.Process.Kill() // of those that never were ready; the others have ended
 	}
 	p.mu.Unlock()
-	close(p.spawn)
 }

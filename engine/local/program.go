@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 // programStop is how long a program has after SIGTERM.
@@ -28,7 +29,7 @@ func (c *Cluster) Run(program []string) (int, error) {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	defer signal.Stop(terms)
-	if err := p.begin(cmd); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return 0, err
 	}
 	ended := make(chan error, 1)

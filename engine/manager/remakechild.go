@@ -9,11 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 const (
@@ -31,20 +32,17 @@ const (
 type remakeChild []string
 
 func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
-	// The kernel tells a child of its parent thread's end, not its parent process's.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	asked, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, c[0], append(c[1:len(c):len(c)], string(asked))...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = remakeEnd
 	said := &firstBytes{}
 	cmd.Stdout, cmd.Stderr = to, said
-	if err := cmd.Start(); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return fmt.Errorf("start the process that makes a checkpoint: %w", err)
 	}
 	// Both are to spare others, and nothing depends on them.

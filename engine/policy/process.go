@@ -9,15 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/hamadryad/hamadryad/internal/spawn"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
-	"github.com/hashicorp/go-plugin/runner"
 )
 
 // drainTimeout is how long output may trickle in after a plug-in's process
@@ -79,11 +80,10 @@ func (p *process) prepare(o Options, env []string) {
 	if os.Getenv(memoryLimitVariable) == "" {
 		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("%s=%d", memoryLimitVariable, o.Memory/10*9))
 	}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// Start starts the process on a thread that lives as long as it does, because
-// the kernel tells a child of its parent thread's end, not its parent process's.
+// Start starts the process, which ends with this one.
 func (p *process) Start(context.Context) error {
 	stdout, stdoutIn, err := os.Pipe()
 	if err != nil {
@@ -113,12 +113,10 @@ func (p *process) Start(context.Context) error {
 
 // run starts the process and waits for it.
 func (p *process) run(started chan<- error) {
-	// Never unlocked: the thread ends with this goroutine.
-	runtime.LockOSThread()
 	p.mu.Lock()
 	err := errors.New("given up before the start")
 	if !p.doomed {
-		if err = p.cmd.Start(); err == nil {
+		if err = spawn.Start(p.cmd); err == nil {
 			p.pid, p.first = p.cmd.Process.Pid, p.cmd.Process.Pid
 		}
 	}

@@ -82,7 +82,6 @@ type Cluster struct {
 	names   []*daemon // NameNodes: one, or two
 	active  int       // number of the NameNode that serves
 	data    []*daemon
-	spawner *spawner
 	cleanup func()
 	stopped bool
 }
@@ -107,7 +106,6 @@ func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 		c.cleanup()
 		return nil, err
 	}
-	c.spawner = newSpawner()
 	c.names = []*daemon{c.daemon("namenode", "namenode", nameNodeHeap)}
 	if o.Pair {
 		c.names = c.pair()
@@ -158,7 +156,6 @@ func (c *Cluster) Stop() error {
 	for _, d := range c.daemons() {
 		errs = append(errs, d.kill())
 	}
-	c.spawner.stop()
 	c.cleanup()
 	return errors.Join(errs...)
 }

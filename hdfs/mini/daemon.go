@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 const (
@@ -30,7 +31,6 @@ type daemon struct {
 	name    string
 	command func() *exec.Cmd
 	logPath string
-	spawner *spawner
 
 	// Of the running process; cmd is nil when there is none.
 	cmd   *exec.Cmd
@@ -42,7 +42,7 @@ func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
 	args := append(slices.Concat(c.options.Java, flags), "-XX:TieredStopAtLevel=1", // soon ready beats fast later
 		"-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
 	return &daemon{
-		name: name, logPath: filepath.Join(c.folder, name+".log"), spawner: c.spawner,
+		name: name, logPath: filepath.Join(c.folder, name+".log"),
 		command: func() *exec.Cmd { return c.program(context.Background(), c.daemonConf(), heap, args...) }, // kill ends it
 	}
 }
@@ -59,12 +59,12 @@ func (d *daemon) start() error {
 	cmd := d.command()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(d.logPath), log, log
 	// A group of its own: ctrl-C at the terminal is for the process that started it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	if err := d.spawner.start(cmd); err != nil {
+	if err := spawn.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", d.name, err)
 	}
 	ended := make(chan struct{})
@@ -138,26 +138,3 @@ func (c *Cluster) Logs() string {
 	}
 	return all.String()
 }
-
-// spawner starts processes from one thread that lives as long as they may: the
-// kernel sends the signal of the parent's death when the thread that made the child ends.
-type spawner struct{ work chan func() }
-
-func newSpawner() *spawner {
-	s := &spawner{make(chan func())}
-	go func() {
-		runtime.LockOSThread()
-		for f := range s.work {
-			f()
-		}
-	}()
-	return s
-}
-
-func (s *spawner) start(cmd *exec.Cmd) error {
-	done := make(chan error)
-	s.work <- func() { done <- cmd.Start() }
-	return <-done
-}
-
-func (s *spawner) stop() { close(s.work) }

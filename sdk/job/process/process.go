@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/internal/spawn"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
@@ -61,10 +61,6 @@ type running struct {
 
 // Run implements job.Node.Run.
 func Run(ctx context.Context, site Site, spec *job.Command, p job.Pipes) error {
-	// The command dies with the thread that started it (see start), so this
-	// goroutine keeps its thread.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	site.Log = &lockedWriter{to: site.Log}
 	c, err := start(site, spec)
 	if err != nil {
@@ -108,13 +104,13 @@ func start(site Site, spec *job.Command) (*running, error) {
 		"HAMADRYAD_JOB="+info.Job, "HAMADRYAD_STAGE="+info.Stage,
 		"HAMADRYAD_NODE="+strconv.Itoa(info.Index), "HAMADRYAD_NODES="+strconv.Itoa(info.Nodes))
 	c.cmd.Env = append(append(c.cmd.Env, spec.Env...), string(c.mark))
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	theirs, err := c.openPipes()
 	if err != nil {
 		return nil, err
 	}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	err = c.cmd.Start()
+	err = spawn.Start(c.cmd)
 	closeAll(theirs...)
 	if err != nil {
 		closeAll(c.stdin, c.stdout, c.stderr)
