@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,11 +52,15 @@ var (
 	called = regexp.MustCompile("`(\\w+(?:\\.\\w+)?)\\(\\)`")
 	// declared is one that a file declares; a type may have parameters.
 	declared = regexp.MustCompile(`(?m)^func (?:\((?:\w+ )?\*?(\w+)(?:\[[^]]*\])?\) )?(\w+)[\[(]`)
+	// structure is a type with fields, embedded one of them that is a type's name alone:
+	// its methods are those of the type around it.
+	structure = regexp.MustCompile(`(?ms)^type (\w+) struct \{\n(.*?)^\}`)
+	embedded  = regexp.MustCompile(`(?m)^\t\*?(\w+)(?: *//.*)?$`)
 )
 
 // The functions that documents name are declared somewhere.
 func TestDocumentsNameFunctionsThatExist(t *testing.T) {
-	there := map[string]bool{}
+	there, parts := map[string]bool{}, map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 			return err
@@ -63,6 +68,11 @@ func TestDocumentsNameFunctionsThatExist(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
 			there[strings.TrimPrefix(m[1]+"."+m[2], ".")] = true
+		}
+		for _, m := range structure.FindAllStringSubmatch(string(text), -1) {
+			for _, e := range embedded.FindAllStringSubmatch(m[2], -1) {
+				parts[m[1]] = append(parts[m[1]], e[1])
+			}
 		}
 		return err
 	})
@@ -76,7 +86,9 @@ func TestDocumentsNameFunctionsThatExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range called.FindAllStringSubmatch(string(text), -1) {
-			if !there[m[1]] {
+			of, name, _ := strings.Cut(m[1], ".")
+			promoted := slices.ContainsFunc(parts[of], func(part string) bool { return there[part+"."+name] })
+			if !there[m[1]] && !promoted {
 				t.Errorf("%s names %s(), which nothing declares: it has another name now", document, m[1])
 			}
 		}

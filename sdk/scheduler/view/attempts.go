@@ -2,41 +2,67 @@ package view
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (v *View) outcome(e scheduler.Outcome) error {
-	if !e.Accepted {
-		return nil
-	}
-	switch e.Kind {
-	case scheduler.DecisionLaunch:
-		return v.launched(e)
-	case scheduler.DecisionPreempt:
-		for _, id := range e.Preempt.Victims {
-			a := v.attempts.Get(id)
-			if a == nil {
-				continue // ended in the meantime
+// attempts is the room of what is being done: the live attempts, which are in byID, in
+// their job's list, in their bundle's, and on their launcher, or in none of them. Those
+// that are not suspended hold slots of their job's.
+type attempts struct {
+	byID  idmap.Map[scheduler.AttemptID, Attempt]
+	ended []Ended // in the last Apply or Start
+	// starting: a snapshot may tell of an attempt before its launcher, and of a finished
+	// one whose launcher is gone.
+	starting bool
+}
+
+// Attempt returns a live attempt, or nil.
+func (as *attempts) Attempt(id scheduler.AttemptID) *Attempt { return as.byID.Get(id) }
+
+// Ended returns the attempts that ended in the last Apply or Start, in order.
+func (as *attempts) Ended() []Ended { return as.ended }
+
+func (as *attempts) forgetEnded() { as.ended = as.ended[:0] }
+
+// snapshotBegins is called before a snapshot is told.
+func (as *attempts) snapshotBegins() { as.starting = true }
+
+// snapshotTold is called when all of it was told: now each launcher must be there.
+func (as *attempts) snapshotTold(jobs []*Job, ls *launchers) error {
+	as.starting = false
+	for _, j := range jobs {
+		for _, a := range j.Attempts() {
+			if a.on != nil {
+				continue
 			}
-			for _, peer := range a.Bundle.attempts {
-				if peer.run == a.run {
-					peer.Leaving = e.Preempt.For
-				}
+			if a.on = ls.enter(a); a.on == nil {
+				return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
 			}
-			a.Bundle.onceOnly()
 		}
 	}
 	return nil
 }
 
-// launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
-func (v *View) launched(e scheduler.Outcome) error {
-	b := v.bundles.Get(e.Launch.Bundle)
-	if b == nil {
-		return fmt.Errorf("launch of bundle %d, which is not known", e.Launch.Bundle)
+// preempted marks the victims, with all that was launched together with them.
+func (as *attempts) preempted(p scheduler.Preempt) {
+	for _, id := range p.Victims {
+		a := as.byID.Get(id)
+		if a == nil {
+			continue // ended in the meantime
+		}
+		for _, peer := range a.Bundle.Attempts() {
+			if peer.run == a.run {
+				peer.Leaving = p.For
+			}
+		}
+		a.Bundle.onceOnly()
 	}
+}
+
+// launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
+func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) error {
 	if !b.Launchable() {
 		return fmt.Errorf("launch of bundle %d of %s, which is %s", b.ID, b.Job.ID(), b.State)
 	}
@@ -45,19 +71,14 @@ func (v *View) launched(e scheduler.Outcome) error {
 			b.ID, b.Job.ID(), len(e.Attempts), len(e.Launch.Launchers), len(b.Groups))
 	}
 	for i, id := range e.Attempts {
-		if v.attempts.Get(id) != nil {
+		if as.byID.Get(id) != nil {
 			return fmt.Errorf("attempt %d exists already", id)
 		}
-		if l := e.Launch.Launchers[i]; v.launchers.Get(l) == nil && !v.starting {
+		if l := e.Launch.Launchers[i]; ls.Launcher(l) == nil && !as.starting {
 			return fmt.Errorf("launch of bundle %d of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
 		}
 	}
-	speculative := b.State == Launched
-	b.Job.unindex(b)
-	b.SpeculationOffered = false
-	if !speculative {
-		b.move(Launched)
-	}
+	turn, speculative := b.launch()
 	members := make([]struct { // one piece of memory for all
 		Attempt
 		run run
@@ -68,33 +89,26 @@ func (v *View) launched(e scheduler.Outcome) error {
 		a := &members[i].Attempt
 		*a = Attempt{
 			ID: id, Bundle: b, Group: i, Need: &b.Groups[i], Launcher: e.Launch.Launchers[i],
-			Speculative: speculative, AssignedAt: e.At, Since: e.At, run: r, turn: b.turn,
+			Speculative: speculative, AssignedAt: e.At, Since: e.At, run: r, turn: turn,
 		}
-		v.assign(a)
+		as.byID.Set(a.ID, a)
+		b.Job.live.add(a)
+		b.enter(a)
+		a.on = ls.enter(a)
+		b.Job.held.add(a.Need.Kind, a.Need.Slots)
 	}
 	return nil
 }
 
-func (v *View) assign(a *Attempt) {
-	j := a.Job()
-	v.attempts.Set(a.ID, a)
-	j.live.add(a)
-	a.Bundle.attempts = append(a.Bundle.attempts, a)
-	if a.on = v.launchers.Get(a.Launcher); a.on != nil {
-		a.on.attempts = insert(a.on.attempts, a, attemptID)
-	}
-	j.hold(a.Need.Kind, a.Need.Slots)
-}
-
-func (v *View) attempt(id scheduler.AttemptID) (*Attempt, error) {
-	if a := v.attempts.Get(id); a != nil {
+func (as *attempts) live(id scheduler.AttemptID) (*Attempt, error) {
+	if a := as.byID.Get(id); a != nil {
 		return a, nil
 	}
 	return nil, fmt.Errorf("attempt %d is not live", id)
 }
 
-func (v *View) started(e scheduler.AttemptStarted) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) attemptStarted(e scheduler.AttemptStarted) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
@@ -106,7 +120,7 @@ func (v *View) started(e scheduler.AttemptStarted) error {
 			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
 	}
 	if a.Speculative != e.Speculative { // a snapshot tells of a second whose first is gone as of a first
-		for _, peer := range a.Bundle.attempts {
+		for _, peer := range a.Bundle.Attempts() {
 			if peer.run == a.run {
 				peer.Speculative = e.Speculative
 			}
@@ -119,8 +133,8 @@ func (v *View) started(e scheduler.AttemptStarted) error {
 	return nil
 }
 
-func (v *View) phase(e scheduler.AttemptPhase) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) phase(e scheduler.AttemptPhase) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
@@ -133,8 +147,8 @@ func (v *View) phase(e scheduler.AttemptPhase) error {
 	return nil
 }
 
-func (v *View) progress(e scheduler.AttemptProgress) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) progress(e scheduler.AttemptProgress) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
@@ -142,8 +156,8 @@ func (v *View) progress(e scheduler.AttemptProgress) error {
 	return nil
 }
 
-func (v *View) suspended(e scheduler.AttemptSuspended) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) suspended(e scheduler.AttemptSuspended) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
@@ -152,12 +166,12 @@ func (v *View) suspended(e scheduler.AttemptSuspended) error {
 	}
 	a.ran = a.Ran(e.At)
 	a.State, a.Since, a.Leaving = Suspended, e.At, 0
-	a.Job().hold(a.Need.Kind, -a.Need.Slots)
+	a.Job().held.add(a.Need.Kind, -a.Need.Slots)
 	return nil
 }
 
-func (v *View) resumed(e scheduler.AttemptResumed) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) resumed(e scheduler.AttemptResumed) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
@@ -165,58 +179,26 @@ func (v *View) resumed(e scheduler.AttemptResumed) error {
 		return fmt.Errorf("attempt %d is resumed while it is %s", a.ID, a.State)
 	}
 	a.State, a.Since = Running, e.At
-	a.Job().hold(a.Need.Kind, a.Need.Slots)
+	a.Job().held.add(a.Need.Kind, a.Need.Slots)
 	return nil
 }
 
-func (v *View) attemptEnded(e scheduler.AttemptEnded) error {
-	a, err := v.attempt(e.Attempt)
+func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error {
+	a, err := as.live(e.Attempt)
 	if err != nil {
 		return err
 	}
+	b, j := a.Bundle, a.Job()
 	a.ran = a.Ran(e.At)
 	if a.State != Suspended {
-		a.Job().hold(a.Need.Kind, -a.Need.Slots)
+		j.held.add(a.Need.Kind, -a.Need.Slots)
 	}
-	v.drop(a)
-	v.ended = append(v.ended, Ended{a, e})
-	b := a.Bundle
-	b.onceOnly()
-	if a.turn != b.turn || b.State != Launched {
-		return nil // of an earlier readiness, or of a bundle whose other attempt has finished
+	as.byID.Delete(a.ID)
+	j.live.remove(a)
+	if a.on != nil {
+		ls.leave(a, a.on)
 	}
-	if e.Outcome == scheduler.Finished {
-		a.run.left--
-	}
-	switch {
-	case a.run.left == 0:
-		b.move(Finished)
-		b.Groups, b.Avoid = nil, nil
-	case !slices.ContainsFunc(b.attempts, func(x *Attempt) bool { return x.turn == b.turn }):
-		b.move(Waiting)
-	}
+	as.ended = append(as.ended, Ended{a, e})
+	b.attemptEnded(a, e.Outcome)
 	return nil
-}
-
-func (v *View) drop(a *Attempt) {
-	v.attempts.Delete(a.ID)
-	a.Job().live.remove(a)
-	a.Bundle.attempts = slices.DeleteFunc(a.Bundle.attempts, func(x *Attempt) bool { return x == a })
-	l := a.on
-	if l == nil {
-		return
-	}
-	i := slices.Index(l.attempts, a)
-	l.attempts = slices.Delete(l.attempts, i, i+1)
-	if len(l.attempts) == 0 && len(v.gone) > 0 && v.gone[l.ID] == l {
-		delete(v.gone, l.ID)
-	}
-}
-
-// onceOnly ends the offer to launch a bundle a second time.
-func (b *Bundle) onceOnly() {
-	if b.SpeculationOffered {
-		b.Job.unindex(b)
-		b.SpeculationOffered = false
-	}
 }

@@ -2,36 +2,59 @@ package view
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// capacity finds launchers with room without asking each: for every kind, the
-// launchers with n free slots are a set of bits, so that "the launcher with most
-// free slots", also within one rack, is a few words' work.
+// capacity is the room of what launchers have free: what they offered last, less what was
+// taken since, and what is reserved of it for whom. Each change of what is free goes
+// through setFree, which tells where.
 type capacity struct {
-	numbers  map[scheduler.SlotKind]int
-	kinds    []kindRoom
-	reserved map[scheduler.JobID][]*Launcher
-	hosts    map[string][]*Launcher
-	racks    map[string]bitset
-	journal  []change
-	// stale says that launchers came or went, and the sets are of the old ones.
-	stale bool
+	numbers  map[scheduler.SlotKind]int // of kinds, in the order in which they were first heard of
+	kinds    []kindFree                 // by number
+	reserved reservations               // as offered
+	journal  []change                   // since the last round, to be undone from its end
+	where    where
 }
 
-// kindRoom is what is free of one kind.
-type kindRoom struct {
-	total  int      // free and not reserved, on all launchers that are not aside
-	aside  int      // the same on those that are
-	by     []bitset // by[n]: launchers with n free slots; by[0] is not kept
-	count  []int    // how many each set holds
-	missed bool     // a group of slotsMin and memoryMin found no room
-	// Groups that need at least that much need not look again.
-	slotsMin  int
-	memoryMin int64
+// seat is what is free on one launcher, tentatively.
+type seat struct {
+	free     []int                   // by kind's number; shorter when the rest is 0
+	place    int                     // in the order of launchers, for where
+	memory   int64                   // free
+	reserved []scheduler.Reservation // replaced, never changed in place
+	aside    bool                    // see SetAside
+	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
+}
+
+// prefetch touches what that points to.
+func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
+
+// kindFree is what is free of one kind.
+type kindFree struct {
+	total int // free and not reserved, on all launchers that are not aside
+	aside int // the same on those that are
+	miss  miss
+}
+
+// miss is the smallest need that was looked for and for which no room was found. Groups
+// that need at least that much need not look again, until something becomes free.
+type miss struct {
+	known  bool
+	slots  int
+	memory int64
+}
+
+func (m *miss) covers(g *scheduler.Group) bool {
+	return m.known && g.Slots >= m.slots && g.Memory >= m.memory
+}
+
+func (m *miss) add(g *scheduler.Group) {
+	if !m.known || g.Slots <= m.slots && g.Memory <= m.memory {
+		*m = miss{true, g.Slots, g.Memory}
+	}
 }
 
 // change undoes one Take or Give.
@@ -43,10 +66,37 @@ type change struct {
 	reserved []scheduler.Reservation
 }
 
-type bitset []uint64
+// launchersChanged is called with the launchers in order of id when one came or went.
+func (c *capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
 
-func (s bitset) set(i int)   { s[i/64] |= 1 << (i % 64) }
-func (s bitset) clear(i int) { s[i/64] &^= 1 << (i % 64) }
+// offered takes over a launcher's offer in place of the one before.
+func (c *capacity) offered(l *Launcher, o *scheduler.Offer) {
+	c.reserved.replace(l, o.Reserved)
+	l.Offer, l.seat.memory, l.seat.reserved = *o, o.Memory, o.Reserved
+	c.refill(l)
+}
+
+// refill sets what is free on a launcher to what it offers.
+func (c *capacity) refill(l *Launcher) {
+	for k := range l.seat.free {
+		c.setFree(l, k, 0)
+	}
+	for _, f := range l.seat.kept {
+		c.kinds[c.kind(f.Kind)].aside -= f.Count
+	}
+	l.seat.kept = nil
+	if l.seat.aside {
+		l.seat.kept = l.Offer.Free
+	}
+	for _, f := range l.Offer.Free {
+		if k := c.kind(f.Kind); l.seat.aside {
+			c.kinds[k].aside += f.Count
+		} else {
+			c.setFree(l, k, f.Count)
+		}
+	}
+	c.forgetMisses()
+}
 
 // kind returns a kind's number. Numbers depend on the order in which kinds were
 // first heard of and never reach an answer.
@@ -58,83 +108,71 @@ func (c *capacity) kind(k scheduler.SlotKind) int {
 		}
 		n = len(c.kinds)
 		c.numbers[k] = n
-		c.kinds = append(c.kinds, kindRoom{})
+		c.kinds = append(c.kinds, kindFree{})
+		c.where.addKind()
 	}
 	return n
 }
 
 func (c *capacity) forgetMisses() {
 	for i := range c.kinds {
-		c.kinds[i].missed = false
+		c.kinds[i].miss = miss{}
 	}
 }
 
 // setFree is the only place where a launcher's free slots change.
-func (v *View) setFree(l *Launcher, kind, n int) {
-	for len(l.free) <= kind {
-		l.free = append(l.free, 0)
+func (c *capacity) setFree(l *Launcher, kind, n int) {
+	s := &l.seat
+	for len(s.free) <= kind {
+		s.free = append(s.free, 0)
 	}
-	k := &v.capacity.kinds[kind]
-	old := l.free[kind]
-	k.total += n - old
-	l.free[kind] = n
-	if v.capacity.stale || old == n {
-		return
+	old := s.free[kind]
+	s.free[kind] = n
+	c.kinds[kind].total += n - old
+	if old != n {
+		c.where.changed(s.place, kind, old, n)
 	}
-	if old > 0 {
-		k.by[old].clear(l.index)
-		k.count[old]--
-	}
-	k.add(l.index, n, len(v.list))
 }
 
-func (k *kindRoom) add(index, n, launchers int) {
-	if n <= 0 {
+// SetAside says whether a launcher's slots are left out of all that finds room, but
+// for what is reserved for the job in question. It holds until it is said again, over
+// rounds too, so that a launcher that is to get nothing for a while costs nothing
+// meanwhile. One that joins is not aside. What was taken tentatively is given back, on
+// all launchers: say it before.
+func (c *capacity) SetAside(l *Launcher, aside bool) {
+	if l.seat.aside == aside {
 		return
 	}
-	for len(k.by) <= n {
-		k.by = append(k.by, make(bitset, (launchers+63)/64))
-		k.count = append(k.count, 0)
-	}
-	k.by[n].set(index)
-	k.count[n]++
+	c.Undo(0)
+	l.seat.aside = aside
+	c.refill(l)
 }
 
-// fresh rebuilds the sets after launchers came or went.
-func (v *View) fresh() *capacity {
-	c := &v.capacity
-	if !c.stale {
-		return c
+// Aside returns how many slots of a kind are free on launchers that are aside, and
+// reserved for nobody.
+func (c *capacity) Aside(kind scheduler.SlotKind) int {
+	if n, ok := c.numbers[kind]; ok {
+		return c.kinds[n].aside
 	}
-	c.stale = false
-	c.hosts, c.racks = map[string][]*Launcher{}, map[string]bitset{}
-	for i := range c.kinds {
-		c.kinds[i].by, c.kinds[i].count = nil, nil
+	return 0
+}
+
+// FreeSlots returns how many slots of a kind are free and not reserved on all
+// launchers that are not aside, less what is taken tentatively.
+func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
+	if n, ok := c.numbers[kind]; ok {
+		return c.kinds[n].total
 	}
-	words := (len(v.list) + 63) / 64
-	for i, l := range v.list {
-		l.index = i
-		c.hosts[l.Host] = append(c.hosts[l.Host], l)
-		if l.Rack != "" {
-			if c.racks[l.Rack] == nil {
-				c.racks[l.Rack] = make(bitset, words)
-			}
-			c.racks[l.Rack].set(i)
-		}
-		for k, n := range l.free {
-			c.kinds[k].add(i, n, len(v.list))
-		}
-	}
-	return c
+	return 0
 }
 
 // Obstacles tells a person what may keep a bundle from slots that are free: memory, or
 // launchers that are excluded for it, each after a semicolon; "" when it is neither.
 // It may walk all launchers, so it is for a bundle that finds no place.
-func (v *View) Obstacles(b *Bundle) (text string) {
+func (c *capacity) Obstacles(b *Bundle) (text string) {
 	for i := range b.Groups {
 		g := &b.Groups[i]
-		if most, slot := v.memoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
+		if most, slot := c.memoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
 			text = fmt.Sprintf("; memory is what lacks: no launcher with a free %s slot has more than %d MiB free", g.Kind, most>>20)
 			break
 		}
@@ -147,55 +185,35 @@ func (v *View) Obstacles(b *Bundle) (text string) {
 
 // memoryBeside is the most memory that a launcher has free which also has a free slot
 // of a kind for a job, and whether there is such a launcher.
-func (v *View) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
-	if v.FreeSlots(kind) == 0 {
+func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
+	if c.FreeSlots(kind) == 0 {
 		return 0, false
 	}
-	for _, l := range v.list {
-		if slots, memory := v.Room(l, job, kind); slots > 0 && !l.Draining {
+	for _, l := range c.where.launchers() {
+		if slots, memory := c.Room(l, job, kind); slots > 0 && !l.Draining {
 			most, slot = max(most, memory), true
 		}
 	}
 	return most, slot
 }
 
-// FreeSlots returns how many slots of a kind are free and not reserved on all
-// launchers that are not aside, less what is taken tentatively.
-func (v *View) FreeSlots(kind scheduler.SlotKind) int {
-	if n, ok := v.capacity.numbers[kind]; ok {
-		return v.capacity.kinds[n].total
-	}
-	return 0
-}
-
-// Reserved returns whether anything is reserved for a job, or for one bundle of it.
-func (v *View) Reserved(job scheduler.JobID) bool { return len(v.capacity.reserved[job]) > 0 }
-
-// AnyReserved returns whether anything is reserved for some job.
-func (v *View) AnyReserved() bool { return len(v.capacity.reserved) > 0 }
-
-// ReservedFor returns the launchers that keep something for a job, or for one bundle of
-// it, in order of id,
-// as of the last Apply.
-func (v *View) ReservedFor(job scheduler.JobID) []*Launcher { return v.capacity.reserved[job] }
-
 // Room returns the free slots of a kind and the free memory at a launcher that any
 // bundle of a job can draw on: what is reserved for the job included, what is reserved
 // for one bundle not (see RoomFor), nor what is taken. Job 0 is nobody's: what is free
 // and not reserved.
-func (v *View) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
-	return v.roomOf(l, job, 0, kind)
+func (c *capacity) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
+	return c.room(l, job, 0, kind)
 }
 
 // RoomFor is Room for one bundle: with what is reserved for it alone.
-func (v *View) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
-	return v.roomOf(l, b.Job.ID(), b.ID, kind)
+func (c *capacity) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
+	return c.room(l, b.Job.ID(), b.ID, kind)
 }
 
-func (v *View) roomOf(l *Launcher, job scheduler.JobID, b scheduler.BundleID, kind scheduler.SlotKind) (slots int, memory int64) {
-	slots, memory = v.unreserved(l, kind)
-	for i := range l.reserved {
-		if r := &l.reserved[i]; drawable(r, job, b) {
+func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, kind scheduler.SlotKind) (slots int, memory int64) {
+	slots, memory = c.unreserved(l, kind)
+	for i := range l.seat.reserved {
+		if r := &l.seat.reserved[i]; drawable(r, job, b) {
 			memory += r.Memory
 			if r.Kind == kind {
 				slots += r.Slots
@@ -205,128 +223,116 @@ func (v *View) roomOf(l *Launcher, job scheduler.JobID, b scheduler.BundleID, ki
 	return slots, memory
 }
 
-// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one
-// bundle of it, less what is taken tentatively: what is to come to the job, whichever of
-// its bundles may draw on it.
-func (v *View) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
-	for i := range l.reserved {
-		if r := &l.reserved[i]; r.Job == job && r.Kind == kind {
-			slots += r.Slots
+// unreserved is what nothing is reserved of and nothing was taken of.
+func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
+	if k, ok := c.numbers[kind]; ok && k < len(l.seat.free) {
+		slots = l.seat.free[k]
+	}
+	return slots, l.seat.memory
+}
+
+// hasRoom says whether there is a slot free or reserved on a launcher, of whatever kind.
+func (c *capacity) hasRoom(l *Launcher) bool {
+	for _, n := range l.seat.free {
+		if n > 0 {
+			return true
 		}
 	}
-	return slots
-}
-
-// unreserved is what nothing is reserved of and nothing was taken of.
-func (v *View) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
-	if k, ok := v.capacity.numbers[kind]; ok && k < len(l.free) {
-		slots = l.free[k]
+	for _, r := range l.seat.reserved {
+		if r.Slots > 0 {
+			return true
+		}
 	}
-	return slots, l.memory
-}
-
-// drawable tells whether a bundle may draw on a reservation.
-func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID) bool {
-	return r.Job == job && (r.Bundle == 0 || r.Bundle == b)
+	return false
 }
 
 // Take takes what a group needs at a launcher from what is free, and returns false
 // when there is not that much.
-func (v *View) Take(l *Launcher, g *scheduler.Group) bool {
-	slots, memory := v.unreserved(l, g.Kind)
+func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
+	slots, memory := c.unreserved(l, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
 		return false
 	}
-	v.take(l, 0, 0, g)
+	c.take(l, 0, 0, g)
 	return true
 }
 
 // TakeFor takes what a group of a bundle needs at a launcher, from what is reserved
 // for the bundle first, then for its job, and returns false when there is not that
 // much.
-func (v *View) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
-	slots, memory := v.RoomFor(l, b, g.Kind)
+func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
+	slots, memory := c.RoomFor(l, b, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
 		return false
 	}
-	v.take(l, b.Job.ID(), b.ID, g)
+	c.take(l, b.Job.ID(), b.ID, g)
 	return true
 }
 
-func (v *View) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
-	kind := v.note(l, g.Kind)
+func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
+	kind := c.note(l, g.Kind)
 	slots, memory := g.Slots, g.Memory
-	if len(l.reserved) > 0 {
-		kept := append([]scheduler.Reservation(nil), l.reserved...)
-		for i := range slices.Backward(kept) { // what is for any of the job's bundles comes first
-			r := &kept[i]
-			if !drawable(r, job, b) {
-				continue
-			}
-			m := min(memory, r.Memory)
-			r.Memory, memory = r.Memory-m, memory-m
-			if r.Kind == g.Kind {
-				s := min(slots, r.Slots)
-				r.Slots, slots = r.Slots-s, slots-s
-			}
-		}
-		l.reserved = kept
+	if len(l.seat.reserved) > 0 {
+		l.seat.reserved, slots, memory = drawn(l.seat.reserved, job, b, g)
 	}
-	l.memory -= memory
-	v.setFree(l, kind, l.free[kind]-slots)
+	l.seat.memory -= memory
+	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
 // Give adds slots and memory to what is tentatively free at a launcher: what a
 // preemption would set free.
-func (v *View) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
-	k := v.note(l, kind)
-	l.memory += memory
-	v.setFree(l, k, l.free[k]+slots)
-	v.capacity.forgetMisses()
+func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
+	k := c.note(l, kind)
+	l.seat.memory += memory
+	c.setFree(l, k, l.seat.free[k]+slots)
+	c.forgetMisses()
 }
 
 // note writes a launcher's state to the journal and returns the kind's number.
-func (v *View) note(l *Launcher, kind scheduler.SlotKind) int {
-	k := v.capacity.kind(kind)
-	for len(l.free) <= k {
-		l.free = append(l.free, 0)
+func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
+	k, s := c.kind(kind), &l.seat
+	for len(s.free) <= k {
+		s.free = append(s.free, 0)
 	}
-	v.capacity.journal = append(v.capacity.journal, change{l, k, l.free[k], l.memory, l.reserved})
+	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.reserved})
 	return k
 }
 
 // Mark returns a point to which Undo can go back.
-func (v *View) Mark() int { return len(v.capacity.journal) }
+func (c *capacity) Mark() int { return len(c.journal) }
 
 // Undo takes back every Take, Give and Fit since the mark.
-func (v *View) Undo(mark int) {
-	j := v.capacity.journal
-	for i := len(j) - 1; i >= mark; i-- {
-		c := j[i]
-		c.launcher.memory, c.launcher.reserved = c.memory, c.reserved
-		v.setFree(c.launcher, c.kind, c.free)
+func (c *capacity) Undo(mark int) {
+	j := c.journal
+	for _, x := range slices.Backward(j[mark:]) {
+		x.launcher.seat.memory, x.launcher.seat.reserved = x.memory, x.reserved
+		c.setFree(x.launcher, x.kind, x.free)
 	}
 	if len(j) > mark {
-		v.capacity.forgetMisses()
+		c.forgetMisses()
 	}
 	clear(j[mark:])
-	v.capacity.journal = j[:mark]
+	c.journal = j[:mark]
 }
 
-func (v *View) undoAll() { v.Undo(0) }
+// Reserved returns whether anything is reserved for a job, or for one bundle of it.
+func (c *capacity) Reserved(job scheduler.JobID) bool { return len(c.reserved[job]) > 0 }
 
-// first returns the first launcher of a set, within another when that is given,
-// for which ok says yes.
-func (v *View) first(s, within bitset, ok func(*Launcher) bool) *Launcher {
-	for w, word := range s {
-		if within != nil {
-			word &= within[w]
-		}
-		for ; word != 0; word &= word - 1 {
-			if l := v.list[w*64+bits.TrailingZeros64(word)]; ok(l) {
-				return l
-			}
+// AnyReserved returns whether anything is reserved for some job.
+func (c *capacity) AnyReserved() bool { return len(c.reserved) > 0 }
+
+// ReservedFor returns the launchers that keep something for a job, or for one bundle of
+// it, in order of id, as of the last Apply.
+func (c *capacity) ReservedFor(job scheduler.JobID) []*Launcher { return c.reserved[job] }
+
+// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one
+// bundle of it, less what is taken tentatively: what is to come to the job, whichever of
+// its bundles may draw on it.
+func (c *capacity) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
+	for i := range l.seat.reserved {
+		if r := &l.seat.reserved[i]; r.Job == job && r.Kind == kind {
+			slots += r.Slots
 		}
 	}
-	return nil
+	return slots
 }

@@ -17,12 +17,12 @@ func (v *View) Each(assign func(*Launcher) []scheduler.Launch) ([]scheduler.Laun
 	given := map[scheduler.BundleID]bool{}
 	for again := true; again; {
 		again = false
-		for _, l := range v.list {
+		for _, l := range v.Launchers() {
 			if !v.hasRoom(l) {
 				continue
 			}
 			for _, d := range assign(l) {
-				if b := v.bundles.Get(d.Bundle); b == nil || !b.Launchable() || given[d.Bundle] {
+				if b := v.Bundle(d.Bundle); b == nil || !b.Launchable() || given[d.Bundle] {
 					return nil, fmt.Errorf("bundle %d was given to launcher %d and may not be launched (again)", d.Bundle, l.ID)
 				}
 				given[d.Bundle] = true
@@ -32,18 +32,4 @@ func (v *View) Each(assign func(*Launcher) []scheduler.Launch) ([]scheduler.Laun
 		}
 	}
 	return all, nil
-}
-
-func (v *View) hasRoom(l *Launcher) bool {
-	for _, n := range l.free {
-		if n > 0 {
-			return true
-		}
-	}
-	for _, r := range l.reserved {
-		if r.Slots > 0 {
-			return true
-		}
-	}
-	return false
 }

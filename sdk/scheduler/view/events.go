@@ -2,19 +2,18 @@ package view
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// event applies one event. Every handler checks first and changes then, so that
-// an error leaves nothing half done.
+// event applies one event: it goes to the room that it is about. Every handler checks
+// first and changes then, so that an error leaves nothing half done.
 func (v *View) event(e scheduler.Event) error {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
-		return v.joined(e)
+		return v.launcherJoined(e)
 	case scheduler.LauncherLost:
-		return v.lost(e)
+		return v.launcherLost(e)
 	case scheduler.LauncherDraining:
 		return v.draining(e)
 	case scheduler.LauncherLoad:
@@ -24,7 +23,7 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.JobUpdated:
 		return v.updated(e)
 	case scheduler.JobFinished:
-		return v.finished(e)
+		return v.jobFinished(e)
 	case scheduler.StageGrown:
 		return v.grown(e)
 	case scheduler.BundleReady:
@@ -40,7 +39,7 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.Outcome:
 		return v.outcome(e)
 	case scheduler.AttemptStarted:
-		return v.started(e)
+		return v.attemptStarted(e)
 	case scheduler.AttemptPhase:
 		return v.phase(e)
 	case scheduler.AttemptProgress:
@@ -50,77 +49,57 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.AttemptResumed:
 		return v.resumed(e)
 	case scheduler.AttemptEnded:
-		return v.attemptEnded(e)
+		return v.attemptEnded(e, &v.launchers)
 	}
 	return nil // settings, requests, notes, admission, time: the policy's own matter
 }
 
-func (v *View) submitted(e scheduler.JobSubmitted) error {
-	if v.jobs.Get(e.Job.ID) != nil {
-		return fmt.Errorf("%s was submitted already", e.Job.ID)
+func (v *View) launcherJoined(e scheduler.LauncherJoined) error {
+	if err := v.joined(e); err != nil {
+		return err
 	}
-	j := &Job{Info: e.Job, Counts: make([]Counts, len(e.Job.Stages)), byHost: map[string]*list{}, byRack: map[string]*list{}}
-	j.Info.Stages = slices.Clone(e.Job.Stages) // grows; the event must not
-	for i, s := range e.Job.Stages {
-		j.Counts[i].Waiting = s.Groups
-	}
-	v.jobs.Set(e.Job.ID, j)
-	v.jobList = insert(v.jobList, j, (*Job).ID)
+	v.launchersChanged(v.Launchers())
 	return nil
 }
 
-func (v *View) updated(e scheduler.JobUpdated) error {
-	j, err := v.job(e.Job)
+func (v *View) launcherLost(e scheduler.LauncherLost) error {
+	l, err := v.lost(e)
 	if err != nil {
 		return err
 	}
-	j.Info.Pool, j.Info.Priority, j.Info.Properties = e.Pool, e.Priority, e.Properties
+	v.launchersChanged(v.Launchers())
+	v.offered(l, &scheduler.Offer{Launcher: l.ID})
 	return nil
 }
 
-func (v *View) finished(e scheduler.JobFinished) error {
-	j, err := v.job(e.Job)
-	if err != nil {
-		return err
+func (v *View) offer(o *scheduler.Offer) error {
+	l := v.Launcher(o.Launcher)
+	if l == nil {
+		if len(o.Free) == 0 && len(o.Reserved) == 0 {
+			return nil // the empty offer of a launcher that was lost
+		}
+		return fmt.Errorf("launcher %d offers slots and is not there", o.Launcher)
 	}
-	if j.live.len() > 0 {
-		return fmt.Errorf("%s finished while attempt %d is live", e.Job, j.live.first().ID)
+	for _, f := range o.Free {
+		if f.Count < 0 || f.Count > l.Total(f.Kind) {
+			return fmt.Errorf("launcher %d offers %d slots of kind %s and has %d", o.Launcher, f.Count, f.Kind, l.Total(f.Kind))
+		}
 	}
-	for _, b := range j.bundles {
-		v.bundles.Delete(b.ID)
-	}
-	v.jobs.Delete(e.Job)
-	v.jobList = remove(v.jobList, e.Job, (*Job).ID)
+	v.offered(l, o)
 	return nil
 }
 
-func (v *View) grown(e scheduler.StageGrown) error {
-	j, err := v.job(e.Job)
-	if err != nil {
-		return err
+func (v *View) outcome(e scheduler.Outcome) error {
+	switch {
+	case !e.Accepted:
+	case e.Kind == scheduler.DecisionLaunch:
+		b := v.Bundle(e.Launch.Bundle)
+		if b == nil {
+			return fmt.Errorf("launch of bundle %d, which is not known", e.Launch.Bundle)
+		}
+		return v.launched(b, e, &v.launchers)
+	case e.Kind == scheduler.DecisionPreempt:
+		v.preempted(e.Preempt)
 	}
-	if int(e.Stage) >= len(j.Counts) || e.Groups < j.Info.Stages[e.Stage].Groups {
-		return fmt.Errorf("%s: stage %d cannot grow to %d groups", e.Job, e.Stage, e.Groups)
-	}
-	j.Counts[e.Stage].Waiting += e.Groups - j.Info.Stages[e.Stage].Groups
-	j.Info.Stages[e.Stage].Groups = e.Groups
 	return nil
-}
-
-func (v *View) job(id scheduler.JobID) (*Job, error) {
-	if j := v.jobs.Get(id); j != nil {
-		return j, nil
-	}
-	return nil, fmt.Errorf("%s is not known", id)
-}
-
-func (v *View) bundle(job scheduler.JobID, id scheduler.BundleID) (*Bundle, error) {
-	b := v.bundles.Get(id)
-	if b == nil {
-		return nil, fmt.Errorf("bundle %d of %s is not known", id, job)
-	}
-	if b.Job.ID() != job {
-		return nil, fmt.Errorf("bundle %d is of %s and not of %s", id, b.Job.ID(), job)
-	}
-	return b, nil
 }

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"iter"
-	"math/bits"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -15,48 +14,48 @@ import (
 // the bundle or its job, then any; among equals the one with most free slots of the kind, then
 // the lowest id. Groups that need most are placed first. It does not try every
 // arrangement: a gang that only fits in one contrived way may be missed.
-func (v *View) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
+func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) == 1 {
-		l := v.pick(b, &b.Groups[0])
+		l := c.pick(b, &b.Groups[0])
 		if l == nil {
 			return nil, false
 		}
-		v.take(l, b.Job.ID(), b.ID, &b.Groups[0])
+		c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 		return []scheduler.LauncherID{l.ID}, true
 	}
 	order := hardestFirst(b.Groups)
-	if where, ok := v.fitGang(b, order, v.pick); ok {
+	if where, ok := c.fitGang(b, order, c.pick); ok {
 		return where, true
 	}
-	return v.fitGang(b, order, v.tightest)
+	return c.fitGang(b, order, c.tightest)
 }
 
 // FitNear is Fit for a single-group bundle, limited to launchers that are at
 // least as near to its input as level.
-func (v *View) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+func (c *capacity) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) != 1 {
 		return nil, false
 	}
-	l := v.pickNear(b, &b.Groups[0], level)
+	l := c.pickNear(b, &b.Groups[0], level)
 	if l == nil {
 		return nil, false
 	}
-	v.take(l, b.Job.ID(), b.ID, &b.Groups[0])
+	c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 	return []scheduler.LauncherID{l.ID}, true
 }
 
 // FitAnywhere is Fit with no eye for locality.
-func (v *View) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
-	return v.fitGang(b, hardestFirst(b.Groups), func(b *Bundle, g *scheduler.Group) *Launcher {
+func (c *capacity) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
+	return c.fitGang(b, hardestFirst(b.Groups), func(b *Bundle, g *scheduler.Group) *Launcher {
 		bare := *g
 		bare.Places = nil
-		return v.pick(b, &bare)
+		return c.pick(b, &bare)
 	})
 }
 
 // FitOn is Fit for a single-group bundle on one launcher.
-func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
-	if len(b.Groups) != 1 || b.avoids(l) || !v.TakeFor(l, b, &b.Groups[0]) {
+func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
+	if len(b.Groups) != 1 || b.avoids(l) || !c.TakeFor(l, b, &b.Groups[0]) {
 		return nil, false
 	}
 	return []scheduler.LauncherID{l.ID}, true
@@ -65,32 +64,20 @@ func (v *View) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
 // FitEver says whether the bundle would fit if nothing at all ran on the
 // launchers that are not draining, nor among the given ones (in order of id), which
 // count as they are.
-func (v *View) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
-	mark := v.Mark()
-	defer v.Undo(mark)
-	for _, l := range v.list {
+func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
+	mark := c.Mark()
+	defer c.Undo(mark)
+	for _, l := range c.where.launchers() {
 		if _, is := slices.BinarySearch(asTheyAre, l.ID); is || l.Draining {
 			continue
 		}
 		for _, s := range l.Slots {
-			free, memory := v.Room(l, 0, s.Kind)
-			v.Give(l, s.Kind, s.Count-free, l.Memory-memory)
+			free, memory := c.Room(l, 0, s.Kind)
+			c.Give(l, s.Kind, s.Count-free, l.Memory-memory)
 		}
 	}
-	_, ok := v.Fit(b)
+	_, ok := c.Fit(b)
 	return ok
-}
-
-// Unfit is why a bundle waits that may go anywhere and for which a Fit found no
-// place: it needs several, or launchers are excluded for it, or there is no room.
-func (b *Bundle) Unfit() scheduler.WaitReason {
-	switch {
-	case len(b.Groups) > 1:
-		return scheduler.WaitGang
-	case len(b.Avoid) > 0:
-		return scheduler.WaitExcluded
-	}
-	return scheduler.WaitNoCapacity
 }
 
 func hardestFirst(groups []scheduler.Group) []int {
@@ -104,43 +91,39 @@ func hardestFirst(groups []scheduler.Group) []int {
 	return order
 }
 
-func (v *View) fitGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
-	mark := v.Mark()
+func (c *capacity) fitGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
+	mark := c.Mark()
 	where := make([]scheduler.LauncherID, len(b.Groups))
 	for _, i := range order {
 		l := pick(b, &b.Groups[i])
 		if l == nil {
-			v.Undo(mark)
+			c.Undo(mark)
 			return nil, false
 		}
-		v.take(l, b.Job.ID(), b.ID, &b.Groups[i])
+		c.take(l, b.Job.ID(), b.ID, &b.Groups[i])
 		where[i] = l.ID
 	}
 	return where, true
 }
 
-func (b *Bundle) avoids(l *Launcher) bool {
-	return len(b.Avoid) > 0 && slices.Contains(b.Avoid, l.ID)
-}
-
 // pick chooses the launcher for a group as Fit says.
-func (v *View) pick(b *Bundle, g *scheduler.Group) *Launcher {
-	return v.pickNear(b, g, scheduler.Remote)
+func (c *capacity) pick(b *Bundle, g *scheduler.Group) *Launcher {
+	return c.pickNear(b, g, scheduler.Remote)
 }
 
-func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality) *Launcher {
-	c := v.fresh()
-	kind := &c.kinds[c.kind(g.Kind)]
+func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality) *Launcher {
+	number := c.kind(g.Kind)
+	kind := &c.kinds[number]
 	reserved := c.reserved[b.Job.ID()]
-	if len(reserved) == 0 && (kind.total < g.Slots || kind.missed && g.Slots >= kind.slotsMin && g.Memory >= kind.memoryMin) {
+	if len(reserved) == 0 && (kind.total < g.Slots || kind.miss.covers(g)) {
 		return nil
 	}
 	ok := func(l *Launcher) bool {
-		slots, memory := v.RoomFor(l, b, g.Kind)
+		slots, memory := c.RoomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
 	for _, p := range g.Places {
-		for _, l := range c.hosts[p.Host] {
+		for _, l := range c.where.on(p.Host) {
 			if ok(l) {
 				return l
 			}
@@ -150,10 +133,8 @@ func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality)
 		return nil
 	}
 	for _, p := range g.Places {
-		if rack := c.racks[p.Rack]; rack != nil {
-			if l := v.roomiest(kind, rack, g.Slots, ok); l != nil {
-				return l
-			}
+		if l := c.where.inRack(p.Rack, number, g.Slots, ok); l != nil {
+			return l
 		}
 	}
 	if level == scheduler.RackLocal {
@@ -164,40 +145,21 @@ func (v *View) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality)
 			return l
 		}
 	}
-	l := v.roomiest(kind, nil, g.Slots, ok)
+	l := c.where.anywhere(number, g.Slots, ok)
 	if l == nil && len(reserved) == 0 && len(b.Avoid) == 0 {
-		kind.miss(g)
+		kind.miss.add(g)
 	}
 	return l
 }
 
-// miss remembers the smallest need that found no room.
-func (k *kindRoom) miss(g *scheduler.Group) {
-	if !k.missed || g.Slots <= k.slotsMin && g.Memory <= k.memoryMin {
-		k.missed, k.slotsMin, k.memoryMin = true, g.Slots, g.Memory
-	}
-}
-
-func (v *View) roomiest(k *kindRoom, within bitset, slots int, ok func(*Launcher) bool) *Launcher {
-	for n := len(k.by) - 1; n >= max(slots, 1); n-- {
-		if k.count[n] == 0 {
-			continue
-		}
-		if l := v.first(k.by[n], within, ok); l != nil {
-			return l
-		}
-	}
-	return nil
-}
-
 // tightest chooses the launcher on which least memory, then fewest slots, stay
 // free: the second try for a gang, with no eye for locality.
-func (v *View) tightest(b *Bundle, g *scheduler.Group) *Launcher {
+func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var best *Launcher
 	var bestSlots int
 	var bestMemory int64
-	for _, l := range v.list {
-		slots, memory := v.RoomFor(l, b, g.Kind)
+	for _, l := range c.where.launchers() {
+		slots, memory := c.RoomFor(l, b, g.Kind)
 		if slots < g.Slots || memory < g.Memory || b.avoids(l) {
 			continue
 		}
@@ -212,35 +174,26 @@ func (v *View) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 // that have a free slot of a kind and hold input of a job's launchable single-group
 // bundles. It looks at the places of the job's input or at the launchers with room,
 // whichever are fewer.
-func (v *View) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
-	c := v.fresh()
-	number := c.kind(kind)
-	k := &c.kinds[number]
-	room := 0
-	for _, n := range k.count {
-		room += n
-	}
-	if room < len(j.byHost) {
-		for l := range v.WithRoom(kind) {
-			if x := j.byHost[l.Host]; x != nil && x.len() > 0 {
+func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
+	number, near := c.kind(kind), j.near()
+	if room := c.where.count(number); room < near.hostsMost() {
+		for l := range c.WithRoom(kind) {
+			if near.inputOn(l.Host) {
 				on = append(on, l)
 			}
 		}
 	} else if room > 0 {
-		for host, x := range j.byHost {
-			if x.len() == 0 {
-				continue
-			}
-			for _, l := range c.hosts[host] {
-				if number < len(l.free) && l.free[number] > 0 {
+		for host := range near.hosts {
+			for _, l := range c.where.on(host) {
+				if number < len(l.seat.free) && l.seat.free[number] > 0 {
 					on = append(on, l)
 				}
 			}
 		}
 		slices.SortFunc(on, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
 	}
-	for rack, x := range j.byRack {
-		if within := c.racks[rack]; within != nil && x.len() > 0 && v.roomiest(k, within, 1, func(*Launcher) bool { return true }) != nil {
+	for rack := range near.racks {
+		if c.where.inRack(rack, number, 1, func(*Launcher) bool { return true }) != nil {
 			racks = append(racks, rack)
 		}
 	}
@@ -265,25 +218,10 @@ func Locality(l *Launcher, g *scheduler.Group) scheduler.Locality {
 
 // WithRoom walks, in order of id, the launchers that have a free slot of a kind,
 // as it was when the walk began.
-func (v *View) WithRoom(kind scheduler.SlotKind) iter.Seq[*Launcher] {
+func (c *capacity) WithRoom(kind scheduler.SlotKind) iter.Seq[*Launcher] {
 	return func(yield func(*Launcher) bool) {
-		c := v.fresh()
-		k := &c.kinds[c.kind(kind)]
-		if k.total == 0 {
-			return
-		}
-		union := make(bitset, (len(v.list)+63)/64)
-		for n := 1; n < len(k.by); n++ {
-			for w, word := range k.by[n] {
-				union[w] |= word
-			}
-		}
-		for w, word := range union {
-			for ; word != 0; word &= word - 1 {
-				if !yield(v.list[w*64+bits.TrailingZeros64(word)]) {
-					return
-				}
-			}
+		if c.FreeSlots(kind) != 0 {
+			c.where.with(c.kind(kind))(yield)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -16,12 +18,8 @@ type Launcher struct {
 	Slots []scheduler.SlotCount // in order of kind
 
 	// What launches and ends touch lies together, up to launcherHot.
-	attempts []*Attempt
-	free     []int                   // by kind's number, tentatively
-	index    int                     // place in View.list
-	memory   int64                   // free, tentatively
-	reserved []scheduler.Reservation // tentatively; replaced, never changed in place
-	aside    bool                    // see SetAside
+	attempts []*Attempt // live, in order of id
+	seat     seat       // kept by the room of capacity
 
 	Draining bool
 	Name     string
@@ -32,8 +30,6 @@ type Launcher struct {
 	// scheduler.LauncherLoad told last; LoadUnknown until it does, and without
 	// AbilityLoad always.
 	CPULoad, MemoryLoad float64
-
-	kept []scheduler.SlotCount // the last offer's free slots, when it is aside
 }
 
 const launcherHot = unsafe.Offsetof(Launcher{}.Name)
@@ -58,17 +54,49 @@ func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
 	return 0
 }
 
+func (l *Launcher) forgetLoad() {
+	l.CPULoad, l.MemoryLoad = scheduler.LoadUnknown, scheduler.LoadUnknown
+}
+
+// prefetch touches what launches and ends look at.
+func (l *Launcher) prefetch() byte { return prefetch.First(l, launcherHot) }
+
+// prefetchMore touches what that points to.
+func (l *Launcher) prefetchMore() byte {
+	if l == nil {
+		return 0
+	}
+	return prefetch.At(l.attempts, 0) + l.seat.prefetch() + prefetch.At(l.Slots, 0)
+}
+
+// launchers is the room of those who are there, and of those who are gone and whose
+// attempts have still to end. No launcher is in both, and none joins before all attempts
+// of its earlier life have ended.
+type launchers struct {
+	byID idmap.Map[scheduler.LauncherID, Launcher]
+	list []*Launcher // those of byID, in order of id
+	gone map[scheduler.LauncherID]*Launcher
+}
+
 // Launchers returns the launchers in order of id.
-func (v *View) Launchers() []*Launcher { return v.list }
+func (ls *launchers) Launchers() []*Launcher { return ls.list }
 
 // Launcher returns a launcher, or nil.
-func (v *View) Launcher(id scheduler.LauncherID) *Launcher { return v.launchers.Get(id) }
+func (ls *launchers) Launcher(id scheduler.LauncherID) *Launcher { return ls.byID.Get(id) }
 
-func (v *View) joined(e scheduler.LauncherJoined) error {
-	if v.launchers.Get(e.Launcher) != nil {
+// ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
+// for one whose new settings do without AbilityLoad, and that is told no more.
+func (ls *launchers) ForgetLoads() {
+	for _, l := range ls.list {
+		l.forgetLoad()
+	}
+}
+
+func (ls *launchers) joined(e scheduler.LauncherJoined) error {
+	if ls.byID.Get(e.Launcher) != nil {
 		return fmt.Errorf("launcher %d (%s) is there already", e.Launcher, e.Name)
 	}
-	if old := v.gone[e.Launcher]; old != nil {
+	if old := ls.gone[e.Launcher]; old != nil {
 		return fmt.Errorf("launcher %d (%s) joins before attempt %d of its earlier life ended", e.Launcher, e.Name, old.attempts[0].ID)
 	}
 	for _, s := range e.Slots {
@@ -78,33 +106,34 @@ func (v *View) joined(e scheduler.LauncherJoined) error {
 	}
 	l := &Launcher{
 		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory,
-		CPULoad: scheduler.LoadUnknown, MemoryLoad: scheduler.LoadUnknown,
 		Offer: scheduler.Offer{Launcher: e.Launcher},
 	}
+	l.forgetLoad()
 	slices.SortFunc(l.Slots, byKind)
-	v.launchers.Set(l.ID, l)
-	v.list = insert(v.list, l, launcherID)
-	v.capacity.stale = true
+	ls.byID.Set(l.ID, l)
+	ls.list = insert(ls.list, l, launcherID)
 	return nil
 }
 
-func (v *View) lost(e scheduler.LauncherLost) error {
-	l := v.launchers.Get(e.Launcher)
+// lost returns the launcher that is not there any more.
+func (ls *launchers) lost(e scheduler.LauncherLost) (*Launcher, error) {
+	l := ls.byID.Get(e.Launcher)
 	if l == nil {
-		return fmt.Errorf("launcher %d is lost and was not there", e.Launcher)
+		return nil, fmt.Errorf("launcher %d is lost and was not there", e.Launcher)
 	}
-	v.setOffer(l, &scheduler.Offer{Launcher: l.ID})
-	v.launchers.Delete(l.ID)
-	v.list = remove(v.list, l.ID, launcherID)
+	ls.byID.Delete(l.ID)
+	ls.list = remove(ls.list, l.ID, launcherID)
 	if len(l.attempts) > 0 {
-		v.gone[l.ID] = l
+		if ls.gone == nil {
+			ls.gone = map[scheduler.LauncherID]*Launcher{}
+		}
+		ls.gone[l.ID] = l
 	}
-	v.capacity.stale = true
-	return nil
+	return l, nil
 }
 
-func (v *View) draining(e scheduler.LauncherDraining) error {
-	l := v.launchers.Get(e.Launcher)
+func (ls *launchers) draining(e scheduler.LauncherDraining) error {
+	l := ls.byID.Get(e.Launcher)
 	if l == nil {
 		return fmt.Errorf("launcher %d drains and is not there", e.Launcher)
 	}
@@ -112,8 +141,8 @@ func (v *View) draining(e scheduler.LauncherDraining) error {
 	return nil
 }
 
-func (v *View) load(e scheduler.LauncherLoad) error {
-	l := v.launchers.Get(e.Launcher)
+func (ls *launchers) load(e scheduler.LauncherLoad) error {
+	l := ls.byID.Get(e.Launcher)
 	if l == nil {
 		return fmt.Errorf("launcher %d tells its load and is not there", e.Launcher)
 	}
@@ -121,91 +150,21 @@ func (v *View) load(e scheduler.LauncherLoad) error {
 	return nil
 }
 
-// ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
-// for one whose new settings do without AbilityLoad, and that is told no more.
-func (v *View) ForgetLoads() {
-	for _, l := range v.list {
-		l.CPULoad, l.MemoryLoad = scheduler.LoadUnknown, scheduler.LoadUnknown
+// enter puts an attempt on the launcher that it names, and returns that; nil when it is
+// not there.
+func (ls *launchers) enter(a *Attempt) *Launcher {
+	l := ls.byID.Get(a.Launcher)
+	if l != nil {
+		l.attempts = insert(l.attempts, a, attemptID)
 	}
+	return l
 }
 
-func (v *View) offer(o *scheduler.Offer) error {
-	l := v.launchers.Get(o.Launcher)
-	if l == nil {
-		if len(o.Free) == 0 && len(o.Reserved) == 0 {
-			return nil // the empty offer of a launcher that was lost
-		}
-		return fmt.Errorf("launcher %d offers slots and is not there", o.Launcher)
+// leave takes an attempt off its launcher, there or gone.
+func (ls *launchers) leave(a *Attempt, l *Launcher) {
+	i := slices.Index(l.attempts, a)
+	l.attempts = slices.Delete(l.attempts, i, i+1)
+	if len(l.attempts) == 0 && len(ls.gone) > 0 && ls.gone[l.ID] == l {
+		delete(ls.gone, l.ID)
 	}
-	for _, f := range o.Free {
-		if f.Count < 0 || f.Count > l.Total(f.Kind) {
-			return fmt.Errorf("launcher %d offers %d slots of kind %s and has %d", o.Launcher, f.Count, f.Kind, l.Total(f.Kind))
-		}
-	}
-	v.setOffer(l, o)
-	return nil
-}
-
-func (v *View) setOffer(l *Launcher, o *scheduler.Offer) {
-	c := &v.capacity
-	for _, r := range l.Offer.Reserved {
-		c.reserved[r.Job] = remove(c.reserved[r.Job], l.ID, launcherID)
-		if len(c.reserved[r.Job]) == 0 {
-			delete(c.reserved, r.Job)
-		}
-	}
-	l.Offer, l.memory, l.reserved = *o, o.Memory, o.Reserved
-	for _, r := range o.Reserved {
-		if c.reserved == nil {
-			c.reserved = map[scheduler.JobID][]*Launcher{}
-		}
-		c.reserved[r.Job] = insert(remove(c.reserved[r.Job], l.ID, launcherID), l, launcherID)
-	}
-	v.refill(l)
-}
-
-// refill sets what is free on a launcher to what it offers.
-func (v *View) refill(l *Launcher) {
-	c := &v.capacity
-	for k := range l.free {
-		v.setFree(l, k, 0)
-	}
-	for _, f := range l.kept {
-		c.kinds[c.kind(f.Kind)].aside -= f.Count
-	}
-	l.kept = nil
-	if l.aside {
-		l.kept = l.Offer.Free
-	}
-	for _, f := range l.Offer.Free {
-		if k := c.kind(f.Kind); l.aside {
-			c.kinds[k].aside += f.Count
-		} else {
-			v.setFree(l, k, f.Count)
-		}
-	}
-	c.forgetMisses()
-}
-
-// SetAside says whether a launcher's slots are left out of all that finds room, but
-// for what is reserved for the job in question. It holds until it is said again, over
-// rounds too, so that a launcher that is to get nothing for a while costs nothing
-// meanwhile. One that joins is not aside. What was taken tentatively is given back, on
-// all launchers: say it before.
-func (v *View) SetAside(l *Launcher, aside bool) {
-	if l.aside == aside {
-		return
-	}
-	v.undoAll()
-	l.aside = aside
-	v.refill(l)
-}
-
-// Aside returns how many slots of a kind are free on launchers that are aside, and
-// reserved for nobody.
-func (v *View) Aside(kind scheduler.SlotKind) int {
-	if n, ok := v.capacity.numbers[kind]; ok {
-		return v.capacity.kinds[n].aside
-	}
-	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -30,6 +31,17 @@ type entry struct {
 }
 
 func (l *list) len() int { return len(l.entries) - l.dead }
+
+// front returns the first bundle, nil of a list that has none, or is nil.
+func (l *list) front() *Bundle {
+	if l == nil || l.head >= len(l.entries) {
+		return nil
+	}
+	return l.entries[l.head].bundle
+}
+
+// prefetch touches where the first one stands.
+func (l *list) prefetch() byte { return prefetch.At(l.entries, l.head) }
 
 func (l *list) find(id scheduler.BundleID) (int, bool) {
 	return slices.BinarySearchFunc(l.entries, id, func(e entry, id scheduler.BundleID) int { return cmp.Compare(e.id, id) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -16,6 +17,15 @@ type liveList struct {
 }
 
 func (l *liveList) len() int { return len(l.attempts) - l.gaps }
+
+// prefetch touches where an attempt stands that is to end; nil: the end, where one is
+// to be added.
+func (l *liveList) prefetch(a *Attempt) byte {
+	if a != nil {
+		return prefetch.At(l.attempts, a.place)
+	}
+	return prefetch.At(l.attempts, len(l.attempts)-1)
+}
 
 // first returns the attempt with the lowest id, which must be there.
 func (l *liveList) first() *Attempt {

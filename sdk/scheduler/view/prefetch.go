@@ -30,25 +30,22 @@ func (v *View) prefetch(events []scheduler.Event) {
 		sum += prefetch.All(x)
 	}
 	for i, x := range a.attempts[:a.n] {
-		sum += prefetch.All(x) + prefetch.All(a.bundles[i]) + prefetch.First(a.launchers[i], launcherHot)
+		sum += prefetch.All(x) + prefetch.All(a.bundles[i]) + a.launchers[i].prefetch()
 	}
 	for _, x := range a.started[:a.starting] {
 		sum += prefetch.First(x.Bundle, 1) + prefetch.First(x.Need, 1)
 	}
 	for i, x := range a.attempts[:a.n] {
 		if x != nil {
-			a.bundles[i], a.launchers[i] = x.Bundle, x.on
-			sum += prefetch.All(x.Bundle) + prefetch.First(x.on, launcherHot) + prefetch.First(x.Need, needHot)
+			a.bundles[i], a.launchers[i] = x.prefetch()
+			sum += prefetch.All(x.Bundle) + a.launchers[i].prefetch() + prefetch.First(x.Need, needHot)
 		}
 	}
 	for _, x := range a.started[:a.starting] {
-		sum += prefetch.First(x.Bundle.Job, jobHot)
+		sum += x.Bundle.Job.prefetch()
 	}
 	for i, b := range a.bundles[:a.n] {
-		sum += prefetch.First(b.Job, jobHot) + prefetch.At(b.Groups, 0)
-		if l := a.launchers[i]; l != nil {
-			sum += prefetch.At(l.attempts, 0) + prefetch.At(l.free, 0) + prefetch.At(l.Slots, 0)
-		}
+		sum += b.Job.prefetch() + prefetch.At(b.Groups, 0) + a.launchers[i].prefetchMore()
 	}
 	for _, x := range a.started[:a.starting] {
 		sum += prefetch.At(x.Job().Info.Stages, 0)
@@ -64,19 +61,19 @@ func (v *View) find(a *ahead, events []scheduler.Event) {
 	for i := range events {
 		switch e := events[i].(type) {
 		case scheduler.AttemptStarted:
-			if x := v.attempts.Get(e.Attempt); x != nil {
+			if x := v.Attempt(e.Attempt); x != nil {
 				a.started[a.starting] = x
 				a.starting++
 			}
 		case scheduler.AttemptEnded:
-			if x := v.attempts.Get(e.Attempt); x != nil {
+			if x := v.Attempt(e.Attempt); x != nil {
 				a.attempts[a.n] = x
 				a.n++
 			}
 		case scheduler.Outcome:
 			if e.Accepted && e.Kind == scheduler.DecisionLaunch && len(e.Launch.Launchers) > 0 {
-				if b := v.bundles.Get(e.Launch.Bundle); b != nil {
-					a.bundles[a.n], a.launchers[a.n] = b, v.launchers.Get(e.Launch.Launchers[0])
+				if b := v.Bundle(e.Launch.Bundle); b != nil {
+					a.bundles[a.n], a.launchers[a.n] = b, v.Launcher(e.Launch.Launchers[0])
 					a.n++
 				}
 			}
@@ -88,18 +85,9 @@ func (v *View) find(a *ahead, events []scheduler.Event) {
 func (a *ahead) prefetchJobs() (sum byte) {
 	var lists [prefetch.Batch]*list
 	for i, b := range a.bundles[:a.n] {
-		j := b.Job
-		sum += prefetch.At(j.Counts, 0) + prefetch.At(j.held, 0)
-		sum += prefetch.At(j.ready.entries, j.ready.head)
-		if x := a.attempts[i]; x != nil {
-			sum += prefetch.At(j.live.attempts, x.place)
-		} else {
-			sum += prefetch.At(j.live.attempts, len(j.live.attempts)-1)
-		}
-		if len(j.kinds) > 0 {
-			lists[i] = &j.kinds[0].list
-			sum += prefetch.All(&j.kinds[0])
-		}
+		front, touched := b.Job.prefetchMore(a.attempts[i])
+		lists[i] = front
+		sum += touched
 	}
 	return sum + prefetchFront(lists[:a.n])
 }
@@ -109,9 +97,7 @@ func (a *ahead) prefetchJobs() (sum byte) {
 func prefetchFront(lists []*list) (sum byte) {
 	var bundles [prefetch.Batch]*Bundle
 	for i, l := range lists {
-		if l != nil && l.head < len(l.entries) {
-			bundles[i] = l.entries[l.head].bundle
-		}
+		bundles[i] = l.front()
 	}
 	for _, b := range bundles[:len(lists)] {
 		sum += prefetch.All(b)

@@ -5,72 +5,56 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // View is the mirror. The zero View is empty and ready for Start or Apply.
+//
+// It joins four rooms: events reach them through it, and their exported methods are its
+// own. No room reaches into another. Bundles know their jobs, attempts know their bundles
+// and launchers, and nothing knows the other way but by lists that are kept for it.
 type View struct {
 	now   scheduler.Time
 	round uint64
-	// turn counts Apply and Start. It is not the round's number, because a policy
-	// may start at any round and marks of an earlier life must not fit.
-	turn uint64
+	begun bool // by Start, or the first Apply
 
-	jobs      idmap.Map[scheduler.JobID, Job]
-	jobList   []*Job
-	bundles   idmap.Map[scheduler.BundleID, Bundle]
-	attempts  idmap.Map[scheduler.AttemptID, Attempt]
-	launchers idmap.Map[scheduler.LauncherID, Launcher]
-	list      []*Launcher
-	gone      map[scheduler.LauncherID]*Launcher // lost, attempts still to end
-	ended     []Ended
-	starting  bool // in Start: finished attempts may name a launcher that is gone
-
-	capacity capacity
+	launchers // who is there
+	capacity  // what is free and reserved on them, and where it would fit
+	jobs      // what is to be done
+	attempts  // what is being done
 }
 
 // Start forgets everything and takes over a snapshot. The first round brings the
 // offers.
 func (v *View) Start(s scheduler.Snapshot) error {
-	*v = View{turn: v.turn + 1, now: s.Now, starting: true, gone: map[scheduler.LauncherID]*Launcher{}}
+	v.forgetJobs()
+	*v = View{now: s.Now, begun: true, jobs: v.jobs}
+	v.snapshotBegins()
 	for i, e := range s.Events {
 		if err := v.event(e); err != nil {
 			return fmt.Errorf("snapshot, event %d (%T): %w", i, e, err)
 		}
 	}
-	v.starting = false
-	for _, j := range v.jobList {
-		for _, a := range j.Attempts() {
-			if a.on == nil { // the launcher was told after the attempt
-				a.on = v.launchers.Get(a.Launcher)
-				if a.on == nil {
-					return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
-				}
-				a.on.attempts = insert(a.on.attempts, a, attemptID)
-			}
-		}
-	}
-	return nil
+	return v.snapshotTold(v.Jobs(), &v.launchers)
 }
 
 // Apply takes over a round and forgets what was tentative. The error of an
 // inconsistent event names it; what stood before it has been applied, and
 // nothing of it or after it.
 func (v *View) Apply(r scheduler.Round) error {
-	if v.gone == nil {
+	if !v.begun {
 		if err := v.Start(scheduler.Snapshot{}); err != nil {
 			return err
 		}
 	}
-	v.undoAll()
+	v.Undo(0)
 	if r.Now < v.now {
 		return fmt.Errorf("round %d: time went back from %d to %d", r.Number, v.now, r.Now)
 	}
 	v.now, v.round = r.Now, r.Number
-	v.turn++
-	v.ended = v.ended[:0]
+	v.forgetGiven()
+	v.forgetEnded()
 	for i, e := range r.Events {
 		if next := prefetch.Next(r.Events, i); next != nil {
 			v.prefetch(next)

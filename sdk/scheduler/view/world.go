@@ -52,12 +52,12 @@ type WorldAttempt struct {
 // World returns the state as values of its own, offers as they were last told.
 func (v *View) World() World {
 	var w World
-	for _, l := range v.list {
+	for _, l := range v.Launchers() {
 		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, slices.Clone(l.Slots), l.Memory, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
-	for _, j := range v.jobList {
+	for _, j := range v.Jobs() {
 		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
-		for b := range j.ready.all(noTurn) {
+		for b := range j.launchables() {
 			if b.SpeculationOffered {
 				wj.SpeculationOffered = append(wj.SpeculationOffered, b.ID)
 			} else {

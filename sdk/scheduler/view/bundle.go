@@ -1,0 +1,144 @@
+package view
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// BundleState is where a bundle stands.
+type BundleState uint8
+
+// The states of a bundle, in order of progress.
+const (
+	Waiting  BundleState = iota // ran in vain, was withdrawn, or is wanted again
+	Ready                       // may be launched
+	Launched                    // has live attempts
+	Finished                    // each group has finished
+)
+
+// String returns the state's name.
+func (s BundleState) String() string {
+	return [...]string{"waiting", "ready", "launched", "finished"}[s]
+}
+
+// Bundle is a bundle that was ready at least once. What may be launched of it is in its
+// job's lists, and its groups are in the counts of its job's stages.
+type Bundle struct {
+	ID    scheduler.BundleID
+	Job   *Job
+	State BundleState
+	// SpeculationOffered says that it runs and may be launched a second time.
+	SpeculationOffered bool
+	// Groups is nil when the bundle is finished.
+	Groups []scheduler.Group
+	// Avoid lists launchers the manager will refuse, ascending.
+	Avoid []scheduler.LauncherID
+	// Since is when it last became ready, or a second attempt was offered.
+	Since scheduler.Time
+	// ProtectedUntil is when attempts of it may be preempted again, 0 when they always
+	// might. What commits never may, and nobody is told of that.
+	ProtectedUntil scheduler.Time
+
+	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
+	oneStage [1]scheduler.StageID
+	attempts []*Attempt // live, of this and earlier readiness
+	turn     int        // counts BundleReady events
+	given    uint64     // the turn in which the policy launched it
+}
+
+// Launchable says whether a launch of the bundle would be for something.
+func (b *Bundle) Launchable() bool { return b.State == Ready || b.SpeculationOffered }
+
+// Attempts returns the bundle's live attempts.
+func (b *Bundle) Attempts() []*Attempt { return b.attempts }
+
+// Unfit is why a bundle waits that may go anywhere and for which a Fit found no
+// place: it needs several, or launchers are excluded for it, or there is no room.
+func (b *Bundle) Unfit() scheduler.WaitReason {
+	switch {
+	case len(b.Groups) > 1:
+		return scheduler.WaitGang
+	case len(b.Avoid) > 0:
+		return scheduler.WaitExcluded
+	}
+	return scheduler.WaitNoCapacity
+}
+
+func (b *Bundle) avoids(l *Launcher) bool {
+	return len(b.Avoid) > 0 && slices.Contains(b.Avoid, l.ID)
+}
+
+// becomeReady makes a bundle that waits launchable.
+func (b *Bundle) becomeReady(e *scheduler.BundleReady) {
+	b.State, b.Groups, b.Avoid, b.Since = Ready, e.Groups, e.Avoid, e.At
+	b.turn++
+	b.Job.launchable.add(b)
+}
+
+// withdraw makes a bundle that is ready wait.
+func (b *Bundle) withdraw() {
+	b.Job.launchable.remove(b)
+	b.State = Waiting
+}
+
+// offerTwice makes a bundle that runs launchable once more.
+func (b *Bundle) offerTwice(e *scheduler.SpeculationOffered) {
+	b.SpeculationOffered, b.Groups, b.Avoid, b.Since = true, e.Groups, e.Avoid, e.At
+	b.Job.launchable.add(b)
+}
+
+// onceOnly ends the offer to launch a bundle a second time.
+func (b *Bundle) onceOnly() {
+	if b.SpeculationOffered {
+		b.Job.launchable.remove(b)
+		b.SpeculationOffered = false
+	}
+}
+
+// launch takes a launchable bundle for launched. It returns for which readiness, and
+// whether it was launched for that before.
+func (b *Bundle) launch() (turn int, again bool) {
+	again = b.State == Launched
+	b.Job.launchable.remove(b)
+	b.SpeculationOffered = false
+	if !again {
+		b.move(Launched)
+	}
+	return b.turn, again
+}
+
+func (b *Bundle) enter(a *Attempt) { b.attempts = append(b.attempts, a) }
+
+// attemptEnded takes an attempt from the bundle, which is finished with the last group of
+// a launch, and waits when nothing is left of it.
+func (b *Bundle) attemptEnded(a *Attempt, outcome scheduler.AttemptOutcome) {
+	b.attempts = slices.DeleteFunc(b.attempts, func(x *Attempt) bool { return x == a })
+	b.onceOnly()
+	if !a.isOf(b.turn) || b.State != Launched {
+		return // of an earlier readiness, or of a bundle whose other attempt has finished
+	}
+	switch {
+	case outcome == scheduler.Finished && a.isLast():
+		b.move(Finished)
+		b.Groups, b.Avoid = nil, nil
+	case !slices.ContainsFunc(b.attempts, func(x *Attempt) bool { return x.isOf(b.turn) }):
+		b.move(Waiting)
+	}
+}
+
+// move changes a bundle's state and the counts of its stages with it.
+func (b *Bundle) move(to BundleState) {
+	if b.stages == nil {
+		b.stages = b.oneStage[:0]
+		for i := range b.Groups {
+			b.stages = append(b.stages, b.Groups[i].Stage)
+		}
+	}
+	for _, s := range b.stages {
+		c := &b.Job.Counts[s]
+		*c.of(b.State)--
+		*c.of(to)++
+	}
+	b.State = to
+}

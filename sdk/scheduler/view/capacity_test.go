@@ -1,0 +1,83 @@
+package view
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What is free of a kind in all is what is free on each launcher, and Undo goes back to
+// it, whatever was taken, given, offered and set aside.
+func TestCapacityAddsUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var c capacity
+	var list []*Launcher
+	for i := range 20 {
+		list = append(list, &Launcher{ID: scheduler.LauncherID(i + 1)})
+	}
+	c.launchersChanged(list)
+	kinds := []scheduler.SlotKind{"map", "reduce"}
+	type sums struct {
+		Free, Aside [2]int
+		Memory      []int64
+		Own         []int // what bundle 2 of job 1 may draw on
+	}
+	sum := func() (s sums) {
+		for _, l := range list {
+			for k, kind := range kinds {
+				slots, _ := c.Room(l, 0, kind)
+				own, memory := c.RoomFor(l, &Bundle{ID: 2, Job: &Job{Info: scheduler.Job{ID: 1}}}, kind)
+				s.Free[k], s.Own, s.Memory = s.Free[k]+slots, append(s.Own, own), append(s.Memory, memory)
+				if l.seat.aside {
+					s.Aside[k] += countOf(l.Offer.Free, kind)
+				}
+			}
+		}
+		for k, kind := range kinds {
+			if c.FreeSlots(kind) != s.Free[k] || c.Aside(kind) != s.Aside[k] {
+				t.Fatalf("%s: %d free and %d aside, want %d and %d", kind, c.FreeSlots(kind), c.Aside(kind), s.Free[k], s.Aside[k])
+			}
+		}
+		return s
+	}
+	b := &Bundle{ID: 2, Job: &Job{Info: scheduler.Job{ID: 1}}}
+	for range 300 {
+		l := list[rng.IntN(len(list))]
+		switch rng.IntN(3) {
+		case 0:
+			c.SetAside(l, rng.IntN(2) == 0)
+		default:
+			c.Undo(0)
+			o := &scheduler.Offer{Launcher: l.ID, Memory: rng.Int64N(9), Free: []scheduler.SlotCount{{Kind: kinds[rng.IntN(2)], Count: rng.IntN(5)}}}
+			for id := range scheduler.BundleID(rng.IntN(4)) {
+				o.Reserved = append(o.Reserved, scheduler.Reservation{Job: 1, Bundle: id, Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(3)})
+			}
+			c.offered(l, o)
+		}
+		before, mark := sum(), c.Mark()
+		for range rng.IntN(10) {
+			l, g := list[rng.IntN(len(list))], scheduler.Group{Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(4)}
+			switch rng.IntN(3) {
+			case 0:
+				c.Take(l, &g)
+			case 1:
+				c.TakeFor(l, b, &g)
+			default:
+				c.Give(l, g.Kind, g.Slots, g.Memory)
+			}
+			sum()
+		}
+		c.Undo(mark)
+		if d := cmp.Diff(before, sum()); d != "" {
+			t.Fatalf("after Undo\n%s", d)
+		}
+	}
+	for _, l := range list {
+		c.offered(l, &scheduler.Offer{Launcher: l.ID})
+	}
+	if c.AnyReserved() || c.Reserved(1) {
+		t.Error("reservations of offers that stand no more are left")
+	}
+}

@@ -1,0 +1,232 @@
+package view
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// jobs is the room of what is to be done: the live jobs and those of their bundles that
+// were ready at least once. A bundle is in bundles and in its job's list, or in neither.
+type jobs struct {
+	byID    idmap.Map[scheduler.JobID, Job]
+	list    []*Job // those of byID, in order of id
+	bundles idmap.Map[scheduler.BundleID, Bundle]
+	// turn counts Apply and Start: a bundle that was given to Launch has the mark of the
+	// turn. It is not the round's number, because a policy may start at any round and
+	// marks of an earlier life must not fit.
+	turn uint64
+}
+
+// Jobs returns the live jobs in order of id.
+func (js *jobs) Jobs() []*Job { return js.list }
+
+// Job returns a live job, or nil.
+func (js *jobs) Job(id scheduler.JobID) *Job { return js.byID.Get(id) }
+
+// Bundle returns a bundle that was ready at least once, of a live job, or nil.
+func (js *jobs) Bundle(id scheduler.BundleID) *Bundle { return js.bundles.Get(id) }
+
+// Ready walks the launchable bundles in order of job, then id.
+func (js *jobs) Ready() iter.Seq[*Bundle] {
+	return func(yield func(*Bundle) bool) {
+		for _, j := range js.list {
+			for b := range j.launchable.all(js.turn) {
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ReadyOf walks a job's launchable bundles in order of id. Like its siblings it
+// leaves out what was given to Launch since the last Apply.
+func (js *jobs) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.launchable.all(js.turn) }
+
+// ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and
+// whose id is greater than after: a policy that launches one bundle at a time goes
+// on behind the last one it tried.
+func (js *jobs) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
+	return js.Walk(j, kind, after).each()
+}
+
+// Walk is ReadyOfKind without an iterator.
+func (js *jobs) Walk(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) Walk {
+	if k := j.launchable.ofKind(kind); k != nil {
+		return k.list.after(after, js.turn)
+	}
+	return Walk{}
+}
+
+// GangsOf walks a job's launchable bundles with several groups.
+func (js *jobs) GangsOf(j *Job) iter.Seq[*Bundle] { return j.launchable.gangs.all(js.turn) }
+
+// ReadyAt walks a job's launchable single-group bundles with input on a host.
+func (js *jobs) ReadyAt(j *Job, host string) iter.Seq[*Bundle] {
+	return j.launchable.byHost[host].all(js.turn)
+}
+
+// ReadyIn walks a job's launchable single-group bundles with input in a rack.
+func (js *jobs) ReadyIn(j *Job, rack string) iter.Seq[*Bundle] {
+	return j.launchable.byRack[rack].all(js.turn)
+}
+
+// Launch makes the decision to launch a bundle, which Ready and its siblings
+// leave out from then on until the next Apply.
+func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch {
+	b.given = js.turn
+	return scheduler.Launch{Bundle: b.ID, Launchers: where}
+}
+
+// forgetJobs forgets all.
+func (js *jobs) forgetJobs() { *js = jobs{turn: js.turn + 1} }
+
+// forgetGiven has what was given to Launch walked again.
+func (js *jobs) forgetGiven() { js.turn++ }
+
+func (js *jobs) submitted(e scheduler.JobSubmitted) error {
+	if js.byID.Get(e.Job.ID) != nil {
+		return fmt.Errorf("%s was submitted already", e.Job.ID)
+	}
+	j := &Job{Info: e.Job, Counts: make([]Counts, len(e.Job.Stages))}
+	j.Info.Stages = slices.Clone(e.Job.Stages) // grows; the event must not
+	for i, s := range e.Job.Stages {
+		j.Counts[i].Waiting = s.Groups
+	}
+	js.byID.Set(e.Job.ID, j)
+	js.list = insert(js.list, j, (*Job).ID)
+	return nil
+}
+
+func (js *jobs) updated(e scheduler.JobUpdated) error {
+	j, err := js.job(e.Job)
+	if err != nil {
+		return err
+	}
+	j.Info.Pool, j.Info.Priority, j.Info.Properties = e.Pool, e.Priority, e.Properties
+	return nil
+}
+
+func (js *jobs) jobFinished(e scheduler.JobFinished) error {
+	j, err := js.job(e.Job)
+	if err != nil {
+		return err
+	}
+	if j.live.len() > 0 {
+		return fmt.Errorf("%s finished while attempt %d is live", e.Job, j.live.first().ID)
+	}
+	for _, b := range j.bundles {
+		js.bundles.Delete(b.ID)
+	}
+	js.byID.Delete(e.Job)
+	js.list = remove(js.list, e.Job, (*Job).ID)
+	return nil
+}
+
+func (js *jobs) grown(e scheduler.StageGrown) error {
+	j, err := js.job(e.Job)
+	if err != nil {
+		return err
+	}
+	if int(e.Stage) >= len(j.Counts) || e.Groups < j.Info.Stages[e.Stage].Groups {
+		return fmt.Errorf("%s: stage %d cannot grow to %d groups", e.Job, e.Stage, e.Groups)
+	}
+	j.Counts[e.Stage].Waiting += e.Groups - j.Info.Stages[e.Stage].Groups
+	j.Info.Stages[e.Stage].Groups = e.Groups
+	return nil
+}
+
+func (js *jobs) job(id scheduler.JobID) (*Job, error) {
+	if j := js.byID.Get(id); j != nil {
+		return j, nil
+	}
+	return nil, fmt.Errorf("%s is not known", id)
+}
+
+func (js *jobs) bundle(job scheduler.JobID, id scheduler.BundleID) (*Bundle, error) {
+	b := js.bundles.Get(id)
+	if b == nil {
+		return nil, fmt.Errorf("bundle %d of %s is not known", id, job)
+	}
+	if b.Job.ID() != job {
+		return nil, fmt.Errorf("bundle %d is of %s and not of %s", id, b.Job.ID(), job)
+	}
+	return b, nil
+}
+
+func (js *jobs) ready(e scheduler.BundleReady) error {
+	j, err := js.job(e.Job)
+	if err != nil {
+		return err
+	}
+	if len(e.Groups) == 0 {
+		return fmt.Errorf("bundle %d of %s has no groups", e.Bundle, e.Job)
+	}
+	for _, g := range e.Groups {
+		if int(g.Stage) >= len(j.Counts) {
+			return fmt.Errorf("bundle %d of %s names stage %d of %d", e.Bundle, e.Job, g.Stage, len(j.Counts))
+		}
+	}
+	b := js.bundles.Get(e.Bundle)
+	switch {
+	case b == nil:
+		b = &Bundle{ID: e.Bundle, Job: j}
+		js.bundles.Set(e.Bundle, b)
+		j.bundles = append(j.bundles, b)
+	case b.Job != j:
+		return fmt.Errorf("bundle %d is of %s and not of %s", e.Bundle, b.Job.ID(), e.Job)
+	case b.State != Waiting:
+		return fmt.Errorf("bundle %d of %s is ready again while it is %s", e.Bundle, e.Job, b.State)
+	}
+	b.becomeReady(&e)
+	return nil
+}
+
+func (js *jobs) withdrawn(e scheduler.BundleWithdrawn) error {
+	b, err := js.bundle(e.Job, e.Bundle)
+	if err != nil {
+		return err
+	}
+	if b.State != Ready {
+		return fmt.Errorf("bundle %d of %s is withdrawn while it is %s", e.Bundle, e.Job, b.State)
+	}
+	b.withdraw()
+	return nil
+}
+
+func (js *jobs) wantedAgain(e scheduler.BundleWantedAgain) error {
+	b, err := js.bundle(e.Job, e.Bundle)
+	if err != nil {
+		return err
+	}
+	if b.State != Finished {
+		return fmt.Errorf("bundle %d of %s is wanted again while it is %s", e.Bundle, e.Job, b.State)
+	}
+	b.move(Waiting)
+	return nil
+}
+
+func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
+	b, err := js.bundle(e.Job, e.Bundle)
+	if err != nil {
+		return err
+	}
+	if b.State != Launched || b.SpeculationOffered || len(e.Groups) != len(b.Groups) {
+		return fmt.Errorf("bundle %d of %s (%s, %d groups) cannot have a second attempt of %d groups",
+			e.Bundle, e.Job, b.State, len(b.Groups), len(e.Groups))
+	}
+	b.offerTwice(&e)
+	return nil
+}
+
+func (js *jobs) protected(e scheduler.BundleProtected) error {
+	b, err := js.bundle(e.Job, e.Bundle)
+	if err == nil {
+		b.ProtectedUntil = e.Until
+	}
+	return err
+}

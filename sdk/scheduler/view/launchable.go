@@ -1,0 +1,140 @@
+package view
+
+import (
+	"iter"
+	"unsafe"
+
+	"github.com/hamadryad/hamadryad/internal/prefetch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// launchable holds what may be launched of a job. Each bundle of it is in list; in the
+// list of the kind that its first group needs; and, with several groups, in gangs, or
+// else in the lists of the hosts and racks where its input lies. A gang is placed as a
+// whole and has no one place.
+type launchable struct {
+	list  list
+	kinds []launchableKind // in the order the kinds were first ready
+
+	// What follows is not touched by each launch.
+	gangs  list
+	byHost map[string]*list // a list stays when it is empty
+	byRack map[string]*list
+}
+
+// launchableHot is the part of it that launches touch.
+const launchableHot = unsafe.Offsetof(launchable{}.gangs)
+
+// launchableKind is what needs one kind of slot.
+type launchableKind struct {
+	kind  scheduler.SlotKind
+	slots int  // of all groups that need the kind
+	list  list // bundles whose first group needs it
+}
+
+func (r *launchable) ofKind(kind scheduler.SlotKind) *launchableKind {
+	for i := range r.kinds {
+		if r.kinds[i].kind == kind {
+			return &r.kinds[i]
+		}
+	}
+	return nil
+}
+
+func (r *launchable) addKind(kind scheduler.SlotKind) *launchableKind {
+	if k := r.ofKind(kind); k != nil {
+		return k
+	}
+	r.kinds = append(r.kinds, launchableKind{kind: kind})
+	return &r.kinds[len(r.kinds)-1]
+}
+
+// all walks all but what was given away in a turn.
+func (r *launchable) all(turn uint64) iter.Seq[*Bundle] { return r.list.all(turn) }
+
+// hostsMost is how many hosts there ever was such input on: not less than there are now.
+func (r *launchable) hostsMost() int { return len(r.byHost) }
+
+// inputOn says whether there is input of a single group on a host.
+func (r *launchable) inputOn(host string) bool {
+	x := r.byHost[host]
+	return x != nil && x.len() > 0
+}
+
+// hosts walks the hosts where that is, in no order.
+func (r *launchable) hosts(yield func(string) bool) { withSome(r.byHost, yield) }
+
+// racks walks the racks.
+func (r *launchable) racks(yield func(string) bool) { withSome(r.byRack, yield) }
+
+func withSome(m map[string]*list, yield func(string) bool) {
+	for place, x := range m {
+		if x.len() > 0 && !yield(place) {
+			return
+		}
+	}
+}
+
+// add adds a bundle that is not in it. Its groups must stay as they are until it is
+// removed.
+func (r *launchable) add(b *Bundle) {
+	r.list.add(b)
+	for i := range b.Groups {
+		r.addKind(b.Groups[i].Kind).slots += b.Groups[i].Slots
+	}
+	r.addKind(b.Groups[0].Kind).list.add(b)
+	if len(b.Groups) > 1 {
+		r.gangs.add(b)
+		return
+	}
+	for _, p := range b.Groups[0].Places {
+		listOf(&r.byHost, p.Host).add(b)
+		if p.Rack != "" {
+			listOf(&r.byRack, p.Rack).add(b)
+		}
+	}
+}
+
+func listOf(m *map[string]*list, key string) *list {
+	l := (*m)[key]
+	if l == nil {
+		if *m == nil {
+			*m = map[string]*list{}
+		}
+		l = &list{}
+		(*m)[key] = l
+	}
+	return l
+}
+
+// remove removes a bundle.
+func (r *launchable) remove(b *Bundle) {
+	r.list.remove(b.ID)
+	for i := range b.Groups {
+		r.addKind(b.Groups[i].Kind).slots -= b.Groups[i].Slots
+	}
+	r.addKind(b.Groups[0].Kind).list.remove(b.ID)
+	if len(b.Groups) > 1 {
+		r.gangs.remove(b.ID)
+		return
+	}
+	for _, p := range b.Groups[0].Places {
+		if l := r.byHost[p.Host]; l != nil {
+			l.remove(b.ID)
+		}
+		if l := r.byRack[p.Rack]; l != nil {
+			l.remove(b.ID)
+		}
+	}
+}
+
+// prefetch touches what a launch looks at, and returns the list from which a policy that
+// gives the job a slot is likely to take a bundle; nil when there is none.
+func (r *launchable) prefetch() (front *list, sum byte) {
+	sum = r.list.prefetch()
+	if len(r.kinds) > 0 {
+		front = &r.kinds[0].list
+		sum += prefetch.All(&r.kinds[0])
+	}
+	return front, sum
+}

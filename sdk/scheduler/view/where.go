@@ -1,0 +1,177 @@
+package view
+
+import (
+	"iter"
+	"math/bits"
+)
+
+// where finds launchers with room without asking each. It knows nothing of memory, nor
+// of reservations: its callers ask for these with a predicate.
+type where struct {
+	list  []*Launcher            // in order of id; a launcher's place is its place here
+	hosts map[string][]*Launcher // in order of id
+	racks map[string]places
+	kinds []bySlots // by the kind's number
+	// stale says that launchers came or went, and all but the list is of those before.
+	stale bool
+}
+
+// places is a set of launchers.
+type places []uint64
+
+func (s places) set(i int)   { s[i/64] |= 1 << (i % 64) }
+func (s places) clear(i int) { s[i/64] &^= 1 << (i % 64) }
+
+// each walks a set in order.
+func (s places) each(yield func(place int) bool) {
+	for w, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if !yield(w*64 + bits.TrailingZeros64(word)) {
+				return
+			}
+		}
+	}
+}
+
+// bySlots has, for one kind of slot, the launchers with n free slots as a set for each n,
+// so that "the launcher with most free slots", also within one rack, is a few words' work.
+type bySlots struct {
+	with  []places // with[0] is not kept
+	count []int    // how many each set holds
+}
+
+// move moves a launcher from the set of one number of slots to that of another.
+func (k *bySlots) move(place, from, to, launchers int) {
+	if from > 0 {
+		k.with[from].clear(place)
+		k.count[from]--
+	}
+	if to <= 0 {
+		return
+	}
+	for len(k.with) <= to {
+		k.with = append(k.with, make(places, (launchers+63)/64))
+		k.count = append(k.count, 0)
+	}
+	k.with[to].set(place)
+	k.count[to]++
+}
+
+// launchers returns all, in order of id.
+func (x *where) launchers() []*Launcher { return x.list }
+
+// arrange is called with the launchers in order of id when one came or went.
+func (x *where) arrange(list []*Launcher) { x.list, x.stale = list, true }
+
+func (x *where) addKind() { x.kinds = append(x.kinds, bySlots{}) }
+
+// changed is called when the free slots of a launcher change.
+func (x *where) changed(place, kind, from, to int) {
+	if !x.stale {
+		x.kinds[kind].move(place, from, to, len(x.list))
+	}
+}
+
+// freshen sees to it that all is of the launchers that there are.
+func (x *where) freshen() {
+	if x.stale {
+		x.build()
+	}
+}
+
+func (x *where) build() {
+	x.stale = false
+	x.hosts, x.racks = map[string][]*Launcher{}, map[string]places{}
+	clear(x.kinds)
+	for i, l := range x.list {
+		l.seat.place = i
+		x.hosts[l.Host] = append(x.hosts[l.Host], l)
+		if l.Rack != "" {
+			if x.racks[l.Rack] == nil {
+				x.racks[l.Rack] = make(places, (len(x.list)+63)/64)
+			}
+			x.racks[l.Rack].set(i)
+		}
+		for k, n := range l.seat.free {
+			x.changed(i, k, 0, n)
+		}
+	}
+}
+
+// on returns the launchers on a host.
+func (x *where) on(host string) []*Launcher {
+	x.freshen()
+	return x.hosts[host]
+}
+
+// inRack returns the roomiest launcher in a rack, as roomiest does.
+func (x *where) inRack(rack string, kind, slots int, ok func(*Launcher) bool) *Launcher {
+	x.freshen()
+	if within := x.racks[rack]; within != nil {
+		return x.roomiest(within, kind, slots, ok)
+	}
+	return nil
+}
+
+// anywhere returns the roomiest of all launchers.
+func (x *where) anywhere(kind, slots int, ok func(*Launcher) bool) *Launcher {
+	x.freshen()
+	return x.roomiest(nil, kind, slots, ok)
+}
+
+// roomiest returns the launcher with most free slots of a kind, the lowest id among
+// equals, of those with that many, within a set when one is given, for which ok says yes.
+func (x *where) roomiest(within places, kind, slots int, ok func(*Launcher) bool) *Launcher {
+	k := &x.kinds[kind]
+	for n := len(k.with) - 1; n >= max(slots, 1); n-- {
+		if k.count[n] == 0 {
+			continue
+		}
+		if l := x.first(k.with[n], within, ok); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+func (x *where) first(s, within places, ok func(*Launcher) bool) *Launcher {
+	for w, word := range s {
+		if within != nil {
+			word &= within[w]
+		}
+		for ; word != 0; word &= word - 1 {
+			if l := x.list[w*64+bits.TrailingZeros64(word)]; ok(l) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// count returns how many launchers have a free slot of a kind.
+func (x *where) count(kind int) (n int) {
+	x.freshen()
+	for _, c := range x.kinds[kind].count {
+		n += c
+	}
+	return n
+}
+
+// with walks, in order of id, the launchers that have a free slot of a kind, as it was
+// when the walk began.
+func (x *where) with(kind int) iter.Seq[*Launcher] {
+	return func(yield func(*Launcher) bool) {
+		x.freshen()
+		union := make(places, (len(x.list)+63)/64)
+		for _, s := range x.kinds[kind].with {
+			for w, word := range s {
+				union[w] |= word
+			}
+		}
+		for i := range union.each {
+			if !yield(x.list[i]) {
+				return
+			}
+		}
+	}
+}
