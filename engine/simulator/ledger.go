@@ -285,8 +285,8 @@ func (j *fakeJob) checkSources(m *wire.StartAttempt, commandBytes int) error {
 // one may have it.
 func (l *ledger) grant(to *account, m *wire.CommitVerdict) error {
 	h := to.attempts[m.Attempt]
-	if !m.Granted || h == nil && l.over[m.Attempt] {
-		return nil
+	if !m.Granted || h == nil && (l.over[m.Attempt] || !to.up) {
+		return nil // it ended, or its launcher was lost, in this same step
 	}
 	if h == nil {
 		return fmt.Errorf("attempt %d may commit and does not live", m.Attempt)
