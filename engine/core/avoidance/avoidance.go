@@ -1,0 +1,133 @@
+// Package avoidance is which launchers a job's bundles avoid, because attempts failed
+// there. What a launcher is to all jobs is package capacity's.
+//
+// # What holds
+//
+// A bundle avoids where it failed, the last places of a bounded number; its job avoids
+// where a number of its attempts failed. Lists are never changed, only replaced, so that a
+// copy of either stays as it is.
+package avoidance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Job is what a whole job avoids. The zero value avoids nothing. Not safe for concurrent
+// use, as Bundle is not.
+type Job struct {
+	launchers []scheduler.LauncherID // ascending
+	failures  []failures             // in order of launcher
+	some      bool                   // some bundle of it may avoid a launcher
+}
+
+// failures counts those of a job on a launcher.
+type failures struct {
+	launcher scheduler.LauncherID
+	count    int
+}
+
+// Bundle is what one bundle avoids beside. The zero value avoids nothing.
+type Bundle struct {
+	launchers []scheduler.LauncherID // the latest last
+}
+
+// Failed notes that an attempt of a bundle failed on a launcher. The bundle avoids it from
+// now on, among at most max; the job does when it was the limit-th of its failures
+// there, and then the result is true.
+func (j *Job) Failed(b *Bundle, on scheduler.LauncherID, max, limit int) bool {
+	j.some = true
+	b.add(on, max)
+	j.failures = slices.Clone(j.failures)
+	i, found := slices.BinarySearchFunc(j.failures, on, func(x failures, id scheduler.LauncherID) int { return cmp.Compare(x.launcher, id) })
+	if !found {
+		j.failures = slices.Insert(j.failures, i, failures{launcher: on})
+	}
+	if j.failures[i].count++; j.failures[i].count != limit {
+		return false
+	}
+	j.launchers = sorted.Add(slices.Clone(j.launchers), on)
+	return true
+}
+
+func (b *Bundle) add(on scheduler.LauncherID, max int) {
+	if slices.Contains(b.launchers, on) {
+		return
+	}
+	from := 0
+	if len(b.launchers) >= max {
+		from = len(b.launchers) - max + 1
+	}
+	b.launchers = append(slices.Clone(b.launchers[from:]), on)
+}
+
+// Some says whether some bundle of the job may avoid a launcher.
+func (j *Job) Some() bool { return j.some }
+
+// Avoids says whether the whole job avoids a launcher.
+func (j *Job) Avoids(id scheduler.LauncherID) bool { return sorted.Has(j.launchers, id) }
+
+// Avoids says whether the bundle avoids a launcher by itself.
+func (b *Bundle) Avoids(id scheduler.LauncherID) bool { return slices.Contains(b.launchers, id) }
+
+// Any says whether a bundle of a job avoids any launcher.
+func Any(j *Job, b *Bundle) bool { return len(b.launchers) > 0 || len(j.launchers) > 0 }
+
+// List is all that a bundle of a job avoids, ascending; nil: nothing.
+func List(j *Job, b *Bundle) []scheduler.LauncherID {
+	if !Any(j, b) {
+		return nil
+	}
+	list := slices.Clone(j.launchers)
+	for _, id := range b.launchers {
+		list = sorted.Add(list, id)
+	}
+	return list
+}
+
+// Relax forgets what a bundle avoids while fits says that nothing else is left: a launcher
+// where it failed is better than none. Where it failed last it avoids as long as it can.
+// The result says whether the job forgot, too, what all its bundles avoid.
+func Relax(j *Job, b *Bundle, fits func() bool) bool {
+	if len(b.launchers) > 0 && !fits() {
+		b.launchers = b.launchers[len(b.launchers)-1:]
+		if !fits() {
+			b.launchers = nil
+		}
+	}
+	if len(j.launchers) > 0 && !fits() {
+		j.launchers, j.failures = nil, nil
+		return true
+	}
+	return false
+}
+
+// Check looks for what must never be.
+func (j *Job) Check() error {
+	for i, id := range j.launchers {
+		if i > 0 && j.launchers[i-1] >= id {
+			return fmt.Errorf("the launchers that it avoids are out of order: %v", j.launchers)
+		}
+	}
+	if !j.some && len(j.failures)+len(j.launchers) > 0 {
+		return fmt.Errorf("attempts of it failed on %d launchers, and no bundle may avoid one", len(j.failures))
+	}
+	return nil
+}
+
+// CodeSome codes a part that lies apart in a checkpoint.
+func (j *Job) CodeSome(w *codec.Codec) { codec.Flag(w, &j.some) }
+
+// Code codes the rest.
+func (j *Job) Code(w *codec.Codec) {
+	codec.List(w, &j.failures, func(w *codec.Codec, f *failures) { codec.Num(w, &f.launcher); codec.Num(w, &f.count) })
+	codec.Nums(w, &j.launchers)
+}
+
+// Code codes all of it.
+func (b *Bundle) Code(w *codec.Codec) { codec.Nums(w, &b.launchers) }

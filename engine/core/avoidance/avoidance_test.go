@@ -1,0 +1,101 @@
+package avoidance
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec/codectest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A bundle that failed on two launchers avoids both; where nothing else is left it forgets
+// the older, and only then the last.
+func TestALauncherWhereItFailedIsBetterThanNone(t *testing.T) {
+	var j Job
+	var b, other Bundle
+	for _, id := range []scheduler.LauncherID{7, 3} {
+		if j.Failed(&b, id, 5, 10) {
+			t.Fatalf("after one failure the whole job avoids %d", id)
+		}
+	}
+	if got := List(&j, &b); !slices.Equal(got, []scheduler.LauncherID{3, 7}) || List(&j, &other) != nil {
+		t.Errorf("it avoids %v, another bundle %v", got, List(&j, &other))
+	}
+	Relax(&j, &b, func() bool { return !b.Avoids(7) })
+	if b.Avoids(7) || !b.Avoids(3) {
+		t.Errorf("it forgot the wrong one, and avoids %v", List(&j, &b))
+	}
+	Relax(&j, &b, func() bool { return !Any(&j, &b) })
+	if Any(&j, &b) {
+		t.Errorf("nothing else is left, and it avoids %v", List(&j, &b))
+	}
+}
+
+// What the whole job avoids is forgotten at last, for all its bundles and from the first
+// failure on.
+func TestTheJobForgetsAtLast(t *testing.T) {
+	var j Job
+	var b Bundle
+	j.Failed(&b, 1, 5, 2)
+	if !j.Failed(&b, 1, 5, 2) || !j.Avoids(1) {
+		t.Fatal("two failures were to be enough")
+	}
+	if !Relax(&j, &b, func() bool { return !j.Avoids(1) }) || j.Avoids(1) {
+		t.Error("it still avoids what alone is left")
+	}
+	if j.Failed(&b, 1, 5, 2) {
+		t.Error("what was forgotten counts")
+	}
+}
+
+// obvious keeps each failure.
+type obvious struct {
+	of map[int][]scheduler.LauncherID // by bundle, each once, the latest last
+	on map[scheduler.LauncherID]int   // of the job
+}
+
+// After any failures a bundle avoids the last places where it failed, the job those with
+// enough failures; copies stay as they were, and the state comes back when it was written.
+func TestAgainstTheObvious(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most, limit := rapid.IntRange(1, 4).Draw(t, "most"), rapid.IntRange(1, 4).Draw(t, "limit")
+		var j Job
+		bundles := make([]Bundle, 3)
+		o := obvious{map[int][]scheduler.LauncherID{}, map[scheduler.LauncherID]int{}}
+		for range rapid.IntRange(0, 30).Draw(t, "failures") {
+			i, on := rapid.IntRange(0, 2).Draw(t, "bundle"), scheduler.LauncherID(rapid.IntRange(1, 6).Draw(t, "on"))
+			was, copied, first := codectest.Bytes(t, j.Code), j, bundles[i]
+			list := slices.Clone(first.launchers)
+			if j.Failed(&bundles[i], on, most, limit) != (o.on[on]+1 == limit) {
+				t.Fatalf("failure %d on %d: wrong", o.on[on]+1, on)
+			}
+			o.on[on]++
+			if !slices.Contains(o.of[i], on) {
+				o.of[i] = append(o.of[i], on)
+				o.of[i] = o.of[i][max(0, len(o.of[i])-most):]
+			}
+			if !bytes.Equal(codectest.Bytes(t, copied.Code), was) || !slices.Equal(first.launchers, list) {
+				t.Fatal("a copy changed with it")
+			}
+			if err := j.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range bundles {
+			for on := scheduler.LauncherID(1); on <= 6; on++ {
+				job, own := o.on[on] >= limit, slices.Contains(o.of[i], on)
+				if j.Avoids(on) != job || bundles[i].Avoids(on) != own || slices.Contains(List(&j, &bundles[i]), on) != (job || own) {
+					t.Fatalf("bundle %d and launcher %d: %t %t, want %t %t", i, on, j.Avoids(on), bundles[i].Avoids(on), job, own)
+				}
+			}
+		}
+		var back Job
+		codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
+		if !bytes.Equal(codectest.Bytes(t, back.Code), codectest.Bytes(t, j.Code)) {
+			t.Fatal("it comes back as another state")
+		}
+	})
+}
