@@ -51,6 +51,7 @@ var directions = []struct {
 	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap"}, aRoom},
 	{"engine/core/course", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/avoidance", []string{"sdk/scheduler", "engine/core/codec", "internal/sorted"}, aRoom},
+	{"engine/core/publishing", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
 	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire"}, "simulated machines take commands and report: they know nothing of who decides"},
