@@ -15,6 +15,8 @@ const module = "github.com/hamadryad/hamadryad/"
 
 const aRoom = "a room of the core knows nothing of the others: what joins them is the core's"
 
+const inOrder = "what happens in the core stands on what there is, and on what lies above it in docs/ARCHITECTURE.md: have the caller do what follows"
+
 // directions is the table of docs/ARCHITECTURE.md, "Folders and which way imports
 // point". A package may import, of this project, only what lies in the folders
 // listed for its own folder (the longest one that matches). Do not loosen it to
@@ -52,6 +54,38 @@ var directions = []struct {
 	{"engine/core/course", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/avoidance", []string{"sdk/scheduler", "engine/core/codec", "internal/sorted"}, aRoom},
 	{"engine/core/publishing", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
+	{"engine/core/life", []string{
+		"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/codec", "engine/core/commands", "engine/core/course", "engine/core/inputs",
+		"engine/core/publishing", "engine/core/step", "engine/core/tally", "engine/graph", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted",
+	}, aRoom},
+	{"engine/core/events", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/course", "engine/core/exchange", "engine/core/life", "engine/core/step", "engine/wire", "internal/sorted"}, inOrder},
+	{"engine/core/orders", []string{"sdk/scheduler", "engine/core/commands", "engine/core/course", "engine/core/inputs", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
+	{"engine/core/status", []string{"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
+	{"engine/core/bundles", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/events", "engine/core/inputs", "engine/core/life", "engine/core/step"}, inOrder},
+	{"engine/core/jobs", []string{
+		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange", "engine/core/inputs", "engine/core/life",
+		"engine/core/orders", "engine/core/publishing", "engine/core/status", "engine/core/step", "engine/plan", "engine/wire",
+	}, inOrder},
+	{"engine/core/admission", []string{
+		"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/status",
+		"engine/core/step", "engine/graph", "engine/wire",
+	}, inOrder},
+	{"engine/core/attempts", []string{
+		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/exchange", "engine/core/ids", "engine/core/inputs",
+		"engine/core/jobs", "engine/core/life", "engine/core/orders", "engine/core/step", "engine/core/tally", "engine/wire", "internal/prefetch", "internal/sorted",
+	}, inOrder},
+	{"engine/core/preemption", []string{
+		"sdk/scheduler", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/ids",
+		"engine/core/life", "engine/core/orders", "engine/core/step",
+	}, inOrder},
+	{"engine/core/sessions", []string{
+		"sdk/scheduler", "engine/core/attempts", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/exchange", "engine/core/ids", "engine/core/jobs",
+		"engine/core/life", "engine/core/orders", "engine/core/step", "engine/wire", "internal/sorted",
+	}, inOrder},
+	{"engine/core/decisions", []string{
+		"sdk/scheduler", "engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange",
+		"engine/core/ids", "engine/core/life", "engine/core/preemption", "engine/core/step", "engine/wire", "internal/prefetch",
+	}, inOrder},
 	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire"}, "simulated machines take commands and report: they know nothing of who decides"},

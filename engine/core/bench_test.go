@@ -78,7 +78,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 	b.next = scheduler.BundleID(b.c.ids.Bundle + 1)
 	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
 	b.last = scheduler.BundleID(b.c.ids.Bundle)
-	if b.c.jobs.Len() == 0 {
+	if b.c.life.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }
@@ -215,7 +215,7 @@ func (b *bench) submitPlain(tb testing.TB, groups int) {
 	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}))
-	if b.c.jobs.Len() == 0 {
+	if b.c.life.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }

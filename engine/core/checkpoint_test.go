@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -136,7 +137,7 @@ func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	for range 100 {
-		c.noteJob(&job{}, long)
+		c.life.NoteJob(&life.Job{}, long)
 	}
 	if n := len(c.Checkpoint()); n > 32<<10 {
 		t.Errorf("the checkpoint of one job has %d bytes", n)

@@ -1,15 +1,22 @@
 package core
 
 import (
-	"slices"
-
+	"github.com/hamadryad/hamadryad/engine/core/admission"
+	"github.com/hamadryad/hamadryad/engine/core/attempts"
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/decisions"
+	"github.com/hamadryad/hamadryad/engine/core/events"
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/jobs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/orders"
+	"github.com/hamadryad/hamadryad/engine/core/preemption"
+	"github.com/hamadryad/hamadryad/engine/core/sessions"
+	"github.com/hamadryad/hamadryad/engine/core/status"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -17,47 +24,45 @@ import (
 // restored from its checkpoints and never decided again.
 const Version = 4
 
-// Core is the state of the manager. Not safe for concurrent use.
+// Core is the state of the manager, and what is done with it. Not safe for concurrent use.
 type Core struct {
-	step step.Step
-	ids  ids.IDs
+	// The state.
+	step     step.Step
+	ids      ids.IDs
+	capacity capacity.Capacity // of the launchers
+	policy   exchange.Exchange
+	life     *life.State
 
-	lossTold bool // that the log lost records, in this life
+	// What happens to it. Each may use those above it.
+	events     *events.Events
+	orders     *orders.Orders
+	bundles    *bundles.Bundles
+	jobs       *jobs.Jobs
+	admission  *admission.Admission
+	attempts   *attempts.Attempts
+	preemption *preemption.Preemption
+	sessions   *sessions.Sessions
+	decisions  *decisions.Decisions
 
-	jobs     idmap.Index[scheduler.JobID, job] // live, admitted or asked
-	busy     []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
-	prepared []prepared                        // in order of id
-	ended    []*endedJob                       // in order of their end, the oldest first
-	bundles  idmap.Map[scheduler.BundleID, bundle]
-	attempts idmap.Map[scheduler.AttemptID, attempt] // live
-
-	launchers idmap.Index[scheduler.LauncherID, launcher] // up and lost
-	byName    map[string]*launcher
-	aliases   map[string]string // hosts by their further names; nil: made when it is next used
-	capacity  capacity.Capacity // of the launchers
-
-	suspended  idmap.Index[uint64, run] // runs that wait to be resumed, by run.suspension: the first suspended first
-	suspension uint64                   // the last number given
-
-	policy exchange.Exchange
-
-	speculating  bool // its timer is set
-	stallWatched bool // so is that of a stalling policy
-
-	// What a step gathers. Empty between steps.
-	changed []*job
-	feeds   inputs.Feed          // what it gives to readers
-	where   []*launcher          // of the launch at hand
-	rooms   []*capacity.Launcher // the same
-
-	graphs Graphs                   // see GraphsFrom; nil: none are kept
-	drafts map[*wire.JobSpec]*Draft // see Expect; nil: none are there
-	answer expectedAnswer           // see ExpectAnswer
+	*status.Reader // what is asked of it
 }
 
 // New returns a core that knows nothing.
 func New(s Settings) *Core {
-	return &Core{step: step.Step{Set: s}, byName: map[string]*launcher{}}
+	c := &Core{step: step.Step{Set: s}}
+	t, p, k := &c.step, &c.policy, &c.capacity
+	c.life = life.New(t, k)
+	c.events = events.New(t, p, c.life)
+	c.orders = orders.New(t, c.life)
+	c.Reader = status.New(t, k, p, c.life)
+	c.bundles = bundles.New(t, k, c.life, c.events)
+	c.jobs = jobs.New(t, k, p, c.life, c.events, c.orders, c.Reader, c.bundles)
+	c.admission = admission.New(t, &c.ids, k, p, c.life, c.Reader, c.jobs)
+	c.attempts = attempts.New(t, &c.ids, k, p, c.life, c.events, c.orders, c.bundles, c.jobs)
+	c.preemption = preemption.New(t, &c.ids, k, c.life, c.events, c.orders, c.bundles, c.attempts)
+	c.sessions = sessions.New(t, &c.ids, k, p, c.life, c.events, c.orders, c.jobs, c.attempts)
+	c.decisions = decisions.New(t, &c.ids, k, p, c.life, c.events, c.bundles, c.admission, c.attempts, c.preemption)
+	return c
 }
 
 // Settings returns the settings in force.
@@ -69,52 +74,27 @@ func (c *Core) Term() uint64 { return c.step.Term }
 // Now returns the time of the last step.
 func (c *Core) Now() scheduler.Time { return c.step.Now }
 
-// touch has the shell told, at the step's end, that a job changed.
-func (c *Core) touch(j *job) {
-	if !j.touched {
-		j.touched = true
-		c.changed = append(c.changed, j)
-	}
-}
-
-// emit tells an event about a bundle to the policy, and to one that is being started
-// unless its snapshot will show it.
-func (c *Core) emit(b *bundle, e scheduler.Event) { c.policy.TellBundle(b.job.id, b.index, e) }
-
-// noteJob keeps a line for the job's status.
-func (c *Core) noteJob(j *job, text string) {
-	text = c.step.Short(text)
-	if len(j.notes) >= c.step.Set.NotesKept {
-		n := len(j.notes) - c.step.Set.NotesKept + 1
-		j.notes = slices.Delete(j.notes, 0, n)
-		j.notesDropped += n
-	}
-	j.notes = append(j.notes, text)
-	c.touch(j)
-}
-
-// Graphs returns the graph of a blob's hash. Equal hashes give equal graphs, which makes
-// it no input; the core keeps what it is given and may change it.
-type Graphs func(hash string) (*wire.Graph, error)
-
 // GraphsFrom says where the graphs are that submissions name by their hash. Without it
 // there are none.
-func (c *Core) GraphsFrom(f Graphs) { c.graphs = f }
+func (c *Core) GraphsFrom(f Graphs) { c.life.Graphs = f }
 
-// Draft is what a submission and the settings alone decide of a job: whether it is let
-// in, its groups and bundles, and what those wait for. It takes seconds for a million
-// tasks, so it can be made beside the core, by any goroutine, and given to Expect. A
-// core that was given none makes the same one in its step, as one that replays a log
-// does.
-type Draft struct {
-	of  *wire.JobSpec
-	set Settings // that it was made with
-	job *job     // without ids and times; nil when err is not
-	err error
+// Awaits says whether a job was announced and not submitted yet.
+func (c *Core) Awaits(id scheduler.JobID) bool { return c.admission.Awaits(id) }
+
+// Lost says why a job that is not known may have been known to an earlier life of
+// the manager; nil when none can have given its id.
+func (c *Core) Lost(id scheduler.JobID) *wire.Failure { return c.admission.Lost(id) }
+
+// Expect has the next step take drafts for the submissions that it brings. It reports
+// whether it takes this one: not one of other settings than those in force. The core
+// becomes its owner.
+func (c *Core) Expect(d *Draft) bool { return c.admission.Expect(d) }
+
+// ExpectAnswer has the next step take the decisions of an answer that it brings as they
+// were read when it came. The core becomes their owner.
+func (c *Core) ExpectAnswer(of *wire.PolicyAnswer, d scheduler.Decisions) {
+	c.decisions.Expect(of, d)
 }
 
-// expectedAnswer is what was read in an answer already.
-type expectedAnswer struct {
-	of        *wire.PolicyAnswer
-	decisions scheduler.Decisions
-}
+// PolicyState returns the state of the policy's rounds.
+func (c *Core) PolicyState() PolicyState { return c.decisions.State() }

@@ -52,6 +52,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
+	codeIdentities := func(w *codec.Codec, c *Core) { c.life.CodeIdentities(w) }
 	for name, part := range map[string][]func(*codec.Codec, *Core){
 		"losses": {codeLosses}, "identities": {codeLosses, codeIdentities}, "loads": {codeLosses, codeIdentities, codeLoads},
 	} {

@@ -2,8 +2,6 @@ package core
 
 import (
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
@@ -20,15 +18,12 @@ type Frozen struct{ core *Core }
 // is too long still (FreezeTime), a core that replays the log beside this one writes the
 // same checkpoint.
 func (c *Core) Freeze() *Frozen {
-	f := *c
-	f.prepared, f.ended = slices.Clone(c.prepared), slices.Clone(c.ended)
-	f.step, f.ids = c.step.Clone(), c.ids.Clone()
-	f.suspended = c.suspended.Clone(func(r *run) *run { return r }) // of which the ids are written
-	f.policy = c.policy.Clone()
-	f.launchers = c.launchers.Clone((*launcher).frozen)
-	f.capacity = c.capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.launchers.Get(id).Launcher })
-	f.jobs = c.jobs.Clone((*job).frozen)
-	return &Frozen{&f}
+	f := New(c.step.Set)
+	f.step, f.ids, f.policy = c.step.Clone(), c.ids.Clone(), c.policy.Clone()
+	f.life.Freeze(c.life)
+	f.capacity = c.capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.life.Launchers.Get(id).Launcher })
+	f.sessions.LossTold, f.attempts.Speculating, f.decisions.StallWatched = c.sessions.LossTold, c.attempts.Speculating, c.decisions.StallWatched
+	return &Frozen{f}
 }
 
 // What it takes to freeze one of each, as measured with memory that is touched for the
@@ -46,66 +41,13 @@ const (
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
 	small := c.step.Timers() + c.policy.Events()
-	took := time.Duration(c.launchers.Len())*freezeLauncher + time.Duration(c.attempts.Len())*freezeAttempt +
+	took := time.Duration(c.life.Launchers.Len())*freezeLauncher + time.Duration(c.life.Attempts.Len())*freezeAttempt +
 		time.Duration(c.capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
-	for _, id := range c.jobs.IDs() {
-		took += freezeJob + time.Duration(len(c.jobs.Get(id).bundles))*freezeBundle
+	for _, id := range c.life.Jobs.IDs() {
+		took += freezeJob + time.Duration(len(c.life.Jobs.Get(id).Bundles))*freezeBundle
 	}
 	return took
 }
 
 // Write writes the checkpoint, which is that of the moment of Freeze.
 func (f *Frozen) Write(to io.Writer) error { return f.core.WriteCheckpoint(to) }
-
-func (l *launcher) frozen() *launcher {
-	f := *l
-	f.Launcher = l.Clone()
-	f.names, f.line = slices.Clone(l.names), l.line.Clone()
-	f.outputs = maps.Clone(l.outputs) // of which the ids are written
-	f.attempts = nil                  // written with their jobs
-	return &f
-}
-
-func (j *job) frozen() *job {
-	f := *j
-	f.attempts = nil // written with their bundles
-	f.avoid, f.ranOn, f.blamed = slices.Clone(j.avoid), slices.Clone(j.ranOn), slices.Clone(j.blamed)
-	f.tally, f.notes, f.kept = j.tally.Clone(), slices.Clone(j.notes), slices.Clone(j.kept)
-	f.stages = slices.Clone(j.stages)
-	for i := range f.stages {
-		f.stages[i].Stage = j.stages[i].Clone()
-	}
-	f.inputs = j.inputs.Clone()
-	f.bundles = slices.Clone(j.bundles)
-	for i := range f.bundles {
-		b := &f.bundles[i]
-		if len(b.runs) > 0 || len(b.avoid) > 0 {
-			b.runs, b.avoid = frozenRuns(b.runs), slices.Clone(b.avoid)
-		}
-	}
-	return &f
-}
-
-func frozenRuns(runs []*run) []*run {
-	list := make([]*run, len(runs))
-	for i, r := range runs {
-		f := *r
-		f.commits = slices.Clone(r.commits)
-		f.attempts = make([]*attempt, len(r.attempts))
-		for k, a := range r.attempts {
-			f.attempts[k] = a.frozen()
-		}
-		list[i] = &f
-	}
-	return list
-}
-
-func (a *attempt) frozen() *attempt {
-	f := *a
-	f.reads = a.reads.Clone()
-	if a.stop != nil {
-		stop := *a.stop
-		f.stop = &stop
-	}
-	return &f
-}

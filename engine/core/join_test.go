@@ -55,7 +55,7 @@ func TestWhoseAName(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 		back, err := Restore(c.Checkpoint())
-		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.byName["a"].identity != c.byName["a"].identity {
+		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.life.ByName["a"].Identity != c.life.ByName["a"].Identity {
 			t.Errorf("%s: the checkpoint does not come back: %v", name, err)
 		}
 	}

@@ -1,9 +1,25 @@
 package core
 
-import "github.com/hamadryad/hamadryad/engine/core/step"
+import (
+	"time"
 
-// What the core's callers need lies in package step, and has its names here.
+	"github.com/hamadryad/hamadryad/engine/core/admission"
+	"github.com/hamadryad/hamadryad/engine/core/decisions"
+	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/status"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// What the core's callers need lies in its rooms, and has its names here.
 type (
+	Graphs       = life.Graphs
+	Draft        = admission.Draft
+	Status       = status.Status
+	LauncherInfo = status.LauncherInfo
+	PolicyState  = decisions.State
+
 	Settings        = step.Settings
 	Stats           = step.Stats
 	Action          = step.Action
@@ -35,18 +51,17 @@ const (
 	Error = step.Error
 )
 
+// Term is ids.Term.
+func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
+
+// NewDraft checks a submission and makes the draft of its job. The message must not be
+// changed afterwards.
+func NewDraft(s Settings, of *wire.JobSpec, graphs Graphs) *Draft {
+	return admission.NewDraft(s, of, graphs)
+}
+
 // DefaultSettings returns the settings of a site that sets none.
 func DefaultSettings() Settings { return step.DefaultSettings() }
 
 // ParseSettings reads settings from JSON, over the defaults, and checks them.
 func ParseSettings(b []byte) (Settings, error) { return step.ParseSettings(b) }
-
-// Stats returns the counts.
-func (c *Core) Stats() Stats {
-	s := c.step.Stats
-	s.Running, s.Suspended, s.JobsLive = c.attempts.Len(), c.suspended.Len(), c.jobs.Len()
-	for _, id := range c.jobs.IDs() {
-		s.Ready += c.jobs.Get(id).ready.count
-	}
-	return s
-}

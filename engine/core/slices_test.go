@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -39,16 +41,16 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 			t.Errorf("%s: it took %d more steps", what, steps)
 		}
 	}
-	most("submit", 300/workOpen, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
+	most("submit", 300/step.WorkOpen, func() int { return b.c.life.Bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
 		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
 	}}})
-	j := b.c.jobs.Get(id)
-	if j.ready.count != groups {
-		t.Fatalf("%d bundles are ready, want %d", j.ready.count, groups)
+	j := b.c.life.Jobs.Get(id)
+	if j.ReadyCount() != groups {
+		t.Fatalf("%d bundles are ready, want %d", j.ReadyCount(), groups)
 	}
 	var d scheduler.Decisions
 	for i := range groups {
-		d.Launch = append(d.Launch, scheduler.Launch{Bundle: j.first + scheduler.BundleID(i), Launchers: []scheduler.LauncherID{scheduler.LauncherID(1 + i%100)}})
+		d.Launch = append(d.Launch, scheduler.Launch{Bundle: j.First + scheduler.BundleID(i), Launchers: []scheduler.LauncherID{scheduler.LauncherID(1 + i%100)}})
 	}
 	data, err := schedwire.EncodeDecisions(&d)
 	if err != nil {
@@ -57,35 +59,35 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	for b.round == nil {
 		b.step()
 	}
-	most("launch", 300/workDecide, func() int { return b.c.attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+	most("launch", 300/step.WorkDecide, func() int { return b.c.life.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 		Generation: 1, Round: b.round.Round.Number, Decisions: data,
 	}}})
-	if n := len(j.attempts); n != groups {
+	if n := len(j.Attempts); n != groups {
 		t.Fatalf("%d attempts run, want %d", n, groups)
 	}
 	stopped := func() (n int) {
-		for _, a := range j.attempts {
-			if a.stop != nil {
+		for _, a := range j.Attempts {
+			if a.Stop() != nil {
 				n++
 			}
 		}
 		return n
 	}
-	most("kill", 300/(workClose+workStop)+1, stopped, &wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
+	most("kill", 300/(step.WorkClose+step.WorkStop)+1, stopped, &wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	if stopped() != groups {
 		t.Fatalf("%d attempts are being stopped, want %d", stopped(), groups)
 	}
-	for _, a := range j.attempts.sorted()[1:] {
-		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.launcher.ID), Report: &wire.Report{
-			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.id), End: wire.End_END_STOPPED}},
+	for _, a := range j.Attempts.Sorted()[1:] {
+		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.Launcher.ID), Report: &wire.Report{
+			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_STOPPED}},
 		}}}})
 	}
-	last := j.attempts[0]
-	most("leave", 300/workClose, func() int { return b.c.bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.launcher.ID), Report: &wire.Report{
-		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_STOPPED}},
+	last := j.Attempts[0]
+	most("leave", 300/step.WorkClose, func() int { return b.c.life.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
+		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_STOPPED}},
 	}}}})
-	if b.c.jobs.Len() != 0 || b.c.bundles.Len() != 0 {
-		t.Errorf("%d jobs and %d bundles are left", b.c.jobs.Len(), b.c.bundles.Len())
+	if b.c.life.Jobs.Len() != 0 || b.c.life.Bundles.Len() != 0 {
+		t.Errorf("%d jobs and %d bundles are left", b.c.life.Jobs.Len(), b.c.life.Bundles.Len())
 	}
 }
 
@@ -103,11 +105,11 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b.submit(t, 4)
 	b.launchSome(4)
 	id := scheduler.JobID(b.c.ids.Job)
-	j := b.c.jobs.Get(id)
+	j := b.c.life.Jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
-	var last *attempt
-	for _, a := range j.attempts {
-		if a.stop == nil && (last == nil || a.id > last.id) {
+	var last *life.Attempt
+	for _, a := range j.Attempts {
+		if a.Stop() == nil && (last == nil || a.ID > last.ID) {
 			last = a
 		}
 	}
@@ -124,13 +126,13 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 			verdict = to.Command.GetCommit()
 		}
 	}
-	report(&wire.Report{What: &wire.Report_Commit{Commit: uint64(last.id)}})
+	report(&wire.Report{What: &wire.Report_Commit{Commit: uint64(last.ID)}})
 	if verdict.GetGranted() || verdict == nil {
 		t.Errorf("the commit was answered with %v", verdict)
 	}
-	report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.id), End: wire.End_END_FINISHED}}})
-	if last.outcome != scheduler.Killed || j.tally.Groups() != 0 {
-		t.Errorf("the attempt is %v, and %d groups count as finished", last.outcome, j.tally.Groups())
+	report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_FINISHED}}})
+	if last.Outcome() != scheduler.Killed || j.Tally.Groups() != 0 {
+		t.Errorf("the attempt is %v, and %d groups count as finished", last.Outcome(), j.Tally.Groups())
 	}
 	if err := b.c.Check(); err != nil {
 		t.Error(err)
@@ -155,8 +157,8 @@ func TestDraftDecidesTheSame(t *testing.T) {
 				t.Fatal("the draft was not taken")
 			}
 			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
-			if in := b.c.jobs.Len() == 1; in != (nodes < 100) {
-				t.Fatalf("%d jobs of %d nodes are there", b.c.jobs.Len(), nodes)
+			if in := b.c.life.Jobs.Len() == 1; in != (nodes < 100) {
+				t.Fatalf("%d jobs of %d nodes are there", b.c.life.Jobs.Len(), nodes)
 			}
 			return b.c.Checkpoint()
 		}
@@ -177,15 +179,15 @@ func TestDraftDecidesTheSame(t *testing.T) {
 func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	const groups, bound, perStep = 3000, 200, 100
 	b := benchCluster(t, 2, 1)
-	b.c.step.Set.RoundEvents, b.c.step.Set.StepWork = bound, perStep*workOpen
+	b.c.step.Set.RoundEvents, b.c.step.Set.StepWork = bound, perStep*step.WorkOpen
 	id := b.prepare()
 	for b.round == nil {
 		b.launchSome(0)
 	}
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
-	j := b.c.jobs.Get(id)
-	for ; j.opened < groups; rounds++ {
+	j := b.c.life.Jobs.Get(id)
+	for ; j.Opened < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
 		}
@@ -197,8 +199,8 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 		}
 		b.launchSome(0)
 	}
-	if j.ready.count != groups || rounds < groups/(bound+2*perStep) {
-		t.Errorf("%d bundles are ready after %d rounds", j.ready.count, rounds)
+	if j.ReadyCount() != groups || rounds < groups/(bound+2*perStep) {
+		t.Errorf("%d bundles are ready after %d rounds", j.ReadyCount(), rounds)
 	}
 }
 
@@ -214,14 +216,14 @@ func TestReadersAreToldInSlices(t *testing.T) {
 			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}}}}})
-	j := b.c.jobs.Get(id)
-	b.next, b.last = j.first, j.first
+	j := b.c.life.Jobs.Get(id)
+	b.next, b.last = j.First, j.First
 	b.c.step.Set.StepWork = 300
 	ready := func(most int) {
 		t.Helper()
-		before := j.ready.count
+		before := j.ReadyCount()
 		b.once()
-		if n := max(j.ready.count-before, before-j.ready.count); n > most {
+		if n := max(j.ReadyCount()-before, before-j.ReadyCount()); n > most {
 			t.Fatalf("%d readers were told in one step, want %d at most", n, most)
 		}
 		if err := b.c.Check(); err != nil {
@@ -230,7 +232,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	}
 	runWriter := func() *wire.LauncherReport {
 		b.lives = nil
-		for b.next = j.first; len(b.lives) == 0; {
+		for b.next = j.First; len(b.lives) == 0; {
 			b.launchSome(1)
 		}
 		return &wire.LauncherReport{Launcher: uint64(b.lives[0].Launcher), Report: &wire.Report{
@@ -242,20 +244,20 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	end := runWriter()
 	b.once(&wire.Input{What: &wire.Input_Report{Report: end}})
 	for range 5 {
-		ready(300 / workOpen)
+		ready(300 / step.WorkOpen)
 	}
-	if n := j.ready.count; n < 300/workOpen || n > readers/2 {
+	if n := j.ReadyCount(); n < 300/step.WorkOpen || n > readers/2 {
 		t.Fatalf("%d readers are ready after a few steps", n)
 	}
 	b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: end.Launcher, Incarnation: 1}}})
 	for wake, ok := b.c.NextWake(); ok && wake <= b.c.Now(); wake, ok = b.c.NextWake() {
 		ready(readers)
 	}
-	if n := j.ready.count; n != 1 {
+	if n := j.ReadyCount(); n != 1 {
 		t.Fatalf("%d bundles are ready, want the writer alone", n)
 	}
 	b.step(&wire.Input{What: &wire.Input_Report{Report: runWriter()}})
-	if n := j.ready.count; n != readers {
+	if n := j.ReadyCount(); n != readers {
 		t.Errorf("%d readers are ready, want %d", n, readers)
 	}
 	if err := b.c.Check(); err != nil {

@@ -64,15 +64,15 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	}
 	id := first.Command.GetStart().Attempt
 	b.once(report(&wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id}}}))
-	bundle := b.c.bundles.Get(b.last)
+	bundle := b.c.life.Bundles.Get(b.last)
 	b.c.step.Begin(b.c.Now() + 1)
-	b.c.wantTwice(bundle)
+	b.c.attempts.WantTwice(bundle)
 	b.c.step.Begin(b.c.Now() + 1)
 	other := 3 - first.Launcher
-	if _, reason, why := b.c.launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
+	if _, reason, why := b.c.attempts.Launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	b.c.report(report(&wire.Report{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}}).GetReport())
+	b.c.sessions.Report(report(&wire.Report{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}}).GetReport())
 	var start *StartPolicy
 	b.watch = func(a Action) {
 		if a, ok := a.(StartPolicy); ok {
@@ -91,7 +91,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 
 // somethingHappens steps the core with a report, a lost launcher, a kill, or nothing.
 func (b *bench) somethingHappens(lot *rand.Rand) {
-	jobs, launchers := b.c.jobs.IDs(), b.c.launchers.IDs()
+	jobs, launchers := b.c.life.Jobs.IDs(), b.c.life.Launchers.IDs()
 	switch n := lot.IntN(20); {
 	case n < 12 && len(b.lives) > 0:
 		i := lot.IntN(len(b.lives))

@@ -1,9 +1,9 @@
 package core
 
 import (
-	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
@@ -16,19 +16,20 @@ import (
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
 	c.step.Begin(scheduler.Time(b.GetAt()))
-	c.feeds.Begin(c.step.Now, c.step.Set.CommandBytes)
+	c.orders.Feeds.Begin(c.step.Now, c.step.Set.CommandBytes)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
-			c.prefetchReports(next)
+			c.life.PrefetchReports(next)
 		}
 		c.input(in)
 	}
 	c.goOn()
 	c.expire()
 	c.settle()
-	c.drafts, c.answer = nil, expectedAnswer{}
-	return c.startRound()
+	c.admission.Forget()
+	c.decisions.Forget()
+	return c.decisions.StartRound()
 }
 
 // Rest is the second part of a step: what is to be done beside the round, in order.
@@ -38,7 +39,7 @@ func (c *Core) Rest() []Action {
 	actions := make([]Action, len(todo))
 	for i := range todo {
 		if next := prefetch.Next(todo, i); next != nil {
-			prefetchSpecs(next)
+			life.PrefetchSpecs(next)
 		}
 		actions[i] = c.action(&todo[i])
 	}
@@ -59,55 +60,55 @@ func (c *Core) Step(b *wire.Batch) []Action {
 // action is what is to be done: as it was said, or to start an attempt, of which the
 // command is written now.
 func (c *Core) action(t *step.Todo) Action {
-	a, later := t.Later.(*attempt)
+	a, later := t.Later.(*life.Attempt)
 	if !later {
 		return t.Action
 	}
-	m := c.startCommand(a)
+	m := c.orders.StartCommand(a)
 	m.Term, m.Incarnation = c.step.Term, t.Incarnation
 	c.step.Stats.Commands++
-	return ToLauncher{Launcher: a.launcher.ID, Command: m}
+	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
 	if c.capacity.TakeReplaced() {
-		c.checkPlaceable()
-		c.relaxAvoid()
+		c.admission.CheckPlaceable()
+		c.bundles.RelaxAvoid()
 	}
 	if c.capacity.TakeRoomier() {
-		c.resumeSuspended()
+		c.attempts.ResumeSuspended()
 	}
-	c.flushSources()
-	c.watchStall()
+	c.orders.FlushSources()
+	c.decisions.WatchStall()
 }
 
 func (c *Core) input(in *wire.Input) {
 	switch w := in.GetWhat().(type) {
 	case *wire.Input_Report:
-		c.report(w.Report)
+		c.sessions.Report(w.Report)
 	case *wire.Input_PolicyAnswer:
-		c.policyAnswer(w.PolicyAnswer)
+		c.decisions.Answer(w.PolicyAnswer)
 	case *wire.Input_Prepare:
-		c.prepare(w.Prepare)
+		c.admission.Prepare(w.Prepare)
 	case *wire.Input_Submit:
-		c.submit(w.Submit)
+		c.admission.Submit(w.Submit)
 	case *wire.Input_KillJob:
-		c.killJob(w.KillJob)
+		c.admission.KillJob(w.KillJob)
 	case *wire.Input_UpdateJob:
-		c.updateJob(w.UpdateJob)
+		c.admission.UpdateJob(w.UpdateJob)
 	case *wire.Input_LauncherJoin:
-		c.join(w.LauncherJoin.GetJoin())
+		c.sessions.Join(w.LauncherJoin.GetJoin())
 	case *wire.Input_LauncherLost:
-		c.launcherLost(w.LauncherLost)
+		c.sessions.LauncherLost(w.LauncherLost)
 	case *wire.Input_Drain:
-		c.drain(w.Drain)
+		c.sessions.Drain(w.Drain)
 	case *wire.Input_PolicyStart:
-		c.policyStart(w.PolicyStart)
+		c.decisions.Start(w.PolicyStart)
 	case *wire.Input_PolicyStarted:
-		c.policyStarted(w.PolicyStarted)
+		c.decisions.Started(w.PolicyStarted)
 	case *wire.Input_PolicyFailed:
-		c.policyFailed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
+		c.decisions.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
 	case *wire.Input_Settings:
 		c.policy.ChangeSettings(&c.step, w.Settings)
 	case *wire.Input_Note:
@@ -126,10 +127,11 @@ func (c *Core) input(in *wire.Input) {
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.step.Term = max(m.GetTerm(), c.step.Term+1)
 	c.ids.Begin(c.step.Now, time.Duration(m.GetAgeNs()))
-	c.lossTold = false
-	c.dropPolicies()
-	for j := range c.jobs.All() {
-		j.client, j.outlived = 0, true
+	c.sessions.LossTold = false
+	c.decisions.DropPolicies()
+	for j := range c.life.Jobs.All() {
+		j.Client = 0
+		j.Publishing.Outlive()
 	}
 }
 
@@ -144,20 +146,7 @@ func (c *Core) site(m *wire.SiteSettings) {
 }
 
 func (c *Core) tellChanged() {
-	if len(c.changed) == 0 {
-		return
+	if ids, ended := c.life.TakeChanged(); len(ids) > 0 {
+		c.step.Act(JobsChanged{Jobs: ids, Ended: ended})
 	}
-	ids := make([]scheduler.JobID, len(c.changed))
-	var ended []scheduler.JobID
-	for i, j := range c.changed {
-		ids[i], j.touched = j.id, false
-		if c.jobs.Get(j.id) == nil {
-			ended = append(ended, j.id)
-		}
-	}
-	slices.Sort(ids)
-	slices.Sort(ended)
-	c.step.Act(JobsChanged{Jobs: ids, Ended: ended})
-	clear(c.changed)
-	c.changed = c.changed[:0]
 }

@@ -7,40 +7,40 @@ import (
 
 // expire does what is due.
 func (c *Core) expire() {
-	for c.step.Due() && c.step.Spend(workTimer) {
+	for c.step.Due() && c.step.Spend(step.WorkTimer) {
 		kind, id := c.step.Take()
 		switch kind {
 		case step.TimerCommand:
-			c.resend(scheduler.LauncherID(id))
+			c.sessions.Resend(scheduler.LauncherID(id))
 		case step.TimerReservation:
-			c.reservationExpired(id)
+			c.preemption.ReservationExpired(id)
 		case step.TimerSpeculate:
-			c.speculate()
+			c.attempts.Speculate()
 		case step.TimerAdmission:
-			c.admissionExpired(scheduler.JobID(id))
+			c.admission.AdmissionExpired(scheduler.JobID(id))
 		case step.TimerRequest:
 			c.policy.ExpireRequest(&c.step, id)
 		case step.TimerSettings:
 			c.policy.ExpireSettings(&c.step, id)
 		case step.TimerTakeBack:
-			c.takeBack(scheduler.JobID(id))
+			c.preemption.TakeBack(scheduler.JobID(id))
 		case step.TimerSuspend:
-			c.suspendedTooLong(id)
+			c.attempts.SuspendedTooLong(id)
 		case step.TimerUnplaceable:
-			c.unplaceableTooLong(scheduler.JobID(id))
+			c.admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerBlame:
 			c.capacity.Forgive(scheduler.LauncherID(id))
 		case step.TimerPublish:
-			c.publishAgain(scheduler.JobID(id))
+			c.jobs.PublishAgain(scheduler.JobID(id))
 		case step.TimerClean:
-			c.cleanTooLong(scheduler.JobID(id))
+			c.jobs.CleanTooLong(scheduler.JobID(id))
 		case step.TimerPrepared:
-			c.expirePrepared()
+			c.admission.ExpirePrepared()
 		case step.TimerStall:
-			c.stallDue(id)
+			c.decisions.StallDue(id)
 		case step.TimerFeed:
-			if a := c.attempts.Get(scheduler.AttemptID(id)); a != nil {
-				c.feed(a)
+			if a := c.life.Attempts.Get(scheduler.AttemptID(id)); a != nil {
+				c.orders.Feed(a)
 			}
 		}
 	}
@@ -48,12 +48,12 @@ func (c *Core) expire() {
 
 // overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
-func (c *Core) overdue() bool { return c.step.Due() }
+func (c *Core) Overdue() bool { return c.step.Due() }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.busy) > 0 && !c.waitsForRound() || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
+	if len(c.life.Busy) > 0 && !c.waitsForRound() || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
 		return c.step.Now, true
 	}
 	var at scheduler.Time

@@ -1,0 +1,124 @@
+// Package admission is a job's way in: it is announced, submitted, checked, admitted by a
+// policy that wants to be asked, and started; or refused, with the reason. It also tells jobs
+// that no cluster of this size could ever run.
+//
+// # What holds
+//
+// Of a submission that is refused nothing exists. One that is sent again has one answer.
+package admission
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/jobs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/status"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Admission lets jobs in. Not safe for concurrent use.
+type Admission struct {
+	step     *step.Step
+	ids      *ids.IDs
+	capacity *capacity.Capacity
+	policy   *exchange.Exchange
+	life     *life.State
+	status   *status.Reader
+	jobs     *jobs.Jobs
+
+	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l *life.State, r *status.Reader, j *jobs.Jobs) *Admission {
+	return &Admission{step: s, ids: i, capacity: c, policy: p, life: l, status: r, jobs: j}
+}
+
+// askAdmission asks the policy whether a job may come in, if there is one that
+// wants to be asked. While the first policy is starting nobody knows whether it
+// does, so the job waits for it.
+func (ad *Admission) askAdmission(j *life.Job) {
+	j.Enter(life.JobAsked)
+	running := ad.policy.Current() != nil
+	switch {
+	case ad.policy.Has(scheduler.AbilityAdmission):
+		ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+	case !running && !ad.policy.Known():
+	case !running && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy:
+		ad.turnAway(j, "the policy that admits jobs is down: try again later")
+		return
+	default:
+		ad.start(j)
+		return
+	}
+	ad.step.After(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
+}
+
+// AskAll asks a policy that has just taken over about the jobs that wait.
+func (ad *Admission) AskAll() {
+	for j := range ad.life.Jobs.All() {
+		if j.Phase() != life.JobAsked {
+			continue
+		}
+		if ad.policy.Has(scheduler.AbilityAdmission) {
+			ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+		} else {
+			ad.start(j)
+		}
+	}
+}
+
+// AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has to.
+func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
+	j := ad.life.Jobs.Get(id)
+	if j == nil || j.Phase() != life.JobAsked {
+		return
+	}
+	if ad.policy.Current() == nil && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known()) {
+		// Nothing ever said that somebody has to admit it: let it in to wait.
+		ad.start(j)
+		return
+	}
+	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
+}
+
+// turnAway refuses a submission before anything of it exists.
+func (ad *Admission) turnAway(j *life.Job, reason string) {
+	j.Failure, j.Outcome = step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)), scheduler.JobFailed
+	ad.step.Reply(j.Client, j.ID, j.Failure)
+	ad.status.Remember(j)
+	ad.life.Ended[len(ad.life.Ended)-1].Refused = j.Failure
+	ad.life.Jobs.Remove(j.ID)
+	ad.life.Touch(j)
+}
+
+// Admit is the policy's word that a job may come in.
+func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
+	j := ad.life.Jobs.Get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.Phase() != life.JobAsked:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	ad.start(j)
+	return scheduler.NotRefused, ""
+}
+
+// Refuse is its word that it may not.
+func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
+	j := ad.life.Jobs.Get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.Phase() != life.JobAsked:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	ad.turnAway(j, ad.step.Short(d.Reason))
+	return scheduler.NotRefused, ""
+}

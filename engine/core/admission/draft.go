@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Draft is what a submission and the settings alone decide of a job: whether it is let
+// in, its groups and bundles, and what those wait for. It takes seconds for a million
+// tasks, so it can be made beside the core, by any goroutine, and given to Expect. A
+// core that was given none makes the same one in its step, as one that replays a log
+// does.
+type Draft struct {
+	of  *wire.JobSpec
+	set step.Settings // that it was made with
+	job *life.Job     // without ids and times; nil when err is not
+	err error
+}
+
+// NewDraft checks a submission and makes the draft of its job. The message must not be
+// changed afterwards.
+func NewDraft(s step.Settings, of *wire.JobSpec, graphs life.Graphs) *Draft {
+	d := &Draft{of: of, set: s}
+	d.job, d.err = draft(&s, of, graphs)
+	return d
+}
+
+func draft(s *step.Settings, spec *wire.JobSpec, graphs life.Graphs) (*life.Job, error) {
+	if err := checkSpec(s, spec); err != nil {
+		return nil, err
+	}
+	spec = proto.CloneOf(spec)
+	spec.MemoryDefault = s.MemoryDefault // as it is at submission, whatever the setting becomes
+	if err := life.FillGraph(spec, graphs); err != nil {
+		return nil, err
+	}
+	plan, err := graph.Expand(spec.GetGraph(), s.MemoryDefault, s.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKinds(s, spec.Graph); err != nil {
+		return nil, err
+	}
+	j := &life.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
+	j.Expand()
+	return j, nil
+}
+
+// Awaits says whether a job was announced and not submitted yet.
+func (ad *Admission) Awaits(id scheduler.JobID) bool {
+	return slices.ContainsFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id })
+}
+
+// Expect has the next step take drafts for the submissions that it brings. It reports
+// whether it takes this one: not one of other settings than those in force. The core
+// becomes its owner.
+func (ad *Admission) Expect(d *Draft) bool {
+	if d == nil || d.set.MemoryDefault != ad.step.Set.MemoryDefault || d.set.Graph != ad.step.Set.Graph || !slices.Equal(d.set.Kinds, ad.step.Set.Kinds) {
+		return false
+	}
+	if ad.drafts == nil {
+		ad.drafts = map[*wire.JobSpec]*Draft{}
+	}
+	ad.drafts[d.of] = d
+	return true
+}
+
+// Forget drops the drafts that no submission of the step took.
+func (ad *Admission) Forget() { ad.drafts = nil }

@@ -1,0 +1,23 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Lost says why a job that is not known may have been known to an earlier life of
+// the manager; nil when none can have given its id. One that was announced in an earlier
+// life, and that somebody takes for submitted, was.
+func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
+	announced := slices.ContainsFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id && p.At < ad.ids.Began() })
+	if ad.life.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
+		return nil
+	}
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf(
+		"the manager knows nothing of %v: its event log lost the records of it, which were on disk, or an old copy of it was put back. "+
+			"What ran of it was ended: submit it again", id)}
+}

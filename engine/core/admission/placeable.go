@@ -1,0 +1,66 @@
+package admission
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CheckPlaceable looks, after launchers came or went, which jobs can't be placed.
+// Jobs share shapes, so that each is held against the cluster once.
+func (ad *Admission) CheckPlaceable() {
+	fits := map[string]bool{}
+	for j := range ad.life.Jobs.All() {
+		if j.Phase() != life.JobAsked {
+			ad.checkPlaceableOf(j, fits)
+		}
+	}
+}
+
+func (ad *Admission) checkPlaceableOf(j *life.Job, fits map[string]bool) {
+	why := ""
+	for _, s := range j.Shapes {
+		if ad.capacity.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
+			continue
+		}
+		if why = ad.tooLarge(&j.Bundles[s.Bundle]); why != "" {
+			break
+		}
+		fits[s.Key] = true
+	}
+	j.WhyNot = why
+	switch {
+	case why == "":
+		j.Unplaceable = 0
+	case j.Unplaceable == 0:
+		j.Unplaceable = ad.step.Now
+		ad.step.After(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))
+	}
+}
+
+// UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
+func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
+	j := ad.life.Jobs.Get(id)
+	if j == nil || j.Unplaceable == 0 || j.Phase() != life.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
+		return
+	}
+	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+": ask for less, or add launchers, then submit again"))
+}
+
+// tooLarge says why the whole cluster, were it empty, could not hold a bundle;
+// "" when it could, or when that is not sure.
+func (ad *Admission) tooLarge(b *life.Bundle) string {
+	short, looks := ad.capacity.Holds(b)
+	ad.step.Charge(looks / placesAtOnce)
+	if short == nil {
+		return ""
+	}
+	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
+		b.Job.Stages[b.StageOf(0)].Name(), short.Groups, short.Slots, short.Kind, capacity.Size(short.Memory), ad.capacity.Up(), short.Fit, short.Total, short.Kind)
+}
+
+// placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
+const placesAtOnce = 10

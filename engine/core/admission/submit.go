@@ -1,0 +1,234 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Prepare hands out a job id. Nothing else of the job exists yet.
+func (ad *Admission) Prepare(m *wire.Prepare) {
+	ad.ExpirePrepared()
+	if len(ad.life.Prepared) >= ad.step.Set.PreparedMax {
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(ad.life.Prepared)),
+		})
+		return
+	}
+	if ad.ids.TooManyJobs(ad.step.Now) {
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", ids.JobsPerSecond),
+		})
+		return
+	}
+	ad.ids.Job++
+	id := scheduler.JobID(ad.ids.Job)
+	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now})
+	ad.step.After(ad.step.Set.PreparedFor, step.TimerPrepared, 0)
+	ad.step.Reply(m.GetClient(), id, nil)
+}
+
+// ExpirePrepared forgets jobs that were announced and not submitted in time.
+func (ad *Admission) ExpirePrepared() {
+	n := 0
+	for n < len(ad.life.Prepared) && ad.step.Now.Sub(ad.life.Prepared[n].At) >= ad.step.Set.PreparedFor {
+		n++
+	}
+	ad.life.Prepared = slices.Delete(ad.life.Prepared, 0, n)
+}
+
+// Submit takes a job in, or refuses it with the reason.
+func (ad *Admission) Submit(m *wire.Submit) {
+	id := scheduler.JobID(m.GetJob())
+	if ad.submittedBefore(id, m.GetClient()) {
+		return
+	}
+	at := slices.IndexFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id })
+	if at < 0 {
+		f := ad.Lost(id)
+		if f == nil {
+			f = step.Invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
+		}
+		ad.step.Reply(m.GetClient(), id, f)
+		return
+	}
+	ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
+	j, err := ad.newJob(id, m.GetSpec())
+	if err == nil && ad.life.Jobs.Len() >= ad.step.Set.JobsMax {
+		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.life.Jobs.Len())
+	}
+	if err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
+		return
+	}
+	j.Client = m.GetClient()
+	ad.life.Jobs.Add(id, j)
+	ad.life.Touch(j)
+	ad.askAdmission(j)
+}
+
+// submittedBefore answers a client that lost the answer and asks again.
+func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
+	if j := ad.life.Jobs.Get(id); j != nil {
+		if j.Phase() != life.JobAsked {
+			ad.step.Reply(client, id, nil)
+			return true
+		}
+		ad.step.Reply(j.Client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
+		j.Client = client
+		return true
+	}
+	for _, e := range ad.life.Ended {
+		if e.Status.Summary.Job == uint64(id) {
+			ad.step.Reply(client, id, e.Refused)
+			return true
+		}
+	}
+	return false
+}
+
+// newJob checks a submission and makes the job of it, in no phase yet.
+func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*life.Job, error) {
+	d := ad.drafts[spec]
+	if d == nil {
+		d = NewDraft(ad.step.Set, spec, ad.life.Graphs)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	j := d.job
+	j.ID, j.Submitted, j.First = id, ad.step.Now, scheduler.BundleID(ad.ids.Bundle+1)
+	ad.ids.Bundle += uint64(len(j.Bundles))
+	return j, nil
+}
+
+func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
+	l := s.Graph
+	for _, n := range []struct{ what, value string }{
+		{"name", spec.GetName()}, {"pool", spec.GetPool()}, {"user's name", spec.GetPrincipal().GetName()},
+	} {
+		if len(n.value) > l.NameBytes {
+			return fmt.Errorf("the %s has %d bytes, at most %d are allowed: shorten it", n.what, len(n.value), l.NameBytes)
+		}
+	}
+	if spec.GetName() == "" {
+		return fmt.Errorf("the job has no name: give it one")
+	}
+	if n := len(spec.GetOutputs()); n > outputsMax {
+		return fmt.Errorf("the job publishes %d folders, at most %d are allowed: put some into one", n, outputsMax)
+	}
+	for i, o := range spec.GetOutputs() {
+		if o == "" || slices.Index(spec.Outputs, o) != i {
+			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
+		}
+	}
+	for i, p := range spec.GetProperties() {
+		if p == nil || i > 0 && spec.Properties[i-1].GetName() >= p.Name {
+			return fmt.Errorf("property %d is out of order or named twice: list each once, in order of name", i)
+		}
+	}
+	return nil
+}
+
+// outputsMax bounds the folders one job publishes.
+const outputsMax = 1000
+
+// checkKinds refuses slot kinds that the site does not declare.
+func checkKinds(s *step.Settings, g *wire.Graph) error {
+	if len(s.Kinds) == 0 {
+		return nil
+	}
+	for _, m := range g.Stages {
+		if kind := graph.KindOf(m); !slices.Contains(s.Kinds, kind) {
+			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", m.Name, kind, s.Kinds)
+		}
+	}
+	return nil
+}
+
+// start admits a job: from now on the policy knows it.
+func (ad *Admission) start(j *life.Job) {
+	j.Enter(life.JobRunning)
+	j.Admitted = ad.step.Now
+	if b := j.LastBundle(); b != nil {
+		ad.life.Know(b)
+	}
+	ad.step.Reply(j.Client, j.ID, nil)
+	j.Client = 0
+	ad.life.Touch(j)
+	ad.policy.TellJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
+	ad.checkPlaceableOf(j, map[string]bool{})
+	ad.jobs.Open(j)
+}
+
+// UpdateJob moves a job to a pool or changes its priority.
+func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
+	j := ad.life.Jobs.Get(scheduler.JobID(m.GetJob()))
+	if j == nil {
+		ad.step.Reply(m.GetClient(), 0, ad.noJob(m.GetJob()))
+		return
+	}
+	if len(m.GetPool()) > ad.step.Set.Graph.NameBytes {
+		ad.step.Reply(m.GetClient(), j.ID, step.Invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), ad.step.Set.Graph.NameBytes)))
+		return
+	}
+	if m.Pool != nil {
+		j.Pool = *m.Pool
+		ad.life.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
+	}
+	if m.Priority != nil {
+		j.Priority = scheduler.Priority(*m.Priority)
+		ad.life.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
+	}
+	if j.Phase() != life.JobAsked {
+		ad.policy.TellJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
+	}
+	ad.life.Touch(j)
+	ad.step.Reply(m.GetClient(), j.ID, nil)
+}
+
+func (ad *Admission) noJob(id uint64) *wire.Failure {
+	for _, e := range ad.life.Ended {
+		if e.Status.Summary.Job == id {
+			return step.Invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
+		}
+	}
+	if f := ad.Lost(scheduler.JobID(id)); f != nil {
+		return f
+	}
+	return step.Invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
+}
+
+// KillJob ends a job for a person.
+func (ad *Admission) KillJob(m *wire.KillJob) {
+	id := scheduler.JobID(m.GetJob())
+	if at := slices.IndexFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id }); at >= 0 {
+		ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
+		ad.step.Reply(m.GetClient(), id, nil)
+		return
+	}
+	j := ad.life.Jobs.Get(id)
+	switch {
+	case j == nil:
+		ad.step.Reply(m.GetClient(), id, ad.noJob(m.GetJob()))
+		return
+	case j.Phase() == life.JobAsked:
+		ad.turnAway(j, ad.step.Short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
+	case !j.Ends():
+		reason := "killed by " + m.GetPrincipal().GetName()
+		if m.GetReason() != "" {
+			reason += ": " + m.GetReason()
+		}
+		ad.life.NoteJob(j, reason)
+		ad.jobs.EndJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
+	}
+	ad.step.Reply(m.GetClient(), id, nil)
+}

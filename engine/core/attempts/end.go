@@ -1,0 +1,170 @@
+package attempts
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// EndedReport takes in the end of an attempt and lets the launcher forget it.
+func (as *Attempts) EndedReport(l *life.Launcher, m *wire.AttemptEnded) {
+	id := scheduler.AttemptID(m.GetAttempt())
+	a := as.life.Attempt(l, m.GetAttempt())
+	if a == nil {
+		as.endedAlready(l, m)
+		return
+	}
+	if a.Stop() == nil && a.Run.Bundle.Job.Phase() == life.JobEnding { // stopAll had not come to it
+		as.orders.StopForEnd(a.Run)
+	}
+	switch {
+	case m.GetEnd() == wire.End_END_FINISHED && a.MayFinish():
+		as.finished(a, m)
+	case a.Stop() != nil:
+		if m.GetEnd() == wire.End_END_FINISHED {
+			as.refuseCommit(l, m, "it was being stopped")
+		}
+		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
+		as.jobs.RunOver(a.Run)
+	case m.GetEnd() == wire.End_END_FAILED:
+		as.failed(a, m)
+	default:
+		// Stopped though nobody asked: the launcher had its own reason.
+		as.Lose(a, "its launcher stopped it")
+	}
+	as.orders.Forget(l, id)
+}
+
+// endedAlready is the end of an attempt that is not live: reported twice, or
+// given up before.
+func (as *Attempts) endedAlready(l *life.Launcher, m *wire.AttemptEnded) {
+	as.step.Stats.StaleReports++
+	id := scheduler.AttemptID(m.GetAttempt())
+	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.Outputs[id] == nil {
+		as.refuseCommit(l, m, "it had been given up")
+	}
+	as.orders.Forget(l, id)
+}
+
+// refuseCommit says so, and has what was stored deleted now; what has no job any
+// more went, or goes, with the job.
+func (as *Attempts) refuseCommit(l *life.Launcher, m *wire.AttemptEnded, why string) {
+	as.step.Stats.LateCommits++
+	as.step.Log(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
+	if a := as.life.Attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
+		as.orders.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.Run.Bundle.Job.ID)}}})
+	}
+}
+
+// finished accepts an attempt's end. Its bundle commits when all have.
+func (as *Attempts) finished(a *life.Attempt, m *wire.AttemptEnded) {
+	as.SureStarted(a)
+	if a.Phase() == course.Assigned { // a gang's member whose start was never told
+		as.Started(a, "")
+	}
+	r, b := a.Run, a.Run.Bundle
+	k := &life.Commit{
+		Attempt: a.ID, Run: r.ID, Token: r.Token, Launcher: a.Launcher.ID, Host: a.Launcher.Host, Rack: a.Launcher.Rack,
+		Spec: r.Speculative, Launched: r.Launched, Started: a.Started(), Phased: a.Executing(), Ended: as.step.Now, Report: m,
+	}
+	for _, s := range m.GetStored() {
+		if int(s.GetConnection()) < len(b.Job.Plan.Graph.Connections) && b.Job.Plan.Connection(int(s.GetConnection())).Store == "" {
+			k.Stored = true
+		}
+	}
+	r.Commits[a.Group] = k
+	if k.Stored {
+		a.Launcher.Outputs[a.ID] = &life.Output{Job: b.Job, Bundle: b, Group: a.Group, Run: r.ID}
+	}
+	k.Work = as.events.WorkOf(a, m.GetWork())
+	as.step.Stats.Finished++
+	ran := a.Running(as.step.Now)
+	as.EndAttempt(a, scheduler.Finished, m.GetWork(), "")
+	b.Job.Stages[a.Stage].Ran(ran)
+	for _, k := range r.Commits {
+		if k == nil {
+			as.noteSuspended(r)
+			return // r.live > 0: a run that loses a member is stopped
+		}
+	}
+	as.jobs.CommitRun(r)
+}
+
+// failed takes in an attempt's failure and stops the rest of its bundle.
+func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
+	f := m.GetFailure()
+	if f == nil {
+		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
+	}
+	r := a.Run
+	// Once a last group runs, what fails is the outputs' store, and no launcher's fault.
+	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT
+	switch {
+	case a.Stop() != nil:
+		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
+		as.jobs.RunOver(r)
+		return
+	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
+		r.Lose(as.step.Short(f.Message))
+		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
+		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	default:
+		r.Bundle.Job.StageOf(f, a).Fail()
+		r.Fail(f)
+		as.step.Stats.Failed++
+		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
+		as.life.NoteJob(r.Bundle.Job, fmt.Sprintf("%s failed on %s: %s", r.Bundle.Job.Describe(r.Bundle, a.Group), a.Launcher.Name, f.Message))
+		if !theirs {
+			as.bundles.Blame(r.Bundle, a.Launcher)
+		}
+		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
+	}
+	as.jobs.RunOver(r)
+}
+
+// Lose ends an attempt whose launcher or worker went away.
+func (as *Attempts) Lose(a *life.Attempt, reason string) {
+	r := a.Run
+	outcome := scheduler.Lost
+	if a.Stop() != nil && a.Launcher.Up {
+		outcome = a.Stop().Outcome
+	} else {
+		r.Lose(as.step.Short(reason))
+	}
+	as.EndAttempt(a, outcome, a.Work, reason)
+	if outcome == scheduler.Lost {
+		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	}
+	as.jobs.RunOver(r)
+}
+
+// EndAttempt takes an attempt out of the state: it holds nothing any more.
+func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
+	b := a.Run.Bundle
+	j := b.Job
+	reason = as.step.Short(reason)
+	work := as.events.WorkOf(a, w)
+	as.capacity.GiveAll(&a.Launcher.Launcher, &a.Holding)
+	as.capacity.VictimDone(&a.Holding)
+	as.orders.StopWaiting(a)
+	as.life.DropSuspended(a.Run)
+	as.life.RemoveAttempt(a)
+	a.End(as.step.Now, outcome)
+	b.SetTwice(0)
+	e := scheduler.AttemptEnded{At: as.step.Now, Attempt: a.ID, Outcome: outcome, Work: work, Reason: reason}
+	if outcome == scheduler.Preempted && a.Stop() != nil {
+		e.For = a.Stop().ForJob
+	}
+	as.events.Emit(b, e)
+	as.step.Stats.Outcomes[outcome]++
+	j.Tally.Keep(tally.Past{
+		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
+		Speculative: a.Run.Speculative, Reason: reason,
+	}, as.step.Set.AttemptsKept)
+	as.life.Touch(j)
+}

@@ -1,0 +1,84 @@
+package attempts
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Launch starts a whole bundle, or refuses to.
+func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
+	b := as.life.Bundles.Get(d.Bundle)
+	if b == nil {
+		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
+	}
+	speculative := b.Phase() == life.BundleRunning && b.Twice() != 0
+	if b.Phase() != life.BundleReady && !speculative {
+		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.ID(), b.Job.ID, b.Phase())
+	}
+	if b.Job.Phase() == life.JobEnding {
+		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.Job.ID, b.ID())
+	}
+	if speculative && (b.Runs()[0].Granted() || b.Runs()[0].Stopped() != 0) {
+		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.ID(), b.Job.ID)
+	}
+	if len(d.Launchers) != b.Width() {
+		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.ID(), b.Job.ID, b.Width(), len(d.Launchers))
+	}
+	where, rooms := as.where[:0], as.rooms[:0]
+	for _, id := range d.Launchers {
+		l := as.life.Launchers.Get(id)
+		if l == nil {
+			return nil, scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
+		}
+		if why := b.Unavailable(&l.Launcher); why != "" {
+			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, l.Name, why)
+		}
+		where, rooms = append(where, l), append(rooms, &l.Launcher)
+	}
+	as.where, as.rooms = where, rooms
+	if why := as.capacity.Take(b, rooms); why != "" {
+		return nil, scheduler.NoCapacity, why
+	}
+	return as.startRun(b, where, speculative), scheduler.NotRefused, ""
+}
+
+// startRun makes the attempts of a bundle whose capacity is taken.
+func (as *Attempts) startRun(b *life.Bundle, where []*life.Launcher, speculative bool) []scheduler.AttemptID {
+	r, ids := life.NewRun(b, where)
+	r.Speculative, r.Launched = speculative, as.step.Now
+	if speculative {
+		b.SetTwice(0)
+		as.step.Stats.Speculative++
+	} else {
+		b.Enter(life.BundleRunning)
+	}
+	if b.Preempted {
+		as.events.Protect(b)
+	}
+	b.AddRun(r)
+	b.Job.LastLaunch = as.step.Now
+	for i, a := range r.Attempts {
+		as.ids.Attempt++
+		a.ID = scheduler.AttemptID(as.ids.Attempt)
+		a.Demand = b.Demand(i)
+		a.Locate()
+		ids[i] = a.ID
+		as.life.AddAttempt(a)
+		b.Job.RanOn = sorted.Add(b.Job.RanOn, a.Launcher.ID)
+	}
+	r.ID = uint64(ids[0])
+	if b.Plain() {
+		as.orders.SendLater(r.Attempts[0])
+	} else {
+		for _, a := range r.Attempts {
+			as.orders.SendStart(a)
+		}
+	}
+	as.watchStragglers()
+	as.capacity.ReleaseFor(b, b.Job.ReadyCount())
+	as.life.Touch(b.Job)
+	return ids
+}

@@ -1,0 +1,125 @@
+package attempts
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Started has an attempt run. Its data has an address, unless that does not matter.
+func (as *Attempts) Started(a *life.Attempt, address string) {
+	if a.Phase() != course.Assigned {
+		if a.Run.PeersSent {
+			as.orders.SendPeersTo(a) // it was told to start again, so it may have missed them
+		}
+		return
+	}
+	a.Begin(as.step.Now)
+	a.Address = address
+	if a.Stop() == nil {
+		a.Reads.Start()
+		a.Pending.Confirmed()
+	}
+	b := a.Run.Bundle
+	as.events.Emit(b, scheduler.AttemptStarted{
+		At: as.step.Now, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(a.Stage),
+		Launcher: a.Launcher.ID, Speculative: a.Run.Speculative,
+	})
+	as.orders.SendPeers(a.Run)
+	as.orders.Feed(a)
+	as.life.Touch(b.Job)
+}
+
+// Executing notes that an attempt has read what it had to and executes.
+func (as *Attempts) Executing(a *life.Attempt, yes bool) {
+	as.SureStarted(a)
+	if !yes || !a.Execute(as.step.Now) {
+		return
+	}
+	as.events.Emit(a.Run.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
+}
+
+// SureStarted makes up for a report of the start that was lost: who says
+// anything else of an attempt has started it. Where the address matters, the
+// launcher is asked again by resending the command.
+func (as *Attempts) SureStarted(a *life.Attempt) {
+	if a.Phase() == course.Assigned && !a.Run.Bundle.Wired {
+		as.Started(a, "")
+	}
+}
+
+// Progress notes how far an attempt is, and tells a policy that wants to know.
+func (as *Attempts) Progress(a *life.Attempt, m *wire.AttemptProgress) {
+	as.SureStarted(a)
+	a.Progress, a.Work = 0, m.GetWork()
+	if p := m.GetProgress(); p >= 0 && p <= 1 { // not-a-number is neither
+		a.Progress = float64(int64(p*1000)) / 1000
+	}
+	as.life.Touch(a.Run.Bundle.Job)
+	if a.Phase() == course.Assigned || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.Told) < as.policy.Current().ProgressEvery {
+		return
+	}
+	a.Told = as.step.Now
+	as.policy.Tell(scheduler.AttemptProgress{At: as.step.Now, Attempt: a.ID, Progress: a.Progress, Work: as.events.WorkOf(a, a.Work)})
+}
+
+// CommitAsked grants the commit of a group to one attempt, or refuses it.
+func (as *Attempts) CommitAsked(l *life.Launcher, id scheduler.AttemptID) {
+	a := as.life.Attempt(l, uint64(id))
+	why := ""
+	switch {
+	case a == nil:
+		why = "the attempt counts as ended"
+	case a.Stop() != nil || a.Run.Stopped() != 0 || a.Run.Bundle.Job.Phase() == life.JobEnding:
+		why = "the attempt is being stopped"
+	case a.Run.Granted():
+	default:
+		for _, r := range a.Run.Bundle.Runs() {
+			if r != a.Run && r.Granted() {
+				why = "another attempt has it"
+			}
+		}
+	}
+	if why == "" {
+		as.grant(a)
+	} else {
+		as.step.Stats.LateCommits++
+		as.step.Log(step.Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
+	}
+	as.orders.Command(l, &wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: uint64(id), Granted: why == "", Reason: why}}})
+}
+
+func (as *Attempts) grant(a *life.Attempt) {
+	as.SureStarted(a)
+	b := a.Run.Bundle
+	a.Run.Grant()
+	if b.Last() && b.Job.Phase() == life.JobPublishing {
+		b.Job.Publishing.Grant()
+	}
+	for _, r := range b.Runs() {
+		if r != a.Run {
+			as.orders.StopRun(r, scheduler.Killed, "another attempt commits", 0, 0)
+		}
+	}
+}
+
+// RefusedCommand ends an attempt that a launcher can't start, and forgets the
+// wish to suspend one that it can't suspend.
+func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
+	switch {
+	case a.Phase() == course.Assigned:
+		as.failed(a, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: f})
+	case a.Suspending():
+		a.CannotSuspend()
+		a.Pending.Confirmed()
+		as.capacity.VictimDone(&a.Holding)
+		as.noteSuspended(a.Run)
+		as.step.Log(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+	default:
+		as.step.Log(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+	}
+}

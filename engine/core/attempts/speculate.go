@@ -1,0 +1,79 @@
+package attempts
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
+)
+
+// watchStragglers sets the timer that looks for stragglers while anything runs.
+func (as *Attempts) watchStragglers() {
+	if as.step.Set.Speculation && !as.Speculating {
+		as.Speculating = true
+		as.step.After(as.step.Set.SpeculationEvery, step.TimerSpeculate, 0)
+	}
+}
+
+// Speculate offers second attempts for stragglers.
+func (as *Attempts) Speculate() {
+	as.Speculating = false
+	if as.life.Attempts.Len() == 0 {
+		return
+	}
+	as.watchStragglers()
+	for j := range as.life.Jobs.All() {
+		if len(j.Attempts) > 0 && j.Phase() == life.JobRunning && !j.Spec.NoSpeculation {
+			as.speculateOn(j)
+		}
+	}
+}
+
+// speculateOn looks at all live attempts of a job, in any order, and sorts those that
+// straggle. There may be very many, so of most it looks at nothing else.
+func (as *Attempts) speculateOn(j *life.Job) {
+	var candidates []*life.Attempt
+	marks := make([]time.Duration, len(j.Stages)) // computed once
+	for i, a := range j.Attempts {
+		if next := prefetch.Next(j.Attempts, i); next != nil {
+			life.PrefetchAttempts(next)
+		}
+		if a.Phase() == course.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) && a.MayBeDoubled() {
+			candidates = append(candidates, a)
+		}
+	}
+	allowed := max(len(j.Attempts)*as.step.Set.SpeculationSharePercent/100, 1)
+	// Those that run longest first.
+	slices.SortFunc(candidates, func(x, y *life.Attempt) int {
+		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
+	})
+	for _, a := range candidates {
+		if j.Doubled >= allowed {
+			return
+		}
+		as.WantTwice(a.Run.Bundle)
+	}
+}
+
+// stragglerMark is the running time above which an attempt of a stage straggles: far
+// longer than others of the stage ran. Of a stage of which too few have finished none does.
+func (as *Attempts) stragglerMark(j *life.Job, stage int32, marks []time.Duration) time.Duration {
+	if marks[stage] == 0 {
+		marks[stage] = step.DurationMax
+		if median, yes := j.Stages[stage].Median(as.step.Set.SpeculationAfterPercent); yes {
+			marks[stage] = max(as.step.Set.SpeculationMin, median/100*time.Duration(as.step.Set.SpeculationPercent))
+		}
+	}
+	return marks[stage]
+}
+
+// WantTwice offers a running bundle for a second attempt.
+func (as *Attempts) WantTwice(b *life.Bundle) {
+	b.SetTwice(as.step.Now)
+	as.events.Emit(b, as.events.TwiceEvent(b))
+	as.life.Touch(b.Job)
+}

@@ -1,0 +1,126 @@
+package attempts
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// SuspendRun asks for all of a bundle attempt to be stopped and kept.
+func (as *Attempts) SuspendRun(r *life.Run) {
+	for _, a := range r.Attempts {
+		if a.AskSuspend() {
+			as.orders.SendSuspend(a)
+		}
+	}
+}
+
+// SuspendedNow frees an attempt's slots. Its memory it keeps.
+func (as *Attempts) SuspendedNow(a *life.Attempt) {
+	as.SureStarted(a)
+	if !a.Suspend(as.step.Now) {
+		return
+	}
+	a.Rest(+1)
+	if a.Stop() == nil {
+		a.Pending.Confirmed()
+	}
+	as.capacity.GiveSlots(&a.Launcher.Launcher, &a.Holding)
+	as.capacity.VictimDone(&a.Holding)
+	as.capacity.Changed(&a.Launcher.Launcher)
+	as.events.Emit(a.Run.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
+	as.life.Touch(a.Run.Bundle.Job)
+	as.noteSuspended(a.Run)
+}
+
+// noteSuspended lists a run as suspended when as much of it is as will be: some
+// of a gang may have come to their end first, or can't be suspended.
+func (as *Attempts) noteSuspended(r *life.Run) {
+	if r.Suspended() == 0 && r.Rests() {
+		as.life.ListSuspended(r, as.step.Now)
+		as.step.After(as.step.Set.SuspendMax, step.TimerSuspend, r.ID)
+	}
+}
+
+// Resume lets a suspended attempt run again, with the rest of its bundle.
+func (as *Attempts) Resume(d scheduler.Resume) (scheduler.RefusalReason, string) {
+	a := as.life.Attempts.Get(d.Attempt)
+	switch {
+	case a == nil:
+		return scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
+	case !a.Waits() || a.Stop() != nil || a.Run.Stopped() != 0:
+		return scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
+	}
+	if why := as.resumeRun(a.Run); why != "" {
+		return scheduler.NoCapacity, why
+	}
+	return scheduler.NotRefused, ""
+}
+
+// resumeRun takes the slots of a run's suspended attempts and resumes them, or
+// says why it can't and takes none.
+func (as *Attempts) resumeRun(r *life.Run) string {
+	var back []*life.Attempt
+	var held []capacity.Held
+	for _, a := range r.Attempts {
+		if a.Waits() {
+			back = append(back, a)
+			held = append(held, capacity.Held{On: &a.Launcher.Launcher, Holding: &a.Holding})
+		}
+	}
+	if lacks := as.capacity.TakeAgain(held); lacks >= 0 {
+		a := back[lacks]
+		return fmt.Sprintf("attempt %d needs %d %s slots, and launcher %d (%s) has %d free",
+			a.ID, a.Slots, a.Kind, a.Launcher.ID, a.Launcher.Name, a.Launcher.Free().Of(a.Kind))
+	}
+	for _, a := range back {
+		a.AskResume()
+		as.orders.SendResume(a)
+	}
+	as.life.DropSuspended(r)
+	as.events.Protect(r.Bundle)
+	return ""
+}
+
+// ResumedNow has an attempt run again.
+func (as *Attempts) ResumedNow(a *life.Attempt) {
+	if !a.Resume(as.step.Now) {
+		return
+	}
+	a.Rest(-1)
+	if a.Stop() == nil {
+		a.Pending.Confirmed()
+	}
+	as.capacity.Changed(&a.Launcher.Launcher)
+	as.events.Emit(a.Run.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
+	as.life.Touch(a.Run.Bundle.Job)
+}
+
+// ResumeSuspended is the manager's own resuming, for a policy that does not:
+// whole bundles, the first suspended first, as their slots get free.
+func (as *Attempts) ResumeSuspended() {
+	if as.policy.Resumes() {
+		return
+	}
+	for r := range as.life.Suspended.All() {
+		if r.Stopped() == 0 {
+			as.resumeRun(r)
+		}
+	}
+}
+
+// SuspendedTooLong kills what could not be resumed, to be queued again.
+func (as *Attempts) SuspendedTooLong(id uint64) {
+	if as.policy.Resumes() {
+		return
+	}
+	for r := range as.life.Suspended.All() {
+		if r.ID == id && as.step.Now.Sub(r.Suspended()) >= as.step.Set.SuspendMax {
+			as.orders.StopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", as.step.Set.SuspendMax), 0, 0)
+			as.life.DropSuspended(r)
+		}
+	}
+}

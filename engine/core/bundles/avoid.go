@@ -1,0 +1,78 @@
+package bundles
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/avoidance"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Blame notes a failure of a bundle on a launcher: the bundle avoids it from now
+// on, the job after several, the site after several jobs.
+func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher) {
+	j := b.Job
+	if !j.Avoid.Failed(&b.Avoid, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
+		return
+	}
+	bs.life.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.BlameAfter))
+	for b := range j.AllReady() {
+		bs.announceAgain(b)
+	}
+	if !bs.capacity.Blame(&l.Launcher, j.ID, capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}) {
+		return
+	}
+	bs.step.Stats.Blamed++
+	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
+	bs.step.After(bs.step.Set.BlameFor, step.TimerBlame, uint64(l.ID))
+}
+
+// announceAgain tells the policy of a ready bundle anew, because the launchers
+// it avoids are others now.
+func (bs *Bundles) announceAgain(b *life.Bundle) {
+	bs.relax(b)
+	bs.announce(b)
+}
+
+func (bs *Bundles) announce(b *life.Bundle) {
+	b.Since = bs.step.Now
+	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	bs.events.Emit(b, bs.events.ReadyEvent(b))
+}
+
+// relax has a bundle avoid less when nothing else is left.
+func (bs *Bundles) relax(b *life.Bundle) {
+	if !avoidance.Relax(&b.Job.Avoid, &b.Avoid, func() bool { return bs.somewhere(b) }) {
+		return
+	}
+	for other := range b.Job.AllReady() {
+		if other != b {
+			bs.announce(other) // the policy was told what the job avoided
+		}
+	}
+}
+
+// somewhere says whether a bundle would have room on the launchers that it does
+// not avoid, were they empty. A gang may need one of those where it failed.
+func (bs *Bundles) somewhere(b *life.Bundle) bool {
+	return bs.capacity.FitsEmpty(b, func(l *capacity.Launcher) bool {
+		return l.Usable() && !b.Job.Avoid.Avoids(l.ID) && !b.Avoid.Avoids(l.ID)
+	})
+}
+
+// RelaxAvoid looks, after launchers came or went, whether some ready bundle now
+// avoids all that is left.
+func (bs *Bundles) RelaxAvoid() {
+	for j := range bs.life.Jobs.All() {
+		if !j.Avoid.Some() {
+			continue
+		}
+		for b := range j.AllReady() {
+			if avoidance.Any(&j.Avoid, &b.Avoid) && !bs.somewhere(b) {
+				bs.announceAgain(b)
+			}
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Package bundles offers bundles to the policy as their inputs open, takes them back as
+// those close, and has them avoid the launchers where they failed.
+//
+// # What holds
+//
+// A bundle of a running job that is known and that waits for no input is ready, runs or is
+// finished. The policy knows of each ready bundle, and of what it avoids.
+package bundles
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/events"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+)
+
+// Bundles does that. Not safe for concurrent use.
+type Bundles struct {
+	step     *step.Step
+	capacity *capacity.Capacity
+	life     *life.State
+	events   *events.Events
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, c *capacity.Capacity, l *life.State, e *events.Events) *Bundles {
+	return &Bundles{step: s, capacity: c, life: l, events: e}
+}

@@ -1,0 +1,94 @@
+package bundles
+
+import (
+	"iter"
+
+	"github.com/hamadryad/hamadryad/engine/core/avoidance"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StoredOutput notes that a writer's output is there, in the place of an earlier
+// one if old is not nil, and opens what opens by it.
+func (bs *Bundles) StoredOutput(j *life.Job, k inputs.Key, size int64, perReader []int64, where scheduler.LauncherID, old *life.Commit) {
+	before := scheduler.LauncherID(0)
+	if old != nil {
+		before = old.Launcher
+	}
+	bs.Cross(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
+}
+
+// Cross opens and closes inputs. Readers of an all-to-all connection are told in slices.
+func (bs *Bundles) Cross(j *life.Job, conn int32, list iter.Seq[inputs.Crossing]) {
+	for x := range list {
+		bs.crossOne(j, x)
+	}
+	if j.Inputs.Begun(conn) {
+		bs.tellReaders(j, conn)
+	}
+}
+
+func (bs *Bundles) crossOne(j *life.Job, x inputs.Crossing) {
+	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.Cross(&b.Gate, x) {
+		bs.Recheck(b)
+	}
+}
+
+// tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
+// as the step may do.
+func (bs *Bundles) tellReaders(j *life.Job, conn int32) {
+	for j.Inputs.AllTold(conn) || bs.step.Spend(step.WorkOpen) {
+		x, yes := j.Inputs.Tell(conn)
+		if !yes {
+			break
+		}
+		bs.crossOne(j, x)
+	}
+	if j.Phase() == life.JobRunning {
+		bs.life.NoteWork(j)
+	}
+}
+
+// TellAllReaders goes on with all connections of which readers are being told.
+func (bs *Bundles) TellAllReaders(j *life.Job) {
+	for conn := 0; j.Inputs.Telling() && conn < j.Inputs.Connections() && !bs.step.Rested(); conn++ {
+		if j.Inputs.TellingOf(int32(conn)) {
+			bs.tellReaders(j, int32(conn))
+		}
+	}
+}
+
+// Recheck moves a bundle between waiting and ready.
+func (bs *Bundles) Recheck(b *life.Bundle) {
+	switch {
+	case b.Job.Phase() != life.JobRunning || b.Index >= b.Job.Opened: // open comes to it
+	case b.Phase() == life.BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0: // an attempt of an earlier life is waited for
+		bs.MakeReady(b)
+	case b.Phase() == life.BundleReady && !b.Gate.Open():
+		bs.Withdraw(b)
+	}
+}
+
+// MakeReady offers a bundle to the policy.
+func (bs *Bundles) MakeReady(b *life.Bundle) {
+	if b.Last() {
+		b.Job.LastMore = b.Job.MemoryForFiles()
+	}
+	b.Enter(life.BundleReady)
+	b.Since = bs.step.Now
+	if avoidance.Any(&b.Job.Avoid, &b.Avoid) {
+		bs.relax(b)
+	}
+	bs.events.Emit(b, bs.events.ReadyEvent(b))
+	bs.life.Touch(b.Job)
+}
+
+// Withdraw takes a bundle back from the policy.
+func (bs *Bundles) Withdraw(b *life.Bundle) {
+	b.Enter(life.BundleWaiting)
+	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	bs.capacity.ReleaseFor(b, b.Job.ReadyCount())
+	bs.life.Touch(b.Job)
+}

@@ -1,0 +1,164 @@
+package decisions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/prefetch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+// Answer applies a policy's decisions, each of which gets its outcome.
+func (ds *Decisions) Answer(m *wire.PolicyAnswer) {
+	if !ds.policy.Answers(m.GetGeneration(), m.GetRound()) {
+		return
+	}
+	d, err := ds.decode(m)
+	if err != nil {
+		ds.breach(err.Error())
+		return
+	}
+	ds.policy.Decide(m.GetDecisions(), d)
+	ds.Decide()
+}
+
+// Expect has the next step take the decisions of an answer that it brings as they
+// were read when it came. The core becomes their owner.
+func (ds *Decisions) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
+	ds.answer = expectedAnswer{of, d}
+}
+
+// decode reads decisions and holds them against the limits.
+func (ds *Decisions) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
+	l, b := ds.step.Set.PolicyLimits, m.GetDecisions()
+	if len(b) > l.AnswerBytes {
+		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
+	}
+	d := ds.answer.decisions
+	if ds.answer.of != m {
+		var err error
+		if d, err = schedwire.DecodeDecisions(b); err != nil {
+			return d, fmt.Errorf("its answer can't be read: %w", err)
+		}
+	}
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
+		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
+	}
+	if k := d.Checkpoint; k != nil && len(k.Data) > l.CheckpointBytes {
+		return d, fmt.Errorf("its checkpoint has %d bytes, at most %d are allowed", len(k.Data), l.CheckpointBytes)
+	}
+	return d, nil
+}
+
+// Decide applies the answer at hand, or as much of it as the step may do.
+func (ds *Decisions) Decide() {
+	d := ds.policy.Deciding()
+	if !ds.apply(d) {
+		return
+	}
+	ds.policy.Decided()
+	ds.applyRest(&d.Decisions)
+	ds.cutOver()
+}
+
+// apply applies decisions in the order of the contract; false when some are left. To start
+// or to stop something tells the policy nothing by itself, so an outcome comes before all
+// that follows from it.
+func (ds *Decisions) apply(d *exchange.Deciding) bool {
+	round, list := ds.policy.Asked(), &d.Decisions
+	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
+		accepted := reason == scheduler.NotRefused
+		ds.step.Stats.Decision(kind, reason)
+		if !accepted {
+			ds.policy.Refused()
+		}
+		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
+	}
+	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
+	for ; *refuse < len(list.Refuse) && ds.step.Spend(step.WorkDecide); *refuse++ {
+		reason, why := ds.admission.Refuse(list.Refuse[*refuse])
+		ds.policy.Tell(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
+	}
+	for ; *admit < len(list.Admit) && ds.step.Spend(step.WorkDecide); *admit++ {
+		reason, why := ds.admission.Admit(list.Admit[*admit])
+		ds.policy.Tell(outcome(scheduler.DecisionAdmit, *admit, reason, why))
+	}
+	for ; *preempt < len(list.Preempt) && ds.step.Spend(step.WorkDecide); *preempt++ {
+		x := list.Preempt[*preempt]
+		known := ds.gathered(x.Victims)
+		reason, why := ds.preemption.Preempt(x)
+		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
+		o.Preempt = x
+		ds.policy.Tell(o)
+		if o.Accepted && len(known) > 0 {
+			o.Preempt.Victims = known
+			ds.policy.TellNext(o)
+		}
+	}
+	for ; *resume < len(list.Resume) && ds.step.Spend(step.WorkDecide); *resume++ {
+		reason, why := ds.attempts.Resume(list.Resume[*resume])
+		ds.policy.Tell(outcome(scheduler.DecisionResume, *resume, reason, why))
+	}
+	for ; *launch < len(list.Launch) && ds.step.Spend(step.WorkDecide); *launch++ {
+		if next := prefetch.Next(list.Launch, *launch); next != nil {
+			ds.life.PrefetchLaunches(next)
+		}
+		x := list.Launch[*launch]
+		ids, reason, why := ds.attempts.Launch(x)
+		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
+		o.Attempts, o.Launch = ids, x
+		ds.policy.Tell(o)
+		if b := ds.life.Bundles.Get(x.Bundle); o.Accepted && ds.policy.NextKnows(b.Job.ID, b.Index) {
+			ds.policy.TellNext(o)
+		}
+	}
+	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
+}
+
+// gathered returns those of some victims that a generation that is being started knows:
+// what happens to the others it sees when its snapshot comes to them.
+func (ds *Decisions) gathered(victims []scheduler.AttemptID) []scheduler.AttemptID {
+	if ds.policy.Gathering() == nil {
+		return victims
+	}
+	return slices.DeleteFunc(slices.Clone(victims), func(id scheduler.AttemptID) bool {
+		a := ds.life.Attempts.Get(id)
+		return a == nil || !ds.policy.NextKnows(a.Run.Bundle.Job.ID, a.Run.Bundle.Index)
+	})
+}
+
+func (ds *Decisions) applyRest(d *scheduler.Decisions) {
+	for i := range d.Answers {
+		ds.policy.Answer(ds.step, &d.Answers[i])
+	}
+	for _, v := range d.Settings {
+		ds.settingsVerdict(v)
+	}
+	for _, w := range d.Waiting {
+		if j := ds.life.Jobs.Get(w.Job); j != nil {
+			w.Detail = ds.step.Short(w.Detail)
+			j.PolicyWait = w
+			ds.life.Touch(j)
+		}
+	}
+	for _, n := range d.Notes {
+		ds.policy.Note(ds.step, n)
+	}
+	ds.policy.WakeAt(d.WakeAt)
+	if d.Checkpoint != nil && ds.policy.Has(scheduler.AbilityCheckpoint) {
+		ds.policy.KeepCheckpoint(*d.Checkpoint)
+	}
+}
+
+// expectedAnswer is what was read in an answer already.
+type expectedAnswer struct {
+	of        *wire.PolicyAnswer
+	decisions scheduler.Decisions
+}
+
+// Forget drops what was expected and did not come in the step.
+func (ds *Decisions) Forget() { ds.answer = expectedAnswer{} }

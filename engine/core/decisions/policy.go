@@ -1,0 +1,134 @@
+package decisions
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Start has a snapshot made for a new generation, beside what runs: see Events.Gather.
+func (ds *Decisions) Start(m *wire.PolicyStart) {
+	if given := ds.policy.Begin(m.GetGeneration(), m.GetPolicy()); given != 0 {
+		ds.step.Act(step.PolicyGone{Generation: given})
+	}
+}
+
+// Started has a generation take over between two rounds.
+func (ds *Decisions) Started(m *wire.PolicyStarted) {
+	if !ds.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
+		ds.step.Act(step.PolicyGone{Generation: m.GetGeneration()})
+		return
+	}
+	ds.cutOver()
+}
+
+// cutOver hands the deciding to the generation that waits for it.
+func (ds *Decisions) cutOver() {
+	old, yes := ds.policy.CutOver()
+	if !yes {
+		return
+	}
+	ds.capacity.ReleaseAll()
+	if old != nil {
+		ds.step.Act(step.PolicyGone{Generation: old.Number})
+		ds.policy.PassSettings(ds.step)
+	}
+	ds.limitSuspensions()
+	ds.capacity.MarkRoomier()
+	ds.events.TellLoads(false)
+	ds.admission.AskAll()
+	ds.policy.PassRequests(ds.step)
+	g := ds.policy.Current()
+	ds.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
+	for j := range ds.life.Jobs.All() {
+		j.PolicyWait = scheduler.Waiting{}
+	}
+}
+
+// settingsVerdict takes what the policy says of its new settings.
+func (ds *Decisions) settingsVerdict(v scheduler.SettingsVerdict) {
+	heard := ds.policy.Has(scheduler.AbilityLoad)
+	if ds.policy.Verdict(ds.step, v) {
+		ds.limitSuspensions()
+		if !heard {
+			ds.events.TellLoads(true)
+		}
+	}
+}
+
+// limitSuspensions sees that what the policy that ran before was to resume is not
+// suspended for ever.
+func (ds *Decisions) limitSuspensions() {
+	for r := range ds.life.Suspended.All() {
+		if !ds.policy.Resumes() {
+			ds.step.After(ds.step.Set.SuspendMax, step.TimerSuspend, r.ID)
+		}
+	}
+}
+
+// Failed takes in that a generation is gone. What runs goes on; rounds
+// wait for the next.
+func (ds *Decisions) Failed(number uint64, reason string) {
+	g := ds.policy.Current()
+	switch ds.policy.Fail(number, reason) {
+	case exchange.FailedNext:
+		ds.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
+	case exchange.FailedCurrent:
+		ds.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
+		ds.capacity.ReleaseAll()
+		ds.policy.FailSettings(ds.step, reason)
+		ds.cutOver()
+	}
+}
+
+// breach ends a generation that broke the contract. The shell starts another.
+func (ds *Decisions) breach(reason string) {
+	number := ds.policy.Current().Number
+	ds.step.Act(step.PolicyGone{Generation: number, Breach: reason})
+	ds.Failed(number, reason)
+}
+
+// DropPolicies forgets the generations of the manager's last life.
+func (ds *Decisions) DropPolicies() {
+	ds.policy.Forget()
+	ds.capacity.ReleaseAll()
+}
+
+// State is what status shows of the policy's rounds.
+type State struct {
+	Generation uint64 // 0: none runs
+	Starting   uint64 // 0: none is being started
+	Policy     string // name in the configuration
+	Name       string // as it says itself
+	Version    string
+	Abilities  scheduler.Ability
+	// ProgressEvery is how often it wants progress; 0 when it wants none.
+	ProgressEvery time.Duration
+	Rounds        uint64
+	Dropped       uint64 // answers of another round or generation
+	Refusals      uint64 // decisions refused
+	Restarts      int    // how often one failed
+	Problem       string // the last; "" when one took over since
+	InFlight      bool
+}
+
+// State returns the state of the policy's rounds.
+func (ds *Decisions) State() State {
+	p := ds.policy
+	x := p.State()
+	s := State{
+		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: ds.step.Stats.Refusals(),
+		Restarts: x.Restarts, Problem: x.Problem, InFlight: x.InFlight,
+	}
+	if g := p.Current(); g != nil {
+		s.Generation, s.Policy, s.Name, s.Version, s.Abilities = g.Number, g.Policy, g.Name, g.Version, g.Abilities
+		if g.Abilities.Has(scheduler.AbilityProgress) {
+			s.ProgressEvery = g.ProgressEvery
+		}
+	}
+	return s
+}

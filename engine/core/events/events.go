@@ -1,0 +1,89 @@
+// Package events tells the policy what happens to jobs, bundles, attempts and launchers: one
+// event after the other, or, to a policy that starts, all that there is as a snapshot.
+//
+// # What holds
+//
+// What an event says is so when it is told. A policy that starts is told of each launcher,
+// job and bundle by the snapshot or by events, and never by both.
+package events
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/avoidance"
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Events tells it. Not safe for concurrent use.
+type Events struct {
+	step   *step.Step
+	policy *exchange.Exchange
+	life   *life.State
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, p *exchange.Exchange, l *life.State) *Events {
+	return &Events{step: s, policy: p, life: l}
+}
+
+// Emit tells an event about a bundle to the policy, and to one that is being started
+// unless its snapshot will show it.
+func (ev *Events) Emit(b *life.Bundle, e scheduler.Event) { ev.policy.TellBundle(b.Job.ID, b.Index, e) }
+
+// ReadyEvent tells that a bundle is ready.
+func (ev *Events) ReadyEvent(b *life.Bundle) scheduler.BundleReady {
+	return scheduler.BundleReady{At: b.Since, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoidOf(b)}
+}
+
+// GroupsFor is what the policy learns of a bundle's groups; the places of their
+// input only where they still matter.
+func (ev *Events) GroupsFor(b *life.Bundle, places bool) []scheduler.Group {
+	groups := make([]scheduler.Group, b.Width())
+	for i := range groups {
+		d := b.Demand(i)
+		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
+		if places {
+			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), life.Hosts{State: ev.life}, b.Job)
+		}
+	}
+	return groups
+}
+
+// Protect keeps a bundle from preemptions for a while, and tells of it.
+func (ev *Events) Protect(b *life.Bundle) {
+	b.Protected = ev.step.Now.Add(ev.step.Set.ProtectFor)
+	ev.Emit(b, ev.protectedEvent(b))
+}
+
+func (ev *Events) protectedEvent(b *life.Bundle) scheduler.BundleProtected {
+	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected}
+}
+
+// TwiceEvent offers a bundle that runs for a second attempt.
+func (ev *Events) TwiceEvent(b *life.Bundle) scheduler.SpeculationOffered {
+	avoid := avoidOf(b)
+	for _, r := range b.Runs() {
+		for _, a := range r.Attempts {
+			avoid = sorted.Add(avoid, a.Launcher.ID)
+		}
+	}
+	return scheduler.SpeculationOffered{At: b.Twice(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
+}
+
+// WorkOf is what the policy learns of an attempt's work. The running time is the
+// manager's own: it is what the policy saw.
+func (ev *Events) WorkOf(a *life.Attempt, m *wire.Work) scheduler.Work {
+	w := scheduler.Work{Running: a.Running(ev.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
+	for i, n := range m.GetRead() {
+		if i < len(w.Read) {
+			w.Read[i] = max(n, 0)
+		}
+	}
+	return w
+}
+
+// avoidOf lists the launchers that are refused for a bundle, ascending.
+func avoidOf(b *life.Bundle) []scheduler.LauncherID { return avoidance.List(&b.Job.Avoid, &b.Avoid) }

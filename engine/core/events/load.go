@@ -1,0 +1,36 @@
+package events
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// LoadReport takes in how busy a launcher's machine is now.
+func (ev *Events) LoadReport(l *life.Launcher, m *wire.MachineLoad) {
+	if l.SetLoad(capacity.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
+		ev.policy.Tell(l.LoadEvent(ev.step.Now))
+	}
+}
+
+// TellLoads tells a policy that begins to want loads what is known. One that was
+// told before, and then did without, may have to hear that something no longer is.
+func (ev *Events) TellLoads(again bool) {
+	if !ev.policy.Has(scheduler.AbilityLoad) {
+		return
+	}
+	for _, id := range ev.life.Launchers.IDs() {
+		if l := ev.life.Launchers.Get(id); l.Up && (again || l.Load() != (capacity.Load{})) {
+			ev.policy.Tell(l.LoadEvent(ev.step.Now))
+		}
+	}
+}
+
+// ToldLoad is the load that the policy knows of.
+func (ev *Events) ToldLoad(l *life.Launcher) capacity.Load {
+	if ev.policy.Has(scheduler.AbilityLoad) {
+		return l.Load()
+	}
+	return capacity.Load{}
+}

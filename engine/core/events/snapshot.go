@@ -1,0 +1,220 @@
+package events
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (ev *Events) environment() scheduler.Environment {
+	e := scheduler.Environment{
+		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.PolicyLimits, Simulated: ev.step.Set.Simulated,
+		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
+		Kinds: slices.Clone(ev.step.Set.Kinds),
+	}
+	if len(e.Kinds) == 0 {
+		e.Kinds = []scheduler.SlotKind{scheduler.DefaultKind}
+	}
+	return e
+}
+
+// Gather goes on with the snapshot for the generation that is being started, and starts
+// that when it is made. What failed or was lost on the way is left out. How far work is,
+// where a policy asked for that, is told as of when it is come to.
+func (ev *Events) Gather() {
+	g := ev.policy.Gathering()
+	if g == nil || !ev.gatherLaunchers(g) || !ev.gatherJobs(g) {
+		return
+	}
+	ev.step.Act(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.Gathered(ev.step.Now)})
+}
+
+// gatherLaunchers tells of launchers; false when some are left.
+func (ev *Events) gatherLaunchers(g *exchange.Gathering) bool {
+	i, _ := slices.BinarySearch(ev.life.Launchers.IDs(), g.Launcher+1)
+	for ; g.Launcher != exchange.AllLaunchers && i < len(ev.life.Launchers.IDs()); i++ {
+		if !ev.step.Spend(step.WorkGather) {
+			return false
+		}
+		g.Launcher = ev.life.Launchers.IDs()[i]
+		if l := ev.life.Launchers.Get(g.Launcher); l.Up {
+			g.Add(l.JoinedEvent())
+			if l.Draining {
+				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
+			}
+		}
+	}
+	g.Launcher = exchange.AllLaunchers
+	return true
+}
+
+// gatherJobs tells of jobs; false when some are left.
+func (ev *Events) gatherJobs(g *exchange.Gathering) bool {
+	for {
+		if j := ev.life.Jobs.Get(g.Job); j != nil && j.Phase() != life.JobAsked && !ev.gatherBundles(g, j) {
+			return false
+		}
+		i, _ := slices.BinarySearch(ev.life.Jobs.IDs(), g.Job+1)
+		if i == len(ev.life.Jobs.IDs()) {
+			return true
+		}
+		if !ev.step.Spend(step.WorkGather) {
+			return false
+		}
+		g.Job, g.Bundle = ev.life.Jobs.IDs()[i], 0
+		if j := ev.life.Jobs.Get(g.Job); j.Phase() == life.JobAsked {
+			g.Bundle = math.MaxInt // what becomes of it is told by events
+		} else {
+			g.Add(scheduler.JobSubmitted{At: j.Admitted, Job: j.ForPolicy()})
+		}
+	}
+}
+
+// gatherBundles tells of a job's bundles; false when some are left.
+func (ev *Events) gatherBundles(g *exchange.Gathering, j *life.Job) bool {
+	for ; g.Bundle < len(j.Bundles); g.Bundle++ {
+		if !ev.step.Spend(step.WorkGather * j.Bundles[g.Bundle].Width()) {
+			return false
+		}
+		ev.gatherBundle(g, &j.Bundles[g.Bundle])
+	}
+	return true
+}
+
+// past is a bundle attempt as a snapshot tells it.
+type past struct {
+	run      *life.Run // nil when it committed
+	launched scheduler.Time
+	commits  []*life.Commit
+}
+
+func (ev *Events) gatherBundle(g *exchange.Gathering, b *life.Bundle) {
+	var runs []past
+	for _, r := range b.Runs() {
+		runs = append(runs, past{r, r.Launched, r.Commits})
+	}
+	// A finished bundle that is wanted again waits for the attempt that it had to end.
+	again := b.Phase() == life.BundleWaiting && len(b.Runs()) > 0
+	if b.Phase() == life.BundleFinished || again {
+		runs = append(runs, past{nil, b.Kept[0].Launched, b.Kept})
+		slices.SortStableFunc(runs, func(x, y past) int { return cmp.Compare(x.launched, y.launched) })
+	}
+	for i, p := range runs {
+		if i == 0 {
+			g.Add(scheduler.BundleReady{
+				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != life.BundleFinished), Avoid: avoidOf(b),
+			})
+		} else {
+			// It was wanted in a step before the one that launched it.
+			g.Add(scheduler.SpeculationOffered{At: p.launched - 1, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, false)})
+		}
+		addLaunch(g, b, p)
+	}
+	for _, p := range runs { // a step launches before it hears what ended: so what has one time is told in that order
+		addRun(g, b, p)
+	}
+	if again {
+		g.Add(scheduler.BundleWantedAgain{At: b.Since, Job: b.Job.ID, Bundle: b.ID()})
+	}
+	if b.Twice() != 0 {
+		g.Add(ev.TwiceEvent(b))
+	}
+	if b.Phase() == life.BundleReady {
+		g.Add(ev.ReadyEvent(b))
+	}
+	if b.Protected != 0 && len(b.Runs()) > 0 {
+		g.Add(ev.protectedEvent(b))
+	}
+	ev.gatherProgress(g, b)
+}
+
+// gatherProgress tells the progress that some policy was told of before: one that
+// chooses by it would else take all for equal until the next reports.
+func (ev *Events) gatherProgress(g *exchange.Gathering, b *life.Bundle) {
+	for _, r := range b.Runs() {
+		for _, a := range r.Attempts {
+			if a != nil && a.Told != 0 && (a.Phase() == course.Running || a.Phase() == course.Suspended) {
+				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress, Work: ev.WorkOf(a, a.Work)})
+			}
+		}
+	}
+}
+
+// addLaunch tells that a bundle attempt was launched.
+func addLaunch(g *exchange.Gathering, b *life.Bundle, p past) {
+	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.ID()}}
+	for i, k := range p.commits {
+		id, where := scheduler.AttemptID(0), scheduler.LauncherID(0)
+		if k != nil {
+			id, where = k.Attempt, k.Launcher
+		} else {
+			id, where = p.run.Attempts[i].ID, p.run.Attempts[i].Launcher.ID
+		}
+		o.Attempts, o.Launch.Launchers = append(o.Attempts, id), append(o.Launch.Launchers, where)
+	}
+	g.Add(o)
+}
+
+// addRun tells what became of it.
+func addRun(g *exchange.Gathering, b *life.Bundle, p past) {
+	for i, k := range p.commits {
+		if k != nil {
+			addCommit(g, b, i, k)
+		} else {
+			addAttempt(g, p.run.Attempts[i])
+		}
+	}
+}
+
+func addCommit(g *exchange.Gathering, b *life.Bundle, i int, k *life.Commit) {
+	stage := b.StageOf(i)
+	g.Add(scheduler.AttemptStarted{
+		At: k.Started, Attempt: k.Attempt, Job: b.Job.ID, Bundle: b.ID(), Group: i, Stage: scheduler.StageID(stage), Launcher: k.Launcher, Speculative: k.Spec,
+	})
+	if k.Phased != 0 {
+		g.Add(scheduler.AttemptPhase{At: k.Phased, Attempt: k.Attempt, Phase: scheduler.PhaseExecute})
+	}
+	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
+}
+
+func addAttempt(g *exchange.Gathering, a *life.Attempt) {
+	b := a.Run.Bundle
+	stage := b.StageOf(a.Group)
+	if a.Started() != 0 {
+		// Told as if it had never been suspended before: so its running time is right.
+		start := a.Since().Add(-a.Ran())
+		g.Add(scheduler.AttemptStarted{
+			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
+			Launcher: a.Launcher.ID, Speculative: a.Run.Speculative,
+		})
+		if a.Executing() != 0 {
+			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
+		}
+		if a.Phase() == course.Suspended {
+			g.Add(scheduler.AttemptSuspended{At: max(a.Since(), a.Executing()), Attempt: a.ID})
+		}
+	}
+	if a.Phase() == course.Ended {
+		g.Add(scheduler.AttemptEnded{At: a.Since(), Attempt: a.ID, Outcome: a.Outcome()})
+		return
+	}
+	leaves := func(at scheduler.Time, mode scheduler.PreemptMode, job scheduler.JobID) {
+		g.Add(scheduler.Outcome{
+			At: at, Kind: scheduler.DecisionPreempt, Accepted: true,
+			Preempt: scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: mode, For: job},
+		})
+	}
+	switch {
+	case a.Stop() != nil && a.Stop().Outcome == scheduler.Preempted:
+		leaves(a.Stop().At, scheduler.PreemptKill, a.Stop().ForJob)
+	case a.Stop() == nil && a.Suspending():
+		at, beneficiary := a.Run.ToSuspend()
+		leaves(at, scheduler.PreemptSuspend, beneficiary)
+	}
+}

@@ -1,0 +1,172 @@
+package jobs
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CommitRun makes a bundle finished by one of its runs.
+func (js *Jobs) CommitRun(r *life.Run) {
+	b := r.Bundle
+	j := b.Job
+	b.DropRun(r)
+	for _, other := range b.Runs() {
+		js.orders.StopRun(other, scheduler.Killed, "another attempt finished first", 0, 0)
+	}
+	b.Enter(life.BundleFinished)
+	b.SetTwice(0)
+	b.Since = js.step.Now
+	js.capacity.ReleaseFor(b, b.Job.ReadyCount())
+	old := b.Kept
+	b.Kept = r.Commits
+	if b.Last() {
+		js.lastFinished(j, b.Kept[0].Report)
+		return
+	}
+	j.Unfinished--
+	j.CountDone(b, +1)
+	for i, k := range r.Commits {
+		if len(r.Commits) > 1 { // a frozen state may have it, from an earlier step
+			own := *k
+			k, r.Commits[i] = &own, &own
+		}
+		var before *life.Commit
+		if old != nil {
+			before = old[i]
+			// Its file stays until the job ends: who reads it may go on.
+			if l := js.life.Launchers.Get(before.Launcher); l != nil {
+				delete(l.Outputs, before.Attempt)
+			}
+		}
+		js.keepOutputs(b, i, k, before)
+		j.Tally.Accept(k.Report, +1)
+		if before != nil {
+			j.Tally.Accept(before.Report, -1)
+		}
+	}
+	js.life.Touch(j)
+	js.checkDone(j)
+}
+
+// keepOutputs makes what a group wrote into file channels known to its readers.
+func (js *Jobs) keepOutputs(b *life.Bundle, i int, k, before *life.Commit) {
+	j := b.Job
+	var sizes map[inputs.Key]*wire.StoredOutput
+	if n := len(k.Report.GetStored()); n > 0 {
+		sizes = make(map[inputs.Key]*wire.StoredOutput, n)
+	}
+	for _, s := range k.Report.GetStored() {
+		sizes[inputs.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
+	}
+	for _, x := range b.Filed(i) {
+		n := j.Plan.Node(x)
+		for _, conn := range j.Inputs.OutOf(n.Stage) {
+			key := inputs.Key{Conn: conn, From: int32(n.Index)}
+			s := sizes[key]
+			js.bundles.StoredOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.Launcher, before)
+			js.orders.Supply(j, key)
+		}
+	}
+	js.countReads(b, i, k.Work)
+	k.Report = kept(k.Report)
+}
+
+// kept is what of a report is needed later; nobody changes a message.
+func kept(m *wire.AttemptEnded) *wire.AttemptEnded {
+	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
+		return &nothingKept
+	}
+	return &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+}
+
+var nothingKept wire.AttemptEnded
+
+// countReads sums what was read by locality. An attempt whose nodes read stored
+// files, not only channels, counts for the level that gave it most.
+func (js *Jobs) countReads(b *life.Bundle, i int, w scheduler.Work) {
+	j := b.Job
+	most := 0
+	j.Tally.Read(w)
+	for level, n := range w.Read {
+		js.step.Stats.Read[level] += uint64(n)
+		if n > w.Read[most] {
+			most = level
+		}
+	}
+	if w.Read[most] == 0 {
+		return
+	}
+	for _, x := range b.Nodes(i) {
+		if len(j.Plan.Graph.Stages[j.Plan.Node(x).Stage].Inputs) > 0 {
+			j.Tally.Local(most)
+			js.step.Stats.Local[most]++
+			return
+		}
+	}
+}
+
+// RunOver ends a bundle attempt that did not commit, when nothing of it lives.
+func (js *Jobs) RunOver(r *life.Run) {
+	b := r.Bundle
+	j := b.Job
+	if r.Live() > 0 || !b.HasRun(r) {
+		return
+	}
+	b.DropRun(r)
+	for _, k := range r.Commits {
+		if k != nil {
+			js.orders.DropOutput(k, j)
+		}
+	}
+	wasRunning := b.Phase() == life.BundleRunning // else another attempt of it finished
+	if wasRunning && len(b.Runs()) == 0 {
+		b.Enter(life.BundleWaiting)
+	}
+	switch {
+	case b.Last() && wasRunning:
+		js.lastRunOver(b, r)
+	case j.Ends():
+		js.checkQuiet(j)
+	case !wasRunning:
+		js.bundles.Recheck(b)
+		js.checkDone(j)
+	case !js.countFailure(b, r) && len(b.Runs()) == 0:
+		js.bundles.Recheck(b)
+	}
+}
+
+// countFailure counts why a run ended, and fails the job when that was once too
+// often.
+func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
+	f := r.Failure()
+	switch {
+	case f != nil && (f.Kind == wire.ErrorKind_ERROR_KIND_INVALID || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT):
+		js.EndJob(b.Job, scheduler.JobFailed, f)
+		return true
+	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
+		b.Failures++
+		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {
+			f = proto.CloneOf(f)
+			f.Message = fmt.Sprintf("failed %d times, the last time: %s", b.Failures, f.Message)
+			js.EndJob(b.Job, scheduler.JobFailed, f)
+			return true
+		}
+	case f != nil || r.Lost() != "":
+		b.Losses++
+		why := r.Lost()
+		if f != nil {
+			why = f.Message
+		}
+		if b.Losses > js.step.Set.LostMax {
+			js.failLost(b, why)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+// Package jobs takes a job from its start to its end: its bundles are made known, committed,
+// and wanted again when their output is gone; when all are finished the last group publishes;
+// what failed or was killed is stopped and cleaned away.
+//
+// # What holds
+//
+// A bundle commits once, by the first of its attempts whose end is accepted, unless it is
+// wanted again. A job that ends starts nothing but its last group. Nothing of a job runs
+// when it is over.
+package jobs
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/events"
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/orders"
+	"github.com/hamadryad/hamadryad/engine/core/status"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+)
+
+// Jobs does that. Not safe for concurrent use.
+type Jobs struct {
+	step     *step.Step
+	capacity *capacity.Capacity
+	policy   *exchange.Exchange
+	life     *life.State
+	events   *events.Events
+	orders   *orders.Orders
+	status   *status.Reader
+	bundles  *bundles.Bundles
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
+	return &Jobs{step: s, capacity: c, policy: p, life: l, events: e, orders: o, status: r, bundles: b}
+}

@@ -1,0 +1,88 @@
+package jobs
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+)
+
+// GoOnWith goes on with what earlier steps left of a job.
+func (js *Jobs) GoOnWith(j *life.Job) {
+	switch j.Phase() {
+	case life.JobRunning:
+		js.Open(j)
+		if j.Phase() == life.JobRunning { // else it is over
+			js.bundles.TellAllReaders(j)
+		}
+	case life.JobEnding:
+		js.stopAll(j)
+	case life.JobLeaving:
+		js.leave(j)
+	}
+}
+
+// Open makes the bundles of a job that starts known, and offers those that wait for
+// nothing. Until it has come to a bundle, that neither starts nor becomes ready.
+func (js *Jobs) Open(j *life.Job) {
+	for j.Opened < len(j.Plan.Bundles) && !js.policy.Crowded(js.step.Set.RoundEvents) && js.step.Spend(step.WorkOpen) {
+		b := &j.Bundles[j.Opened]
+		j.Opened++
+		js.life.Know(b)
+		js.bundles.Recheck(b)
+	}
+	js.life.NoteWork(j)
+	if j.Opened == len(j.Plan.Bundles) {
+		js.checkDone(j)
+	}
+}
+
+// stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
+// it goes on with its end, when nothing of it runs any more.
+func (js *Jobs) stopAll(j *life.Job) {
+	for j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose) {
+		if j.Closed == j.Opened { // what it never came to neither is ready nor runs
+			j.Closed = max(j.Closed, len(j.Plan.Bundles))
+			if j.LastBundle() == nil {
+				break
+			}
+		}
+		b := &j.Bundles[j.Closed]
+		j.Closed++
+		if b.Phase() == life.BundleReady {
+			js.bundles.Withdraw(b)
+		}
+		for _, r := range b.Runs() {
+			js.orders.StopForEnd(r)
+		}
+	}
+	js.life.NoteWork(j)
+	js.checkQuiet(j)
+}
+
+// leave takes what is left of a job that is over out of the state, and has launchers
+// drop what they have of it.
+func (js *Jobs) leave(j *life.Job) {
+	for ; j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose); j.Closed++ {
+		b := &j.Bundles[j.Closed]
+		js.life.Bundles.Delete(b.ID())
+		for _, k := range b.Kept {
+			if l := js.life.Launchers.Get(k.Launcher); l != nil {
+				delete(l.Outputs, k.Attempt)
+			}
+		}
+	}
+	if j.Closed < len(j.Bundles) {
+		js.life.NoteWork(j)
+		return
+	}
+	for len(j.RanOn) > 0 && js.step.Spend(step.WorkStop) {
+		if l := js.life.Launchers.Get(j.RanOn[0]); l != nil {
+			js.orders.DropJob(l, j.ID)
+		}
+		j.RanOn = j.RanOn[1:]
+	}
+	if len(j.RanOn) > 0 {
+		js.life.NoteWork(j)
+		return
+	}
+	js.gone(j)
+}

@@ -1,0 +1,103 @@
+package life
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/commands"
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Attempt is one try at running a group.
+type Attempt struct {
+	ID       scheduler.AttemptID
+	Run      *Run
+	Group    int
+	Launcher *Launcher
+	Stage    int32 // that its group counts for
+	Index    int32 // of its group's first node
+	capacity.Holding
+	places [attemptSets]int32 // in its job's and its launcher's set
+	course.Course
+	Address string // of its data; "" before it runs
+	Pending commands.Pending
+
+	Reads    inputs.Reader
+	Progress float64
+	Work     *wire.Work
+	Told     scheduler.Time // of its progress
+}
+
+// attemptSet is a job's live attempts, or a launcher's, in no order. Each attempt
+// knows its place in both, so that one goes without a search.
+type attemptSet []*Attempt
+
+// Which set a place is of.
+const (
+	inJob = iota
+	inLauncher
+	attemptSets
+)
+
+func (s *attemptSet) add(a *Attempt, which int) {
+	a.places[which] = int32(len(*s))
+	*s = append(*s, a)
+}
+
+// remove takes an attempt out of a set that it is in.
+func (s *attemptSet) remove(a *Attempt, which int) {
+	last := len(*s) - 1
+	moved := (*s)[last]
+	(*s)[a.places[which]] = moved
+	moved.places[which] = a.places[which]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+}
+
+// Sorted lists the attempts in order of id. The list does not change with the set.
+func (s attemptSet) Sorted() []*Attempt {
+	list := slices.Clone(s)
+	slices.SortFunc(list, func(x, y *Attempt) int { return cmp.Compare(x.ID, y.ID) })
+	return list
+}
+
+// Rest counts a suspended attempt, or that it is none any more.
+func (a *Attempt) Rest(by int) {
+	a.Launcher.Suspended += by
+	a.Run.Bundle.Job.resting += by
+}
+
+// MayFinish says whether the end of an attempt counts. What was preempted and
+// came to its end first did its work; what is being stopped because it is not
+// wanted, or with a broken gang, did not.
+func (a *Attempt) MayFinish() bool {
+	b := a.Run.Bundle
+	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {
+		return false
+	}
+	return a.Run.Stopped() == 0 && a.Stop() == nil || a.Run.Stopped() == scheduler.Preempted && len(a.Run.Attempts) == 1
+}
+
+// Locate notes of an attempt where its group stands in the plan.
+func (a *Attempt) Locate() {
+	b := a.Run.Bundle
+	a.Stage = int32(b.StageOf(a.Group))
+	switch {
+	case b.Single:
+		a.Index = b.First
+	case !b.Last():
+		a.Index = int32(b.Job.Plan.Node(b.Nodes(a.Group)[0]).Index)
+	}
+}
+
+// MayBeDoubled says whether a second attempt beside this one would help: it is alone,
+// does not end, and waits for nothing.
+func (a *Attempt) MayBeDoubled() bool {
+	r, b := a.Run, a.Run.Bundle
+	return len(b.Runs()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.Twice() == 0 &&
+		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
+}

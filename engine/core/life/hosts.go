@@ -1,0 +1,67 @@
+package life
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Hosts tells where things are.
+type Hosts struct{ *State }
+
+// HostOf returns the host that a launcher gave a name or address for; a name that
+// none gave stands for itself. Where two gave the same, the first one's holds.
+func (c Hosts) HostOf(name string) string {
+	if c.Aliases == nil {
+		c.Aliases = map[string]string{}
+		for _, id := range c.Launchers.IDs() {
+			l := c.Launchers.Get(id)
+			for _, n := range l.Names {
+				if _, taken := c.Aliases[n]; !taken {
+					c.Aliases[n] = l.Host
+				}
+			}
+		}
+		for _, id := range c.Launchers.IDs() { // a host's own name is nobody else's
+			delete(c.Aliases, c.Launchers.Get(id).Host)
+		}
+	}
+	if host, ok := c.Aliases[name]; ok {
+		return host
+	}
+	return name
+}
+
+// WhereIs tells of a launcher where it is; false when it is not up.
+func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
+	if l := c.Launchers.Get(id); l != nil && l.Up {
+		return l.Host, l.Rack, true
+	}
+	return "", "", false
+}
+
+// Moves returns how often a launcher came or went.
+func (c Hosts) Moves() uint64 { return c.capacity.Moves() }
+
+// Made tells where an output was made, and whether its launcher keeps it.
+func (j *Job) Made(k inputs.Key) (host, rack string, keeps bool) {
+	if m := j.commitOf(j.Inputs.Writer(k)); m != nil {
+		return m.Host, m.Rack, m.Stored
+	}
+	return "", "", false
+}
+
+// Source describes where an output of a job is that is there.
+func (st *State) Source(j *Job) inputs.Source {
+	return func(k inputs.Key) *wire.Source {
+		m := j.commitOf(j.Inputs.Writer(k))
+		s := &wire.Source{
+			Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
+			Host: m.Host, Rack: m.Rack, Token: m.Token, Launcher: uint64(m.Launcher),
+		}
+		if l := st.Launchers.Get(m.Launcher); l != nil && l.Up {
+			s.Address = l.DataAddress
+		}
+		return s
+	}
+}

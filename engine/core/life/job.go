@@ -1,0 +1,293 @@
+package life
+
+import (
+	"iter"
+	"slices"
+	"unsafe"
+
+	"github.com/hamadryad/hamadryad/engine/core/avoidance"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/publishing"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/tally"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StageOf is the stage that a failure names, one of those in the attempt's group; the
+// group's first where it names none.
+func (j *Job) StageOf(f *wire.Failure, a *Attempt) *stage {
+	for _, n := range a.Run.Bundle.Nodes(a.Group) {
+		if s := &j.Stages[j.Plan.Node(n).Stage]; s.Name() == f.GetStage() {
+			return s
+		}
+	}
+	return &j.Stages[a.Stage]
+}
+
+// Prepared is a job id that was handed out and not submitted yet.
+type Prepared struct {
+	ID scheduler.JobID
+	At scheduler.Time
+}
+
+// jobPhase is where a live job stands.
+type jobPhase uint8
+
+const (
+	JobAsked      jobPhase = iota + 1 // waits for the policy to admit it
+	JobRunning                        // its groups run or wait
+	JobPublishing                     // all groups finished; the last one publishes
+	JobEnding                         // failed or killed: its attempts are being stopped
+	JobCleaning                       // failed or killed: the last group cleans
+	JobLeaving                        // over: what is left of it is taken out of the state
+)
+
+// Job is a live job.
+type Job struct {
+	// What every launch and end touches lies together, up to jobHot.
+	ID         scheduler.JobID
+	Spec       *wire.JobSpec
+	Plan       *graph.Expanded
+	phase      jobPhase
+	touched    bool     // in State.changed
+	Bundles    []Bundle // in the plan's order, then the last one of a job with outputs
+	Stages     []stage
+	Unfinished int        // bundles, without the last
+	Attempts   attemptSet // live
+	resting    int        // of them: suspended
+	Doubled    int        // of them: speculative; and bundles that are wanted twice
+	ready      readyList
+	Opened     int // bundles that were made known, without the last
+	Avoid      avoidance.Job
+	LastLaunch scheduler.Time         // of a bundle of it
+	RanOn      []scheduler.LauncherID // launchers to be told of its end, ascending
+
+	Tally tally.Job
+
+	Client    uint64 // whom the admission answers; 0 when answered
+	Pool      string
+	Priority  scheduler.Priority
+	Submitted scheduler.Time
+	Admitted  scheduler.Time
+	Inputs    inputs.Inputs      // of its groups
+	First     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
+	Closed    int                // bundles that stopAll, then leave, has come to
+	Shapes    []shape            // distinct demands of its bundles
+	largest   int64              // memory of a group, bytes
+
+	Outcome    scheduler.JobOutcome // of a job that ends
+	Failure    *wire.Failure
+	Publishing publishing.Publishing
+	filesAt    filesPlace
+
+	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
+
+	Watched     bool           // the timer for readers that wait is set
+	Unplaceable scheduler.Time // since when a bundle can't be placed; 0: all can
+	WhyNot      string         // the message for it
+	PolicyWait  scheduler.Waiting
+
+	Notes        []string
+	NotesDropped int
+}
+
+const jobHot = unsafe.Offsetof(Job{}.Client)
+
+// shape is what a bundle takes. A job has few distinct ones, however many
+// bundles: those are what is held against the cluster when it changes.
+type shape struct {
+	Bundle int // one that has it
+	Key    string
+}
+
+// EndedJob is what is kept of a job that ended.
+type EndedJob struct {
+	Status  *wire.JobStatus
+	Refused *wire.Failure // why its submission was; nil when it was not
+}
+
+// stage is what a job knows of a stage.
+type stage struct {
+	tally.Stage
+	single capacity.Demand // of its groups of one node that are bundles by themselves
+}
+
+// lastStage is the name of the stage that publishes a job's outputs.
+const lastStage = "publish"
+
+// Phase is where it stands; 0 in none yet.
+func (j *Job) Phase() jobPhase { return j.phase }
+
+// Enter moves it to a phase.
+func (j *Job) Enter(p jobPhase) { j.phase = p }
+
+// Ends says whether nothing of the job is to start any more, but its last bundle.
+func (j *Job) Ends() bool {
+	return j.Phase() == JobEnding || j.Phase() == JobCleaning || j.Phase() == JobLeaving
+}
+
+// LastBundle returns the bundle that publishes or cleans, or nil.
+func (j *Job) LastBundle() *Bundle {
+	if len(j.Bundles) > len(j.Plan.Bundles) {
+		return &j.Bundles[len(j.Bundles)-1]
+	}
+	return nil
+}
+
+// lastKind is the slot kind of the group that publishes: the default one if the
+// job uses it, else that of its first stage, which the cluster must have anyway.
+func (j *Job) lastKind() string {
+	for _, s := range j.Plan.Graph.Stages {
+		if graph.KindOf(s) == scheduler.DefaultKind {
+			return scheduler.DefaultKind
+		}
+	}
+	return graph.KindOf(j.Plan.Graph.Stages[0])
+}
+
+// What the group that publishes or cleans takes, bytes: it only renames and deletes, but
+// holds the list of the files.
+const (
+	lastMemory     = 64 << 20
+	lastFileMemory = 512 // for each file to publish or keep
+)
+
+// MemoryForFiles is what the last group takes for the list of files: no more than some
+// group of the job took, so that there is a launcher for it.
+func (j *Job) MemoryForFiles() int64 {
+	return max(min(int64(j.FilesTotal())*lastFileMemory, j.largest-lastMemory), 0)
+}
+
+// AttemptsMax is how often a bundle of it may fail.
+func (j *Job) AttemptsMax(s *step.Settings) int {
+	if j.Spec.AttemptsMax > 0 {
+		return int(min(j.Spec.AttemptsMax, attemptsMaxMax))
+	}
+	return s.AttemptsMax
+}
+
+// attemptsMaxMax bounds what a job may ask for.
+const attemptsMaxMax = 100
+
+// GroupOf returns the bundle of a node and the place of its group in it.
+func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {
+	g := j.Plan.GroupOf(j.Plan.Number(n))
+	b := &j.Bundles[j.Plan.Groups[g].Bundle]
+	i, _ := slices.BinarySearch(b.Groups(), int32(g))
+	return b, i
+}
+
+// commitOf returns the last accepted end of the group of a node, or nil.
+func (j *Job) commitOf(n graph.Node) *Commit {
+	b, i := j.GroupOf(n)
+	if b.Kept == nil {
+		return nil
+	}
+	return b.Kept[i]
+}
+
+// ForPolicy is what the policy learns of a job.
+func (j *Job) ForPolicy() scheduler.Job {
+	p := scheduler.Job{
+		ID: j.ID, Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: j.Priority,
+		Submitted: j.Submitted, Properties: j.Properties(),
+	}
+	for i := range j.Stages {
+		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups()}
+		if i < len(j.Plan.Graph.Stages) {
+			m := j.Plan.Graph.Stages[i]
+			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.Stages[i].Slots(), 1), m.Shuffles
+		} else {
+			s.Kind, s.Slots = j.lastKind(), 1
+		}
+		p.Stages = append(p.Stages, s)
+	}
+	return p
+}
+
+// Properties are those that it was submitted with, in order of name.
+func (j *Job) Properties() []scheduler.Property {
+	var list []scheduler.Property
+	for _, p := range j.Spec.Properties {
+		list = append(list, scheduler.Property{Name: p.Name, Value: p.Value})
+	}
+	return list
+}
+
+// Refs names nodes, by their numbers in the plan, to a launcher.
+func (j *Job) Refs(nodes []int32) []*wire.NodeRef {
+	refs := make([]*wire.NodeRef, len(nodes))
+	for i, x := range nodes {
+		n := j.Plan.Node(x)
+		refs[i] = &wire.NodeRef{Stage: uint32(n.Stage), Index: uint32(n.Index)}
+	}
+	return refs
+}
+
+// Needed says whether some unfinished bundle reads what is gone of a group.
+func (j *Job) Needed(b *Bundle, i int) bool {
+	for _, x := range b.Nodes(i) {
+		n := j.Plan.Node(x)
+		for _, conn := range j.Inputs.OutOf(n.Stage) {
+			if out := (inputs.Key{Conn: conn, From: int32(n.Index)}); !j.Inputs.There(out) && j.readersOpen(out) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readersOpen says whether a reader of a writer is unfinished.
+func (j *Job) readersOpen(k inputs.Key) bool {
+	if !j.Stages[j.Plan.Connection(int(k.Conn)).ToStage].Open() {
+		return false
+	}
+	open := j.Inputs.All(k.Conn)
+	if !open {
+		j.Inputs.EachReader(k, func(reader graph.Node) {
+			open = open || j.Bundles[j.Plan.BundleOf(j.Plan.Number(reader))].Phase() != BundleFinished
+		})
+	}
+	return open
+}
+
+// HeldUpBy marks the bundles, by index, that attempts wait for: those that write
+// what they miss, and what those need in turn before they can start.
+func (j *Job) HeldUpBy(runs []*Run) []bool {
+	var readers []*inputs.Reader
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			readers = append(readers, &a.Reads)
+		}
+	}
+	return j.Inputs.HeldUpBy(readers, func(bundle int) iter.Seq[int32] {
+		if b := &j.Bundles[bundle]; b.Phase() == BundleWaiting {
+			return b.AllNodes()
+		}
+		return nil
+	})
+}
+
+// unfinishedWork says whether a later step has to go on with a job.
+func (j *Job) unfinishedWork() bool {
+	switch j.Phase() {
+	case JobRunning:
+		return j.Opened < len(j.Plan.Bundles) || j.Inputs.Telling()
+	case JobEnding:
+		return j.Closed < len(j.Bundles)
+	}
+	return j.Phase() == JobLeaving
+}
+
+// knows says whether a bundle is among those that are known, and not among those that
+// are gone again.
+func (j *Job) knows(b *Bundle) bool {
+	switch {
+	case j.Phase() == JobAsked, j.Phase() == JobLeaving && b.Index < j.Closed:
+		return false
+	}
+	return b.Last() || b.Index < j.Opened
+}

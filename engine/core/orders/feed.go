@@ -1,0 +1,59 @@
+package orders
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Feed gives an attempt what is there of what it misses, as much as it takes at once.
+func (od *Orders) Feed(a *life.Attempt) {
+	if a.Reads.Misses() == 0 {
+		return
+	}
+	if j := a.Run.Bundle.Job; !od.Feeds.Fill(&j.Inputs, &a.Reads, od.life.Source(j)) {
+		od.step.After(1, step.TimerFeed, uint64(a.ID))
+	}
+}
+
+// SourcesTaken takes a worker's word that it has what an update told.
+func (od *Orders) SourcesTaken(a *life.Attempt, update uint64) {
+	if a.Reads.Taken(update) {
+		od.Feed(a)
+	}
+}
+
+// GiveAgain begins anew with what was on its way to a launcher whose stream broke.
+func (od *Orders) GiveAgain(a *life.Attempt) {
+	if a.Run.Bundle.Job.Inputs.Again(&a.Reads) {
+		od.WatchWaiting(a.Run.Bundle.Job)
+	}
+	od.Feed(a)
+}
+
+// FlushSources sends each reader what a step gave it, in one message.
+func (od *Orders) FlushSources() {
+	for id, m := range od.Feeds.End() {
+		if a := od.life.Attempts.Get(id); a != nil && a.Launcher.Up {
+			od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
+		}
+	}
+}
+
+// sourcesOf lists the sources that an attempt starts with.
+func (od *Orders) sourcesOf(a *life.Attempt) []*wire.Source {
+	j := a.Run.Bundle.Job
+	if !j.Inputs.Some() {
+		return nil
+	}
+	l := j.Inputs.List(&a.Reads, a.ID, a.Run.Bundle.Filed(a.Group), od.step.Set.CommandBytes, od.life.Source(j))
+	if l.Missed {
+		od.WatchWaiting(j)
+	}
+	od.step.Charge(l.Looked/looksAtOnce + len(l.Sources))
+	return l.Sources
+}
+
+// looksAtOnce is how many looks whether an output is there count for one in
+// Settings.StepWork.
+const looksAtOnce = 256

@@ -1,0 +1,28 @@
+// Package orders tells launchers what to do: start an attempt, stop, suspend or resume it,
+// read from there, forget or delete what is no longer needed.
+//
+// # What holds
+//
+// A launcher that is not up is told nothing. What has to be confirmed is watched from the
+// moment that it is sent: package commands. An attempt that reads is given each of its
+// sources once in a life of its launcher's stream.
+package orders
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+)
+
+// Orders gives them. Not safe for concurrent use.
+type Orders struct {
+	step *step.Step
+	life *life.State
+
+	Feeds inputs.Feed // what the step at hand gives to readers
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, l *life.State) *Orders {
+	return &Orders{step: s, life: l}
+}

@@ -1,0 +1,85 @@
+package orders
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/commands"
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// SendFiles answers a worker that asks for further files. It keeps asking until an
+// answer comes, so none is remembered.
+func (od *Orders) SendFiles(a *life.Attempt, from uint64) {
+	if !a.Run.Bundle.Last() || a.Stop() != nil {
+		return
+	}
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Files{Files: &wire.FilesUpdate{
+		Attempt: uint64(a.ID), From: from, Files: od.life.FilesFrom(a.Run.Bundle.Job, from),
+	}}})
+}
+
+// SendAgain repeats what an attempt was asked last and has not confirmed.
+func (od *Orders) SendAgain(a *life.Attempt) {
+	switch {
+	case a.Stop() != nil:
+		od.SendStop(a)
+	case a.Phase() == course.Assigned:
+		od.SendStart(a)
+	case a.Suspending():
+		od.SendSuspend(a)
+	case a.Resuming():
+		od.SendResume(a)
+	default:
+		a.Pending.Confirmed()
+	}
+}
+
+// Command sends a command to a launcher that is up.
+func (od *Orders) Command(l *life.Launcher, m *wire.Command) {
+	if l.Up {
+		commands.Send(od.step, l.To(), m)
+	}
+}
+
+// Forget lets a launcher drop what it remembers of an attempt's end.
+func (od *Orders) Forget(l *life.Launcher, id scheduler.AttemptID) {
+	var whole struct { // one piece of memory
+		command wire.Command
+		do      wire.Command_Forget
+	}
+	whole.do.Forget, whole.command.Do = uint64(id), &whole.do
+	od.Command(l, &whole.command)
+}
+
+// DropJob has a launcher get rid of what it has of a job that is over, or not known.
+func (od *Orders) DropJob(l *life.Launcher, id scheduler.JobID) {
+	if l.Up {
+		l.Line.Drop(od.step, l.To(), id)
+	}
+}
+
+// unconfirmed has a launcher looked after until it confirms a command.
+func (od *Orders) unconfirmed(a *life.Attempt) {
+	a.Launcher.Line.Sent(od.step, a.Launcher.ID, &a.Pending)
+}
+
+// SendStop tells a launcher to stop an attempt.
+func (od *Orders) SendStop(a *life.Attempt) {
+	od.unconfirmed(a)
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
+		Attempt: uint64(a.ID), GraceNs: int64(a.Stop().Grace), Reason: a.Stop().Reason,
+	}}})
+}
+
+// SendSuspend tells it to suspend one.
+func (od *Orders) SendSuspend(a *life.Attempt) {
+	od.unconfirmed(a)
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
+}
+
+// SendResume tells it to let one run again.
+func (od *Orders) SendResume(a *life.Attempt) {
+	od.unconfirmed(a)
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})
+}

@@ -1,0 +1,116 @@
+package orders
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// token makes the secret of a bundle attempt's data connections: all who share
+// the bundle attempt, or read what it stored, are told it.
+func (od *Orders) token(run uint64) []byte {
+	var room [128]byte
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], od.step.Set.TokenSeed...), run))
+	return bytes.Clone(sum[:tokenBytes])
+}
+
+// tokenBytes is the length of a token: 128 bits can't be guessed.
+const tokenBytes = 16
+
+// SendStart tells a launcher to run an attempt.
+func (od *Orders) SendStart(a *life.Attempt) {
+	od.unconfirmed(a)
+	od.Command(a.Launcher, od.StartCommand(a))
+}
+
+// SendLater is sendStart for a plain bundle: the command is written when the step's
+// round is on its way to the policy, which need not wait for it.
+func (od *Orders) SendLater(a *life.Attempt) {
+	od.unconfirmed(a)
+	od.step.ActLater(step.Todo{Later: a, Incarnation: a.Launcher.Incarnation})
+}
+
+// StartCommand is the command to run an attempt.
+func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
+	b, j := a.Run.Bundle, a.Run.Bundle.Job
+	var whole struct { // one piece of memory for all of the message
+		command wire.Command
+		do      wire.Command_Start
+		start   wire.StartAttempt
+		ref     wire.NodeRef // of a group of one node, as most are
+		refs    [1]*wire.NodeRef
+	}
+	if a.Run.Token == nil {
+		a.Run.Token = od.token(a.Run.ID)
+	}
+	m := &whole.start
+	whole.do.Start, whole.command.Do = m, &whole.do
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.Run.ID, a.Run.Token
+	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
+	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
+	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.Run.Speculative
+	if b.Last() {
+		m.SourcesComplete = true
+		m.Finish = &wire.Finish{
+			Publish: j.Phase() == life.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.Publishing.Keeps(), Granted: j.Publishing.MayBeThere(), Mark: od.mark(j.ID),
+		}
+		m.Finish.Files, m.Finish.FilesTotal = od.life.FilesFrom(j, 0), j.FilesTotal()
+	} else {
+		if b.Single {
+			whole.ref.Stage, whole.ref.Index = uint32(b.Stage), uint32(b.First)
+			whole.refs[0] = &whole.ref
+			m.Nodes = whole.refs[:]
+		} else {
+			m.Nodes = j.Refs(b.Nodes(a.Group))
+		}
+		m.WaitForPeers = b.Wired
+		m.Sources = od.sourcesOf(a) // each time: outputs are lost while the command is
+		m.SourcesComplete = a.Reads.Misses() == 0
+	}
+	return &whole.command
+}
+
+// mark is what no other job of any cluster has: who publishes knows by it what it
+// published before. It tells nothing of the seed.
+func (od *Orders) mark(id scheduler.JobID) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, od.step.Set.TokenSeed))
+	return hex.EncodeToString(sum[:tokenBytes])
+}
+
+// SendPeers tells all of a bundle attempt where the others listen, once all do.
+func (od *Orders) SendPeers(r *life.Run) {
+	if !r.Bundle.Wired {
+		return
+	}
+	for _, a := range r.Attempts {
+		if a.Phase() == course.Assigned {
+			return
+		}
+	}
+	r.PeersSent = true
+	for _, a := range r.Attempts {
+		od.SendPeersTo(a)
+	}
+}
+
+// SendPeersTo tells an attempt where the others of its bundle listen.
+func (od *Orders) SendPeersTo(a *life.Attempt) {
+	if a.Phase() == course.Ended {
+		return
+	}
+	m := &wire.Peers{Attempt: uint64(a.ID)}
+	for _, p := range a.Run.Attempts {
+		m.Peers = append(m.Peers, &wire.Peer{
+			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.Run.Bundle.Job.Refs(p.Run.Bundle.Nodes(p.Group)),
+		})
+	}
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})
+}

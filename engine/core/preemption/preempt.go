@@ -1,0 +1,172 @@
+package preemption
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Preempt takes one set of victims off their slots for a beneficiary, or refuses
+// the set whole.
+func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
+	runs, reason, why := pr.victims(d)
+	if reason != scheduler.NotRefused {
+		return reason, why
+	}
+	j := pr.life.Jobs.Get(d.For)
+	if j == nil || j.Phase() == life.JobAsked {
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
+	}
+	if reason, why := pr.wouldFit(d, j, runs); reason != scheduler.NotRefused {
+		return reason, why
+	}
+	grace := time.Duration(0)
+	if d.Mode == scheduler.PreemptSoft {
+		grace = min(max(d.Grace, 0), pr.step.Set.PolicyLimits.GraceMax)
+	}
+	k := pr.reserve(j.ID, d.Bundle, grace)
+	for _, r := range runs {
+		pr.preemptRun(r, k, d.Mode == scheduler.PreemptSuspend, grace)
+	}
+	pr.capacity.ReleaseIfEmpty(k)
+	return scheduler.NotRefused, ""
+}
+
+// reserve makes a reservation that lasts for reserveMax after the grace that its victims
+// have.
+func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *capacity.Reservation {
+	pr.ids.Reservation++
+	lasts := grace + pr.step.Set.ReserveMax
+	pr.step.After(lasts, step.TimerReservation, pr.ids.Reservation)
+	return pr.capacity.Reserve(capacity.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+}
+
+// ReservationExpired gives back what was reserved for too long.
+func (pr *Preemption) ReservationExpired(id uint64) {
+	if pr.capacity.Expire(id, pr.step.Now) {
+		pr.step.Stats.ReservationsExpired++
+	}
+}
+
+func (pr *Preemption) preemptRun(r *life.Run, k *capacity.Reservation, suspend bool, grace time.Duration) {
+	b := r.Bundle
+	b.Preempted = true
+	b.SetTwice(0)
+	pr.events.Protect(b)
+	pr.step.Stats.Preempted++
+	for _, a := range r.Attempts {
+		if a.Phase() != course.Ended && (a.HasSlots || !suspend) {
+			pr.capacity.AddVictim(k, &a.Holding)
+		}
+	}
+	if suspend {
+		r.NoteToSuspend(pr.step.Now, k.Job)
+		pr.attempts.SuspendRun(r)
+		return
+	}
+	pr.orders.StopRun(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
+}
+
+// victims finds the bundle attempts of a preemption's victims: a victim means
+// all of its bundle.
+func (pr *Preemption) victims(d scheduler.Preempt) ([]*life.Run, scheduler.RefusalReason, string) {
+	if len(d.Victims) == 0 {
+		return nil, scheduler.WrongShape, "no victim was named"
+	}
+	if d.Mode < scheduler.PreemptKill || d.Mode > scheduler.PreemptSuspend {
+		return nil, scheduler.Unsupported, fmt.Sprintf("mode %d is unknown", d.Mode)
+	}
+	var runs []*life.Run
+	for _, id := range d.Victims {
+		a := pr.life.Attempts.Get(id)
+		if a == nil {
+			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
+		}
+		if slices.Contains(runs, a.Run) {
+			continue
+		}
+		if reason, why := pr.mayPreempt(a.Run, d.Mode == scheduler.PreemptSuspend); reason != scheduler.NotRefused {
+			return nil, reason, why
+		}
+		runs = append(runs, a.Run)
+	}
+	return runs, scheduler.NotRefused, ""
+}
+
+func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalReason, string) {
+	if r.Granted() || pr.step.Now < r.Bundle.Protected {
+		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.Bundle.ID())
+	}
+	for _, a := range r.Attempts {
+		switch {
+		case a.Phase() == course.Ended:
+		case a.Stop() != nil || a.Suspending() || a.Resuming() || r.Stopped() != 0:
+			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped, suspended or resumed", a.ID)
+		case suspend && a.Phase() != course.Running:
+			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", a.ID)
+		case suspend && !a.Launcher.CanSuspend:
+			return scheduler.Unsupported, fmt.Sprintf("launcher %d (%s) can't suspend", a.Launcher.ID, a.Launcher.Name)
+		}
+	}
+	return scheduler.NotRefused, ""
+}
+
+// wouldFit checks that what is free, reserved for the job and freed fits the
+// beneficiary: the bundle that was named, or one of the job's ready ones.
+func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Run) (scheduler.RefusalReason, string) {
+	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
+	if d.Bundle == 0 {
+		tried := 0
+		for b := range j.AllReady() {
+			if pr.bundles.Fits(b, nil, freed) {
+				return scheduler.NotRefused, ""
+			}
+			if tried++; tried == bundles.BundlesTried {
+				break
+			}
+		}
+		return scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.ID)
+	}
+	b := pr.life.Bundles.Get(d.Bundle)
+	if b == nil || b.Job != j {
+		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.ID, d.Bundle)
+	}
+	if b.Phase() != life.BundleReady {
+		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
+	}
+	if d.Placement != nil && len(d.Placement) != b.Width() {
+		return scheduler.WrongShape, fmt.Sprintf("bundle %d has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Placement))
+	}
+	var where []*capacity.Launcher
+	for _, id := range d.Placement {
+		l := pr.life.Launchers.Get(id)
+		if l == nil {
+			return scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
+		}
+		where = append(where, &l.Launcher)
+	}
+	if !pr.bundles.Fits(b, where, freed) {
+		return scheduler.NothingGained, fmt.Sprintf("bundle %d would not fit", b.ID())
+	}
+	return scheduler.NotRefused, ""
+}
+
+// freedBy sums what runs would free, by launcher.
+func freedBy(runs []*life.Run, suspend bool) capacity.Freed {
+	freed := capacity.Freed{}
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			if a.Phase() != course.Ended {
+				freed.Add(&a.Launcher.Launcher, &a.Holding, suspend)
+			}
+		}
+	}
+	return freed
+}

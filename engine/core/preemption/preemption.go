@@ -1,0 +1,36 @@
+// Package preemption takes attempts off their slots for others: victims that the policy
+// names, and early readers that stand in the way of what they wait for.
+//
+// # What holds
+//
+// What victims free is reserved for the beneficiary, for a bounded time. Nobody is taken off
+// when the beneficiary would not fit all the same.
+package preemption
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/attempts"
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/events"
+	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/orders"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+)
+
+// Preemption does that. Not safe for concurrent use.
+type Preemption struct {
+	step     *step.Step
+	ids      *ids.IDs
+	capacity *capacity.Capacity
+	life     *life.State
+	events   *events.Events
+	orders   *orders.Orders
+	bundles  *bundles.Bundles
+	attempts *attempts.Attempts
+}
+
+// New returns one of the state that it is given.
+func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, l *life.State, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
+	return &Preemption{step: s, ids: i, capacity: c, life: l, events: e, orders: o, bundles: b, attempts: at}
+}

@@ -1,0 +1,177 @@
+package sessions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// inventory is what a launcher has.
+type inventory struct {
+	attempts []*wire.AttemptInventory
+	stored   []*wire.Stored
+	jobs     []uint64            // of which it has anything
+	seen     scheduler.AttemptID // the last that it was told to start before; 0: that is not known
+}
+
+// takeInventory compares what a launcher has with what it should have: it adopts
+// what runs, ends what is not known, and sends again what may have been lost.
+func (ss *Sessions) takeInventory(l *life.Launcher, m inventory) {
+	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
+	for _, x := range m.attempts {
+		id := scheduler.AttemptID(x.GetAttempt())
+		has[id] = x.GetState()
+		if ss.life.Attempt(l, x.GetAttempt()) == nil {
+			ss.endUnknown(l, id, x.GetState())
+		}
+	}
+	for _, a := range l.Attempts.Sorted() {
+		if a.Phase() == course.Ended || !l.Up { // it may have gone with one before it
+			continue
+		}
+		state, there := has[a.ID]
+		if !there && a.Stop() == nil && a.ID <= m.seen {
+			// Its start came there, and perhaps its end: that is in a record that was lost.
+			// No attempt is started twice.
+			ss.attempts.Lose(a, "its launcher does not have it any more")
+			continue
+		}
+		ss.reconcile(a, state, there)
+	}
+	ss.reconcileStored(l, m.stored)
+	ss.reconcileJobs(l, m.jobs)
+}
+
+// endUnknown ends an attempt that is not the launcher's to run.
+func (ss *Sessions) endUnknown(l *life.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
+	if state == wire.AttemptInventory_STATE_ENDED {
+		ss.orders.Forget(l, id)
+		return
+	}
+	ss.step.Stats.UnknownEnded++
+	ss.orders.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
+}
+
+// reconcile brings an attempt and what its launcher has of it together.
+func (ss *Sessions) reconcile(a *life.Attempt, state wire.AttemptInventory_State, there bool) {
+	switch {
+	case state == wire.AttemptInventory_STATE_ENDED:
+		return // its report comes
+	case !there && a.Stop() != nil:
+		ss.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
+		ss.jobs.RunOver(a.Run)
+		return
+	case !there && a.Phase() != course.Assigned:
+		ss.attempts.Lose(a, "its launcher does not have it any more")
+		return
+	case !there || a.Phase() == course.Assigned:
+		ss.orders.SendStart(a) // a launcher that runs it already says so again
+	}
+	switch {
+	case a.Stop() != nil:
+		ss.orders.SendStop(a)
+	case state == wire.AttemptInventory_STATE_SUSPENDED && a.Suspending():
+		ss.attempts.SuspendedNow(a)
+	case state == wire.AttemptInventory_STATE_RUNNING && a.Resuming():
+		ss.attempts.ResumedNow(a)
+	case a.Suspending():
+		ss.orders.SendSuspend(a)
+	case a.Resuming() || state == wire.AttemptInventory_STATE_SUSPENDED && a.Phase() == course.Running:
+		ss.orders.SendResume(a)
+	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == course.Suspended:
+		ss.orders.SendSuspend(a)
+	}
+	if there && a.Run.PeersSent {
+		ss.orders.SendPeersTo(a)
+	}
+	ss.orders.GiveAgain(a)
+}
+
+// reconcileStored deletes what is not needed and finds what is gone.
+func (ss *Sessions) reconcileStored(l *life.Launcher, stored []*wire.Stored) {
+	has := map[scheduler.AttemptID]bool{}
+	for _, s := range stored {
+		id := scheduler.AttemptID(s.GetAttempt())
+		has[id] = true
+		j := ss.life.Jobs.Get(scheduler.JobID(s.GetJob()))
+		switch {
+		case j == nil:
+			ss.orders.DropJob(l, scheduler.JobID(s.GetJob()))
+		case l.Outputs[id] == nil && ss.life.Attempts.Get(id) == nil:
+			ss.orders.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
+		}
+	}
+	gone := map[scheduler.AttemptID]*life.Output{}
+	for _, id := range slices.Sorted(maps.Keys(l.Outputs)) {
+		if !has[id] {
+			gone[id] = l.Outputs[id]
+			delete(l.Outputs, id)
+		}
+	}
+	ss.loseOutputs(l, gone)
+}
+
+// reconcileJobs has a launcher drop the jobs that it has something of and that are
+// not there, and those again that it was told to drop on a stream that broke. Of those
+// that are there it is told when they end, though the log may have lost that they ran
+// on it.
+func (ss *Sessions) reconcileJobs(l *life.Launcher, has []uint64) {
+	if !l.Up {
+		return
+	}
+	l.Line.DropAgain(ss.step, l.To())
+	for _, id := range has {
+		if j := ss.life.Jobs.Get(scheduler.JobID(id)); j != nil {
+			j.RanOn = sorted.Add(j.RanOn, l.ID)
+		} else {
+			ss.orders.DropJob(l, scheduler.JobID(id))
+		}
+	}
+}
+
+// Resend sends again what a launcher has not confirmed for too long, and gives
+// up a launcher that never does.
+func (ss *Sessions) Resend(id scheduler.LauncherID) {
+	l := ss.life.Launchers.Get(id)
+	if l == nil || !l.Line.Due(ss.step) || !l.Up {
+		return
+	}
+	waits := l.Line.Drops()
+	l.Line.DropLate(ss.step, l.To())
+	for _, a := range l.Attempts.Sorted() {
+		if a.Phase() == course.Ended || !a.Pending.Waits() {
+			continue
+		}
+		waits = true
+		grace := time.Duration(0)
+		if a.Stop() != nil {
+			grace = a.Stop().Grace // of a soft kill
+		}
+		late, hopeless := a.Pending.Late(ss.step, grace)
+		switch {
+		case hopeless:
+			ss.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.ID, ss.step.Set.CommandTries))
+			return
+		case late:
+			ss.step.Stats.Resent++
+			ss.orders.SendAgain(a)
+		}
+	}
+	if waits {
+		l.Line.Watch(ss.step, l.ID)
+	}
+}
+
+// giveUp counts a launcher as lost that is connected and does not work.
+func (ss *Sessions) giveUp(l *life.Launcher, reason string) {
+	ss.step.Act(step.CutLauncher{Launcher: l.ID, Incarnation: l.Incarnation, Reason: reason})
+	ss.loseLauncher(l, reason)
+}

@@ -1,0 +1,209 @@
+package sessions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Join takes a launcher in, anew or again.
+func (ss *Sessions) Join(m *wire.Join) {
+	l := ss.life.ByName[m.GetName()]
+	if why, afresh := ss.joinRefused(l, m); why != "" {
+		ss.step.Act(step.Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Term: ss.step.Term, Refused: why, Afresh: afresh})
+		return
+	}
+	has := inventory{m.Attempts, m.Stored, m.Jobs, scheduler.AttemptID(m.Seen)}
+	if l != nil && l.Up && l.Incarnation == m.Incarnation {
+		ss.lookForLoss(l, m)
+		l.Identity, l.DataAddress, l.HTTPAddress = m.Identity, m.DataAddress, m.HttpAddress
+		ss.step.Act(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ss.step.Term, Launcher: l.ID})
+		ss.takeInventory(l, has)
+		return
+	}
+	var kept map[scheduler.AttemptID]*life.Output
+	if l != nil && l.Up {
+		// A new life before the old one was missed: what it stored may be there still.
+		kept = l.Outputs
+		l.Outputs = map[scheduler.AttemptID]*life.Output{}
+		ss.loseLauncher(l, "it started anew")
+		l = ss.life.ByName[m.Name] // its name may have been one too many to remember
+	}
+	if l == nil {
+		ss.ids.Launcher++
+		l, kept = &life.Launcher{Launcher: capacity.Launcher{ID: scheduler.LauncherID(ss.ids.Launcher), Name: m.Name}}, nil
+		ss.life.Launchers.Add(l.ID, l)
+		ss.capacity.Add(&l.Launcher)
+		ss.life.ByName[l.Name] = l
+	}
+	ss.lookForLoss(l, m)
+	ss.comeUp(l, m)
+	ss.adoptOutputs(l, kept, m.Stored)
+	ss.takeInventory(l, has)
+}
+
+// joinRefused says why a launcher may not join, and whether it may as a new
+// incarnation. A name belongs to the data folder of the launcher that is up under it.
+// When that is lost another may take it; incarnations are compared within one
+// folder only, so none is used up for good.
+func (ss *Sessions) joinRefused(l *life.Launcher, m *wire.Join) (why string, afresh bool) {
+	own := l != nil && (l.Identity == "" || l.Identity == m.GetIdentity())
+	switch {
+	case m.GetName() == "" || len(m.GetName()) > ss.step.Set.Graph.NameBytes:
+		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", ss.step.Set.Graph.NameBytes)
+	case m.GetMemory() < 0:
+		why = "its memory is negative: give it in bytes, 0 or more"
+	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > capacity.SlotsMax }):
+		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", capacity.SlotsMax)
+	case l != nil && l.Up && !own:
+		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.Host)
+	case l != nil && !l.Up && m.GetIncarnation() == l.Incarnation:
+		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
+	case own && m.GetIncarnation() < l.Incarnation:
+		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
+	case (l == nil || !l.Up) && ss.capacity.Up() >= ss.step.Set.LaunchersMax:
+		why = fmt.Sprintf("%d launchers are up, which is the limit", ss.capacity.Up())
+	}
+	return why, afresh
+}
+
+func (ss *Sessions) comeUp(l *life.Launcher, m *wire.Join) {
+	l.Identity, l.Incarnation = m.Identity, m.Incarnation
+	l.Host, l.Rack, l.DataAddress, l.HTTPAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
+	l.Names, ss.life.Aliases = slices.Clone(m.Names), nil
+	l.Attempts, l.Suspended, l.Outputs = nil, 0, map[scheduler.AttemptID]*life.Output{}
+	l.Line.Close()
+	var slots capacity.Slots
+	for _, s := range m.Slots {
+		slots.Add(s.Kind, int(s.Count))
+	}
+	ss.capacity.Join(&l.Launcher, ss.step.Now, slots, m.Memory)
+	ss.step.Act(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ss.step.Term, Launcher: l.ID})
+	ss.policy.TellLauncher(l.ID, l.JoinedEvent())
+	if l.Draining {
+		ss.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: ss.step.Now, Launcher: l.ID, Draining: true})
+	}
+}
+
+// LauncherLost takes the shell's word that a launcher is gone.
+func (ss *Sessions) LauncherLost(m *wire.LauncherLost) {
+	l := ss.life.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
+	if l == nil || !l.Up || l.Incarnation != m.GetIncarnation() {
+		return
+	}
+	ss.loseLauncher(l, m.GetReason())
+}
+
+// loseLauncher gives a launcher up: its attempts are lost, and what it stored.
+func (ss *Sessions) loseLauncher(l *life.Launcher, reason string) {
+	ss.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: ss.step.Now, Launcher: l.ID, Reason: reason})
+	ss.step.Log(step.Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
+	ss.capacity.Lose(&l.Launcher)
+	ss.step.Stats.LaunchersLost++
+	for _, a := range l.Attempts.Sorted() {
+		if a.Phase() != course.Ended { // it may have gone with one before it
+			ss.attempts.Lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
+		}
+	}
+	outputs := l.Outputs
+	l.Outputs, l.Attempts = nil, nil
+	l.Line.Close()
+	ss.loseOutputs(l, outputs)
+	ss.forgetLaunchers()
+}
+
+// loseOutputs has what was stored on a launcher made again where it is needed.
+func (ss *Sessions) loseOutputs(l *life.Launcher, outputs map[scheduler.AttemptID]*life.Output) {
+	ids := slices.Sorted(maps.Keys(outputs))
+	var again []*life.Output
+	for _, id := range ids {
+		o := outputs[id]
+		if o.Bundle.Kept != nil && o.Bundle.Kept[o.Group].Attempt == id {
+			if !o.Bundle.Kept[o.Group].Lost {
+				ss.step.Stats.OutputsLost++
+				ss.jobs.OutputsLost(o.Bundle, o.Group, false)
+				again = append(again, o)
+			}
+			continue
+		}
+		for _, r := range slices.Clone(o.Bundle.Runs()) {
+			if r.ID == o.Run && r.Commits[o.Group] != nil { // of a gang that has not committed yet
+				r.Lose("launcher " + l.Name + " was lost with what a finished group had stored")
+				ss.orders.StopRun(r, scheduler.Lost, r.Lost(), 0, 0)
+			}
+		}
+	}
+	for _, o := range again {
+		if o.Bundle.Phase() == life.BundleFinished && o.Job.Phase() == life.JobRunning && o.Job.Needed(o.Bundle, o.Group) {
+			ss.jobs.WantAgain(o.Bundle)
+		}
+	}
+}
+
+// storeLost takes a launcher's word that it lost a stored output.
+func (ss *Sessions) storeLost(l *life.Launcher, id scheduler.AttemptID) {
+	if o := l.Outputs[id]; o != nil {
+		delete(l.Outputs, id)
+		ss.loseOutputs(l, map[scheduler.AttemptID]*life.Output{id: o})
+	}
+}
+
+// adoptOutputs keeps what a launcher's new life still has of the old one.
+func (ss *Sessions) adoptOutputs(l *life.Launcher, old map[scheduler.AttemptID]*life.Output, stored []*wire.Stored) {
+	for _, s := range stored {
+		id := scheduler.AttemptID(s.GetAttempt())
+		if o := old[id]; o != nil && ss.stillKept(o, id) {
+			l.Outputs[id] = o
+			delete(old, id)
+		}
+	}
+	ss.loseOutputs(l, old)
+}
+
+// stillKept says whether anybody counts on a stored output: losing the attempts
+// of its launcher may have ended its job, or its gang.
+func (ss *Sessions) stillKept(o *life.Output, id scheduler.AttemptID) bool {
+	if ss.life.Jobs.Get(o.Job.ID) != o.Job {
+		return false
+	}
+	b := o.Bundle
+	return b.Kept != nil && b.Kept[o.Group].Attempt == id && !b.Kept[o.Group].Lost ||
+		slices.ContainsFunc(b.Runs(), func(r *life.Run) bool { return r.ID == o.Run && r.Commits[o.Group] != nil })
+}
+
+// forgetLaunchers drops the names of launchers that were lost longest ago.
+func (ss *Sessions) forgetLaunchers() {
+	for lost := ss.life.Launchers.Len() - ss.capacity.Up(); lost > ss.step.Set.LaunchersKept; lost-- {
+		for l := range ss.life.Launchers.All() {
+			if !l.Up {
+				ss.life.Launchers.Remove(l.ID)
+				ss.capacity.Forget(&l.Launcher)
+				delete(ss.life.ByName, l.Name)
+				break
+			}
+		}
+	}
+}
+
+// Drain starts or ends a drain: what runs there goes on, nothing new starts.
+func (ss *Sessions) Drain(m *wire.DrainLauncher) {
+	l := ss.life.ByName[m.GetName()]
+	if l == nil {
+		ss.step.Reply(m.GetClient(), 0, step.Invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
+		return
+	}
+	if l.Draining != m.GetDrain() {
+		ss.capacity.Drain(&l.Launcher, m.GetDrain())
+		if l.Up {
+			ss.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: ss.step.Now, Launcher: l.ID, Draining: l.Draining})
+		}
+	}
+	ss.step.Reply(m.GetClient(), 0, nil)
+}

@@ -1,0 +1,125 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (rd *Reader) statusOf(j *life.Job) *wire.JobStatus {
+	s := &wire.JobStatus{
+		Summary: j.Summary(), Failure: j.Failure, Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
+		Counters: j.Tally.Counters(), Stages: j.StageStatus(),
+	}
+	s.Read, s.LocalAttempts = j.Tally.Reads()
+	if j.NotesDropped > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped))
+	}
+	s.Notes = append(s.Notes, j.Notes...)
+	return s
+}
+
+// waitingOf says why a job waits: the manager's reasons, then the policy's.
+func (rd *Reader) waitingOf(j *life.Job) []string {
+	var list []string
+	switch j.Phase() {
+	case life.JobAsked:
+		list = append(list, "waits to be admitted by the policy")
+	case life.JobPublishing:
+		if j.LastBundle().Phase() == life.BundleWaiting && j.Publishing.WhyLater() != "" {
+			list = append(list, j.Publishing.WhyLater())
+		}
+	case life.JobEnding:
+		list = append(list, fmt.Sprintf("%d attempts are being stopped", len(j.Attempts)))
+	}
+	if j.WhyNot != "" && !j.Ends() {
+		list = append(list, j.WhyNot)
+	}
+	if j.Phase() != life.JobAsked && j.ReadyCount() > 0 {
+		switch {
+		case rd.capacity.Up() == 0:
+			list = append(list, "no launcher is there")
+		case rd.policy.Current() == nil:
+			list = append(list, "no policy is running")
+		}
+		list = append(list, rd.waitsFor(j))
+	}
+	if w := j.PolicyWait; w.Reason != scheduler.WaitNone {
+		text := w.Reason.String()
+		if w.Detail != "" {
+			text += ": " + w.Detail
+		}
+		list = append(list, "policy: "+text)
+	}
+	return list
+}
+
+// waitsFor says why a job's longest ready bundle does not run; "" when nothing is
+// ready.
+func (rd *Reader) waitsFor(j *life.Job) string {
+	b := j.LongestReady()
+	if b == nil {
+		return ""
+	}
+	need := map[string]int{}
+	var kinds []string
+	for i := range b.Width() {
+		d := b.Demand(i)
+		if need[d.Kind] == 0 {
+			kinds = append(kinds, d.Kind)
+		}
+		need[d.Kind] += d.Slots
+	}
+	slices.Sort(kinds)
+	var parts []string
+	for _, kind := range kinds {
+		free, total := rd.capacity.Count(kind)
+		at := " "
+		if b.Width() > 1 {
+			at = " at once "
+		}
+		parts = append(parts, fmt.Sprintf("%d %s slots%s(%d free of %d in the cluster)", need[kind], kind, at, free, total))
+	}
+	noun := "a group"
+	if b.Width() > 1 {
+		noun = fmt.Sprintf("a bundle of %d groups", b.Width())
+	}
+	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ReadyCount(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
+}
+
+// Remember keeps what status shows of a job that ended.
+func (rd *Reader) Remember(j *life.Job) {
+	s := rd.statusOf(j)
+	s.Attempts = j.EndedRows().Status() // nothing lives any more
+	s.Waiting = nil
+	for _, stage := range s.Stages { // what did not finish waits for nothing any more
+		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
+	}
+	s.Summary.State = stateOf(j.Outcome)
+	s.Summary.Ended = int64(rd.step.Now)
+	s.Kept = j.Publishing.Kept()
+	if n := len(s.Attempts); n > endedAttemptsKept {
+		s.Attempts = s.Attempts[n-endedAttemptsKept:]
+	}
+	if len(rd.life.Ended) >= rd.step.Set.JobsKept {
+		rd.life.Ended = rd.life.Ended[len(rd.life.Ended)-rd.step.Set.JobsKept+1:]
+	}
+	rd.life.Ended = append(rd.life.Ended, &life.EndedJob{Status: s})
+}
+
+// endedAttemptsKept is how many attempts are kept of a job that ended.
+const endedAttemptsKept = 100
+
+func stateOf(o scheduler.JobOutcome) wire.JobState {
+	switch o {
+	case scheduler.JobSucceeded:
+		return wire.JobState_JOB_STATE_SUCCEEDED
+	case scheduler.JobKilled:
+		return wire.JobState_JOB_STATE_KILLED
+	}
+	return wire.JobState_JOB_STATE_FAILED
+}
