@@ -20,7 +20,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -82,7 +82,7 @@ func (l *stepLog) end(ctx context.Context, c *core.Core) error {
 }
 
 func (l *stepLog) remake(ctx context.Context, past eventlog.Past, to io.Writer) error {
-	asked, err := json.Marshal(manager.Remaking{Past: past, Graphs: filepath.Join(l.folder, "graphs")})
+	asked, err := json.Marshal(recovery.Remaking{Past: past, Graphs: filepath.Join(l.folder, "graphs")})
 	if err != nil {
 		return err
 	}

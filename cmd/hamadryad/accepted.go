@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/launcher"
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 )
 
 // accepted is a configuration that a policy has run with, as the manager keeps it, or
@@ -27,7 +27,7 @@ func sourceOf(c *config.Config) ([]byte, error) {
 // lastSite returns the configuration that the manager of the sources accepted last;
 // nil when there is none.
 func lastSite(s config.Sources) (*site, time.Time, error) {
-	b, err := manager.Accepted(config.DataFolder(s, "manager"))
+	b, err := supervision.Accepted(config.DataFolder(s, "manager"))
 	if b == nil || err != nil {
 		return nil, time.Time{}, err
 	}
@@ -52,7 +52,7 @@ func recall(s *config.Sources, kept []byte) (time.Time, error) {
 // startSite is the configuration to start a manager with: that of the sources, or,
 // when that has mistakes, the one that was accepted last, with the mistakes. A
 // manager that starts anew has work that runs and would be lost while it is down.
-func startSite(s config.Sources) (now *site, last *manager.Policy, problem error, err error) {
+func startSite(s config.Sources) (now *site, last *supervision.Policy, problem error, err error) {
 	now, wrong := loadSite(s)
 	before, at, err := lastSite(s)
 	if err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
 )
 
 // remaker is how a manager runs checkpointCommand: by the program that it is itself, also
@@ -16,7 +16,7 @@ func (c *cli) checkpointCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return manager.RemakeAsked(cmd.Context(), args, c.out)
+			return checkpoints.RemakeAsked(cmd.Context(), args, c.out)
 		},
 	}
 }

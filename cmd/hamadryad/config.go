@@ -14,7 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -112,7 +112,7 @@ func oneLine(value string) string { return printable(strings.ReplaceAll(value, "
 // checkPolicy lets the plug-in check its settings.
 func checkPolicy(ctx context.Context, s *site) error {
 	host, err := policy.Launch(ctx, policy.Options{
-		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout, Dir: manager.SocketFolder(""),
+		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout, Dir: supervision.SocketFolder(""),
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

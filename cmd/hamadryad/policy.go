@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
@@ -158,7 +158,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	defer cancel()
 	d, err := policycheck.Plugin(ctx, policy.Options{
 		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Dir: manager.SocketFolder(""), StartTimeout: checkStartTimeout,
+		Dir: supervision.SocketFolder(""), StartTimeout: checkStartTimeout,
 	})
 	if err != nil {
 		return err // nothing of it runs

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -97,7 +97,7 @@ func settingsFrom(s *wire.PolicySettings) string {
 
 // generationText writes a generation as the manager's term and the number in it.
 func generationText(g uint64) string {
-	term, n := manager.Number(g)
+	term, n := number.Apart(g)
 	return fmt.Sprintf("%d.%d", term, n)
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -64,8 +64,8 @@ func (f *configured) sources(cmd *cobra.Command) config.Sources {
 type site struct {
 	*config.Config
 	core   core.Settings
-	policy manager.Policy
-	shown  manager.Shown
+	policy supervision.Policy
+	shown  supervision.Shown
 }
 
 // loadSite makes one. Everything is checked that can be without starting anything.
@@ -94,8 +94,8 @@ func loadSite(s config.Sources) (*site, error) {
 	return out, nil
 }
 
-func shownOf(c *config.Config, settings core.Settings) manager.Shown {
-	var list manager.Shown
+func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
+	var list supervision.Shown
 	for _, s := range c.Settings(settings, coreKeys()) {
 		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From})
 	}
@@ -110,10 +110,10 @@ func orDefaults(file string) string {
 }
 
 // policyOf finds the plug-in that the configuration names.
-func policyOf(c *config.Config) (manager.Policy, error) {
+func policyOf(c *config.Config) (supervision.Policy, error) {
 	p := c.Policy
 	path, err := findPolicy(p)
-	return manager.Policy{
+	return supervision.Policy{
 		Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, err

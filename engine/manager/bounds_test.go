@@ -23,6 +23,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -172,7 +175,7 @@ func TestReportsAreTidied(t *testing.T) {
 		if e := r.GetEnded(); e != nil {
 			e.End = wire.End_END_FINISHED
 		}
-		tidyReport(r)
+		bounds.TidyReport(r)
 		if n := proto.Size(r); n > 20<<10 {
 			t.Errorf("with 1 MiB in %s %d bytes are left", path, n)
 		}
@@ -180,10 +183,10 @@ func TestReportsAreTidied(t *testing.T) {
 			t.Errorf("with 1 MiB in %s an attempt has finished", path)
 		}
 	})
-	long := strings.Repeat("ü", failureTextMax)
+	long := strings.Repeat("ü", bounds.FailureTextMax)
 	r := &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{End: wire.End_END_FAILED, Failure: &wire.Failure{Message: long}}}}
-	tidyReport(r)
-	if m := r.GetEnded().Failure.Message; !strings.HasPrefix(long, m[:failureTextMax]) || !strings.HasSuffix(m, "bytes more)") {
+	bounds.TidyReport(r)
+	if m := r.GetEnded().Failure.Message; !strings.HasPrefix(long, m[:bounds.FailureTextMax]) || !strings.HasSuffix(m, "bytes more)") {
 		t.Errorf("cut to %d bytes, ending in %q", len(m), m[len(m)-30:])
 	}
 }
@@ -295,7 +298,7 @@ func (b *testbed) uploadBytes(data []byte) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	hash := hashOf(string(data))
+	hash := sumOf(string(data))
 	for first := hash; len(data) > 0; first = "" {
 		n := min(len(data), 1<<20)
 		if err := stream.Send(&wire.BlobChunk{Hash: first, Data: data[:n]}); err != nil {
@@ -330,7 +333,7 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	if _, err := b.api.Submit(b.ctx(), q); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "graph has") {
 		t.Errorf("inline: %v", err)
 	}
-	q.Spec.Graph, q.Spec.GraphBlob = nil, hashOf("none")
+	q.Spec.Graph, q.Spec.GraphBlob = nil, sumOf("none")
 	if _, err := b.api.Submit(b.ctx(), q); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "was not sent") {
 		t.Errorf("without the blob: %v", err)
 	}
@@ -339,7 +342,7 @@ func TestALargeGraphIsABlob(t *testing.T) {
 		t.Errorf("garbage: %v", err)
 	}
 	q.Spec.GraphBlob = b.uploadBytes(blob)
-	rot(t, filepath.Join(b.cfg.Data, "programs", q.Spec.GraphBlob))
+	damage(t, filepath.Join(b.cfg.Data, "programs", q.Spec.GraphBlob))
 	if _, err := b.api.Submit(b.ctx(), q); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "send it") {
 		t.Errorf("damaged: %v", err)
 	}
@@ -356,7 +359,7 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	}
 	replayed(t, b.cfg, nodes+1)
 	// Each file of the log keeps the graphs that its checkpoint names.
-	graph := filepath.Join(b.cfg.Data, "graphs", hashOf(string(blob)))
+	graph := filepath.Join(b.cfg.Data, "graphs", sumOf(string(blob)))
 	age(t, graph)
 	b.stop()
 	needed(t, graph)
@@ -414,27 +417,27 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := openGraphs(filepath.Join(dir, "graphs"), cfg.Log)
-	l, err := restore(segment, core.DefaultSettings(), kept)
+	kept := graphs.Open(filepath.Join(dir, "graphs"), cfg.Log)
+	l, err := recovery.Restore(segment, core.DefaultSettings(), kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if jobs := l.core.Jobs(false); len(jobs) != 1 || jobs[0].Groups != uint32(groups) {
+	if jobs := l.Core.Jobs(false); len(jobs) != 1 || jobs[0].Groups != uint32(groups) {
 		t.Errorf("replayed: %v", jobs)
 	}
-	remaking := Remaking{Past: past(t, segment), Graphs: kept.folder}
+	remaking := recovery.Remaking{Past: past(t, segment), Graphs: kept.Folder}
 	var remade bytes.Buffer
-	if err := Remake(t.Context(), remaking, &remade); err != nil || !bytes.Equal(remade.Bytes(), l.core.Checkpoint()) {
+	if err := recovery.Remake(t.Context(), remaking, &remade); err != nil || !bytes.Equal(remade.Bytes(), l.Core.Checkpoint()) {
 		t.Errorf("the log's checkpoint is not that of the core (%v)", err)
 	}
-	if err := os.RemoveAll(kept.folder); err != nil {
+	if err := os.RemoveAll(kept.Folder); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := restore(segment, core.DefaultSettings(), kept); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.folder) {
+	if _, err := recovery.Restore(segment, core.DefaultSettings(), kept); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.Folder) {
 		t.Errorf("without the graph: %v", err)
 	}
 	remade.Reset()
-	if err := Remake(t.Context(), remaking, &remade); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.folder) || remade.Len() > 0 {
+	if err := recovery.Remake(t.Context(), remaking, &remade); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.Folder) || remade.Len() > 0 {
 		t.Errorf("remade without the graph: %v", err)
 	}
 }

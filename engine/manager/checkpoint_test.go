@@ -17,6 +17,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/simulator"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
@@ -31,7 +34,7 @@ func remakeHere() (code int, asked bool) {
 	if len(os.Args) < 2 || os.Args[1] != remakeArgument {
 		return 0, false
 	}
-	if err := RemakeAsked(context.Background(), os.Args[2:], os.Stdout); err != nil {
+	if err := checkpoints.RemakeAsked(context.Background(), os.Args[2:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1, true
 	}
@@ -58,7 +61,7 @@ func (r *rotated) replayed(from []byte, batches [][]byte, to []byte) error {
 		}
 	}
 	if err := r.log.RotateFrom(func(past eventlog.Past, w io.Writer) error {
-		return Remake(r.t.Context(), Remaking{past, filepath.Join(r.folder, "graphs")}, w)
+		return recovery.Remake(r.t.Context(), recovery.Remaking{Past: past, Graphs: filepath.Join(r.folder, "graphs")}, w)
 	}); err != nil {
 		return err
 	}
@@ -236,16 +239,16 @@ func continues(t *testing.T, data string) {
 // not have or another file has, too.
 func comesTo(t *testing.T, s *eventlog.Segment, next uint64, data string) []byte {
 	t.Helper()
-	r := &replay{file: s.Path, kept: openGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))}
-	if err := r.restore(s.Checkpoint); err != nil {
+	r := recovery.NewReplay(s.Path, graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler)))
+	if err := r.Restore(s.Checkpoint); err != nil {
 		t.Fatal(err)
 	}
 	for i, record := range s.Records[:next-s.First] {
-		if err := r.step(s.First+uint64(i), record); err != nil {
+		if err := r.Step(s.First+uint64(i), record); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return r.core.Checkpoint()
+	return r.Core.Checkpoint()
 }
 
 // What can befall the process that makes checkpoints: it is killed when half is written,
@@ -253,9 +256,8 @@ func comesTo(t *testing.T, s *eventlog.Segment, next uint64, data string) []byte
 // again, and in the end the core stands still for a checkpoint. The fourth hangs, and the
 // manager's end ends it.
 func TestAProcessThatMakesNoCheckpoint(t *testing.T) {
-	defer func(was time.Duration) { remakeAgain = was }(remakeAgain)
-	remakeAgain = time.Millisecond
 	b := newTestbed(t)
+	b.cfg.remakeAgain = time.Millisecond
 	dir := t.TempDir()
 	script := filepath.Join(dir, "remaker")
 	if err := os.WriteFile(script, []byte(`cd "$0.d"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -33,51 +34,33 @@ type Config struct {
 	// Remaker is the command that does that in a process of its own (RemakeAsked);
 	// empty: a goroutine of this process does.
 	Remaker []string
+	// remakeAgain is the time to the next try after one that failed; a test lowers it.
+	remakeAgain time.Duration
 
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s
 	LauncherLostAfter time.Duration // 20 s
 
 	Core   core.Settings // core.DefaultSettings with the site's changes
-	Policy Policy
+	Policy supervision.Policy
 	// Fallback makes the policy that takes over in this process when the plug-in
 	// keeps failing. It must not be nil.
 	Fallback func() scheduler.TaskScheduler
 	// Last is the policy that was accepted last, by the data folder's Accepted. It is
 	// started when Policy rejects its settings at the manager's start; nil: then the
 	// manager does not start.
-	Last *Policy
+	Last *supervision.Policy
 	// File is the configuration's, for messages; "" when there is none. Problem says
 	// that it can't be taken as it is now, and why; what runs is what was accepted last.
 	File    string
 	Problem error
 	// Shown is what the settings command tells of the configuration.
-	Shown Shown
+	Shown supervision.Shown
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
 	Log   *slog.Logger // nil: slog.Default
-}
-
-// Policy says which plug-in decides.
-type Policy struct {
-	Name           string // by which its checkpoints are kept
-	Path           string
-	Checksum       string           // SHA-256 in hex, or ""
-	Config         scheduler.Config // its settings
-	StartTimeout   time.Duration    // 30 s
-	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5
-	FailuresWindow time.Duration    // 1 minute
-	Memory         int64            // bytes that its processes may have; 0: half of the machine's
-	SlowRound      time.Duration    // a round that takes longer is told of; 1 s
-	Store          string           // granted folder, or ""
-	Trace          string           // granted trace file, or ""
-	// Source is the configuration that names it, in the form of who starts the
-	// manager. It is kept in the data folder when the policy runs with it; nil: not.
-	Source []byte
-	// Shown are its settings as they are shown.
-	Shown Shown
 }
 
 // Update is a changed configuration. What is not in it takes effect at the next
@@ -86,8 +69,8 @@ type Update struct {
 	// Problem says why the file as it is now changes nothing; then the rest is empty.
 	Problem string
 	Core    core.Settings
-	Policy  Policy
-	Shown   Shown
+	Policy  supervision.Policy
+	Shown   supervision.Shown
 }
 
 func (c *Config) fill() error {
@@ -98,7 +81,7 @@ func (c *Config) fill() error {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.LauncherLostAfter = cmp.Or(c.LauncherLostAfter, 20*time.Second)
-	c.Policy.fill()
+	c.Policy.Fill()
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -114,11 +97,4 @@ func (c *Config) fill() error {
 		return fmt.Errorf("heartbeat (%v) must be less than lease (%v), and lease less than launcherLostAfter (%v)", c.Heartbeat, c.Lease, c.LauncherLostAfter)
 	}
 	return c.Core.Check()
-}
-
-func (p *Policy) fill() {
-	p.StartTimeout = cmp.Or(p.StartTimeout, 30*time.Second)
-	p.FailuresMax = cmp.Or(p.FailuresMax, 5)
-	p.FailuresWindow = cmp.Or(p.FailuresWindow, time.Minute)
-	p.SlowRound = cmp.Or(p.SlowRound, time.Second)
 }

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,17 +10,15 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
-	// inboxMax is how many entries wait for the core before who brings more has to
-	// wait: launchers' streams, callers and the policy are held up, nothing is lost.
-	inboxMax = 1024
-	// inboxBytesMax bounds what waits for the core by bytes, in the same way. One
-	// entry has at most as much as a record of the log.
-	inboxBytesMax = 128 << 20
 	// batchInputsMax bounds one step, so that a flood does not delay what follows
 	// from its beginning.
 	batchInputsMax = 2048
@@ -39,146 +36,35 @@ const (
 	idleMax = time.Minute
 )
 
-// errStopping is what callers get while the manager shuts down.
-var errStopping = errors.New("the manager is shutting down: try again")
-
-// entry is something for the core's goroutine.
-type entry struct {
-	inputs []*wire.Input
-	// look runs after the step that takes the inputs in; it may read the core. What
-	// it returns runs when all that it can have seen is durable.
-	look func(*core.Core) func()
-	// graph is the hash of the graph that the input names: it must be there, or draft
-	// have it.
-	graph string
-	draft *core.Draft // of the job that the input submits; nil: the core makes it
-	// decisions are those of the policy's answer that the input is; nil: it is none.
-	decisions *scheduler.Decisions
-	bytes     int64 // of the inputs, as they are logged; put and offer fill it in
-}
-
-// sized is the entry with its size.
-func (e entry) sized() entry {
-	for _, in := range e.inputs {
-		e.bytes += int64(proto.Size(in))
-	}
-	return e
-}
-
 // driver owns the core. Only run touches it.
 type driver struct {
 	core   *core.Core
 	log    *eventlog.Log
 	synced *afterSync
-	clock  clock
-	inbox  chan entry
-	room   *room         // for what waits in inbox
-	ended  chan struct{} // closed when run has returned
+	clock  recovery.Clock
+	inbox  *inbox.Inbox
 
-	ask     func(core.AskPolicy)   // gives a round to the policy
-	atOnce  func(core.Action) bool // does what need not wait for the disk; false: not of that sort
-	durable func(core.Action)      // does the rest; must not block
-	stats   *metrics
-	graphs  *graphs
-	remaker *remaker
-}
-
-// clock gives times that never go back, also across restarts of the manager: it
-// goes on from the last time that was logged when the machine's clock is behind.
-type clock struct {
-	base  scheduler.Time
-	start time.Time
-}
-
-func newClock(last scheduler.Time) clock {
-	now := time.Now()
-	return clock{base: max(scheduler.Time(now.UnixNano()), last+1), start: now}
-}
-
-func (c clock) now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
-
-// put hands inputs to the core. It waits for room until ctx or the driver ends.
-func (d *driver) put(ctx context.Context, e entry) error {
-	if e.bytes == 0 {
-		e = e.sized()
-	}
-	if err := d.room.take(ctx, e.bytes, d.ended); err != nil {
-		return err
-	}
-	select {
-	case d.inbox <- e:
-		return nil
-	case <-ctx.Done():
-		d.room.give(e.bytes)
-		return context.Cause(ctx)
-	case <-d.ended:
-		return errStopping
-	}
-}
-
-// offer hands inputs, whose size is known, to the core if there is room.
-func (d *driver) offer(e entry) bool {
-	if !d.room.offered(e.bytes) {
-		return false
-	}
-	select {
-	case d.inbox <- e:
-		return true
-	default:
-		d.room.give(e.bytes)
-		return false
-	}
-}
-
-// read runs look on the core between steps and returns when what it saw is
-// durable.
-func (d *driver) read(ctx context.Context, look func(*core.Core)) error {
-	done := make(chan struct{})
-	return d.wait(ctx, done, entry{look: func(c *core.Core) func() {
-		look(c)
-		return func() { close(done) }
-	}})
-}
-
-// glance runs look on the core between steps. What it sees need not be durable yet:
-// it is for numbers that are shown, and answers also while the log's disk is full.
-func (d *driver) glance(ctx context.Context, look func(*core.Core)) error {
-	done := make(chan struct{})
-	return d.wait(ctx, done, entry{look: func(c *core.Core) func() {
-		look(c)
-		close(done)
-		return nil
-	}})
-}
-
-// wait hands an entry to the core and waits until it says that it is done.
-func (d *driver) wait(ctx context.Context, done <-chan struct{}, e entry) error {
-	if err := d.put(ctx, e); err != nil {
-		return err
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-d.ended:
-		return errStopping
-	}
+	ask         func(core.AskPolicy)   // gives a round to the policy
+	atOnce      func(core.Action) bool // does what need not wait for the disk; false: not of that sort
+	durable     func(core.Action)      // does the rest; must not block
+	stats       *metrics.Metrics
+	graphs      *graphs.Store
+	checkpoints *checkpoints.Maker
 }
 
 // run drives the core until ctx ends or the log fails.
 func (d *driver) run(ctx context.Context) error {
-	defer close(d.ended)
+	defer d.inbox.End()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var entries []entry
+	var entries []inbox.Entry
 	var last time.Time // start of the last step
 	for {
 		entries = entries[:0]
 		select {
 		case <-ctx.Done():
 			return nil
-		case e := <-d.inbox:
+		case e := <-d.inbox.Next():
 			entries = append(entries, e)
 		case <-timer.C:
 		}
@@ -190,36 +76,28 @@ func (d *driver) run(ctx context.Context) error {
 		if err := d.step(ctx, entries); err != nil {
 			return err
 		}
-		d.taken(entries)
+		d.inbox.Taken(entries)
 		timer.Reset(d.untilWake())
 	}
 }
 
-// taken makes room for more when a step has taken entries in.
-func (d *driver) taken(entries []entry) {
-	for _, e := range entries {
-		d.room.give(e.bytes)
-	}
-	clear(entries)
-}
-
 // full says whether a step has enough.
-func full(entries []entry) bool {
+func full(entries []inbox.Entry) bool {
 	inputs, bytes := 0, int64(0)
 	for _, e := range entries {
-		inputs += len(e.inputs)
-		bytes += e.bytes
+		inputs += len(e.Inputs)
+		bytes += e.Bytes
 	}
 	return inputs >= batchInputsMax || bytes >= batchBytesMax
 }
 
 // gather waits for more, up to gatherWait. The policy's answer ends it: slots
 // stand empty until it is carried out.
-func (d *driver) gather(entries []entry, timer *time.Timer) []entry {
+func (d *driver) gather(entries []inbox.Entry, timer *time.Timer) []inbox.Entry {
 	timer.Reset(gatherWait)
-	for !entries[len(entries)-1].urgent() && !full(entries) {
+	for !urgent(entries[len(entries)-1]) && !full(entries) {
 		select {
-		case e := <-d.inbox:
+		case e := <-d.inbox.Next():
 			entries = append(entries, e)
 		case <-timer.C:
 			return entries
@@ -228,15 +106,15 @@ func (d *driver) gather(entries []entry, timer *time.Timer) []entry {
 	return entries
 }
 
-func (e entry) urgent() bool {
-	return len(e.inputs) > 0 && e.inputs[0].GetPolicyAnswer() != nil
+func urgent(e inbox.Entry) bool {
+	return len(e.Inputs) > 0 && e.Inputs[0].GetPolicyAnswer() != nil
 }
 
 // drain takes what else is there, without waiting.
-func (d *driver) drain(entries []entry) []entry {
+func (d *driver) drain(entries []inbox.Entry) []inbox.Entry {
 	for !full(entries) {
 		select {
-		case e := <-d.inbox:
+		case e := <-d.inbox.Next():
 			entries = append(entries, e)
 		default:
 			return entries
@@ -250,24 +128,24 @@ func (d *driver) untilWake() time.Duration {
 	if !ok {
 		return idleMax
 	}
-	return min(max(wake.Sub(d.clock.now()), 0), idleMax)
+	return min(max(wake.Sub(d.clock.Now()), 0), idleMax)
 }
 
 // step feeds one batch to the core: what the entries bring, and a tick when it is
 // due.
-func (d *driver) step(ctx context.Context, entries []entry) error {
-	batch := &wire.Batch{At: int64(d.clock.now())}
+func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
+	batch := &wire.Batch{At: int64(d.clock.Now())}
 	for _, e := range entries {
-		if drafted := d.core.Expect(e.draft); !drafted && e.graph != "" {
-			if err := d.graphs.check(e.graph); err != nil {
-				d.refuse(e.inputs[0], wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the job's graph can't be read any more: %v", err))
+		if drafted := d.core.Expect(e.Draft); !drafted && e.Graph != "" {
+			if err := d.graphs.Check(e.Graph); err != nil {
+				d.refuse(e.Inputs[0], wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the job's graph can't be read any more: %v", err))
 				continue
 			}
 		}
-		if e.decisions != nil {
-			d.core.ExpectAnswer(e.inputs[0].GetPolicyAnswer(), *e.decisions)
+		if e.Decisions != nil {
+			d.core.ExpectAnswer(e.Inputs[0].GetPolicyAnswer(), *e.Decisions)
 		}
-		batch.Inputs = append(batch.Inputs, e.inputs...)
+		batch.Inputs = append(batch.Inputs, e.Inputs...)
 	}
 	if wake, ok := d.core.NextWake(); ok && int64(wake) <= batch.At {
 		batch.Inputs = append(batch.Inputs, wire.Tick())
@@ -277,16 +155,16 @@ func (d *driver) step(ctx context.Context, entries []entry) error {
 	}
 	seq := d.log.Last()
 	for _, e := range entries {
-		if e.look == nil {
+		if e.Look == nil {
 			continue
 		}
-		if then := e.look(d.core); then != nil {
+		if then := e.Look(d.core); then != nil {
 			d.synced.add(seq, then)
 			d.log.Hurry()
 		}
 	}
 	if d.log.Full() {
-		return d.rotate(ctx)
+		return d.checkpoints.Rotate(ctx, d.core, d.log)
 	}
 	return nil
 }
@@ -329,7 +207,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 		d.ask(*ask)
 	}
 	actions := d.core.Rest()
-	d.stats.step(time.Since(start), len(batch.Inputs))
+	d.stats.Step(time.Since(start), len(batch.Inputs))
 	later := actions[:0:0]
 	for _, a := range actions {
 		if !d.atOnce(a) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 )
 
 // healthWait bounds the wait for the core when somebody asks whether it lives. A
@@ -42,7 +43,7 @@ func page(problems func(context.Context) []string) http.HandlerFunc {
 func (m *manager) lifeless(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
-	if err := m.driver.glance(ctx, func(*core.Core) {}); err != nil && m.stalled.Load() == nil {
+	if err := m.inbox.Glance(ctx, func(*core.Core) {}); err != nil && m.stalled() == nil {
 		return []string{fmt.Sprintf("the core does not answer within %v: %v", healthWait, err)}
 	}
 	return nil
@@ -51,10 +52,10 @@ func (m *manager) lifeless(ctx context.Context) []string {
 // unready says why the manager can't do its work now.
 func (m *manager) unready(ctx context.Context) []string {
 	wrong := m.lifeless(ctx)
-	if stalled := m.stalled.Load(); stalled != nil {
-		wrong = append(wrong, (*stalled).Error())
+	if err := m.stalled(); err != nil {
+		wrong = append(wrong, err.Error())
 	}
-	if state := m.supervisor.stateNow(); state != stateRunning && state != stateFallback {
+	if state := m.supervisor.State(); state != supervision.Running && state != supervision.Fallback {
 		wrong = append(wrong, "no policy decides: "+state)
 	}
 	return wrong

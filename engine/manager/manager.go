@@ -19,11 +19,20 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/manager/clients"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/launchers"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
@@ -44,23 +53,29 @@ const (
 type manager struct {
 	cfg        Config
 	log        *slog.Logger
-	life       *life
+	life       *recovery.Life
 	driver     *driver
-	launchers  *launchers
-	blobs      *blobs
-	graphs     *graphs
-	callers    *callers
-	watchers   *watchers
-	supervisor *supervisor
-	stats      *metrics
-	problems   *problems
-	shown      *shown
-	before     core.Stats // what was counted before this life
-	http       *http.Client
-	stalled    atomic.Pointer[error] // why the event log takes nothing; nil: it does
-	drafting   sync.Mutex            // held while a large job is drafted
+	inbox      *inbox.Inbox
+	launchers  *launchers.Table
+	blobs      *blobs.Store
+	graphs     *graphs.Store
+	supervisor *supervision.Supervisor
+	clients    *clients.Server
+	streams    *launchers.Server
+	stats      *metrics.Metrics
+	problems   *problems.List
+	shown      *clients.Configuration
+	before     core.Stats            // what was counted before this life
+	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
-	served     time.Time             // when this life began to serve
+}
+
+// stalled says why the event log takes nothing; nil: it does.
+func (m *manager) stalled() error {
+	if err := m.stalledBy.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Run is a manager's life: it restores what the data folder holds, serves until
@@ -77,36 +92,32 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := &manager{
-		cfg: cfg, log: cfg.Log, stats: newMetrics(), http: newHTTPClient(), stopping: make(chan struct{}),
-		launchers: newLaunchers(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems{}, shown: &shown{start: cfg.Shown, last: cfg.Shown},
-		watchers: &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}},
+		cfg: cfg, log: cfg.Log, stats: metrics.New(), stopping: make(chan struct{}), inbox: inbox.New(),
+		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
 	}
 	synced := &afterSync{}
-	m.graphs = openGraphs(filepath.Join(cfg.Data, "graphs"), cfg.Log)
-	log, l, err := open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs)
+	m.graphs = graphs.Open(filepath.Join(cfg.Data, "graphs"), cfg.Log)
+	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	m.life, m.before = l, l.core.Stats()
-	if err := proctree.KillMarked(pluginMark(cfg.Data)); err != nil {
+	m.life, m.before = l, l.Core.Stats()
+	if err := supervision.EndOrphans(cfg.Data); err != nil {
 		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
 	}
 	if cfg.Problem != nil {
 		m.wrongConfig(cfg.Problem.Error())
 	}
-	m.callers = &callers{last: number(l.term, 0), waiting: map[uint64]chan core.Reply{}}
 	m.driver = &driver{
-		core: l.core, log: log, synced: synced, clock: l.clock, inbox: make(chan entry, inboxMax), room: newRoom(inboxBytesMax), ended: make(chan struct{}),
-		atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs, remaker: newRemaker(m),
-		ask: func(a core.AskPolicy) { m.supervisor.ask(a) },
+		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
+		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats},
+		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 	}
 	synced.reached(log.Last()) // all that was replayed
-	if m.blobs, err = openBlobs(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes); err != nil {
+	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes, m.neededBlobs); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
-	m.blobs.needed = m.neededBlobs
 	err = m.serve(ctx, cancel, log)
-	m.http.CloseIdleConnections()
 	if cause := context.Cause(ctx); asked.Err() == nil && !errors.Is(err, cause) {
 		err = errors.Join(cause, err)
 	}
@@ -118,16 +129,16 @@ func (m *manager) logOptions(synced *afterSync, cancel context.CancelCauseFunc) 
 		Folder: filepath.Join(m.cfg.Data, "log"), SegmentBytes: m.cfg.LogFileBytes,
 		KeepSegments: m.cfg.LogKeep, KeepBytes: m.cfg.LogKeepBytes, NoSync: m.cfg.NoSync, Log: m.log,
 		OnDurable: func(seq uint64, bytes int, took time.Duration) {
-			m.stats.durable(bytes, took)
+			m.stats.Durable(bytes, took)
 			synced.reached(seq)
 		},
 		OnStall: func(err error) {
 			if err == nil {
-				m.stalled.Store(nil)
+				m.stalledBy.Store(nil)
 				m.log.Info("there is room on the event log's disk again")
 				return
 			}
-			m.stalled.Store(&err)
+			m.stalledBy.Store(&err)
 			m.log.Error("no new work is taken", "error", err)
 		},
 		OnFail: func(err error) { cancel(err) },
@@ -144,13 +155,11 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	if err != nil {
 		return errors.Join(fmt.Errorf("manager: %w: choose another manager.http", err), listener.Close(), log.Close())
 	}
-	m.supervisor = &supervisor{
-		ctx: ctx, put: m.driver.put, plugin: policy.Launch, fallback: m.cfg.Fallback, sockets: SocketFolder(m.cfg.Data), term: m.life.term,
-		log: m.log, stats: m.stats, problems: m.problems, keeper: &keeper{folder: m.cfg.Data}, last: m.cfg.Last,
-		mark: pluginMark(m.cfg.Data), fatal: cancel, live: map[uint64]*hosted{}, state: stateStarting,
-	}
-	m.launchers.expect(m.life.core)
-	m.served = time.Now()
+	m.supervisor = supervision.New(ctx, supervision.Needs{
+		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term,
+		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel,
+	})
+	m.launchers.Expect(m.life.Core)
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
@@ -159,21 +168,18 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		}
 	})
 	parts.Go(func() { _ = site.Serve(web) })
-	parts.Go(func() {
-		v := &liveness{launchers: m.launchers, lostAfter: m.cfg.LauncherLostAfter, put: m.driver.put, dial: dialTCP}
-		v.run(ctx)
-	})
+	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
 		select {
-		case <-m.driver.ended:
+		case <-m.inbox.Over():
 		case <-time.After(stopTimeout):
 			_ = log.Close()
 		}
 	})
-	m.driver.inbox <- entry{inputs: m.life.opening(m.cfg.Core)} // there is room: nothing runs yet
-	m.supervisor.begin(m.cfg.Policy)
-	m.log.Info("the manager serves", "address", listener.Addr(), "http", web.Addr(), "term", m.life.term, "data", m.cfg.Data)
+	_ = m.inbox.Put(ctx, inbox.Entry{Inputs: m.life.Opening(m.cfg.Core)}) // there is room: nothing runs yet
+	m.supervisor.Begin(m.cfg.Policy)
+	m.log.Info("the manager serves", "address", listener.Addr(), "http", web.Addr(), "term", m.life.Term, "data", m.cfg.Data)
 	if m.cfg.Ready != nil {
 		m.cfg.Ready(listener.Addr().String(), web.Addr().String())
 	}
@@ -182,7 +188,8 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	close(m.stopping)
 	stopServer(server)
 	_ = site.Close()
-	m.supervisor.close()
+	m.supervisor.Close()
+	m.clients.Close()
 	parts.Wait()
 	stalledStop()
 	return m.leave(log, err)
@@ -212,16 +219,16 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
 	defer late.Stop()
 	log.Settle() // a rotation that is under way
-	m.graphs.keep(m.life.core.GraphBlobs())
-	err = log.Rotate(m.life.core.WriteCheckpoint) // no step is taken any more
+	m.graphs.Keep(m.life.Core.GraphBlobs())
+	err = log.Rotate(m.life.Core.WriteCheckpoint) // no step is taken any more
 	log.Settle()
 	return errors.Join(err, log.Close())
 }
 
 func (m *manager) grpcServer() *grpc.Server {
-	edge := bounds{text: max(textBytesMax, m.cfg.Core.Graph.NameBytes)}
+	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(launcherMessageMax),
+		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.StaticStreamWindowSize(windowBytes),
@@ -229,21 +236,48 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.stats.grpc.UnaryServerInterceptor(), edge.unary),
-		grpc.ChainStreamInterceptor(m.stats.grpc.StreamServerInterceptor(), edge.stream),
+		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary),
+		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream),
 	)
-	rpc.RegisterManagerServer(server, &managerServer{m: m})
-	rpc.RegisterLaunchersServer(server, &launcherServer{m: m})
-	m.stats.grpc.InitializeMetrics(server)
+	rpc.RegisterManagerServer(server, m.clientServer())
+	rpc.RegisterLaunchersServer(server, m.launcherServer())
+	m.stats.GRPC.InitializeMetrics(server)
 	return server
 }
 
+// clientServer is the service that clients talk to, launcherServer that of launchers.
+func (m *manager) clientServer() *clients.Server {
+	m.clients = clients.NewServer(clients.Needs{
+		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor,
+		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping,
+	})
+	return m.clients
+}
+
+func (m *manager) launcherServer() *launchers.Server {
+	m.streams = &launchers.Server{
+		Table: m.launchers, Inbox: m.inbox, Blobs: m.blobs, Wants: m.supervisor.Wants, Stats: m.stats, Log: m.log, Stopping: m.stopping,
+		Terms: &wire.Welcome{LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.Identity},
+	}
+	return m.streams
+}
+
+// world is what metrics tell of the cluster.
+func (m *manager) world() metrics.World {
+	return metrics.World{
+		Glance: m.inbox.Glance, Policy: m.supervisor.Shape, States: supervision.States, Before: m.before,
+		Wrong:   func() bool { _, wrong := m.problems.Of(problems.Configuration); return wrong },
+		Stalled: func() bool { return m.stalled() != nil },
+	}
+}
+
 func (m *manager) webServer() *http.Server {
-	m.stats.registry.MustRegister(world{m})
+	m.stats.Registry.MustRegister(m.world())
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}))
 	m.healthPages(mux)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, MaxHeaderBytes: requestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {
@@ -256,22 +290,22 @@ func (m *manager) takeUpdates(ctx context.Context) {
 				m.wrongConfig(u.Problem)
 				continue
 			}
-			m.problems.clear(problemConfig)
-			m.shown.loaded(u.Shown)
+			m.problems.Clear(problems.Configuration)
+			m.shown.Loaded(u.Shown)
 			settings := u.Core
-			settings.Heartbeat, settings.TokenSeed = m.cfg.Heartbeat, m.life.identity
+			settings.Heartbeat, settings.TokenSeed = m.cfg.Heartbeat, m.life.Identity
 			in := wire.NewInput(&wire.SiteSettings{Json: settings.JSON()})
-			if m.driver.put(ctx, entry{inputs: []*wire.Input{in}}) != nil {
+			if m.inbox.Input(ctx, in) != nil {
 				return
 			}
-			m.supervisor.update(u.Policy)
+			m.supervisor.Update(u.Policy)
 		}
 	}
 }
 
 // wrongConfig tells that the configuration's file can't be taken as it is.
 func (m *manager) wrongConfig(problem string) {
-	m.problems.set(problemConfig, problem, 0)
+	m.problems.Set(problems.Configuration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 
@@ -279,9 +313,9 @@ func (m *manager) wrongConfig(problem string) {
 func (m *manager) atOnce(a core.Action) bool {
 	switch a := a.(type) {
 	case core.StartPolicy:
-		m.supervisor.start(a)
+		m.supervisor.Start(a)
 	case core.JobsChanged:
-		m.watchers.tell(a) // they read the core, and wait for what they saw
+		m.clients.Tell(a) // they read the core, and wait for what they saw
 	default:
 		return false
 	}
@@ -303,17 +337,17 @@ func awaited(a core.Action) bool {
 func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
 	case core.ToLauncher:
-		m.launchers.send(a.Launcher, a.Command)
+		m.launchers.Send(a.Launcher, a.Command)
 	case core.Welcome:
-		m.welcome(a)
+		m.streams.Welcome(a)
 	case core.CutLauncher:
-		m.launchers.cut(a)
+		m.launchers.Cut(a)
 	case core.PolicyGone:
-		m.supervisor.gone(a)
+		m.supervisor.Gone(a)
 	case core.SettingsVerdict:
-		m.supervisor.settled(a)
+		m.supervisor.Settled(a)
 	case core.Reply:
-		m.callers.reply(a)
+		m.clients.Reply(a)
 	case core.LogLine:
 		m.logLine(a)
 	}
@@ -333,12 +367,10 @@ func (m *manager) neededBlobs() (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	needed := map[string]bool{}
-	err := m.driver.read(ctx, func(c *core.Core) {
+	err := m.inbox.Read(ctx, func(c *core.Core) {
 		for _, hash := range c.Blobs() {
 			needed[hash] = true
 		}
 	})
 	return needed, err
 }
-
-func jobID(job uint64) scheduler.JobID { return scheduler.JobID(job) }

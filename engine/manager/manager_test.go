@@ -2,6 +2,8 @@ package manager
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +26,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -87,7 +91,7 @@ func newTestbedWith(t *testing.T, plugin string) *testbed {
 	bed.cfg = Config{
 		Data: t.TempDir(), Heartbeat: 100 * time.Millisecond, Lease: waitMax, LauncherLostAfter: 2 * waitMax,
 		Core: core.DefaultSettings(), Fallback: fifo.New, Log: slog.New(slog.NewTextHandler(bed.log, nil)),
-		Policy: Policy{Name: "test", Path: plugin, FailuresMax: 3},
+		Policy: supervision.Policy{Name: "test", Path: plugin, FailuresMax: 3},
 	}
 	bed.cfg.Core.PolicyLimits.RoundDeadline = waitMax
 	bed.cfg.Core.Speculation = false // tests count attempts
@@ -148,7 +152,7 @@ func (b *testbed) upload(data string) string {
 	b.t.Helper()
 	stream, err := b.api.PutBlob(b.ctx())
 	if err == nil {
-		err = stream.Send(&wire.BlobChunk{Hash: hashOf(data), Data: []byte(data)})
+		err = stream.Send(&wire.BlobChunk{Hash: sumOf(data), Data: []byte(data)})
 	}
 	if err == nil {
 		_, err = stream.CloseAndRecv()
@@ -156,7 +160,7 @@ func (b *testbed) upload(data string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return hashOf(data)
+	return sumOf(data)
 }
 
 // submit hands in a job of n nodes.
@@ -337,6 +341,32 @@ func (l *fakeLauncher) next() uint64 {
 	}
 }
 
+// sumOf is the name of a blob.
+func sumOf(data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return hex.EncodeToString(sum[:])
+}
+
+// damage changes a file's content, and leaves all else as it was.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	watch.Until(t, waitMax, what, holds)
@@ -446,7 +476,7 @@ func TestASilentLauncherIsLost(t *testing.T) {
 
 func TestTwoLaunchersOfOneName(t *testing.T) {
 	b := newTestbed(t)
-	b.cfg.Heartbeat = waitMax / aliveBeats // the first one lives, however late it beats
+	b.cfg.Heartbeat = waitMax / 4 // the first one lives, however late it beats
 	b.start()
 	b.launcher("a", 1, true)
 	if _, err := b.tryLauncher("a", 2, true); err == nil || !strings.Contains(err.Error(), "another name") {
@@ -499,7 +529,7 @@ func TestRequestsForWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = stream.Send(&wire.BlobChunk{Hash: hashOf("a"), Data: []byte("b")})
+	_ = stream.Send(&wire.BlobChunk{Hash: sumOf("a"), Data: []byte("b")})
 	if _, err := stream.CloseAndRecv(); status.Code(err) != codes.DataLoss {
 		t.Error(err)
 	}
@@ -542,7 +572,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	eventually(t, "it runs", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		first = p
-		return err == nil && p.State == stateRunning
+		return err == nil && p.State == supervision.Running
 	})
 	// A plug-in that does not start changes nothing.
 	broken := b.cfg.Policy
@@ -550,7 +580,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && strings.Contains(problemOf(p, problemChange), "broken could not take over") && p.State == stateRunning && p.Generation == first.Generation
+		return err == nil && strings.Contains(problemOf(p, problems.Change), "broken could not take over") && p.State == supervision.Running && p.Generation == first.Generation
 	})
 	// With the file as it was, nothing is wrong any more.
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}
@@ -569,7 +599,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: other}
 	eventually(t, "the other policy runs", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && p.Name == "other" && p.State == stateRunning
+		return err == nil && p.Name == "other" && p.State == supervision.Running
 	})
 	for range 2 {
 		for _, a := range held {
@@ -616,7 +646,7 @@ func TestDoubtedBlobIsChecked(t *testing.T) {
 	if data, err := fetch(true); err != nil || data != program {
 		t.Fatalf("a sound one that is doubted: %q, %v", data, err)
 	}
-	rot(t, filepath.Join(b.cfg.Data, "programs", hash))
+	damage(t, filepath.Join(b.cfg.Data, "programs", hash))
 	if data, err := fetch(false); err != nil || data == program {
 		t.Fatalf("it is not damaged: %q, %v", data, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -62,7 +64,10 @@ func (b *testbed) policyWhen(what string, holds func(*wire.PolicyReply) bool) *w
 	return r
 }
 
-func isRunning(r *wire.PolicyReply) bool { return r.State == stateRunning }
+// over says whether a job has ended.
+func over(s *wire.JobStatus) bool { return s.GetSummary().GetEnded() != 0 }
+
+func isRunning(r *wire.PolicyReply) bool { return r.State == supervision.Running }
 
 // linkedPolicy has the policy run by the name of a link, that it may be replaced. The
 // name is what a bad plug-in does wrong.
@@ -99,7 +104,7 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.policyWhen("it is gone for good", func(r *wire.PolicyReply) bool {
-		return r.State == stateStarting && strings.Contains(problemOf(r, problemPolicy), "no such file")
+		return r.State == supervision.Starting && strings.Contains(problemOf(r, problems.Policy), "no such file")
 	})
 	for _, a := range held {
 		if err := l.finish(a); err != nil {
@@ -139,9 +144,9 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 			job := bed.submit(1) // nobody runs it, so that its status asks why
 			r := bed.policyWhen("FIFO took over", func(r *wire.PolicyReply) bool {
 				_, err := bed.api.Status(bed.ctx(), &wire.StatusRequest{Job: job})
-				return err == nil && r.State == stateFallback
+				return err == nil && r.State == supervision.Fallback
 			})
-			if text := problemOf(r, problemPolicy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
+			if text := problemOf(r, problems.Policy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
 				t.Errorf("%q", text)
 			}
 			if log := bed.log.String(); strings.Contains(log, "AssignTasks") || !strings.Contains(log, "on purpose") {
@@ -157,10 +162,10 @@ func TestUnfitStatusIsTold(t *testing.T) {
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	r, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-	if err != nil || r.State != stateRunning || r.Restarts != 0 || len(r.Status) != 0 {
+	if err != nil || r.State != supervision.Running || r.Restarts != 0 || len(r.Status) != 0 {
 		t.Fatalf("%v, error %v", r, err)
 	}
-	if text := problemOf(r, problemView); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
+	if text := problemOf(r, problems.Status); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
 		t.Errorf("%q", text)
 	}
 }
@@ -173,14 +178,14 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	b.launcher("a", 1, false)
 	job := b.submit(6)
 	r := b.policyWhen("it is slow", func(r *wire.PolicyReply) bool { return r.RoundTimes.GetSlowRounds() > 0 })
-	if text := problemOf(r, problemSlow); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
+	if text := problemOf(r, problems.Rounds); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
 		t.Errorf("%q", text)
 	}
 	told := false
 	eventually(t, "the job says so, or ends", func() bool {
 		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
 		told = told || strings.Contains(strings.Join(s.GetWaiting(), "\n"), "policy: the policy is slow")
-		return err == nil && (told || ended(s))
+		return err == nil && (told || over(s))
 	})
 	if !told {
 		t.Error("the job did not say that the policy is slow")
@@ -228,7 +233,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := b.policyWhen("the old one goes on", isRunning)
-	if r.Checksum != first.Checksum || r.Generation != first.Generation || !strings.Contains(problemOf(r, problemChange), "could not take over") {
+	if r.Checksum != first.Checksum || r.Generation != first.Generation || !strings.Contains(problemOf(r, problems.Change), "could not take over") {
 		t.Errorf("%v", r)
 	}
 	program, err := os.ReadFile(fifo)
@@ -265,7 +270,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	eventually(t, "its configuration is kept", func() bool {
-		kept, err := Accepted(b.cfg.Data)
+		kept, err := supervision.Accepted(b.cfg.Data)
 		return err == nil && string(kept) == "the first"
 	})
 	b.stop()
@@ -275,10 +280,10 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	b.cfg.Policy.Config = scheduler.Config{File: "site.yaml", Text: []byte("invalid")}
 	b.start()
 	r := b.policyWhen("the last one runs", isRunning)
-	if text := problemOf(r, problemSettings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
+	if text := problemOf(r, problems.Settings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
 		t.Errorf("%q", text)
 	}
-	if kept, err := Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
+	if kept, err := supervision.Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
 		t.Errorf("kept is %q, error %v", kept, err)
 	}
 	better := good
@@ -286,7 +291,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: better}
 	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
 	eventually(t, "the new one is kept", func() bool {
-		kept, err := Accepted(b.cfg.Data)
+		kept, err := supervision.Accepted(b.cfg.Data)
 		return err == nil && string(kept) == "the third"
 	})
 }
@@ -296,13 +301,13 @@ func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 	b := newTestbed(t)
 	updates := make(chan Update)
 	b.cfg.Updates, b.cfg.File, b.cfg.Problem = updates, "site.yaml", fmt.Errorf("site.yaml:2: there is no manager.lisen")
-	b.cfg.Shown = Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
+	b.cfg.Shown = supervision.Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
 	b.start()
 	r := b.policyWhen("it runs", isRunning)
-	if problemOf(r, problemConfig) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
+	if problemOf(r, problems.Configuration) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
 		t.Errorf("%v", r.Problems)
 	}
-	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: Shown{
+	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: supervision.Shown{
 		{Key: "core.lostMax", Value: "7", From: "site.yaml:9"}, {Key: "manager.lease", Value: "20s", From: "site.yaml:2"},
 	}}
 	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
@@ -319,7 +324,7 @@ func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 // What a policy of a manager that was killed left behind ends when the next begins.
 func TestOrphansOfAPolicyEnd(t *testing.T) {
 	b := newTestbed(t)
-	orphan := sleeper(t, string(pluginMark(b.cfg.Data)))
+	orphan := sleeper(t, "HAMADRYAD_POLICY_OF="+b.cfg.Data)
 	b.start()
 	select {
 	case <-orphan:
@@ -340,54 +345,4 @@ func sleeper(t *testing.T, variable string) <-chan struct{} {
 	go func() { _, _ = p.Wait(); close(ended) }()
 	t.Cleanup(func() { _ = p.Kill(); <-ended })
 	return ended
-}
-
-// Of a sort of problem the newest stands, with its time, until it is cleared or has
-// not come again for a while.
-func TestProblems(t *testing.T) {
-	var p problems
-	p.set("a", "first", 0)
-	p.set("b", "second", time.Nanosecond)
-	p.set("a", strings.Repeat("x", problemBytesMax+1), 0)
-	eventually(t, "the second went by itself", func() bool { return len(p.current()) == 1 })
-	if one := p.current()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > waitMax {
-		t.Errorf("%.100v", one)
-	}
-	p.settle("a", time.Hour)
-	if _, stands := p.of("a"); !stands {
-		t.Error("it went too early")
-	}
-	p.settle("a", time.Nanosecond)
-	eventually(t, "it went", func() bool { _, stands := p.of("a"); return !stands })
-	p.set("c", "third", 0)
-	p.clear("b", "c")
-	if left := p.current(); len(left) != 0 {
-		t.Errorf("%v", left)
-	}
-}
-
-// A configuration is kept whole or not at all.
-func TestKeeper(t *testing.T) {
-	dir := t.TempDir()
-	k := &keeper{folder: dir}
-	if err := k.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if kept, err := Accepted(dir); kept != nil || err != nil {
-		t.Errorf("%q, error %v", kept, err)
-	}
-	k.want([]byte("one"))
-	k.want([]byte("two"))
-	if err := k.flush(); err != nil {
-		t.Fatal(err)
-	}
-	k.folder = filepath.Join(dir, "gone")
-	k.want([]byte("three"))
-	if err := k.flush(); err == nil {
-		t.Error("there is no folder, and no error")
-	}
-	files, _ := os.ReadDir(dir)
-	if kept, err := Accepted(dir); string(kept) != "two" || err != nil || len(files) != 1 {
-		t.Errorf("%q, error %v, files %v", kept, err, files)
-	}
 }

@@ -1,0 +1,361 @@
+// Package blobs keeps the programs, plans and large graphs that submitters send, each in a
+// file under its SHA-256.
+//
+// # What holds
+//
+// What is given out under a hash was found to have it, or is hashed by who reads it. What is
+// written, read, or needed by a live job stays. All of it together has at most so many bytes.
+package blobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+// Store keeps programs and plans in a folder, each under its SHA-256. It holds at
+// most a number of bytes: the ones that were not used for longest go, but never
+// one that a live job needs or that is being written or read.
+type Store struct {
+	folder string
+	max    int64
+	// needed tells which blobs live jobs need.
+	needed func() (map[string]bool, error)
+
+	mu      sync.Mutex
+	kept    map[string]*blob
+	total   int64 // of kept, and of what is being written
+	writing int
+}
+
+type blob struct {
+	bytes int64
+	used  time.Time
+	open  int    // readers
+	sound fileID // of the file whose content was found to be right; zero: of none in this life
+}
+
+// fileID tells whether a file is still the one that was read.
+type fileID struct {
+	inode   uint64
+	size    int64
+	changed time.Time
+}
+
+func idOf(info fs.FileInfo) fileID {
+	id := fileID{size: info.Size(), changed: info.ModTime()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		id.inode = st.Ino
+	}
+	return id
+}
+
+// uploadsMax is how many blobs are written at the same time.
+const uploadsMax = 32
+
+// What can be wrong with a blob.
+var (
+	ErrMissing = errors.New("the manager does not have it")
+	ErrDamaged = errors.New("the manager's copy of it is damaged, and was dropped")
+	ErrBusy    = errors.New("too many programs are being sent at once: try again")
+)
+
+// Open reads the folder, without the contents: they are verified when they are
+// asked for. What needed names stays.
+func Open(folder string, max int64, needed func() (map[string]bool, error)) (*Store, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("programs: %w", err)
+	}
+	if err := durable.SyncFolder(filepath.Dir(folder)); err != nil {
+		return nil, fmt.Errorf("programs: %w", err)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("programs: %w", err)
+	}
+	b := &Store{folder: folder, max: max, needed: needed, kept: map[string]*blob{}}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !IsHash(e.Name()) {
+			os.Remove(filepath.Join(folder, e.Name())) // left by an upload that was cut off
+			continue
+		}
+		b.kept[e.Name()] = &blob{bytes: info.Size(), used: info.ModTime()}
+		b.total += info.Size()
+	}
+	return b, nil
+}
+
+// IsHash accepts a SHA-256 in lower-case hex: what may become a file name.
+func IsHash(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Doubt has a blob's content read again, however its file looks, and reports whether
+// it was damaged: then it is dropped.
+func (b *Store) Doubt(hash string) (damaged bool) {
+	b.mu.Lock()
+	k := b.kept[hash]
+	if k != nil {
+		k.sound = fileID{}
+	}
+	b.mu.Unlock()
+	return k != nil && !b.Has(hash)
+}
+
+// Has reports whether a blob is there with the right content. The content is read
+// once for each file that appears under the name; what is damaged is dropped, so that
+// it is sent again.
+func (b *Store) Has(hash string) bool {
+	b.mu.Lock()
+	k, ok := b.kept[hash]
+	var sound fileID
+	if ok {
+		k.used, sound = time.Now(), k.sound
+	}
+	b.mu.Unlock()
+	if !ok {
+		return false
+	}
+	info, err := os.Stat(b.path(hash))
+	if err == nil && idOf(info) == sound {
+		return true
+	}
+	if err == nil {
+		err = verify(b.path(hash), hash)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept[hash] != k {
+		return b.kept[hash] != nil // sent again meanwhile
+	}
+	if err != nil {
+		b.drop(hash, k)
+		return false
+	}
+	k.sound = idOf(info)
+	return true
+}
+
+func (b *Store) path(hash string) string { return filepath.Join(b.folder, hash) }
+
+// verify reads a file and compares its hash.
+func verify(path, hash string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return err
+	}
+	if hex.EncodeToString(digest.Sum(nil)) != hash {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// drop forgets a blob that is missing or damaged. The caller holds mu.
+func (b *Store) drop(hash string, k *blob) {
+	if b.kept[hash] == k {
+		delete(b.kept, hash)
+		b.total -= k.bytes
+		_ = os.Remove(b.path(hash)) // the next one of that name replaces it
+	}
+}
+
+// Reader opens a blob. It is not removed before it is closed. Who reads it compares
+// its hash, and comes with a doubt when it is wrong: so it is hashed by each reader,
+// and not here once more for each.
+func (b *Store) Reader(hash string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k, ok := b.kept[hash]
+	if !ok {
+		return nil, ErrMissing
+	}
+	f, err := os.Open(b.path(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.drop(hash, k)
+		return nil, ErrMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.open++
+	k.used = time.Now()
+	return &blobReader{file: f, b: b, k: k, hash: hash}, nil
+}
+
+// blobReader gives what is kept as a blob's content. What the disk can't read is dropped.
+type blobReader struct {
+	file *os.File
+	b    *Store
+	k    *blob
+	hash string
+	once sync.Once
+}
+
+func (r *blobReader) Read(p []byte) (int, error) {
+	n, err := r.file.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	r.b.drop(r.hash, r.k)
+	return n, err
+}
+
+func (r *blobReader) Close() error {
+	r.once.Do(func() {
+		r.b.mu.Lock()
+		r.k.open--
+		r.b.mu.Unlock()
+	})
+	return r.file.Close()
+}
+
+// Upload is a blob that is being written. Finish or Abort ends it.
+type Upload struct {
+	b      *Store
+	hash   string
+	file   *os.File
+	digest hash.Hash
+	bytes  int64
+}
+
+// Begin begins a blob that is sent.
+func (b *Store) Begin(hash string) (*Upload, error) {
+	if !IsHash(hash) {
+		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.writing >= uploadsMax {
+		return nil, ErrBusy
+	}
+	f, err := os.CreateTemp(b.folder, "upload-")
+	if err != nil {
+		return nil, err
+	}
+	b.writing++
+	return &Upload{b: b, hash: hash, file: f, digest: sha256.New()}, nil
+}
+
+// Write adds to it.
+func (u *Upload) Write(data []byte) error {
+	if err := u.b.reserve(int64(len(data))); err != nil {
+		return err
+	}
+	u.bytes += int64(len(data))
+	u.digest.Write(data)
+	_, err := u.file.Write(data)
+	return err
+}
+
+// Finish verifies the content and gives it its name, durably.
+func (u *Upload) Finish() error {
+	if got := hex.EncodeToString(u.digest.Sum(nil)); got != u.hash {
+		u.Abort()
+		return fmt.Errorf("what arrived has the SHA-256 %s and not %s: it was damaged on the way, or changed while it was sent; send it again", got, u.hash)
+	}
+	err := u.file.Sync()
+	var info fs.FileInfo
+	if err == nil {
+		info, err = u.file.Stat()
+	}
+	if err == nil {
+		err = os.Rename(u.file.Name(), u.b.path(u.hash))
+	}
+	if err == nil {
+		err = durable.SyncFolder(u.b.folder) // before any job that needs it is taken
+	}
+	if err != nil {
+		u.Abort()
+		return err
+	}
+	u.file.Close()
+	b := u.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writing--
+	if k := b.kept[u.hash]; k != nil { // the same content, sent twice at once
+		b.total -= k.bytes
+	}
+	b.kept[u.hash] = &blob{bytes: u.bytes, used: time.Now(), sound: idOf(info)}
+	return nil
+}
+
+// Abort gives it up.
+func (u *Upload) Abort() {
+	u.file.Close()
+	os.Remove(u.file.Name())
+	u.b.mu.Lock()
+	u.b.total -= u.bytes
+	u.b.writing--
+	u.b.mu.Unlock()
+}
+
+// reserve makes room for n more bytes.
+func (b *Store) reserve(n int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.total+n > b.max {
+		if err := b.evict(n); err != nil {
+			return err
+		}
+	}
+	b.total += n
+	return nil
+}
+
+// evict is called with mu held, and gives it back while it asks who needs what.
+func (b *Store) evict(n int64) error {
+	b.mu.Unlock()
+	needed, err := b.needed()
+	b.mu.Lock()
+	if err != nil {
+		return err
+	}
+	var old []string
+	for hash, k := range b.kept {
+		if k.open == 0 && !needed[hash] && time.Since(k.used) > blobGrace {
+			old = append(old, hash)
+		}
+	}
+	slices.SortFunc(old, func(x, y string) int { return b.kept[x].used.Compare(b.kept[y].used) })
+	for _, hash := range old {
+		if b.total+n <= b.max {
+			return nil
+		}
+		if err := os.Remove(filepath.Join(b.folder, hash)); err != nil {
+			return err
+		}
+		b.total -= b.kept[hash].bytes
+		delete(b.kept, hash)
+	}
+	if b.total+n > b.max {
+		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans, and running jobs need what is there: wait for them to end, or raise manager.programs", b.max)
+	}
+	return nil
+}
+
+// blobGrace is how long a blob stays after its last use: a submitter asks for it
+// or sends it a moment before the job that needs it exists.
+const blobGrace = 10 * time.Minute

@@ -1,0 +1,80 @@
+package checkpoints
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/spawn"
+
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+)
+
+const (
+	// remakeNice is the priority of the process: manager, policy and launchers go first.
+	remakeNice = 10
+	// remakeTextMax is how much of what it says of an error is kept.
+	remakeTextMax = 4 << 10
+	// remakeEnd is how long its end may take once it was killed.
+	remakeEnd = 5 * time.Second
+)
+
+// remakeChild is a command whose process does what Remake does. It ends with this
+// process. The system gives it what this process and others leave, and takes its memory
+// first when that runs out.
+type remakeChild []string
+
+func (c remakeChild) run(ctx context.Context, r recovery.Remaking, to io.Writer) error {
+	asked, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, c[0], append(c[1:len(c):len(c)], string(asked))...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = remakeEnd
+	said := &firstBytes{}
+	cmd.Stdout, cmd.Stderr = to, said
+	if err := spawn.Start(cmd); err != nil {
+		return fmt.Errorf("start the process that makes a checkpoint: %w", err)
+	}
+	// Both are to spare others, and nothing depends on them.
+	_ = unix.Setpriority(unix.PRIO_PGRP, cmd.Process.Pid, remakeNice)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("the process that makes a checkpoint: %w: %s", err, bytes.TrimSpace(said.text))
+	}
+	return nil
+}
+
+// firstBytes keeps the first of what is written, where a program that panics says why.
+type firstBytes struct{ text []byte }
+
+// Write keeps what there is room for.
+func (f *firstBytes) Write(b []byte) (int, error) {
+	f.text = append(f.text, b[:min(len(b), remakeTextMax-len(f.text))]...)
+	return len(b), nil
+}
+
+// RemakeAsked is the work of the command that Config.Remaker names, with the arguments
+// that a manager gives it: it writes the checkpoint to its reader, which waits for it. An
+// error must end the process with another exit code than 0.
+func RemakeAsked(ctx context.Context, args []string, to io.Writer) error {
+	var r recovery.Remaking
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &r) != nil {
+		return errors.New("a manager starts this, and tells it what to do")
+	}
+	return recovery.Remake(ctx, r, to)
+}

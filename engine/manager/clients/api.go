@@ -1,0 +1,342 @@
+// Package clients is the service that applications and the command line talk to: it hands
+// their requests to the core, and shows jobs, launchers, logs, the policy and the
+// configuration.
+//
+// # What holds
+//
+// A reply is given when what it says is durable, and to one caller. Those who wait or watch
+// are bounded in number.
+package clients
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/launchers"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// call puts a request to the core and waits for the reply, which comes when what
+// it says is durable.
+func (s *Server) call(ctx context.Context, in func(client uint64) *wire.Input) (core.Reply, error) {
+	return s.callWith(ctx, inbox.Entry{}, in)
+}
+
+func (s *Server) callWith(ctx context.Context, e inbox.Entry, in func(client uint64) *wire.Input) (core.Reply, error) {
+	client, reply, err := s.callers.add()
+	if err != nil {
+		return core.Reply{}, err
+	}
+	defer s.callers.remove(client)
+	e.Inputs = []*wire.Input{in(client)}
+	if err := s.needs.Inbox.Put(ctx, e); err != nil {
+		return core.Reply{}, statusOf(err)
+	}
+	select {
+	case r := <-reply:
+		return r, failureStatus(r.Failure)
+	case <-ctx.Done():
+		return core.Reply{}, statusOf(ctx.Err())
+	case <-s.needs.Inbox.Over():
+		return core.Reply{}, statusOf(inbox.ErrStopping)
+	}
+}
+
+// statusOf gives an error of this package its code.
+func statusOf(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, inbox.ErrStopping):
+		return status.Error(codes.Unavailable, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+func failureStatus(f *wire.Failure) error {
+	if f == nil {
+		return nil
+	}
+	code := codes.FailedPrecondition
+	switch f.Kind {
+	case wire.ErrorKind_ERROR_KIND_INVALID:
+		code = codes.InvalidArgument
+	case wire.ErrorKind_ERROR_KIND_INTERNAL:
+		code = codes.Internal
+	case wire.ErrorKind_ERROR_KIND_RESOURCE:
+		code = codes.ResourceExhausted
+	}
+	return status.Error(code, f.Message)
+}
+
+// roomForWork refuses new work while the event log's disk is full.
+func (s *Server) roomForWork() error {
+	if err := s.needs.Stalled(); err != nil {
+		return status.Errorf(codes.ResourceExhausted, "the manager takes no new work: %v", err)
+	}
+	return nil
+}
+
+// Needs is what the server of clients stands on.
+type Needs struct {
+	Inbox      *inbox.Inbox
+	Blobs      *blobs.Store
+	Graphs     *graphs.Store
+	Launchers  *launchers.Table
+	Supervisor *supervision.Supervisor
+	Problems   *problems.List
+	Stats      *metrics.Metrics
+	Shown      *Configuration
+	File       string          // the configuration's
+	Identity   string          // of the manager's data
+	Term       uint64          // of this life
+	Before     core.Stats      // what was counted before this life
+	Settled    time.Time       // by when each launcher has joined, or is given up and past its lease
+	Stalled    func() error    // why the event log takes nothing; nil: it does
+	Stopping   <-chan struct{} // closed when the streams have to end
+}
+
+// Server is the service that applications and the command line talk to.
+type Server struct {
+	rpc.UnimplementedManagerServer
+	needs    Needs
+	callers  *callers
+	watchers *watchers
+	http     *http.Client // asks launchers for logs
+
+	drafting sync.Mutex // held while a large job is drafted
+}
+
+func NewServer(of Needs) *Server {
+	return &Server{needs: of, callers: newCallers(of.Term), watchers: newWatchers(), http: newHTTPClient()}
+}
+
+// Reply gives the core's reply to who waits for it. It does not block.
+func (s *Server) Reply(r core.Reply) { s.callers.reply(r) }
+
+// Tell wakes the streams that watch jobs. It does not block.
+func (s *Server) Tell(a core.JobsChanged) { s.watchers.tell(a) }
+
+// Close ends what is kept for later calls.
+func (s *Server) Close() { s.http.CloseIdleConnections() }
+
+// Prepare reserves a job's number.
+func (s *Server) Prepare(ctx context.Context, _ *wire.PrepareRequest) (*wire.PrepareReply, error) {
+	if err := s.roomForWork(); err != nil {
+		return nil, err
+	}
+	r, err := s.call(ctx, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.Prepare{Client: client})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity}, nil
+}
+
+// Submit hands a job in. Program and plan must have been sent before.
+func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if err := s.roomForWork(); err != nil {
+		return nil, err
+	}
+	if q.Spec == nil {
+		return nil, status.Error(codes.InvalidArgument, "the submission holds no job")
+	}
+	for what, hash := range map[string]string{"program": q.Spec.Program, "plan": q.Spec.Plan} {
+		if !s.needs.Blobs.Has(hash) {
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
+		}
+	}
+	if hash := q.Spec.GraphBlob; hash != "" {
+		done, err := s.needs.Graphs.Take(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
+		switch {
+		case errors.Is(err, blobs.ErrMissing):
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+		case errors.Is(err, blobs.ErrDamaged) && s.needs.Blobs.Doubt(hash):
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q): %v: send it, then submit again", hash, blobs.ErrDamaged)
+		case errors.Is(err, plan.ErrDamaged):
+			return nil, status.Errorf(codes.InvalidArgument, "the job's graph: %v", err)
+		case err != nil:
+			return nil, status.Errorf(codes.ResourceExhausted, "the job's graph can't be kept: %v", err)
+		}
+		defer done()
+	}
+	draft, err := s.draft(ctx, scheduler.JobID(q.Job), q.Spec)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.callWith(ctx, inbox.Entry{Graph: q.Spec.GraphBlob, Draft: draft}, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.Submit{Client: client, Job: q.Job, Spec: q.Spec})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.SubmitReply{}, nil
+}
+
+// draftFrom is from how many nodes on a job is drafted beside the core, which costs a
+// look at its settings first.
+const draftFrom = 10_000
+
+// draft makes the draft of a large job, one at a time; nil for others, and for what the
+// core will not take in anyway.
+func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) (*core.Draft, error) {
+	nodes := uint64(0)
+	for _, stage := range spec.GetGraph().GetStages() {
+		nodes += uint64(stage.GetNodes())
+	}
+	if nodes < draftFrom && spec.GraphBlob == "" {
+		return nil, nil
+	}
+	s.drafting.Lock()
+	defer s.drafting.Unlock()
+	var set core.Settings
+	awaited := false
+	if err := s.needs.Inbox.Glance(ctx, func(c *core.Core) { set, awaited = c.Settings(), c.Awaits(id) }); err != nil {
+		return nil, statusOf(err)
+	}
+	if !awaited {
+		return nil, nil
+	}
+	return core.NewDraft(set, spec, s.needs.Graphs.Load), nil
+}
+
+// HasBlob tells whether a program or plan needs not be sent.
+func (s *Server) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
+	return &wire.BlobAnswer{Present: s.needs.Blobs.Has(q.Hash)}, nil
+}
+
+// PutBlob takes a program or plan.
+func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty]) error {
+	if err := s.roomForWork(); err != nil {
+		return err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	u, err := s.needs.Blobs.Begin(first.Hash)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	for chunk := first; ; {
+		if err := u.Write(chunk.Data); err != nil {
+			u.Abort()
+			return status.Error(codes.ResourceExhausted, "the manager could not keep the program: "+err.Error())
+		}
+		chunk, err = stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			u.Abort()
+			return err
+		}
+	}
+	if err := u.Finish(); err != nil {
+		return status.Error(codes.DataLoss, err.Error())
+	}
+	return stream.SendAndClose(&wire.Empty{})
+}
+
+// Kill ends a job.
+func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
+	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: q.Principal, Reason: q.Reason})
+	})
+}
+
+// Update changes a job's pool or priority.
+func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
+	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: q.Principal, Pool: q.Pool, Priority: q.Priority})
+	})
+}
+
+func (s *Server) onJob(ctx context.Context, job uint64, in func(client uint64) *wire.Input) (*wire.Empty, error) {
+	if _, err := s.jobStatus(ctx, job, false); err != nil {
+		return nil, err
+	}
+	if _, err := s.call(ctx, in); err != nil {
+		return nil, err
+	}
+	return &wire.Empty{}, nil
+}
+
+// Drain keeps new work from a launcher, or lets it come again.
+func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
+	_, err := s.call(ctx, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: q.Principal, Drain: q.Drain})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Empty{}, nil
+}
+
+// refusalsTimeout bounds the wait for the core's count of refusals.
+const refusalsTimeout = 2 * time.Second
+
+// Policy describes the policy.
+func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyReply, error) {
+	r := s.needs.Supervisor.Reply(ctx, q.Brief)
+	r.Rounds = s.needs.Stats.RoundsAnswered()
+	ctx, cancel := context.WithTimeout(ctx, refusalsTimeout)
+	defer cancel()
+	// Without the core's answer the rest is worth telling.
+	_ = s.needs.Inbox.Glance(ctx, func(c *core.Core) {
+		before, now := s.needs.Before, c.Stats()
+		r.Refusals = now.Refusals() - before.Refusals()
+	})
+	return r, nil
+}
+
+// ReloadPolicy starts the policy's program anew and answers when it decides.
+func (s *Server) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest) (*wire.PolicyReply, error) {
+	if err := s.needs.Supervisor.Reload(ctx); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return s.Policy(ctx, &wire.PolicyQuery{})
+}
+
+// policyPrefix begins what a policy says of a job, as opposed to the core.
+const policyPrefix = "policy: "
+
+// explained adds the policy's word on why a job waits.
+func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)) {
+	if ended(job) || !waits(job) {
+		return
+	}
+	if p, slow := s.needs.Problems.Of(problems.Rounds); slow {
+		defer func() { job.Waiting = append(job.Waiting, policyPrefix+p.Text) }()
+	}
+	e, ok := explain(ctx, scheduler.JobID(job.Summary.Job))
+	if !ok || (e.Reason == scheduler.WaitNone && e.Detail == "") {
+		return
+	}
+	// What the policy says now is newer than what it sent with a round.
+	job.Waiting = slices.DeleteFunc(job.Waiting, func(w string) bool { return strings.HasPrefix(w, policyPrefix) })
+	job.Waiting = append(job.Waiting, policyPrefix+explanation(e))
+}

@@ -1,0 +1,145 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// jobStatus reads a job. The error is a NotFound status for one that is unknown.
+func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
+	var st *core.Status
+	var known bool
+	var lost *wire.Failure
+	err := s.needs.Inbox.Read(ctx, func(c *core.Core) {
+		if st, known = c.StatusOf(scheduler.JobID(job), attempts); !known {
+			lost = c.Lost(scheduler.JobID(job))
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, statusOf(err)
+	case lost != nil:
+		return nil, lostError{lost}
+	case !known:
+		return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", scheduler.JobID(job))
+	}
+	for more := attempts; more; {
+		if err := s.needs.Inbox.Read(ctx, func(*core.Core) { more = st.Look() }); err != nil {
+			return nil, statusOf(err)
+		}
+	}
+	return st.Message(), nil
+}
+
+// lostError is about a job that an earlier life may have known.
+type lostError struct{ failure *wire.Failure }
+
+func (e lostError) Error() string { return e.failure.Message }
+
+// GRPCStatus is what callers get.
+func (e lostError) GRPCStatus() *status.Status { return status.New(codes.NotFound, e.failure.Message) }
+
+// lostStatus tells who waits for a job that the manager lost that it failed. It is told
+// when nothing of the job can run any more, so that what the job leaves behind can be
+// removed: each launcher has joined by then, or is given up and past its lease.
+func (s *Server) lostStatus(ctx context.Context, job uint64, f *wire.Failure) (*wire.JobStatus, error) {
+	if err := sleepUntil(ctx, s.needs.Stopping, time.After(time.Until(s.needs.Settled))); err != nil {
+		return nil, err
+	}
+	return &wire.JobStatus{Summary: &wire.JobSummary{Job: job, State: wire.JobState_JOB_STATE_FAILED}, Failure: f}, nil
+}
+
+// Status describes a job.
+func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error) {
+	st, err := s.jobStatus(ctx, q.Job, q.Attempts)
+	if err != nil {
+		return nil, err
+	}
+	s.explained(ctx, st, s.needs.Supervisor.Explain)
+	return st, nil
+}
+
+// Jobs lists jobs in order of their numbers.
+func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
+	r := &wire.JobsReply{}
+	err := s.needs.Inbox.Read(ctx, func(c *core.Core) { r.Jobs = c.Jobs(q.All) })
+	return r, statusOf(err)
+}
+
+// Launchers lists launchers, with how busy their machines are. Those that were not
+// heard of for a while are suspect.
+func (s *Server) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+	r := &wire.LaunchersReply{}
+	var list func() []*wire.LauncherStatus
+	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { list = c.LaunchersLater() }); err != nil {
+		return nil, statusOf(err)
+	}
+	suspects, loads := s.needs.Launchers.Suspects(), s.needs.Launchers.Loads()
+	r.Launchers = list()
+	for _, l := range r.Launchers {
+		l.Load = loads[l.Name]
+		if l.State == "up" && slices.Contains(suspects, l.Name) {
+			l.State = "suspect"
+		}
+	}
+	return r, nil
+}
+
+func ended(s *wire.JobStatus) bool {
+	switch s.GetSummary().GetState() {
+	case wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED:
+		return true
+	}
+	return false
+}
+
+// waits tells whether something of the job could run and does not.
+func waits(s *wire.JobStatus) bool {
+	if s.GetSummary().GetState() == wire.JobState_JOB_STATE_ASKED {
+		return true
+	}
+	for _, stage := range s.Stages {
+		if stage.Ready > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// explanation is what a policy says, as one line.
+func explanation(e scheduler.Explanation) string {
+	var b strings.Builder
+	b.WriteString(e.Reason.String())
+	if e.Place > 0 {
+		fmt.Fprintf(&b, ", place %d in the queue", e.Place)
+	}
+	if e.Detail != "" {
+		fmt.Fprintf(&b, ": %s", e.Detail)
+	}
+	for _, f := range e.Facts {
+		fmt.Fprintf(&b, "; %s %s", f.Name, f.Value)
+	}
+	return b.String()
+}
+
+func sleepUntil[T any](ctx context.Context, stopping <-chan struct{}, c <-chan T) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return statusOf(ctx.Err())
+	case <-stopping:
+		return statusOf(inbox.ErrStopping)
+	}
+}

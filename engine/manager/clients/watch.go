@@ -1,0 +1,169 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// watchGap is the least time between two messages of a watch. Only a job's end
+	// is told sooner.
+	watchGap = 100 * time.Millisecond
+	// explainEvery is the least time between two questions about why a job waits that one
+	// watch asks of the policy: it makes no round while it answers.
+	explainEvery = time.Second
+	// watchersMax bounds streams that watch jobs.
+	watchersMax = 10_000
+)
+
+// watchers are the streams that want to know of changes, by job.
+type watchers struct {
+	mu    sync.Mutex
+	byJob map[scheduler.JobID]map[*watcher]bool
+	count int
+}
+
+// watcher is one of them.
+type watcher struct {
+	changed chan struct{} // holds one: something changed since it was taken
+	ended   chan struct{} // likewise: the job is over
+}
+
+func newWatchers() *watchers { return &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}} }
+
+func (w *watchers) add(job scheduler.JobID) (*watcher, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count >= watchersMax {
+		return nil, status.Errorf(codes.ResourceExhausted, "%d jobs are being watched already: ask for the status instead", watchersMax)
+	}
+	w.count++
+	one := &watcher{changed: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+	if w.byJob[job] == nil {
+		w.byJob[job] = map[*watcher]bool{}
+	}
+	w.byJob[job][one] = true
+	return one, nil
+}
+
+func (w *watchers) remove(job scheduler.JobID, one *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count--
+	delete(w.byJob[job], one)
+	if len(w.byJob[job]) == 0 {
+		delete(w.byJob, job)
+	}
+}
+
+// tell wakes the streams that watch jobs. It does not block.
+func (w *watchers) tell(a core.JobsChanged) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range a.Ended {
+		for one := range w.byJob[job] {
+			signal(one.ended)
+		}
+	}
+	for _, job := range a.Jobs {
+		for one := range w.byJob[job] {
+			signal(one.changed)
+		}
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a change, and then until watchGap has passed or the job is over.
+func (w *watcher) next(ctx context.Context, stopping <-chan struct{}) error {
+	gap := time.After(watchGap)
+	if err := sleepUntil(ctx, stopping, w.changed); err != nil {
+		return err
+	}
+	select {
+	case <-gap:
+		return nil
+	case <-w.ended:
+		return nil
+	case <-ctx.Done():
+		return statusOf(ctx.Err())
+	case <-stopping:
+		return statusOf(inbox.ErrStopping)
+	}
+}
+
+// Watch sends the job's status when it changes, to its end.
+func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
+	ctx := stream.Context()
+	job := scheduler.JobID(q.Job)
+	w, err := s.watchers.add(job)
+	if err != nil {
+		return err
+	}
+	defer s.watchers.remove(job, w)
+	why := sparing{explain: s.needs.Supervisor.Explain}
+	for {
+		st, err := s.jobStatus(ctx, q.Job, q.Attempts)
+		var lost lostError
+		if errors.As(err, &lost) {
+			st, err = s.lostStatus(ctx, q.Job, lost.failure)
+		}
+		if err != nil {
+			return err
+		}
+		s.explained(ctx, st, why.ask)
+		if err := stream.Send(st); err != nil || ended(st) {
+			return err
+		}
+		stop := why.renew(w)
+		err = w.next(ctx, s.needs.Stopping)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sparing asks the policy why a job waits, and repeats its answer until it may ask again.
+type sparing struct {
+	explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)
+	due     time.Time // it may ask again
+	old     bool      // the last answer was a repetition
+	last    scheduler.Explanation
+	ok      bool
+}
+
+func (s *sparing) ask(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
+	if s.old = time.Now().Before(s.due); !s.old {
+		s.last, s.ok = s.explain(ctx, job)
+		s.due = time.Now().Add(explainEvery)
+	}
+	return s.last, s.ok
+}
+
+// renew wakes a watcher that was told an old answer as soon as there may be a new one:
+// perhaps nothing else changes. The function that it returns ends that.
+func (s *sparing) renew(w *watcher) (stop func()) {
+	if !s.old {
+		return func() {}
+	}
+	s.old = false
+	t := time.AfterFunc(time.Until(s.due), func() { signal(w.changed) })
+	return func() { t.Stop() }
+}

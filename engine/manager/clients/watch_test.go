@@ -1,0 +1,86 @@
+package clients
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A job that ends soon after a change that was told must not be waited for until
+// the next message would be due.
+func TestAnEndIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newWatchers()
+		w, err := all.add(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.remove(7, w)
+		const soon = watchGap / 10
+		changed := func(after time.Duration, a core.JobsChanged) {
+			time.AfterFunc(after, func() { all.tell(a) })
+		}
+		next := func() time.Duration {
+			began := time.Now()
+			if err := w.next(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		changed(soon, core.JobsChanged{Jobs: []scheduler.JobID{7}})
+		changed(2*soon, core.JobsChanged{Jobs: []scheduler.JobID{7, 8}, Ended: []scheduler.JobID{8}})
+		if took := next(); took != watchGap {
+			t.Errorf("changes were told after %v", took)
+		}
+		if took := next(); took != watchGap {
+			t.Errorf("a change meanwhile was told after %v more", took)
+		}
+		changed(soon, core.JobsChanged{Jobs: []scheduler.JobID{7}})
+		changed(2*soon, core.JobsChanged{Jobs: []scheduler.JobID{7}, Ended: []scheduler.JobID{7}})
+		if took := next(); took != 2*soon {
+			t.Errorf("the end was told after %v, %v late", took, took-2*soon)
+		}
+	})
+}
+
+// A watch asks the policy once a second at most, whatever changes. What it told last is
+// never older than that, and an old answer is renewed although nothing changes.
+func TestAWatchSparesThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		why := sparing{explain: func(context.Context, scheduler.JobID) (scheduler.Explanation, bool) {
+			asked++
+			return scheduler.Explanation{Place: asked}, true
+		}}
+		w := &watcher{changed: make(chan struct{}, 1)}
+		told := func() int {
+			x, _ := why.ask(t.Context(), 7)
+			return x.Place
+		}
+		for range 55 { // 5.5 s
+			told()
+			time.Sleep(watchGap)
+		}
+		if asked != 6 {
+			t.Errorf("asked %d times in 5.5 s", asked)
+		}
+		if n := told(); n != 6 {
+			t.Errorf("told answer %d", n)
+		}
+		defer why.renew(w)()
+		began := time.Now()
+		<-w.changed
+		if n := told(); n != 7 || time.Since(began) > explainEvery {
+			t.Errorf("answer %d after %v", n, time.Since(began))
+		}
+		why.renew(w)()
+		time.Sleep(time.Minute)
+		if len(w.changed) > 0 {
+			t.Error("a new answer is renewed")
+		}
+	})
+}

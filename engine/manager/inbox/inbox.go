@@ -1,0 +1,163 @@
+// Package inbox is what waits for the core: inputs, and looks at it between two steps. One
+// goroutine takes it out; anybody may put something in.
+//
+// # What holds
+//
+// What waits is bounded in number and bytes: who brings more has to wait, and nothing is
+// lost. Entries come out in the order in which they were let in. Once it has ended, all who
+// wait hear ErrStopping.
+package inbox
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// inboxMax is how many entries wait for the core before who brings more has to
+	// wait: launchers' streams, callers and the policy are held up, nothing is lost.
+	inboxMax = 1024
+	// inboxBytesMax bounds what waits for the core by bytes, in the same way. One
+	// entry has at most as much as a record of the log.
+	inboxBytesMax = 128 << 20
+)
+
+// ErrStopping is what callers get while the manager shuts down.
+var ErrStopping = errors.New("the manager is shutting down: try again")
+
+// Entry is something for the core's goroutine.
+type Entry struct {
+	Inputs []*wire.Input
+	// Look runs after the step that takes the inputs in; it may read the core. What
+	// it returns runs when all that it can have seen is durable.
+	Look func(*core.Core) func()
+	// Graph is the hash of the graph that the input names: it must be there, or Draft
+	// have it.
+	Graph string
+	Draft *core.Draft // of the job that the input submits; nil: the core makes it
+	// Decisions are those of the policy's answer that the input is; nil: it is none.
+	Decisions *scheduler.Decisions
+	Bytes     int64 // of the inputs, as they are logged; Sized and Put fill it in
+}
+
+// Sized is the entry with its size.
+func (e Entry) Sized() Entry {
+	for _, in := range e.Inputs {
+		e.Bytes += int64(proto.Size(in))
+	}
+	return e
+}
+
+// Inbox is what waits for the core's goroutine, which takes it out. Its other methods may be
+// called from any goroutine.
+type Inbox struct {
+	queue chan Entry
+	room  *Room         // for what waits in queue
+	ended chan struct{} // closed when nobody takes anything out any more
+}
+
+// New returns one with the bounds of a manager.
+func New() *Inbox { return NewOf(inboxMax, inboxBytesMax) }
+
+// NewOf returns one that holds so many entries, and bytes of them.
+func NewOf(entries int, bytes int64) *Inbox {
+	return &Inbox{queue: make(chan Entry, entries), room: NewRoom(bytes), ended: make(chan struct{})}
+}
+
+// Next is where the core's goroutine takes entries out. It calls Taken when a step has taken
+// them in.
+func (b *Inbox) Next() <-chan Entry { return b.queue }
+
+// End says that nobody takes anything out any more.
+func (b *Inbox) End() { close(b.ended) }
+
+// Over is closed when nobody takes anything out any more.
+func (b *Inbox) Over() <-chan struct{} { return b.ended }
+
+// Put hands inputs to the core. It waits for room until ctx or the inbox ends.
+func (b *Inbox) Put(ctx context.Context, e Entry) error {
+	if e.Bytes == 0 {
+		e = e.Sized()
+	}
+	if err := b.room.Take(ctx, e.Bytes, b.ended); err != nil {
+		return err
+	}
+	select {
+	case b.queue <- e:
+		return nil
+	case <-ctx.Done():
+		b.room.Give(e.Bytes)
+		return context.Cause(ctx)
+	case <-b.ended:
+		return ErrStopping
+	}
+}
+
+// Input hands one input to the core.
+func (b *Inbox) Input(ctx context.Context, in *wire.Input) error {
+	return b.Put(ctx, Entry{Inputs: []*wire.Input{in}})
+}
+
+// Offer hands inputs, whose size is known, to the core if there is room.
+func (b *Inbox) Offer(e Entry) bool {
+	if !b.room.offered(e.Bytes) {
+		return false
+	}
+	select {
+	case b.queue <- e:
+		return true
+	default:
+		b.room.Give(e.Bytes)
+		return false
+	}
+}
+
+// Read runs look on the core between steps and returns when what it saw is
+// durable.
+func (b *Inbox) Read(ctx context.Context, look func(*core.Core)) error {
+	done := make(chan struct{})
+	return b.wait(ctx, done, Entry{Look: func(c *core.Core) func() {
+		look(c)
+		return func() { close(done) }
+	}})
+}
+
+// Glance runs look on the core between steps. What it sees need not be durable yet:
+// it is for numbers that are shown, and answers also while the log's disk is full.
+func (b *Inbox) Glance(ctx context.Context, look func(*core.Core)) error {
+	done := make(chan struct{})
+	return b.wait(ctx, done, Entry{Look: func(c *core.Core) func() {
+		look(c)
+		close(done)
+		return nil
+	}})
+}
+
+// wait hands an entry to the core and waits until it says that it is done.
+func (b *Inbox) wait(ctx context.Context, done <-chan struct{}, e Entry) error {
+	if err := b.Put(ctx, e); err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-b.ended:
+		return ErrStopping
+	}
+}
+
+// Taken makes room for more when a step has taken entries in.
+func (b *Inbox) Taken(entries []Entry) {
+	for _, e := range entries {
+		b.room.Give(e.Bytes)
+	}
+	clear(entries)
+}

@@ -1,0 +1,349 @@
+// Package launchers holds the launchers' streams: it takes their joins, reports and
+// heartbeats to the core, and commands to them. It judges whether they live, which the core
+// is told.
+//
+// # What holds
+//
+// A name belongs to one data folder until its launcher is lost. Nothing goes out before the
+// welcome. A loss is told to the core before any join of that incarnation. What waits for one
+// launcher, and what one brings, is bounded.
+package launchers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// joinTimeout bounds the wait for a launcher's first message, which may have
+	// launcherMessageMax bytes.
+	joinTimeout = time.Minute
+	// blobChunkBytes is the size of the parts in which a blob is sent.
+	blobChunkBytes = 256 << 10
+	// Bounds of what a launcher says of itself. What it has of attempts is bounded by
+	// launcherMessageMax only: some three million entries.
+	nameBytesMax = 256
+	namesMax     = 64
+	slotKindsMax = 64
+	slotsMax     = 100_000
+)
+
+// Server is the service that launchers talk to.
+type Server struct {
+	rpc.UnimplementedLaunchersServer
+	Table    *Table
+	Inbox    *inbox.Inbox
+	Blobs    *blobs.Store
+	Wants    func(scheduler.Ability) bool // whether the policy has one
+	Stats    *metrics.Metrics
+	Log      *slog.Logger
+	Stopping <-chan struct{} // closed when the streams have to end
+	Terms    *wire.Welcome   // what holds for each launcher that is let in
+}
+
+// Connect is one launcher's stream, from its join to its end.
+func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) error {
+	join, err := firstMessage(stream)
+	if err != nil {
+		return err
+	}
+	if err := checkJoin(join); err != nil {
+		return refuse(stream, err)
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	session := newSession(join, cancel)
+	if err := s.Table.grant(session); err != nil {
+		return refuse(stream, err)
+	}
+	defer func() {
+		if s.Table.released(session) {
+			s.Log.Info("a launcher's stream ended", "launcher", join.Name)
+		}
+	}()
+	if err := s.Inbox.Input(ctx, wire.NewInput(&wire.LauncherJoin{Join: join})); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	received := make(chan error, 1)
+	go func() { received <- s.receive(ctx, stream, session) }()
+	return s.transmit(ctx, stream, session, received)
+}
+
+// firstMessage waits for the join. A stream that never says anything ends with
+// its connection or at joinTimeout.
+func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) (*wire.Join, error) {
+	type first struct {
+		m   *wire.FromLauncher
+		err error
+	}
+	got := make(chan first, 1)
+	go func() {
+		m, err := stream.Recv()
+		got <- first{m, err}
+	}()
+	select {
+	case f := <-got:
+		if f.err != nil {
+			return nil, f.err
+		}
+		if f.m.Join == nil {
+			return nil, status.Error(codes.InvalidArgument, "the first message of a launcher must carry its join")
+		}
+		return f.m.Join, nil
+	case <-time.After(joinTimeout):
+		return nil, status.Error(codes.DeadlineExceeded, "no join came")
+	}
+}
+
+func refuse(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], why error) error {
+	w := &wire.Welcome{Refused: why.Error()}
+	var r *refusal
+	if errors.As(why, &r) {
+		w.Afresh, w.PatienceNs = r.afresh, int64(r.patience)
+	}
+	_ = stream.Send(&wire.ToLauncher{Welcome: w})
+	return status.Error(codes.FailedPrecondition, why.Error())
+}
+
+// checkJoin refuses what could not be told apart or counted later.
+func checkJoin(j *wire.Join) error {
+	switch {
+	case len(j.Identity) > nameBytesMax:
+		return fmt.Errorf("a launcher's identity has at most %d bytes", nameBytesMax)
+	case j.Name == "" || len(j.Name) > nameBytesMax || len(j.Host) > nameBytesMax || len(j.Rack) > nameBytesMax:
+		return fmt.Errorf("a launcher needs a name, and name, host and rack have at most %d bytes each", nameBytesMax)
+	case len(j.Names) > namesMax || slices.ContainsFunc(j.Names, func(n string) bool { return n == "" || len(n) > nameBytesMax }):
+		return fmt.Errorf("a launcher gives its host at most %d further names, each of 1 to %d bytes", namesMax, nameBytesMax)
+	case len(j.DataAddress) > nameBytesMax || len(j.HttpAddress) > nameBytesMax:
+		return fmt.Errorf("a launcher's addresses have at most %d bytes each", nameBytesMax)
+	case j.Incarnation == 0:
+		return errors.New("a launcher needs an incarnation larger than 0")
+	case len(j.Slots) > slotKindsMax:
+		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
+	case j.Memory < 0:
+		return errors.New("a launcher's memory can't be negative")
+	}
+	seen := map[string]bool{}
+	for _, s := range j.Slots {
+		if s.Kind == "" || len(s.Kind) > nameBytesMax || seen[s.Kind] || s.Count > slotsMax {
+			return fmt.Errorf("%d slots of kind %q: each kind has a name, stands once and has at most %d slots", s.Count, s.Kind, slotsMax)
+		}
+		seen[s.Kind] = true
+	}
+	return nil
+}
+
+// receive passes reports on until the stream ends. Heartbeats don't wait for the
+// core, which may wait for the disk.
+func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session) error {
+	in := newIntake(ctx, s.Inbox)
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		session.hear(m.Heartbeat)
+		inputs := s.inputs(m, session)
+		if len(inputs) == 0 {
+			continue
+		}
+		if err := in.add(inbox.Entry{Inputs: inputs}); err != nil {
+			return err
+		}
+	}
+}
+
+// intakeMax is how many messages with reports of one launcher may wait for the core
+// before its stream is read no further.
+const intakeMax = 1024
+
+// intakeBytesMax bounds these by bytes, in the same way: a launcher's largest message
+// and more.
+const intakeBytesMax = 64 << 20
+
+// intake brings what one stream reports to the core, in order.
+type intake struct {
+	ctx     context.Context
+	inbox   *inbox.Inbox
+	queue   chan inbox.Entry
+	room    *inbox.Room  // for what is in queue
+	waiting atomic.Int64 // in queue and in hand
+}
+
+// newIntake begins one, which ends with ctx.
+func newIntake(ctx context.Context, b *inbox.Inbox) *intake {
+	in := &intake{ctx: ctx, inbox: b, queue: make(chan inbox.Entry, intakeMax), room: inbox.NewRoom(intakeBytesMax)}
+	go in.run()
+	return in
+}
+
+// add takes an entry; it waits when too many wait. For one goroutine.
+func (in *intake) add(e inbox.Entry) error {
+	e = e.Sized()
+	if in.waiting.Load() == 0 && in.inbox.Offer(e) {
+		return nil // the usual way: nobody waits for anything
+	}
+	if err := in.room.Take(in.ctx, e.Bytes, in.inbox.Over()); err != nil {
+		return err
+	}
+	in.waiting.Add(1)
+	select {
+	case in.queue <- e:
+		return nil
+	case <-in.ctx.Done():
+		return context.Cause(in.ctx)
+	case <-in.inbox.Over():
+		return inbox.ErrStopping
+	}
+}
+
+func (in *intake) run() {
+	for {
+		select {
+		case e := <-in.queue:
+			if in.inbox.Put(in.ctx, e) != nil {
+				return // and so does who adds
+			}
+			in.room.Give(e.Bytes)
+			in.waiting.Add(-1)
+		case <-in.ctx.Done():
+			return
+		}
+	}
+}
+
+// inputs makes inputs of a message's reports, and of its heartbeat when that says
+// what the policy wants to know of the machine's load. What no policy asked for stays
+// here.
+func (s *Server) inputs(m *wire.FromLauncher, session *session) []*wire.Input {
+	id := s.Table.idOf(session)
+	if id == 0 {
+		return nil // reports before the welcome: they are sent again
+	}
+	inputs := make([]*wire.Input, 0, len(m.Reports))
+	add := func(r *wire.Report) {
+		inputs = append(inputs, wire.NewReport(uint64(id), r))
+	}
+	for _, r := range m.Reports {
+		if r.Incarnation != session.join.Incarnation || r.What == nil {
+			continue
+		}
+		switch what := r.What.(type) {
+		case *wire.Report_Progress:
+			if !s.Wants(scheduler.AbilityProgress) {
+				continue
+			}
+		case *wire.Report_Load:
+			continue // the manager's own
+		case *wire.Report_Ended:
+			s.Stats.Work(what.Ended.GetWork())
+		}
+		bounds.TidyReport(r)
+		add(r)
+	}
+	if b := m.Heartbeat; b != nil && s.Wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {
+		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})
+	}
+	return inputs
+}
+
+// idOf returns the id under which the core let the session's launcher in.
+func (l *Table) idOf(s *session) scheduler.LauncherID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.byName[s.join.Name]; r != nil && r.session == s {
+		return r.id
+	}
+	return 0
+}
+
+// transmit sends what is queued until the stream ends.
+func (s *Server) transmit(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session, received <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return status.Error(codes.Unavailable, context.Cause(ctx).Error())
+		case err := <-received:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-s.Stopping:
+			return status.Error(codes.Unavailable, inbox.ErrStopping.Error())
+		case <-session.wake:
+		}
+		for m := session.next(); m != nil; m = session.next() {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+			if m.Welcome.GetRefused() != "" {
+				return status.Error(codes.FailedPrecondition, m.Welcome.Refused)
+			}
+		}
+	}
+}
+
+// Welcome answers a join when the core has decided.
+func (s *Server) Welcome(w core.Welcome) {
+	terms := proto.CloneOf(s.Terms)
+	terms.Term = w.Term
+	s.Table.welcomed(w, terms)
+}
+
+// FetchBlob sends a program or a plan. A copy that a launcher doubts is checked before,
+// and dropped when it is damaged.
+func (s *Server) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
+	if q.Doubted && s.Blobs.Doubt(q.Hash) {
+		return damagedBlob(q.Hash, blobs.ErrDamaged)
+	}
+	r, err := s.Blobs.Reader(q.Hash)
+	if errors.Is(err, blobs.ErrMissing) {
+		return status.Errorf(codes.NotFound, "the manager has no program or plan with SHA-256 %.64q: submit the job again", q.Hash)
+	}
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	defer r.Close()
+	for first := q.Hash; ; first = "" {
+		chunk := &wire.BlobChunk{Hash: first, Data: make([]byte, blobChunkBytes)}
+		n, err := io.ReadFull(r, chunk.Data)
+		chunk.Data = chunk.Data[:n]
+		if n > 0 || first != "" {
+			if err := stream.Send(chunk); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case errors.Is(err, blobs.ErrDamaged):
+			return damagedBlob(q.Hash, err)
+		case err != nil:
+			return status.Error(codes.Internal, err.Error())
+		}
+	}
+}
+
+func damagedBlob(hash string, err error) error {
+	return status.Errorf(codes.NotFound, "program or plan with SHA-256 %.64q: %v: submit the job again", hash, err)
+}

@@ -1,0 +1,372 @@
+package launchers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// commandsMax and commandBytesMax bound what waits to be sent to one launcher.
+	// A launcher that is slower is cut off; it joins anew with its inventory, which
+	// costs less than what it has missed.
+	commandsMax     = 1 << 16
+	commandBytesMax = 256 << 20
+	// messageBytes is how much goes into one message, about.
+	messageBytes = 1 << 20
+	// aliveBeats is after how many heartbeats without a sign a launcher's name may
+	// be taken by a new incarnation though its stream still stands.
+	aliveBeats = 4
+	// forgetHold is how long a command to forget an attempt waits for another to
+	// share its message: nobody waits for it, and the next start is mostly near.
+	forgetHold = 20 * time.Millisecond
+)
+
+// session is one launcher's stream.
+type session struct {
+	join   *wire.Join
+	cancel context.CancelCauseFunc // ends the stream
+	wake   chan struct{}           // capacity 1: something to send
+
+	mu       sync.Mutex
+	welcome  *wire.Welcome // to be sent first
+	open     bool          // it was welcomed: commands can go out
+	commands []*wire.Command
+	bytes    int
+	held     bool               // what waits is to go out within forgetHold
+	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
+	heard    time.Time
+	load     *wire.MachineLoad // of the newest heartbeat; nil when it told none
+
+	told toldLoad // for the goroutine that receives
+}
+
+func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
+	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now()}
+}
+
+func (s *session) hear(beat *wire.Heartbeat) {
+	s.mu.Lock()
+	s.heard = time.Now()
+	if beat != nil {
+		s.ack, s.load = &wire.HeartbeatAck{Seq: beat.Seq}, beat.Load
+	}
+	s.mu.Unlock()
+	if beat != nil {
+		s.nudge()
+	}
+}
+
+func (s *session) lastHeard() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
+}
+
+func (s *session) lastLoad() *wire.MachineLoad {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load
+}
+
+func (s *session) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send queues a command. It never blocks. What comes before the welcome goes nowhere:
+// the join that it answers has the core decide anew what the launcher needs.
+func (s *session) send(c *wire.Command) {
+	s.mu.Lock()
+	if !s.open {
+		s.mu.Unlock()
+		return
+	}
+	s.commands = append(s.commands, c)
+	s.bytes += proto.Size(c)
+	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
+	_, lazy := c.Do.(*wire.Command_Forget)
+	first := lazy && !s.held
+	s.held = s.held || lazy
+	s.mu.Unlock()
+	if over {
+		s.cancel(errors.New("the launcher takes its commands too slowly: it is cut off and has to join anew"))
+		return
+	}
+	switch {
+	case !lazy:
+		s.nudge()
+	case first:
+		time.AfterFunc(forgetHold, s.nudge)
+	}
+}
+
+// next takes what is to be sent in one message, nil when there is nothing.
+func (s *session) next() *wire.ToLauncher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &wire.ToLauncher{Welcome: s.welcome, Heartbeat: s.ack}
+	s.welcome, s.ack, s.held = nil, nil, false
+	n, bytes := 0, 0
+	for n < len(s.commands) && bytes < messageBytes {
+		bytes += proto.Size(s.commands[n])
+		n++
+	}
+	m.Commands = s.commands[:n:n]
+	s.commands = s.commands[n:]
+	s.bytes -= bytes
+	if m.Welcome == nil && m.Heartbeat == nil && n == 0 {
+		return nil
+	}
+	return m
+}
+
+// launcherRecord is what the shell knows of a launcher that the core counts as up,
+// or that asks to join.
+type launcherRecord struct {
+	name        string
+	id          scheduler.LauncherID // 0 until the core has let it in
+	identity    string               // whose the name is until it is lost; "": anybody's
+	incarnation uint64
+	http        string
+	heard       time.Time // last sign of life when there is no session
+	session     *session  // nil: its stream ended
+	dialing     bool      // its http address is being tried
+	lost        bool      // it can't go on as this incarnation
+	telling     bool      // the core is being told: until it was, the record stays
+}
+
+// foreign reports whether a join comes from another data folder.
+func (r *launcherRecord) foreign(j *wire.Join) bool {
+	return r.identity != "" && r.identity != j.Identity
+}
+
+// refusal is why a launcher may not join now.
+type refusal struct {
+	why      string
+	afresh   bool          // it may as a new incarnation
+	patience time.Duration // for how long it is worth to try again
+}
+
+func (r *refusal) Error() string { return r.why }
+
+// Table is what the shell knows of the launchers. Safe for concurrent use.
+type Table struct {
+	heartbeat time.Duration
+	lostAfter time.Duration
+
+	mu     sync.Mutex
+	byName map[string]*launcherRecord
+	byID   map[scheduler.LauncherID]*launcherRecord
+	alone  map[*launcherRecord]bool // whose streams ended
+	silent silences
+	looked int // records that were looked at for silence, ever
+}
+
+// NewTable returns an empty one, of launchers that beat so often and are lost after such a
+// silence.
+func NewTable(heartbeat, lostAfter time.Duration) *Table {
+	return &Table{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}, alone: map[*launcherRecord]bool{}}
+}
+
+// grant gives a name to a session, unless it is somebody else's who was not lost. The
+// core decides the same; what is told to a session from here on must not wait for it.
+func (l *Table) grant(s *session) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[s.join.Name]
+	if r == nil {
+		r = &launcherRecord{name: s.join.Name}
+		l.byName[r.name] = r
+		l.watch(r)
+	}
+	if err := l.taken(r, s.join); err != nil {
+		return err
+	}
+	if old := r.session; old != nil {
+		old.cancel(errors.New("the launcher connected again"))
+	}
+	if r.foreign(s.join) && r.id != 0 { // commands for the one before are not for this one
+		delete(l.byID, r.id)
+		r.id = 0
+	}
+	if s.join.Incarnation != r.incarnation || r.foreign(s.join) {
+		r.lost = false
+	}
+	delete(l.alone, r)
+	r.session, r.identity, r.incarnation, r.http = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress
+	return nil
+}
+
+// taken says why a join may not have a name.
+func (l *Table) taken(r *launcherRecord, j *wire.Join) error {
+	old := r.session
+	switch {
+	case r.lost && j.Incarnation == r.incarnation:
+		// Its loss may still be on its way to the core, and must not come after its join.
+		return &refusal{why: fmt.Sprintf("launcher %q was given up: it has to join as a new incarnation", r.name), afresh: true}
+	case !r.lost && r.foreign(j), old != nil && old.join.Incarnation != j.Incarnation && time.Since(old.lastHeard()) < aliveBeats*l.heartbeat:
+		host := "another machine"
+		if old != nil {
+			host = old.join.Host
+		}
+		return &refusal{why: fmt.Sprintf("a launcher named %q on %s is connected, or was not lost yet: give this one another name (launcher.name)", r.name, host), patience: 2 * l.lostAfter}
+	case !r.foreign(j) && j.Incarnation < r.incarnation:
+		return &refusal{why: fmt.Sprintf("a newer start of launcher %q was here: this one must end", r.name)}
+	}
+	return nil
+}
+
+// welcomed takes the core's answer to a join: commands can go out from here on.
+func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[w.Name]
+	if r == nil || r.session == nil || r.incarnation != w.Incarnation {
+		return // it went away meanwhile
+	}
+	terms.Launcher, terms.Refused, terms.Afresh = uint64(w.Launcher), w.Refused, w.Afresh
+	s := r.session
+	s.mu.Lock()
+	s.welcome, s.open = terms, w.Refused == ""
+	s.mu.Unlock()
+	if w.Refused == "" {
+		r.id, r.lost = w.Launcher, false
+		l.byID[r.id] = r
+	}
+	s.nudge()
+}
+
+// Send queues a command for a launcher; one for a launcher without a stream is
+// dropped, because it is told anew what it needs when it joins.
+func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
+	l.mu.Lock()
+	var s *session
+	if r := l.byID[id]; r != nil {
+		s = r.session
+	}
+	l.mu.Unlock()
+	if s != nil {
+		s.send(c)
+	}
+}
+
+// Cut ends a launcher's stream because the core counts it as lost.
+func (l *Table) Cut(c core.CutLauncher) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byID[c.Launcher]
+	if r == nil || r.incarnation != c.Incarnation {
+		return
+	}
+	r.lost = true
+	if r.session != nil {
+		r.session.cancel(errors.New(c.Reason))
+	}
+}
+
+// released says that a session's stream has ended; true when that leaves its
+// launcher without one.
+func (l *Table) released(s *session) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[s.join.Name]
+	if r == nil || r.session != s {
+		return false
+	}
+	r.session, r.heard = nil, s.lastHeard()
+	if r.lost || r.id == 0 {
+		if !r.telling {
+			l.forget(r)
+		}
+		return false
+	}
+	l.alone[r] = true
+	return true
+}
+
+// told says that the core knows of a loss, or will before anything that comes now.
+func (l *Table) told(r *launcherRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.telling = false
+	// Another may have taken the name meanwhile and be gone again before the core let it in.
+	if r.session == nil && (r.lost || r.id == 0) {
+		l.forget(r)
+	}
+}
+
+func (l *Table) forget(r *launcherRecord) {
+	delete(l.alone, r)
+	if l.byName[r.name] == r {
+		delete(l.byName, r.name)
+	}
+	if r.id != 0 && l.byID[r.id] == r {
+		delete(l.byID, r.id)
+	}
+}
+
+// Expect makes records of launchers that the core counts as up after a restart:
+// they are lost when they do not join, as if their streams had just ended.
+func (l *Table) Expect(c *core.Core) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range c.Launchers() {
+		i, ok := c.Launcher(s.Name)
+		if !ok || !i.Up {
+			continue
+		}
+		r := &launcherRecord{name: i.Name, id: i.Launcher, identity: i.Identity, incarnation: i.Incarnation, http: i.HTTPAddress, heard: time.Now()}
+		l.byName[r.name], l.byID[r.id], l.alone[r] = r, r, true
+		l.watch(r)
+	}
+}
+
+// HTTPOf returns the address of a launcher's HTTP server, "" when it has none.
+func (l *Table) HTTPOf(name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.byName[name]; r != nil {
+		return r.http
+	}
+	return ""
+}
+
+// Loads returns what the newest heartbeats said of machines' loads, by launcher.
+func (l *Table) Loads() map[string]*wire.MachineLoad {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	loads := map[string]*wire.MachineLoad{}
+	for name, r := range l.byName {
+		if r.id != 0 && r.session != nil {
+			loads[name] = r.session.lastLoad()
+		}
+	}
+	return loads
+}
+
+// Suspects lists the launchers that were not heard of, without their streams,
+// for a while.
+func (l *Table) Suspects() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name, r := range l.byName {
+		if r.id != 0 && (r.session == nil || time.Since(r.session.lastHeard()) > aliveBeats*l.heartbeat) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

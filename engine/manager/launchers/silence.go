@@ -1,0 +1,49 @@
+package launchers
+
+import (
+	"container/heap"
+	"time"
+)
+
+// silences are the launchers' records by when each may have been silent for too long.
+// What is heard of a launcher only puts that off, so its record is looked at when its
+// time comes and not before.
+type silences []silence
+
+type silence struct {
+	at     time.Time
+	record *launcherRecord
+}
+
+// silenceAgain is after how long a record is looked at again that is lost, or not let
+// in yet.
+const silenceAgain = time.Second
+
+func (h silences) Len() int           { return len(h) }
+func (h silences) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h silences) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *silences) Push(x any)        { *h = append(*h, x.(silence)) }
+func (h *silences) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
+
+// watch has a new record looked at, from now on. The table is locked.
+func (l *Table) watch(r *launcherRecord) { l.again(r, time.Now()) }
+
+// due takes the records whose time has come, and counts them.
+func (l *Table) due(now time.Time) (list []*launcherRecord) {
+	for len(l.silent) > 0 && l.silent[0].at.Before(now) {
+		r := heap.Pop(&l.silent).(silence).record
+		l.looked++
+		if l.byName[r.name] == r { // else it was forgotten
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// again has a record looked at once more.
+func (l *Table) again(r *launcherRecord, at time.Time) { heap.Push(&l.silent, silence{at, r}) }

@@ -1,0 +1,107 @@
+// Package metrics is what the manager's page of metrics shows: what it counts of its own
+// work, and the cluster as the core knows it when it is asked. No label holds an id.
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Metrics are what /metrics shows of the manager's own work; World shows the
+// cluster's. No label holds an id.
+type Metrics struct {
+	Registry       *prometheus.Registry
+	GRPC           *grpcprom.ServerMetrics
+	steps          prometheus.Histogram
+	frozen         prometheus.Histogram
+	checkpoints    *prometheus.HistogramVec
+	notRemade      prometheus.Counter
+	inputs         prometheus.Counter
+	rounds         prometheus.Histogram
+	slowRounds     prometheus.Counter
+	policyRestarts prometheus.Counter
+	sync           prometheus.Histogram
+	logged         prometheus.Counter
+	channels       *prometheus.CounterVec
+
+	roundCount atomic.Uint64
+}
+
+// channelNames are the kinds of channel in the order of Work.channel_bytes.
+var channelNames = []string{"file", "tcp", "shm"}
+
+// New returns them, all at zero.
+func New() *Metrics {
+	latencies := prometheus.ExponentialBuckets(0.0001, 2, 18) // 0.1 ms to 13 s
+	m := &Metrics{
+		Registry:       prometheus.NewRegistry(),
+		GRPC:           grpcprom.NewServerMetrics(),
+		steps:          prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_step_seconds", Help: "Time of one step of the core.", Buckets: latencies}),
+		frozen:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_freeze_seconds", Help: "Time for which the core stood still to have its state written as a checkpoint.", Buckets: latencies}),
+		checkpoints:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamadryad_checkpoint_seconds", Help: "Time that it took to write a checkpoint beside the core, by what it was made from: the core's state, which stood still for hamadryad_core_freeze_seconds, or the event log.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}, []string{"from"}),
+		notRemade:      prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_checkpoints_failed_total", Help: "Checkpoints that could not be made from the event log, and were put off."}),
+		inputs:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_core_inputs_total", Help: "Inputs that the core took in."}),
+		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
+		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
+		policyRestarts: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_policy_restarts_total", Help: "Starts of a policy because one failed."}),
+		sync:           prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_log_sync_seconds", Help: "Time of one write of the event log to the disk.", Buckets: latencies}),
+		logged:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_log_bytes_total", Help: "Bytes written to the event log."}),
+		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
+	}
+	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.GRPC,
+		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
+	return m
+}
+
+// Step notes a step of the core.
+func (m *Metrics) Step(took time.Duration, inputs int) {
+	m.steps.Observe(took.Seconds())
+	m.inputs.Add(float64(inputs))
+}
+
+// Freeze notes for how long the core stood still.
+func (m *Metrics) Freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
+
+// Checkpoint notes one that is written.
+func (m *Metrics) Checkpoint(from string, took time.Duration) {
+	m.checkpoints.WithLabelValues(from).Observe(took.Seconds())
+}
+
+// Round notes how long the policy took for one.
+func (m *Metrics) Round(took time.Duration) {
+	m.roundCount.Add(1)
+	m.rounds.Observe(took.Seconds())
+}
+
+// SlowRound counts a round that was not answered in time.
+func (m *Metrics) SlowRound() { m.slowRounds.Inc() }
+
+// Restart counts a start of a policy because one failed.
+func (m *Metrics) Restart() { m.policyRestarts.Inc() }
+
+// NotMade counts a checkpoint that could not be made from the log.
+func (m *Metrics) NotMade() { m.notRemade.Inc() }
+
+// RoundsAnswered is how many rounds were answered.
+func (m *Metrics) RoundsAnswered() uint64 { return m.roundCount.Load() }
+
+// Work counts what an attempt wrote.
+func (m *Metrics) Work(w *wire.Work) {
+	for i, n := range w.GetChannelBytes() {
+		if i < len(channelNames) && n > 0 {
+			m.channels.WithLabelValues(channelNames[i]).Add(float64(n))
+		}
+	}
+}
+
+// Durable notes a write of the event log to the disk.
+func (m *Metrics) Durable(bytes int, took time.Duration) {
+	m.sync.Observe(took.Seconds())
+	m.logged.Add(float64(bytes))
+}

@@ -1,0 +1,190 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// scrapeTimeout bounds the wait for the core when metrics are read.
+const scrapeTimeout = 2 * time.Second
+
+// World reads the cluster's state from the core when metrics are asked for. The core
+// counts what happens to it, whether a policy runs or not.
+type World struct {
+	Glance  func(context.Context, func(*core.Core)) error
+	Policy  func() (state string, memory int64, runs bool)
+	States  []string    // that a policy can be in
+	Wrong   func() bool // the configuration can't be taken
+	Stalled func() bool // the event log's disk takes nothing
+	Before  core.Stats  // what was counted before this life
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("hamadryad_"+name, help, labels, nil)
+}
+
+var (
+	slotsDesc      = describe("slots", "Slots of launchers that are up, by kind.", "kind")
+	freeDesc       = describe("slots_free", "Free slots of launchers that are up, by kind.", "kind")
+	launchersDesc  = describe("launchers", "Launchers, by state.", "state")
+	jobsDesc       = describe("jobs", "Jobs that have not ended.")
+	pendingDesc    = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
+	runningDesc    = describe("groups_running", "Groups that run.")
+	policyDesc     = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
+	policyMemory   = describe("policy_memory_bytes", "Memory of the policy plug-in's processes.")
+	configDesc     = describe("config_wrong", "1 while the configuration file can't be taken as it is, and what was accepted before stays in force.")
+	stalledDesc    = describe("log_stalled", "1 while the event log's disk takes nothing, and the manager no new work.")
+	localDesc      = describe("input_attempts_total", "Finished attempts that read stored files, by how near most of it was; from the start of this manager.", "locality")
+	readDesc       = describe("read_bytes_total", "Bytes that finished attempts read from stored files and channels, by locality; from the start of this manager.", "locality")
+	attemptsDesc   = describe("attempts_total", "Attempts that ended, by outcome.", "outcome")
+	jobsEndedDesc  = describe("jobs_ended_total", "Jobs that ended, by outcome.", "outcome")
+	acceptedDesc   = describe("decisions_accepted_total", "Decisions of the policy that the manager carried out, by kind.", "kind")
+	refusedDesc    = describe("decisions_refused_total", "Decisions of the policy that the manager refused, by reason.", "reason")
+	countsOfEvents = []struct {
+		desc *prometheus.Desc
+		of   func(core.Stats) uint64
+	}{
+		{describe("launchers_lost_total", "Launchers that were lost."), func(s core.Stats) uint64 { return s.LaunchersLost }},
+		{describe("outputs_lost_total", "Stored outputs that were lost."), func(s core.Stats) uint64 { return s.OutputsLost }},
+		{describe("bundles_rerun_total", "Bundles that ran again because their output was lost."), func(s core.Stats) uint64 { return s.Rerun }},
+		{describe("bundles_preempted_total", "Bundle attempts that a policy took off their slots."), func(s core.Stats) uint64 { return s.Preempted }},
+		{describe("bundles_taken_back_total", "Early readers that were stopped for work they wait for."), func(s core.Stats) uint64 { return s.TakenBack }},
+		{describe("attempts_speculative_total", "Second attempts of stragglers."), func(s core.Stats) uint64 { return s.Speculative }},
+		{describe("commits_late_total", "Commits that were refused because another attempt had committed, or theirs was given up."), func(s core.Stats) uint64 { return s.LateCommits }},
+		{describe("reports_stale_total", "Reports of attempts or launchers that were given up."), func(s core.Stats) uint64 { return s.StaleReports }},
+		{describe("commands_total", "Commands to launchers."), func(s core.Stats) uint64 { return s.Commands }},
+		{describe("commands_resent_total", "Commands that were sent again because none confirmed them."), func(s core.Stats) uint64 { return s.Resent }},
+		{describe("launchers_blamed_total", "Launchers left out for a while because much failed there."), func(s core.Stats) uint64 { return s.Blamed }},
+	}
+)
+
+// Describe implements prometheus.Collector.
+func (w World) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		slotsDesc, freeDesc, launchersDesc, jobsDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
+		localDesc, readDesc, attemptsDesc, jobsEndedDesc, acceptedDesc, refusedDesc,
+	} {
+		c <- d
+	}
+	for _, x := range countsOfEvents {
+		c <- x.desc
+	}
+}
+
+// metric hands out numbers.
+type metric chan<- prometheus.Metric
+
+func (m metric) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	m <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (m metric) count(d *prometheus.Desc, n uint64, labels ...string) {
+	m <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Collect implements prometheus.Collector. What the core knows is left out when it
+// does not answer; the manager's own state never is.
+func (w World) Collect(out chan<- prometheus.Metric) {
+	to := metric(out)
+	w.own(to)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	var launchers func() []*wire.LauncherStatus
+	var jobs []*wire.JobSummary
+	var now core.Stats
+	if w.Glance(ctx, func(c *core.Core) { launchers, jobs, now = c.LaunchersLater(), c.Jobs(false), c.Stats() }) != nil {
+		return
+	}
+	counts(to, now, w.Before)
+	machines(to, launchers())
+	var pending, running float64
+	for _, j := range jobs {
+		running += float64(j.GroupsRunning)
+		pending += max(0, float64(j.Groups)-float64(j.GroupsFinished)-float64(j.GroupsRunning))
+	}
+	to.gauge(jobsDesc, float64(len(jobs)))
+	to.gauge(pendingDesc, pending)
+	to.gauge(runningDesc, running)
+}
+
+// own tells of the manager itself.
+func (w World) own(to metric) {
+	state, memory, runs := w.Policy()
+	for _, s := range w.States {
+		to.gauge(policyDesc, flag(s == state), s)
+	}
+	if runs {
+		to.gauge(policyMemory, float64(memory))
+	}
+	to.gauge(configDesc, flag(w.Wrong()))
+	to.gauge(stalledDesc, flag(w.Stalled()))
+}
+
+// counts tells what happened since this manager began. What was counted before came
+// from the event log, and was told by the manager that wrote it.
+func counts(to metric, now, before core.Stats) {
+	for i, n := range now.Local {
+		to.count(localDesc, n-before.Local[i], scheduler.Locality(i).String())
+		to.count(readDesc, now.Read[i]-before.Read[i], scheduler.Locality(i).String())
+	}
+	for i, n := range now.Outcomes {
+		if o := scheduler.AttemptOutcome(i); o != 0 {
+			to.count(attemptsDesc, n-before.Outcomes[i], o.String())
+		}
+	}
+	for i, n := range now.Jobs {
+		if o := scheduler.JobOutcome(i); o != 0 {
+			to.count(jobsEndedDesc, n-before.Jobs[i], o.String())
+		}
+	}
+	for i, n := range now.Accepted {
+		if k := scheduler.DecisionKind(i); k != 0 {
+			to.count(acceptedDesc, n-before.Accepted[i], k.String())
+		}
+	}
+	for i, n := range now.Refused {
+		if r := scheduler.RefusalReason(i); r != scheduler.NotRefused {
+			to.count(refusedDesc, n-before.Refused[i], r.String())
+		}
+	}
+	for _, x := range countsOfEvents {
+		to.count(x.desc, x.of(now)-x.of(before))
+	}
+}
+
+// machines tells of the launchers.
+func machines(to metric, launchers []*wire.LauncherStatus) {
+	slots, free, states := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for _, l := range launchers {
+		states[l.State]++
+		if l.State == "lost" {
+			continue
+		}
+		for _, s := range l.Slots {
+			slots[s.Kind] += float64(s.Count)
+		}
+		for _, s := range l.Free {
+			free[s.Kind] += float64(s.Count)
+		}
+	}
+	for kind, n := range slots {
+		to.gauge(slotsDesc, n, kind)
+		to.gauge(freeDesc, free[kind], kind)
+	}
+	for state, n := range states {
+		to.gauge(launchersDesc, n, state)
+	}
+}

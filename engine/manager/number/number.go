@@ -1,0 +1,15 @@
+// Package number makes numbers that no other life of the manager gives: its term lies in
+// their upper bits. Callers, generations of the policy and versions of its settings have
+// such.
+package number
+
+// numberBits is how many numbers a life gives to callers, to starts of the policy and
+// to its settings, before they reach those of a later term.
+const numberBits = 24
+
+// Of makes one that no other life gives.
+func Of(term, n uint64) uint64 { return term<<numberBits | n }
+
+// Apart takes a number apart that a manager gave, such as a policy's generation: the
+// term of the life that gave it, and how many that life had given with it.
+func Apart(of uint64) (term, n uint64) { return of >> numberBits, of & (1<<numberBits - 1) }

@@ -1,0 +1,98 @@
+// Package problems keeps what is wrong with the policy and the configuration, for status
+// and metrics, until it is mended.
+package problems
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// What can be wrong. Of each sort the newest problem stands.
+const (
+	Configuration = "configuration" // the file can't be taken
+	Settings      = "settings"      // the policy rejects its new ones
+	Change        = "change"        // another policy could not take over
+	Policy        = "policy"        // it failed
+	Rounds        = "rounds"        // it is slow
+	Status        = "status"        // it can't be looked at
+)
+
+// problemBytesMax bounds the text of one problem.
+const problemBytesMax = 16 << 10
+
+// List are what is wrong with policy and configuration, each with its time,
+// until it is mended. The zero value has none. Safe for concurrent use.
+type List struct {
+	mu   sync.Mutex
+	list map[string]Problem
+}
+
+// Problem is what is wrong, and since when.
+type Problem struct {
+	Text string
+	At   time.Time
+	goes time.Time // by itself; zero: it does not
+}
+
+// Set notes a problem, in the place of an older one of its sort. It goes by itself
+// after a while, or with 0 only when it is cleared.
+func (p *List) Set(what, text string, after time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.list == nil {
+		p.list = map[string]Problem{}
+	}
+	now := time.Now()
+	one := Problem{Text: text[:min(len(text), problemBytesMax)], At: now}
+	if after > 0 {
+		one.goes = now.Add(after)
+	}
+	p.list[what] = one
+}
+
+// Clear says that a problem is mended.
+func (p *List) Clear(what ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range what {
+		delete(p.list, w)
+	}
+}
+
+// Settle says that a problem is mended, if it does not come again within a while.
+func (p *List) Settle(what string, after time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one, ok := p.list[what]; ok {
+		one.goes = time.Now().Add(after)
+		p.list[what] = one
+	}
+}
+
+// Of returns the problem of a sort.
+func (p *List) Of(what string) (Problem, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok := p.list[what]
+	return one, ok && (one.goes.IsZero() || time.Now().Before(one.goes))
+}
+
+// Current lists the problems there are, the newest first.
+func (p *List) Current() []*wire.PolicyProblem {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []*wire.PolicyProblem
+	for what, one := range p.list {
+		if one.goes.IsZero() || time.Now().Before(one.goes) {
+			list = append(list, &wire.PolicyProblem{What: what, Text: one.Text, At: one.At.UnixNano()})
+		}
+	}
+	slices.SortFunc(list, func(a, b *wire.PolicyProblem) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.What, b.What))
+	})
+	return list
+}

@@ -1,0 +1,173 @@
+// Package recovery brings a core back from the event log: for a manager that starts, and for
+// a checkpoint that is made from a file of the log.
+//
+// # What holds
+//
+// A file is replayed as it was decided, or not at all: by the same version of the core, and
+// with each graph that it names. Each life has a term and times above all of those before.
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Life is what a manager begins with.
+type Life struct {
+	Core     *core.Core
+	Identity string // of the data, the same in all lives
+	Term     uint64 // larger than in any life before, also in those that the log lost
+	Clock    Clock
+	began    scheduler.Time // when the data was new
+	age      time.Duration  // of the data at the start of this life
+}
+
+// Clock gives times that never go back, also across restarts of the manager: it
+// goes on from the last time that was logged when the machine's clock is behind.
+type Clock struct {
+	base  scheduler.Time
+	start time.Time
+}
+
+func newClock(last scheduler.Time) Clock {
+	now := time.Now()
+	return Clock{base: max(scheduler.Time(now.UnixNano()), last+1), start: now}
+}
+
+// Now is the time.
+func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
+
+// Restore brings the core to where it was when the last life ended. The actions
+// of replayed batches are not done again: they were done, or their cause never
+// got out, and what matters of them is sent again when launchers join.
+func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store) (*Life, error) {
+	if s == nil {
+		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0)}
+		l.began = l.Clock.base
+		l.Core.GraphsFrom(kept.Load)
+		return l, nil
+	}
+	if s.Header.Core != core.Version && len(s.Records) > 0 {
+		return nil, fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen: "+
+			"start the old program once more on this data and stop it with SIGTERM, so that it leaves a clean end", s.Path, s.Header.Core, core.Version)
+	}
+	r := NewReplay(s.Path, kept)
+	if err := r.Restore(s.Checkpoint); err != nil {
+		return nil, err
+	}
+	for i, record := range s.Records {
+		if err := r.Step(s.First+uint64(i), record); err != nil {
+			return nil, err
+		}
+	}
+	l := &Life{Core: r.Core, Identity: s.Header.Identity}
+	l.Clock = newClock(max(r.last, scheduler.Time(s.Header.Created)))
+	l.began = scheduler.Time(cmp.Or(s.Header.Began, s.Header.Created))
+	l.age = max(l.Clock.base.Sub(l.began), 1)
+	l.Term = core.Term(max(s.Header.Term, l.Core.Term()), l.age)
+	return l, nil
+}
+
+// Replay is a core that goes through a file of the log again.
+type Replay struct {
+	file string
+	kept *graphs.Store
+	Core *core.Core
+	last scheduler.Time // of the newest record
+}
+
+// NewReplay begins one of a file of the log, with the graphs that it names.
+func NewReplay(file string, kept *graphs.Store) *Replay { return &Replay{file: file, kept: kept} }
+
+// Restore begins with the checkpoint that the file opens with.
+func (r *Replay) Restore(checkpoint [][]byte) (err error) {
+	if r.Core, err = core.RestoreParts(checkpoint, r.kept.Load); err != nil {
+		return fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", r.file, err)
+	}
+	return nil
+}
+
+// Step takes the next record.
+func (r *Replay) Step(number uint64, record []byte) error {
+	batch := &wire.Batch{}
+	if err := proto.Unmarshal(record, batch); err != nil {
+		return fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
+	}
+	for _, in := range batch.Inputs { // what was decided with a graph is not decided without
+		if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
+			if err := r.kept.Check(hash); err != nil {
+				return fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", r.file, number, r.kept.Folder, err)
+			}
+		}
+	}
+	r.Core.Step(batch)
+	r.last = scheduler.Time(batch.At)
+	return nil
+}
+
+// Open restores the core from the data folder and begins a new term. Where there is
+// work that an earlier life took it waits for room on a full disk: a manager that
+// gave up would lose it.
+func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store) (*eventlog.Log, *Life, error) {
+	log, err := eventlog.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := Restore(log.Recovered(), settings, kept)
+	if err == nil {
+		h := eventlog.Header{Core: core.Version, Identity: l.Identity, Term: l.Term, Began: int64(l.began)}
+		kept.Keep(l.Core.GraphBlobs())
+		err = patiently(ctx, o, l.age > 0, func() error { return log.Begin(h, l.Core.WriteCheckpoint) })
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, l, nil
+}
+
+const (
+	roomTryAgain = time.Second      // between looks whether a full disk has room
+	roomTellEach = 10 * time.Second // between lines that say so
+)
+
+// patiently begins a log, and waits on a full disk until there is room or ctx ends.
+func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() error) error {
+	var told time.Time
+	for {
+		err := begin()
+		if err == nil || !wait || !eventlog.IsFull(err) {
+			return err
+		}
+		if time.Since(told) >= roomTellEach {
+			told = time.Now()
+			o.Log.Error("the manager can't begin: the event log's disk is full; it waits for room, and work that runs goes on until the lease ends",
+				"error", err, "remedy", "free space there", "folder", o.Folder)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		case <-time.After(roomTryAgain):
+		}
+	}
+}
+
+// Opening are the first inputs of a term.
+func (l *Life) Opening(settings core.Settings) []*wire.Input {
+	settings.TokenSeed = l.Identity
+	return []*wire.Input{
+		wire.NewInput(&wire.SiteSettings{Json: settings.JSON()}),
+		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age)}),
+	}
+}

@@ -1,0 +1,63 @@
+package supervision
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// pace is how long a generation's rounds take. Safe for concurrent use.
+type pace struct {
+	mu            sync.Mutex
+	number        uint64    // of the round under way
+	asked         time.Time // its start; zero when none is
+	rounds        uint64    // answered
+	sum           time.Duration
+	last, longest time.Duration
+	slow          uint64
+}
+
+// begin notes that a round is asked.
+func (p *pace) begin(number uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number, p.asked = number, time.Now()
+}
+
+// end notes its answer and returns how long it took.
+func (p *pace) end() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := time.Since(p.asked)
+	p.asked = time.Time{}
+	p.rounds++
+	p.sum += took
+	p.last, p.longest = took, max(p.longest, took)
+	return took
+}
+
+// late counts the round under way as slow and returns its number; false when it
+// was answered meanwhile.
+func (p *pace) late() (uint64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked.IsZero() {
+		return 0, false
+	}
+	p.slow++
+	return p.number, true
+}
+
+func (p *pace) times(slow time.Duration) *wire.RoundTimes {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &wire.RoundTimes{Last: int64(p.last), Longest: int64(p.longest), Slow: int64(slow), SlowRounds: p.slow}
+	if p.rounds > 0 {
+		t.Mean = int64(p.sum) / int64(p.rounds)
+	}
+	if !p.asked.IsZero() {
+		t.UnderWay = max(int64(time.Since(p.asked)), 1)
+	}
+	return t
+}

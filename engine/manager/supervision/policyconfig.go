@@ -1,0 +1,41 @@
+package supervision
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Policy says which plug-in decides.
+type Policy struct {
+	Name           string // by which its checkpoints are kept
+	Path           string
+	Checksum       string           // SHA-256 in hex, or ""
+	Config         scheduler.Config // its settings
+	StartTimeout   time.Duration    // 30 s
+	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5
+	FailuresWindow time.Duration    // 1 minute
+	Memory         int64            // bytes that its processes may have; 0: half of the machine's
+	SlowRound      time.Duration    // a round that takes longer is told of; 1 s
+	Store          string           // granted folder, or ""
+	Trace          string           // granted trace file, or ""
+	// Source is the configuration that names it, in the form of who starts the
+	// manager. It is kept in the data folder when the policy runs with it; nil: not.
+	Source []byte
+	// Shown are its settings as they are shown.
+	Shown Shown
+}
+
+// Fill puts in the defaults.
+func (p *Policy) Fill() {
+	p.StartTimeout = cmp.Or(p.StartTimeout, 30*time.Second)
+	p.FailuresMax = cmp.Or(p.FailuresMax, 5)
+	p.FailuresWindow = cmp.Or(p.FailuresWindow, time.Minute)
+	p.SlowRound = cmp.Or(p.SlowRound, time.Second)
+}
+
+// Shown is a configuration as it is shown: each setting with its value and where it
+// was set.
+type Shown []*wire.Setting

@@ -1,0 +1,232 @@
+package supervision
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+// Ask hands a round to a generation, between the two parts of a step. One that has
+// ended is not asked: the core hears of its end from failed.
+func (s *Supervisor) Ask(a core.AskPolicy) {
+	s.mu.Lock()
+	h := s.live[a.Generation]
+	s.mu.Unlock()
+	if h != nil {
+		select {
+		case h.rounds <- a.Round:
+			// The round is to leave before the core takes in more, so that policy and core
+			// work at the same time: to wake a thread for it can take longer than a step.
+			runtime.Gosched()
+		default:
+			s.needs.Log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
+		}
+	}
+	s.refused.round(s.needs.Log, a.Round)
+}
+
+// carry takes rounds to a host and its answers back.
+func (s *Supervisor) carry(h *hosted) {
+	late := time.AfterFunc(time.Hour, func() { s.slow.late(h.name, h.generation, &h.pace, s.slowRound(h)) })
+	late.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case <-h.end:
+			return
+		case r := <-h.rounds:
+			slow := s.slowRound(h)
+			h.pace.begin(r.Number)
+			late.Reset(slow)
+			answer, err := h.host.AssignTasks(s.ctx, r)
+			late.Stop()
+			if err != nil {
+				s.failed(h, err)
+				return
+			}
+			took := h.pace.end()
+			s.needs.Stats.Round(took)
+			if took > slow {
+				s.slow.took(took, r.Number, slow)
+			}
+			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
+			_ = s.needs.Inbox.Put(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
+		}
+	}
+}
+
+// slowRound is from when on a round of a generation counts as slow.
+func (s *Supervisor) slowRound(h *hosted) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.spec.SlowRound
+}
+
+// watch notices that a host ended by itself.
+func (s *Supervisor) watch(h *hosted) {
+	select {
+	case <-h.end:
+	case <-h.host.Done():
+		err := h.host.Err()
+		if err == nil {
+			err = errors.New("the plug-in ended by itself")
+		}
+		s.failed(h, err)
+	}
+}
+
+// notes hands on what the plug-in's shell posts.
+func (s *Supervisor) notes(h *hosted) {
+	for n := range h.host.Notes() {
+		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body}))
+	}
+}
+
+// Wants tells whether the policy declared an ability.
+func (s *Supervisor) Wants(a scheduler.Ability) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current != nil && s.current.described.Abilities.Has(a)
+}
+
+func sameProgram(a, b Policy) bool {
+	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
+	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && a.Store == b.Store && a.Trace == b.Trace
+}
+
+// sameConfig compares what a policy would see, without the place of the text.
+func sameConfig(a, b scheduler.Config) bool {
+	return string(a.Text) == string(b.Text) && slices.EqualFunc(a.Files, b.Files, func(x, y scheduler.ConfigFile) bool {
+		return x.Name == y.Name && string(x.Data) == string(y.Data)
+	})
+}
+
+// running returns the host to ask about the world, nil when there is none.
+func (s *Supervisor) running() policy.Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return nil
+	}
+	return s.current.host
+}
+
+// State is how the policy is.
+func (s *Supervisor) State() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// States are all that it can be in.
+var States = []string{Starting, Running, Fallback, Failed}
+
+// Shape is how the policy is, and the memory that it has, if it runs.
+func (s *Supervisor) Shape() (state string, memory int64, runs bool) {
+	if host := s.running(); host != nil {
+		memory, _ = host.Memory()
+		runs = true
+	}
+	return s.State(), memory, runs
+}
+
+// Shown are the settings of the policy that is to run, as they are shown.
+func (s *Supervisor) Shown() Shown {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spec.Shown
+}
+
+// looked notes whether a policy could be looked at. That it was busy, or asked about
+// a job that it does not know yet, is nothing wrong.
+func (s *Supervisor) looked(err error) {
+	switch policy.KindOf(err) {
+	case policy.Unfit, policy.Faulted:
+		s.needs.Problems.Set(problems.Status, err.Error(), viewForgotten)
+	}
+}
+
+// viewForgotten is for how long status tells that the policy could not be looked at.
+const viewForgotten = time.Minute
+
+// Explain asks the policy why a job waits; "" when it can't say.
+func (s *Supervisor) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
+	host := s.running()
+	if host == nil {
+		return scheduler.Explanation{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	e, err := host.Explain(ctx, job)
+	s.looked(err)
+	return e, err == nil
+}
+
+// Reply describes the policy; when brief, without reading its program.
+func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
+	host := s.running()
+	s.mu.Lock()
+	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name}
+	if h := s.current; h != nil {
+		s.describe(h, r)
+	}
+	s.mu.Unlock()
+	if host == nil {
+		r.Problems = s.needs.Problems.Current()
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	if !brief {
+		r.Checksum = host.Checksum()
+	}
+	status, err := host.Status(ctx)
+	if err == nil {
+		var m *schedwire.Status
+		if m, err = schedwire.NewStatus(status); err == nil {
+			r.Status, err = proto.Marshal(m)
+		}
+	}
+	s.looked(err)
+	r.Problems = s.needs.Problems.Current()
+	return r
+}
+
+// describe tells of a generation that runs; with mu held.
+func (s *Supervisor) describe(h *hosted, r *wire.PolicyReply) {
+	r.Name, r.Version, r.Generation, r.Started = h.name, h.described.Version, h.generation, s.since.UnixNano()
+	r.RoundTimes = h.pace.times(h.spec.SlowRound)
+	r.Pid = int64(h.host.PID())
+	r.Memory, r.MemoryMax = h.host.Memory()
+	if h.inProcess {
+		return // the settings are another policy's
+	}
+	c := h.spec.Config
+	r.Path, r.Settings = h.spec.Path, &wire.PolicySettings{File: c.File, Line: int64(c.Line), Text: c.Text}
+	for _, f := range c.Files {
+		r.Settings.Files = append(r.Settings.Files, f.Name)
+	}
+}
+
+// Close ends all generations and waits for them.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, h := range s.live {
+		s.end(h)
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+}

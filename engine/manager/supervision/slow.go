@@ -1,0 +1,58 @@
+package supervision
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+)
+
+const (
+	// slowLogEvery is the least time between two lines about slow rounds.
+	slowLogEvery = 10 * time.Second
+	// slowForgotten is for how long status tells of a slow round.
+	slowForgotten = time.Minute
+)
+
+// slow tells people of rounds that take long. Safe for concurrent use.
+type slow struct {
+	log      *slog.Logger
+	stats    *metrics.Metrics
+	problems *problems.List
+
+	mu   sync.Mutex
+	said time.Time // when the log said last that the policy is slow
+}
+
+// late tells of a round of a generation that has not been answered for a while.
+func (s *slow) late(name string, generation uint64, p *pace, bound time.Duration) {
+	number, still := p.late()
+	if !still {
+		return
+	}
+	s.stats.SlowRound()
+	text := fmt.Sprintf("the policy is slow: it has not answered round %d for %v", number, bound)
+	s.show(bound, text)
+	s.mu.Lock()
+	again := time.Since(s.said) >= slowLogEvery
+	if again {
+		s.said = time.Now()
+	}
+	s.mu.Unlock()
+	if again {
+		s.log.Warn(text+", and nothing is launched meanwhile", "policy", name, "generation", generation)
+	}
+}
+
+// took tells of a round that was answered in the end.
+func (s *slow) took(took time.Duration, round uint64, bound time.Duration) {
+	s.show(bound, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), round))
+}
+
+// show has status say it.
+func (s *slow) show(bound time.Duration, text string) {
+	s.problems.Set(problems.Rounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
+}

@@ -1,0 +1,479 @@
+// Package supervision keeps a policy running: it starts plug-ins, takes rounds to them, and
+// asks them about new settings. It starts one again that failed, puts the built-in one in the
+// place of one that keeps failing, and swaps one for another between two rounds.
+//
+// # What holds
+//
+// At most one generation decides, and at most one is being started beside it. A generation
+// that has ended does not come back: its successor has another number. What the file has is
+// in force, or it was rejected, or people are told why it is not.
+package supervision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+const (
+	// A failed policy is started again after restartMin, doubling to restartMax.
+	restartMin = 100 * time.Millisecond
+	restartMax = 10 * time.Second
+	// explainTimeout bounds the questions that status asks of a policy.
+	explainTimeout = 2 * time.Second
+)
+
+// builtin is the name of the policy in this process.
+const builtin = "builtin"
+
+// States of the policy, as PolicyReply names them.
+const (
+	Starting = "starting"
+	Running  = "running"
+	Fallback = "fallback"
+	Failed   = "failed"
+)
+
+// Needs is what a supervisor is told.
+type Needs struct {
+	Inbox    *inbox.Inbox
+	Data     string // folder
+	Plugin   func(context.Context, policy.Options) (policy.Host, error)
+	Fallback func() scheduler.TaskScheduler // makes the policy that takes over in this process
+	Last     *Policy                        // accepted before this life; nil: none, or it was taken
+	Term     uint64
+	Log      *slog.Logger
+	Stats    *metrics.Metrics
+	Problems *problems.List
+	Fatal    func(error) // ends the manager
+}
+
+// New returns one that ends with ctx, and runs nothing yet.
+func New(ctx context.Context, of Needs) *Supervisor {
+	return &Supervisor{needs: of, ctx: ctx, keeper: &keeper{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Problems}, live: map[uint64]*hosted{}, state: Starting}
+}
+
+// Supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
+// starts them again when they fail, swaps them, and falls back to the policy in
+// this process when a plug-in keeps failing. Its methods may be called from any
+// goroutine and do not block; what takes time happens in goroutines that end with
+// ctx or with their host.
+type Supervisor struct {
+	needs   Needs
+	ctx     context.Context
+	keeper  *keeper
+	refused refusalLog
+	slow    slow
+
+	mu       sync.Mutex
+	starts   uint32             // generations begun in this life
+	spec     Policy             // what is to run
+	live     map[uint64]*hosted // all that have not ended
+	current  *hosted            // the newest that was started
+	incoming *hosted            // being started; beside current when this is a swap
+	failures []time.Time        // within the window
+	pause    time.Duration      // before the next start
+	state    string
+	since    time.Time // when current took over
+	restarts uint32
+	changes  changes
+	everRan  bool
+	closed   bool
+	wait     sync.WaitGroup
+
+	sending sync.Mutex // held while settings are sent
+}
+
+// hosted is one generation of a policy.
+type hosted struct {
+	generation uint64
+	name       string // of the policy in the configuration
+	spec       Policy
+	inProcess  bool
+	host       policy.Host // nil until it is launched
+	described  scheduler.Description
+	announced  bool // the core knows the generation
+	known      bool // the core knows that it has started
+	mends      bool // somebody asked for it: what was wrong before is told no more
+	ended      bool
+	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
+	end        chan struct{}         // closed when ended
+	pace       pace
+	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
+}
+
+// took tells who waits for it what became of it; only the first word counts.
+func (h *hosted) took(err error) {
+	select {
+	case h.outcome <- err:
+	default:
+	}
+}
+
+// Begin starts the policy that the configuration names.
+func (s *Supervisor) Begin(spec Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.launch(spec, false)
+}
+
+// launch starts a generation; with mu held. Numbers grow over restarts of the
+// manager too.
+func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
+	if s.closed {
+		return nil
+	}
+	s.starts++
+	name := spec.Name
+	if inProcess {
+		name = builtin
+	}
+	h := &hosted{
+		generation: number.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
+		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+	}
+	s.spec, s.incoming, s.live[h.generation] = spec, h, h
+	if s.current == nil {
+		s.state = Starting
+	}
+	s.wait.Go(func() {
+		host, err := s.open(h)
+		if err != nil {
+			s.failed(h, err)
+			return
+		}
+		s.launched(h, host)
+	})
+	return h
+}
+
+// open starts the process and lets it check its settings.
+func (s *Supervisor) open(h *hosted) (policy.Host, error) {
+	if h.inProcess {
+		return policy.InProcess(s.needs.Fallback()), nil
+	}
+	host, err := s.needs.Plugin(s.ctx, policy.Options{
+		Path: h.spec.Path, Checksum: h.spec.Checksum, Dir: SocketFolder(s.needs.Data),
+		Log: s.needs.Log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout, Memory: h.spec.Memory, Mark: pluginMark(s.needs.Data),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := host.Check(s.ctx, h.spec.Config); err != nil {
+		host.Close()
+		return nil, err
+	}
+	return host, nil
+}
+
+func (s *Supervisor) launched(h *hosted, host policy.Host) {
+	s.mu.Lock()
+	if h.ended { // something newer took its place
+		s.mu.Unlock()
+		host.Close()
+		return
+	}
+	h.host, h.announced = host, true
+	s.wait.Go(func() { s.watch(h) })
+	s.wait.Go(func() { s.carry(h) })
+	s.wait.Go(func() { s.notes(h) })
+	s.mu.Unlock()
+	s.input(wire.NewInput(&wire.PolicyStart{Generation: h.generation, Policy: h.name}))
+}
+
+// input hands one to the core; it fails only when the manager ends.
+func (s *Supervisor) input(in *wire.Input) { _ = s.needs.Inbox.Input(s.ctx, in) }
+
+// Start gives the core's snapshot to a generation.
+func (s *Supervisor) Start(a core.StartPolicy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.live[a.Generation]
+	if h == nil {
+		s.wait.Go(func() { s.tellFailed(a.Generation, "it has ended") })
+		return
+	}
+	env := a.Environment
+	env.Store, env.Trace = h.spec.Store, h.spec.Trace
+	s.wait.Go(func() {
+		config := h.spec.Config
+		if h.inProcess {
+			config = scheduler.Config{} // the settings are another policy's
+		}
+		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
+		if err != nil {
+			s.failed(h, err)
+			return
+		}
+		s.started(h, d)
+	})
+}
+
+func (s *Supervisor) started(h *hosted, d scheduler.Description) {
+	d.Name, d.Version = bounds.Cut(d.Name, bounds.TextBytesMax), bounds.Cut(d.Version, bounds.TextBytesMax)
+	s.mu.Lock()
+	if h.ended {
+		s.mu.Unlock()
+		return
+	}
+	h.described = d
+	s.current, s.incoming, s.since = h, nil, time.Now()
+	s.everRan = true
+	s.state = Running
+	s.needs.Problems.Clear(problems.Change, problems.Rounds, problems.Status)
+	if h.inProcess {
+		s.state = Fallback
+	} else {
+		s.pause = 0
+		if h.mends {
+			s.needs.Problems.Clear(problems.Policy)
+		}
+		s.needs.Problems.Settle(problems.Policy, h.spec.FailuresWindow)
+		s.accept(h.spec)
+	}
+	s.mu.Unlock()
+	h.took(nil)
+	s.needs.Log.Info("the policy runs", "policy", h.name, "version", d.Version, "generation", h.generation, "pid", h.host.PID())
+	s.input(wire.NewPolicyStarted(h.generation, d))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.known = true
+	s.pursue()
+}
+
+// Gone ends a generation that the core has done with: after a cut-over, or
+// because an answer of it broke the contract.
+func (s *Supervisor) Gone(a core.PolicyGone) {
+	s.mu.Lock()
+	h := s.live[a.Generation]
+	if h != nil && a.Breach == "" {
+		s.end(h)
+	}
+	s.mu.Unlock()
+	switch {
+	case h == nil || a.Breach == "":
+	case a.Stalled:
+		s.failed(h, &stallError{a.Breach})
+	default:
+		s.failed(h, errors.New(a.Breach))
+	}
+}
+
+// end closes a generation; with mu held.
+func (s *Supervisor) end(h *hosted) {
+	if h.ended {
+		return
+	}
+	h.ended = true
+	h.took(errors.New("something newer took its place"))
+	close(h.end)
+	delete(s.live, h.generation)
+	if h.host != nil {
+		s.wait.Go(h.host.Close)
+	}
+}
+
+// failed takes a generation off that could not start, died, hung or broke the
+// contract, and decides what comes in its place.
+func (s *Supervisor) failed(h *hosted, err error) {
+	err = shortened(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.ended {
+		return
+	}
+	h.took(err)
+	s.end(h)
+	if s.closed {
+		return
+	}
+	if h.announced {
+		s.wait.Go(func() { s.tellFailed(h.generation, err.Error()) })
+	}
+	log := s.needs.Log.With("policy", h.name, "generation", h.generation, "error", err)
+	switch {
+	case h == s.incoming && s.current != nil:
+		s.incoming, s.spec = nil, s.current.spec
+		s.needs.Problems.Set(problems.Change, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
+		log.Error("the new policy could not take over: the old one goes on")
+		s.pursue()
+		return
+	case h != s.incoming && h != s.current:
+		log.Warn("a policy that was replaced failed")
+		return
+	}
+	s.incoming, s.current = nil, nil
+	if policy.KindOf(err) == policy.Invalid {
+		if s.needs.Last != nil && !s.everRan {
+			s.rejected(h, err)
+			return
+		}
+		s.needs.Problems.Set(problems.Policy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
+		s.state = Failed
+		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
+		if !s.everRan {
+			s.needs.Fatal(fmt.Errorf("policy %s rejects its settings:\n%w", h.name, problemsOf(err)))
+		}
+		s.pursue()
+		return
+	}
+	s.needs.Problems.Set(problems.Policy, err.Error(), 0)
+	var stall *stallError
+	s.restart(h, errors.As(err, &stall), log)
+}
+
+// rejected starts what was accepted before in the place of a policy that rejects its
+// settings at the manager's start: work that runs is not to wait, and be lost, for a
+// slip in a file; with mu held.
+func (s *Supervisor) rejected(h *hosted, err error) {
+	last := *s.needs.Last
+	s.needs.Last = nil
+	s.needs.Problems.Set(problems.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
+	s.needs.Log.Error("the policy rejects its settings: those that were accepted last stay in force, the file's are taken when they are right",
+		"policy", h.name, "last", last.Name, "error", problemsOf(err))
+	last.Fill()
+	s.launch(last, false)
+}
+
+// accept has the configuration of what runs kept, for a manager that starts while
+// the file is wrong; with mu held.
+func (s *Supervisor) accept(spec Policy) {
+	if spec.Source == nil {
+		return
+	}
+	s.keeper.want(spec.Source)
+	s.wait.Go(func() {
+		if err := s.keeper.flush(); err != nil {
+			s.needs.Log.Warn("a manager that starts while the configuration is wrong will not find this one", "error", err)
+		}
+	})
+}
+
+// problemsOf leaves out the frames round a policy's own words.
+func problemsOf(err error) error {
+	var p scheduler.Problems
+	if errors.As(err, &p) {
+		err = p
+	}
+	return shortened(err)
+}
+
+// shortened is an error whose text is bounded, whatever a plug-in put into it: it
+// goes into log, event log and status.
+func shortened(err error) error {
+	if err == nil || len(err.Error()) <= bounds.FailureTextMax {
+		return err
+	}
+	return &shortError{bounds.Cut(err.Error(), bounds.FailureTextMax), err}
+}
+
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.err }
+
+// restart starts the policy once more, or the one in this process when it has
+// failed too often, or stalled, which it would do again; with mu held.
+func (s *Supervisor) restart(h *hosted, stalled bool, log *slog.Logger) {
+	now := time.Now()
+	s.restarts++
+	s.needs.Stats.Restart()
+	recent := s.failures[:0]
+	for _, at := range s.failures {
+		if now.Sub(at) < h.spec.FailuresWindow {
+			recent = append(recent, at)
+		}
+	}
+	s.failures = append(recent, now)
+	if (stalled || len(s.failures) >= h.spec.FailuresMax) && !h.inProcess {
+		log.Error("the policy failed too often, or stalled: the built-in FIFO takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", len(s.failures))
+		s.launch(h.spec, true)
+		return
+	}
+	s.pause = min(max(2*s.pause, restartMin), restartMax)
+	log.Warn("the policy failed and is started again", "after", s.pause)
+	s.state = Starting
+	pause, starts := s.pause, s.starts
+	s.wait.Go(func() {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.starts == starts { // nothing else was begun meanwhile
+			s.launch(h.spec, h.inProcess)
+		}
+	})
+}
+
+// stallError is the failure of a policy that answers and never starts anything.
+type stallError struct{ reason string }
+
+func (e *stallError) Error() string { return e.reason }
+
+func (s *Supervisor) tellFailed(generation uint64, reason string) {
+	s.input(wire.NewInput(&wire.PolicyFailed{Generation: generation, Reason: reason}))
+}
+
+// SocketFolder is where plug-ins of a manager with a data folder have their
+// sockets; data may be empty. The path of a Unix socket is bounded, so it is the
+// first short enough one of: below data, below TMPDIR, below /tmp. Several
+// managers may share it.
+func SocketFolder(data string) string {
+	shared := fmt.Sprintf("hamadryad-policy-%d", os.Getuid())
+	candidates := []string{filepath.Join(os.TempDir(), shared)}
+	if own, err := filepath.Abs(filepath.Join(data, "policy")); err == nil && data != "" {
+		candidates = []string{own, candidates[0]}
+	}
+	for _, path := range candidates {
+		if len(path) <= policy.DirBytesMax {
+			return path
+		}
+	}
+	return filepath.Join("/tmp", shared)
+}
+
+// EndOrphans ends what policies of a manager that was killed left behind.
+func EndOrphans(data string) error { return proctree.KillMarked(pluginMark(data)) }
+
+// pluginMark is in the environment of all plug-ins of a manager with a data folder,
+// and of what they start.
+func pluginMark(data string) proctree.Mark {
+	if own, err := filepath.Abs(data); err == nil {
+		data = own
+	}
+	return proctree.Mark("HAMADRYAD_POLICY_OF=" + data)
+}
+
+// settingsBytes encodes settings for the log.
+func settingsBytes(c scheduler.Config) ([]byte, error) {
+	m, err := schedwire.NewConfig(c)
+	if err != nil {
+		return nil, fmt.Errorf("the policy's settings: %w", err)
+	}
+	return proto.Marshal(m)
+}
