@@ -69,7 +69,7 @@ func (st *State) checkLauncher(l *Launcher) error {
 		if a.Phase() == course.Suspended {
 			suspended++
 		}
-		if err := a.Course.Check(); err != nil {
+		if err := a.Check(); err != nil {
 			return fmt.Errorf("attempt %d: %w", a.ID, err)
 		}
 		if a.Stop() == nil && a.HasSlots != (a.Phase() != course.Suspended || a.Resuming()) {
