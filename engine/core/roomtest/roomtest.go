@@ -1,0 +1,201 @@
+// Package roomtest joins the rooms of the core, with the doors open: a test of one of them
+// says what comes in at its door, and looks at what follows in the others.
+package roomtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/admission"
+	"github.com/hamadryad/hamadryad/engine/core/attempts"
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/decisions"
+	"github.com/hamadryad/hamadryad/engine/core/events"
+	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/jobs"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/orders"
+	"github.com/hamadryad/hamadryad/engine/core/preemption"
+	"github.com/hamadryad/hamadryad/engine/core/sessions"
+	"github.com/hamadryad/hamadryad/engine/core/status"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// House is all rooms, joined as package core joins them.
+type House struct {
+	t testing.TB
+
+	Step     step.Step
+	IDs      ids.IDs
+	Capacity capacity.Capacity
+	Policy   exchange.Exchange
+	Life     *life.State
+
+	Events     *events.Events
+	Orders     *orders.Orders
+	Status     *status.Reader
+	Bundles    *bundles.Bundles
+	Jobs       *jobs.Jobs
+	Admission  *admission.Admission
+	Attempts   *attempts.Attempts
+	Preemption *preemption.Preemption
+	Sessions   *sessions.Sessions
+	Decisions  *decisions.Decisions
+
+	generation uint64
+}
+
+// New returns a house in its first step, one hour after the beginning of time, with the
+// default settings and nobody in it.
+func New(t testing.TB) *House {
+	h := &House{t: t, Step: step.Step{Set: step.DefaultSettings()}}
+	s, p, c := &h.Step, &h.Policy, &h.Capacity
+	h.Life = life.New(s, c)
+	h.Events = events.New(s, p, h.Life)
+	h.Orders = orders.New(s, h.Life)
+	h.Status = status.New(s, c, p, h.Life)
+	h.Bundles = bundles.New(s, c, h.Life, h.Events)
+	h.Jobs = jobs.New(s, c, p, h.Life, h.Events, h.Orders, h.Status, h.Bundles)
+	h.Admission = admission.New(s, &h.IDs, c, p, h.Life, h.Status, h.Jobs)
+	h.Attempts = attempts.New(s, &h.IDs, c, p, h.Life, h.Events, h.Orders, h.Bundles, h.Jobs)
+	h.Preemption = preemption.New(s, &h.IDs, c, h.Life, h.Events, h.Orders, h.Bundles, h.Attempts)
+	h.Sessions = sessions.New(s, &h.IDs, c, p, h.Life, h.Events, h.Orders, h.Jobs, h.Attempts)
+	h.Decisions = decisions.New(s, &h.IDs, c, p, h.Life, h.Events, h.Bundles, h.Admission, h.Attempts, h.Preemption)
+	h.Later(time.Hour)
+	return h
+}
+
+// Later begins the next step, a while after the one at hand. What was to be done is
+// forgotten.
+func (h *House) Later(d time.Duration) {
+	h.Step.Done()
+	h.Step.Begin(h.Step.Now.Add(d))
+	h.Orders.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
+}
+
+// Checked fails the test when something is so that must never be.
+func (h *House) Checked() {
+	h.t.Helper()
+	if err := h.Life.Check(); err != nil {
+		h.t.Error(err)
+	}
+	if err := h.Capacity.Check(h.Step.Now, h.Life.Holdings); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// StartPolicy has a policy with some abilities take over.
+func (h *House) StartPolicy(a scheduler.Ability) {
+	h.generation++
+	h.Decisions.Start(&wire.PolicyStart{Generation: h.generation, Policy: "test"})
+	h.Events.Gather()
+	h.Decisions.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
+}
+
+// Told has a round leave, answered with nothing, and returns what it tells; nil when none
+// is due.
+func (h *House) Told() []scheduler.Event {
+	h.Later(h.Step.Set.RoundGap)
+	ask := h.Decisions.StartRound()
+	if ask == nil {
+		return nil
+	}
+	h.Decisions.Answer(&wire.PolicyAnswer{Generation: ask.Generation, Round: ask.Round.Number})
+	return ask.Round.Events
+}
+
+// Launcher has a launcher join with slots of the default kind and much memory, which can
+// suspend.
+func (h *House) Launcher(name string, slots uint32) *life.Launcher {
+	h.Sessions.Join(&wire.Join{
+		Name: name, Incarnation: 1, Host: name, Memory: 1 << 40, CanSuspend: true, DataAddress: name + ":1",
+		Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: slots}},
+	})
+	return h.Life.ByName[name]
+}
+
+// Job announces and submits a job; it is in when it needs nobody's word.
+func (h *House) Job(spec *wire.JobSpec) *life.Job {
+	h.t.Helper()
+	h.Admission.Prepare(&wire.Prepare{Client: 1})
+	id := scheduler.JobID(h.IDs.Job)
+	h.Admission.Submit(&wire.Submit{Client: 2, Job: uint64(id), Spec: spec})
+	j := h.Life.Jobs.Get(id)
+	if j == nil {
+		h.t.Fatalf("%v was not let in: %v", id, h.Replies())
+	}
+	return j
+}
+
+// Maps is a job of one stage.
+func Maps(nodes uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "maps", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: nodes}}}}
+}
+
+// MapReduce is a job of two stages, joined all to all by files.
+func MapReduce(maps, reduces uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "mapreduce", Graph: &wire.Graph{
+		Stages: []*wire.Stage{{Name: "map", Nodes: maps}, {Name: "reduce", Nodes: reduces}},
+		Connections: []*wire.Connection{{
+			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		}},
+	}}
+}
+
+// Run launches the i-th bundle of a job, a group on each launcher, and has its attempts
+// report that they started.
+func (h *House) Run(j *life.Job, i int, on ...*life.Launcher) *life.Run {
+	h.t.Helper()
+	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
+	for _, l := range on {
+		d.Launchers = append(d.Launchers, l.ID)
+	}
+	if _, refused, why := h.Attempts.Launch(d); refused != scheduler.NotRefused {
+		h.t.Fatalf("bundle %d is not launched: %s", i, why)
+	}
+	runs := j.Bundles[i].Runs()
+	r := runs[len(runs)-1]
+	for _, a := range r.Attempts {
+		h.Attempts.Started(a, a.Launcher.DataAddress)
+	}
+	return r
+}
+
+// Finish has an attempt report its end, with what it stored.
+func (h *House) Finish(a *life.Attempt, stored ...*wire.StoredOutput) {
+	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Stored: stored})
+}
+
+// Fail has it report that its program failed.
+func (h *House) Fail(a *life.Attempt, message string) {
+	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{
+		Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: message},
+	})
+}
+
+// Commands are those of the step at hand to a launcher, in order.
+func (h *House) Commands(l *life.Launcher) (list []*wire.Command) {
+	for _, t := range h.Step.Todo() {
+		if a, later := t.Later.(*life.Attempt); later && a.Launcher == l {
+			list = append(list, h.Orders.StartCommand(a))
+		}
+		if to, is := t.Action.(step.ToLauncher); is && to.Launcher == l.ID {
+			list = append(list, to.Command)
+		}
+	}
+	return list
+}
+
+// Replies are the answers to clients in the step at hand, in order.
+func (h *House) Replies() (list []step.Reply) {
+	for _, t := range h.Step.Todo() {
+		if r, is := t.Action.(step.Reply); is {
+			list = append(list, r)
+		}
+	}
+	return list
+}
