@@ -13,6 +13,8 @@ import (
 
 const module = "github.com/hamadryad/hamadryad/"
 
+const launchersRoom = "a room of the launcher knows nothing of who uses it: what joins them is the agent's"
+
 const aRoom = "a room of the core knows nothing of the others: what joins them is the core's"
 
 const inOrder = "what happens in the core stands on what there is, and on what lies above it in docs/ARCHITECTURE.md: have the caller do what follows"
@@ -108,7 +110,17 @@ var directions = []struct {
 	{"engine/manager/clients", []string{"sdk/scheduler", "engine/core", "engine/manager/blobs", "engine/manager/graphs", "engine/manager/inbox", "engine/manager/launchers", "engine/manager/metrics", "engine/manager/number", "engine/manager/problems", "engine/manager/supervision", "engine/plan", "engine/wire"}, aManagersRoom},
 	{"engine/manager", []string{"sdk", "engine/core", "engine/eventlog", "engine/manager", "engine/policy", "engine/wire"}, "the manager talks to launchers and workers by messages: put what they share into engine/wire"},
 	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
-	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/plan", "engine/wire", "engine/worker", "internal/durable", "internal/spawn"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
+	{"engine/launcher/cache", nil, launchersRoom},
+	{"engine/launcher/folder", []string{"sdk/job/process", "internal/durable"}, launchersRoom},
+	{"engine/launcher/lease", []string{"engine/worker/link"}, launchersRoom},
+	{"engine/launcher/load", []string{"engine/wire"}, launchersRoom},
+	{"engine/launcher/logs", nil, launchersRoom},
+	{"engine/launcher/memory", []string{"sdk/job/process", "engine/wire"}, launchersRoom},
+	{"engine/launcher/outbox", []string{"engine/wire"}, launchersRoom},
+	{"engine/launcher/process", []string{"sdk/job/process", "engine/launcher/lease", "engine/launcher/logs", "engine/launcher/suspend", "engine/wire", "engine/worker/link", "internal/spawn"}, launchersRoom},
+	{"engine/launcher/shelf", []string{"engine/channel/store", "engine/wire", "engine/worker"}, launchersRoom},
+	{"engine/launcher/suspend", []string{"sdk/job/process"}, launchersRoom},
+	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/launcher", "engine/plan", "engine/wire", "engine/worker"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/client", []string{"sdk", "engine/plan", "engine/wire"}, "a client talks to the manager by messages alone"},
 	{"engine/local", []string{"engine/client", "engine/wire", "internal/spawn"}, "a local cluster is processes: what they run is said by command lines"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shirou/gopsutil/v4/mem"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -190,3 +191,9 @@ func (c Config) workerSettings() []*wire.Property {
 	}
 	return list
 }
+
+// Accepted returns the configuration that a launcher with this data folder joined with
+// last: the bytes of Config.Source, nil when there are none. Who starts a launcher
+// falls back to it when the configuration can't be taken as it is now: the machine
+// would be missing otherwise.
+func Accepted(data string) ([]byte, error) { return folder.Accepted(data) }

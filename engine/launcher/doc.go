@@ -9,8 +9,9 @@
 // its manager for the lease ends its workers, deletes what it stored, and joins
 // again as a new incarnation. What holds a lock never waits for a disk or a network.
 //
-// An attempt whose processes hold more memory than it may, and some slack, is ended
-// (memory.go).
+// The agent is the life of attempts; the session talks with the manager, and has the agent
+// obey. What they stand on are the packages below: outbox, lease, process, suspend,
+// memory, shelf, logs, cache, folder and load.
 //
 // Workers die with the launcher (parent-death signal, closed socket, lease), and
 // what is left of an earlier life in the data folder is removed at the start.

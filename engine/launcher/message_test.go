@@ -9,37 +9,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// However much waits to be reported, each message is one that the manager reads, and
-// the reports keep their order.
-func TestMessagesAreBoundedByBytes(t *testing.T) {
-	a := &agent{connected: true, wake: make(chan struct{}, 1)}
-	const reports = 40
-	for i := range uint64(reports) {
-		a.send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
-			Attempt: i, Failure: &wire.Failure{Message: strings.Repeat("x", 5<<20)},
-		}}})
-	}
-	next := uint64(0)
-	for {
-		taken := a.take(reportsMax)
-		if len(taken) == 0 {
-			break
-		}
-		if n := proto.Size(&wire.FromLauncher{Reports: taken}); n > wire.LauncherMessageBytesMax {
-			t.Errorf("a message of %d bytes", n)
-		}
-		for _, r := range taken {
-			if r.GetEnded().Attempt != next {
-				t.Fatalf("report %d came as number %d", r.GetEnded().Attempt, next)
-			}
-			next++
-		}
-	}
-	if next != reports {
-		t.Errorf("%d of %d reports were taken", next, reports)
-	}
-}
-
 func TestAnEndTooLargeToTellIsAFailure(t *testing.T) {
 	e := &wire.AttemptEnded{Attempt: 7, End: wire.End_END_FINISHED, Stored: []*wire.StoredOutput{{PartitionBytes: make([]int64, 3)}}}
 	if tellable(e) != e {

@@ -20,7 +20,7 @@ type metrics struct {
 // channelNames are the kinds of channel in the order of Work.channel_bytes.
 var channelNames = []string{"file", "tcp", "shm"}
 
-func newMetrics(a *agent) *metrics {
+func newMetrics(cfg Config, more ...prometheus.Collector) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -34,61 +34,30 @@ func newMetrics(a *agent) *metrics {
 		logUnkept: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_log_unkept_bytes_total", Help: "Bytes of logs that could not be written."}),
 	}
 	slots := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_slots", Help: "Slots by kind."}, []string{"kind"})
-	for _, s := range a.cfg.Slots {
+	for _, s := range cfg.Slots {
 		slots.WithLabelValues(s.Kind).Set(float64(s.Count))
-	}
-	gauge := func(name, help string, value func(at *attempt) bool) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return a.count(value) })
 	}
 	wrong := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "hamadryad_launcher_config_wrong", Help: "1 when the launcher began with what it had joined with before, because its configuration had mistakes.",
 	})
-	if a.cfg.Problem != nil {
+	if cfg.Problem != nil {
 		wrong.Set(1)
 	}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong,
-		gauge("hamadryad_launcher_running", "Attempts that run.", func(at *attempt) bool { return at.ended == nil && !at.suspended }),
-		gauge("hamadryad_launcher_suspended", "Attempts that are suspended.", func(at *attempt) bool { return at.suspended }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hamadryad_launcher_workers", Help: "Worker processes."}, func() float64 {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			return float64(len(a.procs))
-		}), machineLoads{a.machine})
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong)
+	m.registry.MustRegister(more...)
 	return m
 }
 
-var loadDesc = prometheus.NewDesc("hamadryad_launcher_machine_load",
-	"How busy the machine is, 0 to 1, as the last heartbeat told: cpu, the part of all processors' time since the one before that was not idle; memory, the part that is not available.",
-	[]string{"resource"}, nil)
-
-// machineLoads shows what is known of the machine's load.
-type machineLoads struct{ m *machine }
-
-// Describe implements prometheus.Collector.
-func (machineLoads) Describe(c chan<- *prometheus.Desc) { c <- loadDesc }
-
-// Collect implements prometheus.Collector.
-func (l machineLoads) Collect(c chan<- prometheus.Metric) {
-	for name, part := range l.m.latest() {
-		c <- prometheus.MustNewConstMetric(loadDesc, prometheus.GaugeValue, part, name)
+// shows adds what the agent has, and what the data server sent.
+func (m *metrics) shows(a *agent, sent func() int64) {
+	gauge := func(name, help string, of func(running, suspended, workers int) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(of(a.counts())) })
 	}
-}
-
-func (a *agent) count(which func(at *attempt) bool) float64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := 0
-	for _, at := range a.attempts {
-		if which(at) {
-			n++
-		}
-	}
-	return float64(n)
-}
-
-// serves adds what the data server sent.
-func (m *metrics) serves(sent func() int64) {
+	m.registry.MustRegister(
+		gauge("hamadryad_launcher_running", "Attempts that run.", func(running, _, _ int) int { return running }),
+		gauge("hamadryad_launcher_suspended", "Attempts that are suspended.", func(_, suspended, _ int) int { return suspended }),
+		gauge("hamadryad_launcher_workers", "Worker processes.", func(_, _, workers int) int { return workers }))
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "hamadryad_launcher_store_sent_bytes_total", Help: "Bytes of stored channels sent to readers.",
 	}, func() float64 { return float64(sent()) }))

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
 )
 
 // watchdogTicks is how many ticks make a lease. Ticks are counted, not time: a
@@ -32,17 +32,9 @@ func startWatchdog(lease time.Duration, endsNs int64) *watchdog {
 	return d
 }
 
-func monotonic() int64 {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
-		panic("this machine has no monotonic clock") // Linux always has
-	}
-	return t.Nano()
-}
-
 // count is what missed is when so much is left: it is up before the lease is.
 func (d *watchdog) count(endsNs int64) int32 {
-	left := min(time.Duration(endsNs-monotonic()), d.lease)
+	left := min(time.Duration(endsNs-link.Now()), d.lease)
 	return watchdogTicks + 1 - int32(max(left, 0)*watchdogTicks/d.lease)
 }
 
@@ -64,7 +56,7 @@ func (d *watchdog) fed(endsNs int64) {
 
 func (d *watchdog) watch() {
 	for range time.Tick(d.lease / watchdogTicks) {
-		if d.missed.Add(1) > watchdogTicks && monotonic() > d.ends.Load() {
+		if d.missed.Add(1) > watchdogTicks && link.Now() > d.ends.Load() {
 			fmt.Fprintln(os.Stderr, "worker: no word from its launcher for the lease of", d.lease)
 			killDescendants()
 			os.Exit(ExitOrphan)

@@ -1,4 +1,4 @@
-package launcher
+package logs
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ import (
 // pipe holds at most.
 const drainMax = 1 << 20
 
-// logPipe takes what a worker prints to the log of the attempt that it runs.
+// Pipe takes what a worker prints to the log of the attempt that it runs.
 // What a worker wrote before it reported an end belongs to that attempt.
-type logPipe struct {
+type Pipe struct {
 	file *os.File
 	raw  syscall.RawConn
 
-	mu  sync.Mutex  // never held over anything that waits
-	log *attemptLog // nil between attempts: what comes is dropped
+	mu  sync.Mutex // never held over anything that waits
+	log *Log       // nil between attempts: what comes is dropped
 	buf []byte
 }
 
-// newLogPipe returns the pipe and the end for the worker, which the caller closes
+// NewPipe returns the pipe and the end for the worker, which the caller closes
 // once it has started.
-func newLogPipe() (*logPipe, *os.File, error) {
+func NewPipe() (*Pipe, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("pipe for a worker's log: %w", err)
@@ -38,12 +38,12 @@ func newLogPipe() (*logPipe, *os.File, error) {
 		w.Close()
 		return nil, nil, fmt.Errorf("pipe for a worker's log: %w", err)
 	}
-	return &logPipe{file: r, raw: raw, buf: make([]byte, 16<<10)}, w, nil
+	return &Pipe{file: r, raw: raw, buf: make([]byte, 16<<10)}, w, nil
 }
 
-// run copies until all writers are gone or the pipe is closed. A log that waits for
+// Run copies until all writers are gone or the pipe is closed. A log that waits for
 // its disk holds up its worker's output, and nothing else.
-func (p *logPipe) run() {
+func (p *Pipe) Run() {
 	for {
 		if log := p.to(); log != nil {
 			log.awaitRoom()
@@ -60,7 +60,7 @@ func (p *logPipe) run() {
 	}
 }
 
-func (p *logPipe) to() *attemptLog {
+func (p *Pipe) to() *Log {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log
@@ -68,13 +68,13 @@ func (p *logPipe) to() *attemptLog {
 
 // readOne reads once and writes to the log under the same lock, so that switch
 // knows that nothing is in between.
-func (p *logPipe) readOne(fd int) (int, error) {
+func (p *Pipe) readOne(fd int) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.readLocked(fd)
 }
 
-func (p *logPipe) readLocked(fd int) (int, error) {
+func (p *Pipe) readLocked(fd int) (int, error) {
 	n, err := unix.Read(fd, p.buf)
 	if n > 0 && p.log != nil {
 		_, _ = p.log.Write(p.buf[:n]) // it never fails
@@ -82,9 +82,9 @@ func (p *logPipe) readLocked(fd int) (int, error) {
 	return n, err
 }
 
-// switchTo empties the pipe into the log so far and goes on with another, or with
+// SwitchTo empties the pipe into the log so far and goes on with another, or with
 // none.
-func (p *logPipe) switchTo(log *attemptLog) {
+func (p *Pipe) SwitchTo(log *Log) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.raw.Control(func(fd uintptr) {
@@ -99,12 +99,13 @@ func (p *logPipe) switchTo(log *attemptLog) {
 	p.log = log
 }
 
-// last returns the end of the log so far, for error messages.
-func (p *logPipe) last() string {
+// Last returns the end of the log so far, for error messages.
+func (p *Pipe) Last() string {
 	if log := p.to(); log != nil {
-		return log.last()
+		return log.Last()
 	}
 	return ""
 }
 
-func (p *logPipe) close() { p.file.Close() }
+// Close gives up the pipe: what is still in it is dropped.
+func (p *Pipe) Close() { p.file.Close() }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 )
 
 const (
@@ -24,48 +27,52 @@ const (
 	logReadersMax = 256
 )
 
-// httpServer serves /metrics, /logs/ATTEMPT, and for what watches processes /livez (or
+// pages are what a launcher shows on the web. They ask the agent, which knows nothing of
+// them.
+type pages struct {
+	agent   *agent
+	readers atomic.Int32 // of logs, at most logReadersMax
+}
+
+// server serves /metrics, /logs/ATTEMPT, and for what watches processes /livez (or
 // /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
 // as it grows, until the attempt ends.
-func (a *agent) httpServer() *http.Server {
+func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /logs/{attempt}", a.serveLog)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /logs/{attempt}", p.serveLog)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n", a.cfg.Name)
+		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n", p.agent.cfg.Name)
 	})
 	lives := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", lives)
 	mux.HandleFunc("GET /healthz", lives)
-	mux.HandleFunc("GET /readyz", a.serveReady)
+	mux.HandleFunc("GET /readyz", p.serveReady)
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax}
 }
 
 // serveReady answers 200 while a manager is heard.
-func (a *agent) serveReady(w http.ResponseWriter, _ *http.Request) {
-	a.mu.Lock()
-	connected := a.connected
-	a.mu.Unlock()
-	if !connected {
-		http.Error(w, "not connected to the manager "+a.cfg.Manager, http.StatusServiceUnavailable)
+func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if !p.agent.outbox.Connected() {
+		http.Error(w, "not connected to the manager "+p.agent.cfg.Manager, http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
 }
 
-func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
+func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseUint(r.PathValue("attempt"), 10, 64)
 	if err != nil {
 		http.Error(w, "an attempt is a number, such as /logs/12", http.StatusBadRequest)
 		return
 	}
-	var reader *logReader
-	log, ok := a.findLog(id)
+	var reader *logs.Reader
+	log, ok := p.agent.logOf(id)
 	if ok {
 		// From here on it can be read to its end, though it makes room meanwhile.
 		var gone error
-		if reader, gone = log.reader(); gone == nil {
-			defer reader.close()
+		if reader, gone = log.Reader(); gone == nil {
+			defer reader.Close()
 		}
 		ok = gone == nil
 	}
@@ -73,8 +80,8 @@ func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("attempt %d did not run here, or wrote nothing, or its log made room for newer ones", id), http.StatusNotFound)
 		return
 	}
-	defer a.logReaders.Add(-1)
-	if a.logReaders.Add(1) > logReadersMax {
+	defer p.readers.Add(-1)
+	if p.readers.Add(1) > logReadersMax {
 		http.Error(w, fmt.Sprintf("%d others read logs here, which is the limit: try again later", logReadersMax), http.StatusServiceUnavailable)
 		return
 	}
@@ -82,7 +89,7 @@ func (a *agent) serveLog(w http.ResponseWriter, r *http.Request) {
 	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
 	_, err = out.Write(nil) // the header goes out though there may be no line for long
 	if err == nil {
-		err = reader.copyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
+		err = reader.CopyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
@@ -102,15 +109,4 @@ func (p *patientWriter) Write(b []byte) (int, error) {
 	}
 	n, err := p.w.Write(b)
 	return n, errors.Join(err, p.to.Flush())
-}
-
-// findLog returns the log of an attempt that runs here or wrote something.
-func (a *agent) findLog(id uint64) (*attemptLog, bool) {
-	a.mu.Lock()
-	at := a.attempts[id]
-	a.mu.Unlock()
-	if at != nil {
-		return at.log, true
-	}
-	return a.logs.find(id)
 }

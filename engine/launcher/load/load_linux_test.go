@@ -1,4 +1,4 @@
-package launcher
+package load
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // fakeProc is a machine whose system files say what a test writes.
 type fakeProc struct {
-	*machine
+	*Machine
 	t   *testing.T
 	dir string
 	now time.Time
@@ -22,7 +22,7 @@ type fakeProc struct {
 func newFakeProc(t *testing.T) *fakeProc {
 	dir := t.TempDir()
 	ctx := context.WithValue(t.Context(), common.EnvKey, common.EnvMap{common.HostProcEnvKey: dir})
-	return &fakeProc{&machine{ctx: ctx}, t, dir, time.Unix(1000, 0)}
+	return &fakeProc{&Machine{ctx: ctx}, t, dir, time.Unix(1000, 0)}
 }
 
 func (p *fakeProc) write(name, text string) {
@@ -36,7 +36,7 @@ func (p *fakeProc) write(name, text string) {
 func (p *fakeProc) want(after time.Duration, cpu, memory float64) {
 	p.t.Helper()
 	p.now = p.now.Add(after)
-	got := p.load(p.now)
+	got := p.Now(p.now)
 	for _, x := range []struct {
 		name string
 		got  *float64
@@ -81,10 +81,10 @@ func TestLoadOfTheMachine(t *testing.T) {
 
 // TestLoadOfThisMachine: on a real Linux both are known after a while.
 func TestLoadOfThisMachine(t *testing.T) {
-	m := newMachine(t.Context())
+	m := New(t.Context())
 	deadline := time.Now().Add(time.Minute)
 	for {
-		l := m.load(time.Now())
+		l := m.Now(time.Now())
 		if l.Cpu != nil && l.Memory != nil {
 			if *l.Cpu < 0 || *l.Cpu > 1 || *l.Memory <= 0 || *l.Memory > 1 {
 				t.Errorf("the load is %v", l)

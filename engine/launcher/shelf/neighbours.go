@@ -1,4 +1,4 @@
-package launcher
+package shelf
 
 import (
 	"fmt"
@@ -21,21 +21,22 @@ const (
 	neighboursWait = 50 * time.Millisecond
 )
 
-// neighbours are the launchers of this machine that share its cache folder. Their
+// Neighbours are the launchers of this machine that share its cache folder. Their
 // stores are read directly: no bytes go through a socket. Each notes its store's
 // folder under its data address.
-type neighbours struct {
+type Neighbours struct {
 	folder string
 	own    *wire.LocalStore
 
 	mu      sync.Mutex
 	read    time.Time
-	all     []*wire.LocalStore // ascending by address
-	reading bool
+	all     []*wire.LocalStore // ascending by address; the own one is always there
+	reading bool               // one goroutine at most reads
 }
 
-func newNeighbours(cache, address, store string) (*neighbours, error) {
-	n := &neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
+// NewNeighbours notes the own store for the others that share the cache folder.
+func NewNeighbours(cache, address, store string) (*Neighbours, error) {
+	n := &Neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
 	n.all = []*wire.LocalStore{n.own}
 	if err := os.MkdirAll(n.folder, 0o755); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
@@ -50,11 +51,11 @@ func newNeighbours(cache, address, store string) (*neighbours, error) {
 	return n, nil
 }
 
-func (n *neighbours) path() string { return filepath.Join(n.folder, url.PathEscape(n.own.Address)) }
+func (n *Neighbours) path() string { return filepath.Join(n.folder, url.PathEscape(n.own.Address)) }
 
-// list returns the stores of this machine. A note that a dead launcher left names
+// List returns the stores of this machine. A note that a dead launcher left names
 // a folder without the wanted file, and the reader then asks over the network.
-func (n *neighbours) list() []*wire.LocalStore {
+func (n *Neighbours) List() []*wire.LocalStore {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.reading || time.Since(n.read) < neighboursAge {
@@ -84,7 +85,7 @@ func (n *neighbours) list() []*wire.LocalStore {
 }
 
 // notes reads what all of this machine noted.
-func (n *neighbours) notes() ([]*wire.LocalStore, error) {
+func (n *Neighbours) notes() ([]*wire.LocalStore, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil {
 		return nil, err
@@ -103,5 +104,5 @@ func (n *neighbours) notes() ([]*wire.LocalStore, error) {
 	return all, nil
 }
 
-// leave removes the note.
-func (n *neighbours) leave() { _ = os.Remove(n.path()) }
+// Leave removes the note.
+func (n *Neighbours) Leave() { _ = os.Remove(n.path()) }

@@ -1,45 +1,50 @@
-package launcher
+// Package load measures how busy the machine is, with all that runs on it.
+//
+//	m := load.New(ctx)
+//	told := m.Now(time.Now())
+package load
 
 import (
 	"context"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/mem"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// loadSpanMin is the least time over which the CPU's load is measured: the system
+// spanMin is the least time over which the CPU's load is measured: the system
 // counts in ticks of about 10 ms, so less is mostly noise. Asked sooner, what was
 // measured last counts.
-const loadSpanMin = 200 * time.Millisecond
+const spanMin = 200 * time.Millisecond
 
-// machine measures how busy the machine is, with all that runs on it.
-type machine struct {
+// Machine is this machine, as it was measured last. Safe for concurrent use.
+type Machine struct {
 	ctx context.Context // for gopsutil: may say that the system's files are elsewhere
 
 	mu     sync.Mutex
-	since  time.Time // when the present span began; zero before the first reading
+	since  time.Time // when the present span began; zero when there is nothing to compare with
 	before cpu.TimesStat
-	cpu    *float64 // of the last span
-	memory *float64
+	cpu    *float64 // of the last span, 0 to 1; nil: not known
+	memory *float64 // likewise, at the last reading
 }
 
-// newMachine begins to measure.
-func newMachine(ctx context.Context) *machine {
-	m := &machine{ctx: ctx}
-	m.load(time.Now())
+// New begins to measure.
+func New(ctx context.Context) *Machine {
+	m := &Machine{ctx: ctx}
+	m.Now(time.Now())
 	return m
 }
 
-// load reads the CPU's load since the call before, and the memory's now. What
+// Now reads the CPU's load since the call before, and the memory's now. What
 // the system does not tell is left out.
-func (m *machine) load(now time.Time) *wire.MachineLoad {
+func (m *Machine) Now(now time.Time) *wire.MachineLoad {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.since.IsZero() || now.Sub(m.since) >= loadSpanMin {
+	if m.since.IsZero() || now.Sub(m.since) >= spanMin {
 		m.measure(now)
 	}
 	m.memory = nil
@@ -49,7 +54,7 @@ func (m *machine) load(now time.Time) *wire.MachineLoad {
 	return &wire.MachineLoad{Cpu: m.cpu, Memory: m.memory}
 }
 
-func (m *machine) measure(now time.Time) {
+func (m *Machine) measure(now time.Time) {
 	list, err := cpu.TimesWithContext(m.ctx, false)
 	if err != nil || len(list) == 0 {
 		m.since, m.cpu = time.Time{}, nil
@@ -83,15 +88,23 @@ func part(x float64) *float64 {
 	return &x
 }
 
-// latest is what was measured last; what is not known is missing.
-func (m *machine) latest() map[string]float64 {
+var desc = prometheus.NewDesc("hamadryad_launcher_machine_load",
+	"How busy the machine is, 0 to 1, as the last heartbeat told: cpu, the part of all processors' time since the one before that was not idle; memory, the part that is not available.",
+	[]string{"resource"}, nil)
+
+// Describe implements prometheus.Collector.
+func (m *Machine) Describe(c chan<- *prometheus.Desc) { c <- desc }
+
+// Collect implements prometheus.Collector: it shows what was measured last.
+func (m *Machine) Collect(c chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	parts := map[string]float64{}
-	for name, p := range map[string]*float64{"cpu": m.cpu, "memory": m.memory} {
-		if p != nil {
-			parts[name] = *p
+	for _, part := range []struct {
+		name  string
+		value *float64
+	}{{"cpu", m.cpu}, {"memory", m.memory}} {
+		if part.value != nil {
+			c <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, *part.value, part.name)
 		}
 	}
-	return parts
 }

@@ -1,4 +1,14 @@
-package launcher
+// Package logs keeps what attempts print, each log within a bound and all within another.
+//
+//	all := logs.New(folder, 4<<20, 1<<30, func(lost int64) {})
+//	log := all.Open(12)
+//	fmt.Fprintln(log, "hello")
+//	log.End()
+//
+// What is written waits in memory for the disk, and nobody waits for it but the pipe
+// that it came through (Pipe). Readers hold nothing of a log (Reader). Where a disk
+// takes nothing more, the attempt goes on, and what is lost is counted.
+package logs
 
 import (
 	"os"
@@ -16,29 +26,35 @@ const (
 	logBlock = 4 << 10
 )
 
-// logs keeps the attempts' logs, each within a bound and all within another. The
+// LastWords is how much of a log's end is kept in memory, in bytes: what goes into the
+// failure of a worker that died.
+const LastWords = 2 << 10
+
+// Logs keeps the attempts' logs, each within a bound and all within another. The
 // file of a log is made with its first byte. No lock here is held over the disk:
-// who writes a log or ends it waits for memory only.
-type logs struct {
+// who writes a log or ends it waits for memory only. Safe for concurrent use.
+type Logs struct {
 	folder   string
 	each     int64 // bytes of one log
 	total    int64 // bytes of all logs
 	onUnkept func(bytes int64)
 
 	mu    sync.Mutex
-	byID  map[uint64]*attemptLog
-	ended []*attemptLog // oldest first
-	held  int64
+	byID  map[uint64]*Log // those that have a file
+	ended []*Log          // of these, those that may make room; oldest first
+	held  int64           // bytes of all files; beyond total only while no log has ended
 }
 
-func newLogs(folder string, each, total int64) *logs {
-	return &logs{folder: folder, each: each, total: total, byID: map[uint64]*attemptLog{}, onUnkept: func(int64) {}}
+// New keeps logs of at most each bytes, and total in all, in a folder of their own.
+// onUnkept is told of bytes that could not be written.
+func New(folder string, each, total int64, onUnkept func(bytes int64)) *Logs {
+	return &Logs{folder: folder, each: each, total: total, byID: map[uint64]*Log{}, onUnkept: onUnkept}
 }
 
-// attemptLog is one log: its beginning, up to half the bound, and its end, in a
+// Log is one log: its beginning, up to half the bound, and its end, in a
 // ring in the other half of the file. What lay between is dropped, and counted.
-type attemptLog struct {
-	logs    *logs
+type Log struct {
+	logs    *Logs
 	attempt uint64
 
 	file *os.File // of the goroutine that writes; nil before the first byte
@@ -59,30 +75,30 @@ type attemptLog struct {
 	changed chan struct{} // closed at the next write or end; nil when nobody waits
 }
 
-// open returns the log of an attempt, made anew if there is none.
-func (l *logs) open(attempt uint64) *attemptLog {
-	return &attemptLog{logs: l, attempt: attempt, tail: lastBytes{max: lastWords}}
+// Open returns the log of an attempt, made anew if there is none.
+func (l *Logs) Open(attempt uint64) *Log {
+	return &Log{logs: l, attempt: attempt, tail: lastBytes{max: LastWords}}
 }
 
 // path of a log's file.
-func (l *logs) path(attempt uint64) string {
+func (l *Logs) path(attempt uint64) string {
 	return filepath.Join(l.folder, "a"+strconv.FormatUint(attempt, 10)+".log")
 }
 
-// find returns the log of an attempt that wrote something.
-func (l *logs) find(attempt uint64) (*attemptLog, bool) {
+// Find returns the log of an attempt that wrote something.
+func (l *Logs) Find(attempt uint64) (*Log, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.byID[attempt]
 	return a, ok
 }
 
-func (l *logs) headMax() int64 { return l.each / 2 }
-func (l *logs) ringMax() int64 { return l.each - l.each/2 }
+func (l *Logs) headMax() int64 { return l.each / 2 }
+func (l *Logs) ringMax() int64 { return l.each - l.each/2 }
 
 // Write adds to the log. It never fails and never waits for the disk: a log that
 // can't be written must not stop the attempt, and its launcher even less.
-func (a *attemptLog) Write(p []byte) (int, error) {
+func (a *Log) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pending = append(a.pending, p...)
@@ -93,7 +109,7 @@ func (a *attemptLog) Write(p []byte) (int, error) {
 }
 
 // toDisk has what is pending written. The caller holds mu.
-func (a *attemptLog) toDisk() {
+func (a *Log) toDisk() {
 	if !a.writing {
 		a.writing = true
 		go a.write()
@@ -101,7 +117,7 @@ func (a *attemptLog) toDisk() {
 }
 
 // awaitRoom waits while too much waits for the disk.
-func (a *attemptLog) awaitRoom() {
+func (a *Log) awaitRoom() {
 	for {
 		a.mu.Lock()
 		if len(a.pending) < logPendingMax {
@@ -115,14 +131,14 @@ func (a *attemptLog) awaitRoom() {
 }
 
 // change returns what closes at the next change. The caller holds mu.
-func (a *attemptLog) change() <-chan struct{} {
+func (a *Log) change() <-chan struct{} {
 	if a.changed == nil {
 		a.changed = make(chan struct{})
 	}
 	return a.changed
 }
 
-func (a *attemptLog) wake() {
+func (a *Log) wake() {
 	if a.changed != nil {
 		close(a.changed)
 		a.changed = nil
@@ -130,7 +146,7 @@ func (a *attemptLog) wake() {
 }
 
 // write hands to the disk what is pending, until there is nothing.
-func (a *attemptLog) write() {
+func (a *Log) write() {
 	var used []byte
 	for {
 		a.mu.Lock()
@@ -160,7 +176,7 @@ func (a *attemptLog) write() {
 }
 
 // store writes to the file. For the goroutine that writes.
-func (a *attemptLog) store(p []byte) {
+func (a *Log) store(p []byte) {
 	if a.file == nil && a.failed == nil {
 		a.create()
 	}
@@ -185,7 +201,7 @@ func (a *attemptLog) store(p []byte) {
 }
 
 // wrote notes what was written, and returns by how much the file grew.
-func (a *attemptLog) wrote(n int64, err error) (grew int64) {
+func (a *Log) wrote(n int64, err error) (grew int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ringMax := a.logs.ringMax()
@@ -202,7 +218,7 @@ func (a *attemptLog) wrote(n int64, err error) (grew int64) {
 	return grew
 }
 
-func (a *attemptLog) create() {
+func (a *Log) create() {
 	file, err := os.OpenFile(a.logs.path(a.attempt), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	a.mu.Lock()
 	a.file, a.failed = file, err
@@ -217,10 +233,10 @@ func (a *attemptLog) create() {
 
 // grew counts bytes and removes the oldest logs of ended attempts when there are
 // too many.
-func (l *logs) grew(bytes int64) {
+func (l *Logs) grew(bytes int64) {
 	l.mu.Lock()
 	l.held += bytes
-	var old []*attemptLog
+	var old []*Log
 	for l.held > l.total && len(l.ended) > 0 {
 		oldest := l.ended[0]
 		l.ended = l.ended[1:]
@@ -235,10 +251,10 @@ func (l *logs) grew(bytes int64) {
 }
 
 // kept is what the log holds on disk. Its attempt has ended, so it stays.
-func (a *attemptLog) kept() int64 { return logBlock + a.head + min(a.ring, a.logs.ringMax()) }
+func (a *Log) kept() int64 { return logBlock + a.head + min(a.ring, a.logs.ringMax()) }
 
-// end says that the attempt is over. A reader may still come.
-func (a *attemptLog) end() {
+// End says that the attempt is over. A reader may still come.
+func (a *Log) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.done {
@@ -252,7 +268,7 @@ func (a *attemptLog) end() {
 }
 
 // retire makes an ended log one that may make room for newer ones.
-func (l *logs) retire(a *attemptLog, file *os.File) {
+func (l *Logs) retire(a *Log, file *os.File) {
 	if file == nil {
 		return // it never got on disk
 	}
@@ -262,8 +278,8 @@ func (l *logs) retire(a *attemptLog, file *os.File) {
 	l.mu.Unlock()
 }
 
-// last returns the end of the log, at most lastWords bytes.
-func (a *attemptLog) last() string {
+// Last is the end of the log, at most LastWords bytes.
+func (a *Log) Last() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return string(a.tail.buf)

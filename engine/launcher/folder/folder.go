@@ -1,4 +1,10 @@
-package launcher
+// Package folder is a launcher's data folder: who holds it, where what lies in it, and
+// what it remembers from one life of a launcher to the next.
+//
+//	f, err := folder.Open("/var/lib/hamadryad")
+//	defer f.Close()
+//	incarnation, err := f.Incarnation()
+package folder
 
 import (
 	"crypto/rand"
@@ -19,22 +25,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
-// folder is a launcher's data folder, held by a lock.
-type folder struct {
-	root string
-	lock *os.File
-	note *os.File // holds the incarnation
-
-	identity string // the same in all lives; nobody else has it
+// Folder is a launcher's data folder. While it is open no other launcher has it.
+type Folder struct {
+	root     string
+	lock     *os.File
+	note     *os.File // the last two incarnations; open, and as large as it ever gets
+	identity string   // the same in all lives; nobody else has it
 }
 
-// dataVariable marks the workers of a data folder in their environment, so that a
-// successor finds strays.
-const dataVariable = "HAMADRYAD_DATA"
+// Identity tells the folder from all others, in all lives of its launcher.
+func (d *Folder) Identity() string { return d.identity }
 
-// openFolder locks the data folder and removes what an earlier life left there,
+// Mark is what a worker of this folder has in its environment.
+func (d *Folder) Mark() string { return Variable + "=" + d.root }
+
+// Variable marks the workers of a data folder in their environment, so that a
+// successor finds strays.
+const Variable = "HAMADRYAD_DATA"
+
+// Open locks the data folder and removes what an earlier life left there,
 // processes first: they could write on.
-func openFolder(root string) (*folder, error) {
+func Open(root string) (*Folder, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("launcher's data folder: %w", err)
 	}
@@ -49,14 +60,14 @@ func openFolder(root string) (*folder, error) {
 		}
 		return nil, fmt.Errorf("lock data folder %s: %w", root, err)
 	}
-	d := &folder{root: root, lock: f}
-	if err := proctree.KillMarked(proctree.Mark(dataVariable + "=" + root)); err != nil {
-		d.close()
+	d := &Folder{root: root, lock: f}
+	if err := proctree.KillMarked(proctree.Mark(d.Mark())); err != nil {
+		d.Close()
 		return nil, fmt.Errorf("processes of an earlier launcher on %s are left and can't be killed: %w", root, err)
 	}
-	for _, sub := range []string{d.store(), d.scratch(), d.logs()} {
+	for _, sub := range []string{d.Store(), d.Scratch(), d.Logs()} {
 		if err := errors.Join(os.RemoveAll(sub), os.Mkdir(sub, 0o755)); err != nil {
-			d.close()
+			d.Close()
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}
 	}
@@ -65,30 +76,35 @@ func openFolder(root string) (*folder, error) {
 		err = d.claimIdentity()
 	}
 	if err != nil {
-		d.close()
+		d.Close()
 		return nil, fmt.Errorf("claim room for the launcher's records: %w", err)
 	}
 	return d, nil
 }
 
-func (d *folder) store() string   { return filepath.Join(d.root, "store") }
-func (d *folder) scratch() string { return filepath.Join(d.root, "scratch") }
-func (d *folder) logs() string    { return filepath.Join(d.root, "logs") }
+// Store is the folder of what attempts stored.
+func (d *Folder) Store() string { return filepath.Join(d.root, "store") }
 
-// scratchOf is the folder for one attempt's temporary files.
-func (d *folder) scratchOf(attempt uint64) string {
-	return filepath.Join(d.scratch(), "a"+strconv.FormatUint(attempt, 10))
+// Scratch is the folder of temporary files.
+func (d *Folder) Scratch() string { return filepath.Join(d.root, "scratch") }
+
+// Logs is the folder of the attempts' logs.
+func (d *Folder) Logs() string { return filepath.Join(d.root, "logs") }
+
+// ScratchOf is the folder for one attempt's temporary files.
+func (d *Folder) ScratchOf(attempt uint64) string {
+	return filepath.Join(d.Scratch(), "a"+strconv.FormatUint(attempt, 10))
 }
 
-// jobStore is the folder of all that a job's attempts stored.
-func (d *folder) jobStore(job uint64) string {
-	return filepath.Join(d.store(), "job-"+strconv.FormatUint(job, 10))
+// JobStore is the folder of all that a job's attempts stored.
+func (d *Folder) JobStore(job uint64) string {
+	return filepath.Join(d.Store(), "job-"+strconv.FormatUint(job, 10))
 }
 
-// incarnation returns a number larger than any before it, also when the clock
+// Incarnation returns a number larger than any before it, also when the clock
 // went back. It writes over what it wrote before, in a file that is open since the
 // start: a full disk has room for that.
-func (d *folder) incarnation() (uint64, error) {
+func (d *Folder) Incarnation() (uint64, error) {
 	noted, err := d.noted()
 	if err != nil {
 		return 0, err
@@ -109,7 +125,7 @@ func (d *folder) incarnation() (uint64, error) {
 }
 
 // noted are the two incarnations noted last, 0 for none.
-func (d *folder) noted() (noted [2]uint64, err error) {
+func (d *Folder) noted() (noted [2]uint64, err error) {
 	for i := range noted {
 		text := make([]byte, noteSlot)
 		n, err := d.note.ReadAt(text, int64(i*noteSlot))
@@ -126,7 +142,7 @@ func (d *folder) noted() (noted [2]uint64, err error) {
 // claimIdentity reads the folder's identity, and makes one for a new folder, and for
 // one whose incarnations have come so far that they can't grow much longer: to the
 // manager that is another launcher.
-func (d *folder) claimIdentity() error {
+func (d *Folder) claimIdentity() error {
 	path := filepath.Join(d.root, "identity")
 	noted, err := d.noted()
 	if err != nil {
@@ -149,8 +165,8 @@ func (d *folder) claimIdentity() error {
 	return err
 }
 
-// accept keeps the configuration that the launcher has joined with.
-func (d *folder) accept(source []byte) error {
+// Accept keeps the configuration that the launcher has joined with.
+func (d *Folder) Accept(source []byte) error {
 	return durable.Replace(filepath.Join(d.root, acceptedFile), source)
 }
 
@@ -158,9 +174,7 @@ func (d *folder) accept(source []byte) error {
 const acceptedFile = "configuration.accepted"
 
 // Accepted returns the configuration that a launcher with this data folder joined with
-// last: the bytes of Config.Source, nil when there are none. Who starts a launcher
-// falls back to it when the configuration can't be taken as it is now: the machine
-// would be missing otherwise.
+// last, nil when there is none.
 func Accepted(data string) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(data, acceptedFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +188,7 @@ func Accepted(data string) ([]byte, error) {
 const noteSlot = 512
 
 // claimNote opens the file of incarnations and fills it up.
-func (d *folder) claimNote() error {
+func (d *Folder) claimNote() error {
 	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
@@ -192,8 +206,8 @@ func (d *folder) claimNote() error {
 	return errors.Join(f.Sync(), durable.SyncFolder(d.root))
 }
 
-// close gives the folder free.
-func (d *folder) close() {
+// Close gives the folder free.
+func (d *Folder) Close() {
 	d.note.Close() // nil, when it was not opened
 	d.lock.Close()
 }

@@ -1,4 +1,4 @@
-package launcher
+package logs
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // logPart is how much of a log is read at once.
 const logPart = 64 << 10
 
-// logState is what a reader has to know of a log.
-type logState struct {
+// progress is what a reader has to know of a log.
+type progress struct {
 	taken, settled, written int64
 	over                    bool // the attempt has ended, and all it wrote is settled
 	unkept                  int64
@@ -21,20 +21,20 @@ type logState struct {
 	changed                 <-chan struct{}
 }
 
-func (a *attemptLog) state() logState {
+func (a *Log) state() progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return logState{
+	return progress{
 		taken: a.taken, settled: a.settled, written: a.head + a.ring, over: a.done && a.settled == a.taken,
 		unkept: a.unkept, failed: a.failed, changed: a.change(),
 	}
 }
 
-// copyTo writes the log: beginning, a line about what was dropped, end. Without
+// CopyTo writes the log: beginning, a line about what was dropped, end. Without
 // follow that is what has come by now, with it all until the attempt ends. Reading
 // holds nothing of the log, so that a slow w costs nobody else anything; what is
 // overwritten while it is read is dropped, and counted as such.
-func (r *logReader) copyTo(ctx context.Context, w io.Writer, follow bool) error {
+func (r *Reader) CopyTo(ctx context.Context, w io.Writer, follow bool) error {
 	a := r.log
 	until := a.state().taken
 	for {
@@ -57,16 +57,16 @@ func (r *logReader) copyTo(ctx context.Context, w io.Writer, follow bool) error 
 	}
 }
 
-// logReader is one reader's place in a log.
-type logReader struct {
-	log  *attemptLog
+// Reader is one reader's place in a log.
+type Reader struct {
+	log  *Log
 	file *os.File // nil before the first byte
 	buf  []byte
 	at   int64 // of all that was ever written
 }
 
 // copy goes on to a position that has been written.
-func (r *logReader) copy(w io.Writer, to int64) error {
+func (r *Reader) copy(w io.Writer, to int64) error {
 	for r.at < to {
 		if err := r.open(); err != nil {
 			return err
@@ -87,16 +87,16 @@ func (r *logReader) copy(w io.Writer, to int64) error {
 	return nil
 }
 
-// reader begins to read; it fails when the log has just made room for newer ones.
-func (a *attemptLog) reader() (*logReader, error) {
-	r := &logReader{log: a, buf: make([]byte, logPart)}
+// Reader begins to read; it fails when the log has just made room for newer ones.
+func (a *Log) Reader() (*Reader, error) {
+	r := &Reader{log: a, buf: make([]byte, logPart)}
 	if a.state().written == 0 {
 		return r, nil // there may be no file yet
 	}
 	return r, r.open()
 }
 
-func (r *logReader) open() (err error) {
+func (r *Reader) open() (err error) {
 	if r.file == nil {
 		r.file, err = os.Open(r.log.logs.path(r.log.attempt))
 	}
@@ -106,7 +106,7 @@ func (r *logReader) open() (err error) {
 	return err
 }
 
-func (r *logReader) close() {
+func (r *Reader) Close() {
 	if r.file != nil {
 		r.file.Close()
 	}
@@ -114,7 +114,7 @@ func (r *logReader) close() {
 
 // next reads up to a buffer's length, and tells how much before that is no longer
 // there. What the writer may have overwritten meanwhile does not count as read.
-func (r *logReader) next(to int64) (part []byte, dropped int64, err error) {
+func (r *Reader) next(to int64) (part []byte, dropped int64, err error) {
 	headMax, ringMax := r.log.logs.headMax(), r.log.logs.ringMax()
 	for r.at < to {
 		if first := r.log.first(r.at); first > r.at {
@@ -140,7 +140,7 @@ func (r *logReader) next(to int64) (part []byte, dropped int64, err error) {
 }
 
 // first is the first position from at on that is still kept.
-func (a *attemptLog) first(at int64) int64 {
+func (a *Log) first(at int64) int64 {
 	headMax, ringMax := a.logs.headMax(), a.logs.ringMax()
 	if at < headMax {
 		return at

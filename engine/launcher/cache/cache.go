@@ -1,4 +1,11 @@
-package launcher
+// Package cache keeps programs and plans by the hash of their content.
+//
+//	c, err := cache.New(folder, 8<<30, fetch)
+//	path, err := c.Get(ctx, hash)
+//
+// A file is verified once after it appeared under its name. Files that were not used for
+// longest make room for others.
+package cache
 
 import (
 	"cmp"
@@ -24,22 +31,22 @@ import (
 // behind by a launcher that died.
 const temporaryMax = time.Hour
 
-// cache keeps programs and plans by content hash. Several launchers of one machine
+// Cache keeps programs and plans by content hash. Several launchers of one machine
 // may share its folder: files appear whole, and one that another launcher removed
 // is fetched again.
-type cache struct {
+type Cache struct {
 	folder string
 	max    int64 // bytes
-	fetch  fetch
+	fetch  Fetch
 
-	mu       sync.Mutex
+	mu       sync.Mutex // never held over the disk or the network
 	flying   map[string]*flight
 	verified map[string]identity
 }
 
-// fetch writes a blob's content as the manager has it; nobody compared its hash. One
+// Fetch writes a blob's content as the manager has it; nobody compared its hash. One
 // that is doubted the manager checks before.
-type fetch func(ctx context.Context, hash string, doubted bool, to io.Writer) error
+type Fetch func(ctx context.Context, hash string, doubted bool, to io.Writer) error
 
 // errWrongContent: what the manager sent is not what was asked for.
 var errWrongContent = errors.New("the manager sent other content")
@@ -57,16 +64,17 @@ type identity struct {
 	changed time.Time
 }
 
-func newCache(folder string, max int64, fetch fetch) (*cache, error) {
+// New keeps at most max bytes in a folder, which it makes. What is missing is fetched.
+func New(folder string, max int64, fetch Fetch) (*Cache, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
-	return &cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil
+	return &Cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil
 }
 
-// get returns the path of a blob whose content is that of the hash. It fetches
+// Get returns the path of a blob whose content is that of the hash. It fetches
 // what is missing or damaged; callers that want the same one share the fetch.
-func (c *cache) get(ctx context.Context, hash string) (string, error) {
+func (c *Cache) Get(ctx context.Context, hash string) (string, error) {
 	if len(hash) != 2*sha256.Size || strings.Trim(hash, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%q is no SHA-256 in hex", hash)
 	}
@@ -93,7 +101,7 @@ func (c *cache) get(ctx context.Context, hash string) (string, error) {
 }
 
 // ensure makes path hold the blob.
-func (c *cache) ensure(ctx context.Context, hash, path string) error {
+func (c *Cache) ensure(ctx context.Context, hash, path string) error {
 	if c.holds(hash, path) {
 		return nil
 	}
@@ -113,7 +121,7 @@ func (c *cache) ensure(ctx context.Context, hash, path string) error {
 
 // holds reports whether the file is there with the right content, and marks it as
 // used. The content is read once for each file that appears under the name.
-func (c *cache) holds(hash, path string) bool {
+func (c *Cache) holds(hash, path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
@@ -136,15 +144,15 @@ func (c *cache) holds(hash, path string) bool {
 	return true
 }
 
-// doubt has a blob's content read again before its next use.
-func (c *cache) doubt(hash string) {
+// Doubt has a blob's content read again before its next use.
+func (c *Cache) Doubt(hash string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.verified, hash)
 }
 
 // verify notes that a file has the right content.
-func (c *cache) verify(hash string, id identity) {
+func (c *Cache) verify(hash string, id identity) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.verified[hash] = id
@@ -172,7 +180,7 @@ func sumFile(path string) (string, error) {
 }
 
 // download fetches a blob beside its place, checks it on the way, and moves it there.
-func (c *cache) download(ctx context.Context, hash string, doubted bool, path string) error {
+func (c *Cache) download(ctx context.Context, hash string, doubted bool, path string) error {
 	f, err := os.CreateTemp(c.folder, "fetch-*.tmp")
 	if err != nil {
 		return err
@@ -205,7 +213,7 @@ func (c *cache) download(ctx context.Context, hash string, doubted bool, path st
 
 // shrink removes the blobs that were not used for longest, until the rest fits;
 // never the one in hand. A worker that runs a removed program runs on.
-func (c *cache) shrink(keep string) {
+func (c *Cache) shrink(keep string) {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {
 		return // the next blob tries again
@@ -252,7 +260,7 @@ func accessTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// diskFull reports whether an error says that there is no room.
-func diskFull(err error) bool {
+// DiskFull reports whether an error says that there is no room.
+func DiskFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

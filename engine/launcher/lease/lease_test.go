@@ -1,4 +1,4 @@
-package launcher
+package lease
 
 import (
 	"os/exec"
@@ -6,36 +6,35 @@ import (
 	"time"
 )
 
-// The lease's watch needs nothing but the clock and kill: here there is no agent at
-// all.
+// The lease's watch needs nothing but the clock and kill.
 func TestLeaseWatchKillsByItself(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	l := newLease()
-	l.covers(&proc{cmd: cmd})
-	go l.watch(t.Context())
-	l.grant(50 * time.Millisecond)
+	l := New()
+	l.Covers(cmd.Process)
+	go l.Watch(t.Context())
+	l.Grant(50 * time.Millisecond)
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended by itself")
 	}
-	if !l.over() {
+	if !l.Over() {
 		t.Error("it was killed within the lease")
 	}
 }
 
 // A lease that goes on costs no look before it could be over.
 func TestLeaseWatchSleepsUntilTheEnd(t *testing.T) {
-	l := newLease()
+	l := New()
 	if left := l.left(); left != noLease {
 		t.Errorf("without a lease it looks after %v", left)
 	}
-	l.grant(time.Minute)
+	l.Grant(time.Minute)
 	if left := l.left(); left < 50*time.Second || left > 61*time.Second {
 		t.Errorf("with a lease of a minute it looks after %v", left)
 	}
-	l.grant(time.Nanosecond)
+	l.Grant(time.Nanosecond)
 	if left := l.left(); left != leaseLook {
 		t.Errorf("when it is over it looks after %v", left)
 	}

@@ -1,0 +1,88 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/channel/store"
+	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
+)
+
+// endpoints are where a launcher is reached.
+type endpoints struct {
+	data, pages string            // of the store's server, and of metrics and logs
+	near        *shelf.Neighbours // on this machine
+}
+
+// doors are a launcher's open ports.
+type doors struct {
+	endpoints
+	store, web net.Listener
+}
+
+// openDoors opens the ports, and tells the launchers of this machine.
+func openDoors(cfg Config, f *folder.Folder) (d *doors, err error) {
+	d = &doors{}
+	if d.store, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.DataPort))); err != nil {
+		return nil, fmt.Errorf("launcher's store: %w; set launcher.bind and launcher.data-port", err)
+	}
+	if d.web, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.HTTPPort))); err != nil {
+		d.store.Close()
+		return nil, fmt.Errorf("launcher's metrics and logs: %w; set launcher.bind and launcher.http-port", err)
+	}
+	d.data, d.pages = reachable(d.store, cfg.Host), reachable(d.web, cfg.Host)
+	if d.near, err = shelf.NewNeighbours(cfg.Cache, d.data, f.Store()); err != nil {
+		d.store.Close()
+		d.web.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// close closes doors at which nobody serves.
+func (d *doors) close() error {
+	d.near.Leave()
+	return errors.Join(d.store.Close(), d.web.Close())
+}
+
+// serve answers at the doors, until stop has returned.
+func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
+	server := &store.Server{Lookup: a.shelf.Lookup, Log: a.log}
+	a.metrics.shows(a, server.Sent)
+	pages := (&pages{agent: a}).server()
+	pages.BaseContext = func(net.Listener) context.Context { return ctx }
+	ctx, cancel := context.WithCancel(ctx)
+	var servers sync.WaitGroup
+	servers.Go(func() {
+		if err := server.Serve(ctx, d.store); err != nil {
+			fail(fmt.Errorf("launcher's store: %w", err))
+		}
+	})
+	servers.Go(func() {
+		if err := pages.Serve(d.web); !errors.Is(err, http.ErrServerClosed) {
+			fail(fmt.Errorf("launcher's metrics and logs: %w", err))
+		}
+	})
+	return func() {
+		cancel()
+		pages.Close()
+		servers.Wait()
+		d.near.Leave()
+	}
+}
+
+// reachable is a listener's address as others reach it: when it listens on all
+// interfaces, by the host's name.
+func reachable(l net.Listener, host string) string {
+	ours, port, err := net.SplitHostPort(l.Addr().String())
+	if ip := net.ParseIP(ours); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort(host, port)
+	}
+	return l.Addr().String()
+}

@@ -1,0 +1,124 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/cache"
+	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
+	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	program "github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+// hirer starts workers. Any number at once.
+type hirer struct {
+	cfg    Config
+	folder *folder.Folder
+	outbox *outbox.Outbox
+	lease  *lease.Lease
+	cache  *cache.Cache
+
+	number atomic.Uint64 // of the last worker, for its mark
+}
+
+// errNoBlob: the manager has no such program or plan.
+var errNoBlob = errors.New("the manager does not have it")
+
+// kindOf says what the manager should make of a worker that can't be started.
+func kindOf(err error) wire.ErrorKind {
+	if errors.Is(err, errNoBlob) || errors.Is(err, syscall.ENOEXEC) {
+		return wire.ErrorKind_ERROR_KIND_INVALID
+	}
+	return wire.ErrorKind_ERROR_KIND_RESOURCE
+}
+
+// hire fetches what a job's worker needs, and starts one. It waits for disk and network.
+func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt) (*worker, error) {
+	for try := 1; ; try++ {
+		binary, err := h.cache.Get(ctx, s.Program)
+		if err != nil {
+			return nil, h.explain(fmt.Errorf("program of job %s: %w", s.JobName, err))
+		}
+		planPath, err := h.cache.Get(ctx, s.Plan)
+		if err != nil {
+			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
+		}
+		w, err := h.start(ctx, binary, planPath, s)
+		// Another launcher may have removed the program from a shared cache meanwhile.
+		if errors.Is(err, os.ErrNotExist) && try < 3 {
+			continue
+		}
+		if errors.Is(err, syscall.ENOEXEC) && try == 1 {
+			h.cache.Doubt(s.Program) // its content may have changed under us
+			continue
+		}
+		if err != nil {
+			return nil, h.explain(fmt.Errorf("start a worker of job %s: %w", s.JobName, err))
+		}
+		return w, nil
+	}
+}
+
+// explain adds the remedy to an error about a full disk.
+func (h *hirer) explain(err error) error {
+	if cache.DiskFull(err) {
+		return fmt.Errorf("%w; free space below %s, or give the launcher other folders", err, h.cfg.Cache)
+	}
+	return err
+}
+
+// start starts the process and sends it its setup.
+func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
+	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(h.number.Add(1), 10)
+	p, err := process.Start(ctx, process.Command{
+		Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark),
+	}, h.lease, h.cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	manager, _ := h.outbox.Manager()
+	length, ends := h.lease.Terms()
+	w := &worker{Process: p, key: keyOf(s)}
+	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
+		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
+		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
+		Cluster: plan.Cluster(manager),
+	}}})
+	return w, nil
+}
+
+// passedOn are the variables of a launcher that its workers see: what programs need
+// to find commands, their home, their language, Hadoop's configuration and Kerberos.
+var passedOn = []string{
+	"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "GOTRACEBACK", "GOCOVERDIR",
+	"HADOOP_CONF_DIR", "HADOOP_HOME", "KRB5_CONFIG", "KRB5CCNAME",
+}
+
+// passedPrefix is how the names of further ones begin: settings of the HDFS store.
+const passedPrefix = "HAMADRYAD_HDFS_"
+
+// environment of a worker: nothing of the launcher's own but what is passed on.
+func (h *hirer) environment(s *wire.StartAttempt) []string {
+	env := []string{program.Variable + "=1", h.folder.Mark(), "HAMADRYAD_USER=" + s.User}
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix) {
+			env = append(env, v)
+		}
+	}
+	if s.Memory > 0 {
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(s.Memory, 10))
+	}
+	return append(env, h.cfg.Env...)
+}

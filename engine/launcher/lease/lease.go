@@ -1,0 +1,133 @@
+// Package lease is how long a launcher may go on without a word from its manager, and
+// what ends with it: all workers.
+//
+//	l := lease.New()
+//	go l.Watch(ctx)
+//	l.Grant(30 * time.Second)
+//	l.Covers(cmd.Process)
+package lease
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/worker/link"
+)
+
+// Lease stands apart from all else: whatever the rest of the launcher waits for, its
+// workers end with the lease. They are told when that is, and end themselves (a
+// launcher may be frozen); Watch ends those that do not. Safe for concurrent use.
+type Lease struct {
+	length atomic.Int64 // ns; 0 before the first welcome
+	ends   atomic.Int64 // by the machine's monotonic clock, ns; 0: there is none
+
+	granted chan struct{} // holds one: the watch is to look at ends again
+
+	mu      sync.Mutex               // held for a moment only
+	workers map[*os.Process]struct{} // those that are not known to be gone
+}
+
+// New is a lease that nobody has granted.
+func New() *Lease {
+	return &Lease{granted: make(chan struct{}, 1), workers: map[*os.Process]struct{}{}}
+}
+
+const (
+	// leaseLook is how often the workers are killed while the lease is over.
+	leaseLook = 50 * time.Millisecond
+	// noLease is how long the watch sleeps when there is no lease: a grant wakes it.
+	noLease = time.Hour
+)
+
+// Grant begins a lease.
+func (l *Lease) Grant(length time.Duration) {
+	l.length.Store(int64(length))
+	if length > 0 {
+		l.ends.Store(link.Now() + int64(length))
+	}
+	select {
+	case l.granted <- struct{}{}:
+	default:
+	}
+}
+
+// Renew counts the lease from when something was sent that the manager answered.
+func (l *Lease) Renew(sent time.Time) {
+	ends := link.Now() - int64(time.Since(sent)) + l.length.Load()
+	for {
+		before := l.ends.Load()
+		if before == 0 || ends <= before || l.ends.CompareAndSwap(before, ends) {
+			return
+		}
+	}
+}
+
+// End forgets the lease, when all that stood under it is gone.
+func (l *Lease) End() { l.ends.Store(0) }
+
+// Over reports whether the lease ran out. Before the first welcome there is none.
+func (l *Lease) Over() bool {
+	ends := l.ends.Load()
+	return ends != 0 && link.Now() > ends
+}
+
+// Terms are the lease's length, and when it ends by the clock of link.Now, both in
+// nanoseconds; 0 while there is none.
+func (l *Lease) Terms() (length, ends int64) { return l.length.Load(), l.ends.Load() }
+
+// left is how long the watch may sleep. A renewal meanwhile only means that it wakes
+// too early.
+func (l *Lease) left() time.Duration {
+	ends := l.ends.Load()
+	if ends == 0 {
+		return noLease
+	}
+	return max(time.Duration(ends-link.Now())+time.Millisecond, leaseLook)
+}
+
+// Part is one in so many of the lease, at most max, which also holds while no lease
+// is known.
+func (l *Lease) Part(n int, max time.Duration) time.Duration {
+	if length := time.Duration(l.length.Load()); length > 0 {
+		return min(length/time.Duration(n), max)
+	}
+	return max
+}
+
+// Covers has a worker end with the lease, until it is gone.
+func (l *Lease) Covers(p *os.Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workers[p] = struct{}{}
+}
+
+// Gone says that a worker has ended.
+func (l *Lease) Gone(p *os.Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.workers, p)
+}
+
+// Watch kills all workers when the lease has run out. It waits for nothing: what they
+// started dies with them, and who waits for them sees to what does not.
+func (l *Lease) Watch(ctx context.Context) {
+	for {
+		select {
+		case <-time.After(l.left()):
+		case <-l.granted:
+		case <-ctx.Done():
+			return
+		}
+		if !l.Over() {
+			continue
+		}
+		l.mu.Lock()
+		for p := range l.workers {
+			_ = p.Kill() // it has ended already, or it ends now
+		}
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,394 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// All functions here are called with agent.mu held, unless they say otherwise.
+
+// begin starts an attempt. One that is known is only reported again.
+func (a *agent) begin(s *wire.StartAttempt) {
+	if at := a.attempts.find(s.Attempt); at != nil {
+		a.resend(at)
+		return
+	}
+	a.attempts.saw(s.Attempt)
+	if s.Finish == nil && a.shelf.Dropped(s.Job) {
+		a.refuseDropped(s)
+		return
+	}
+	at := newAttempt(s, a.logs.Open(s.Attempt))
+	a.attempts.add(at)
+	if w := a.workers.take(keyOf(s)); w != nil {
+		a.assign(w, at)
+		return
+	}
+	go a.hire(a.life, at)
+}
+
+// hire starts a worker for an attempt. Called without mu, by a goroutine of its own,
+// which hears the worker to its end.
+func (a *agent) hire(ctx context.Context, at *attempt) {
+	w, err := a.hirer.hire(ctx, at.start)
+	if err == nil {
+		a.metrics.starts.Inc()
+	}
+	a.hired(ctx, at, w, err)
+	if err == nil {
+		a.attend(w)
+	}
+}
+
+// hired gives an attempt the worker that was started for it. Called without mu.
+func (a *agent) hired(ctx context.Context, at *attempt, w *worker, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			a.log.Warn("can't start a worker", "job", at.start.JobName, "error", err)
+			a.end(at, wire.End_END_FAILED, &wire.Failure{Kind: kindOf(err), Message: err.Error()})
+		}
+		return
+	}
+	a.workers.add(w)
+	wanted := !at.over() && a.attempts.find(at.start.Attempt) == at
+	switch {
+	case ctx.Err() != nil, !wanted && a.shelf.Dropped(at.start.Job):
+		w.leave()
+	case !wanted:
+		a.workers.rest(w) // stopped meanwhile: the next group of the job may use it
+	default:
+		a.assign(w, at)
+	}
+}
+
+// refuseDropped reports the end of an attempt that is not started: the manager said
+// before that its job is over. Cleaning up is all that can be done for that job.
+func (a *agent) refuseDropped(s *wire.StartAttempt) {
+	a.outbox.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+		Attempt: s.Attempt, End: wire.End_END_FAILED, Work: &wire.Work{},
+		Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "the manager said before that this job was over, and launcher " + a.cfg.Name +
+			" has dropped its files: the manager's event log has lost the job's end; look whether its output is there before you submit it again"},
+	}}})
+}
+
+// assign gives a worker an attempt.
+func (a *agent) assign(w *worker, at *attempt) {
+	at.worker, w.current = w, at
+	at.suspension.Begin()
+	w.LogTo(at.log)
+	run := &wire.RunGroup{
+		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
+		Scratch: a.folder.ScratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
+	}
+	if len(at.start.Sources) > 0 || !at.start.SourcesComplete {
+		run.LocalStores = a.near.List()
+	}
+	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
+	if s := at.start; len(s.Sources) > 0 || len(s.GetFinish().GetFiles()) > 0 {
+		at.start = withoutLists(s) // until the attempt is forgotten
+	}
+	for _, m := range at.early {
+		w.tell(m)
+	}
+	at.early = nil
+	if at.suspension.Wanted() {
+		go a.carryOut(w, at)
+	}
+}
+
+// pass hands a message to an attempt's worker, or keeps it until there is one.
+func (a *agent) pass(id uint64, m *wire.ToWorker) {
+	at := a.attempts.find(id)
+	if at == nil || at.over() {
+		return
+	}
+	at.record.Told(m)
+	switch {
+	case at.worker != nil:
+		at.worker.tell(m)
+	case len(at.early) < earlyMax:
+		at.early = append(at.early, m)
+	default:
+		a.end(at, wire.End_END_FAILED, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: fmt.Sprintf("more than %d messages came for an attempt that has no worker yet", earlyMax)})
+	}
+}
+
+// attend hears a worker to its end. Called without mu.
+func (a *agent) attend(w *worker) {
+	for {
+		m, err := w.Receive()
+		if err != nil {
+			w.Await()
+			a.bury(w, err)
+			return
+		}
+		a.hear(w, m)
+	}
+}
+
+// hear takes in one message. Called without mu.
+func (a *agent) hear(w *worker, m *wire.FromWorker) {
+	if e := m.GetReport().GetEnded(); e != nil && !m.Untouched {
+		a.mu.Lock()
+		at := w.current
+		a.mu.Unlock()
+		if at != nil {
+			a.cleanUp(at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch what := m.What.(type) {
+	case *wire.FromWorker_Report:
+		a.reported(w, what.Report)
+	case *wire.FromWorker_Ready:
+		if f := what.Ready.Failure; f != nil {
+			a.unready(w, f)
+		}
+	}
+}
+
+// unready ends a worker that can't build its job's graph.
+func (a *agent) unready(w *worker, f *wire.Failure) {
+	if f.Kind == wire.ErrorKind_ERROR_KIND_LOST {
+		a.hirer.cache.Doubt(w.key.plan) // what it was given is not what was verified
+	}
+	if at := w.current; at != nil {
+		w.release()
+		a.end(at, wire.End_END_FAILED, f)
+	}
+	w.leave()
+}
+
+// reported takes in what the worker of an attempt reports.
+func (a *agent) reported(w *worker, r *wire.Report) {
+	at := w.current
+	if at == nil || at.over() {
+		return // it was ended here already
+	}
+	if e := r.GetEnded(); e != nil {
+		a.endedByWorker(w, at, e)
+		return
+	}
+	if !at.record.Note(r) {
+		return
+	}
+	if p := r.GetProgress(); p != nil {
+		at.setRunning(p.Work)
+	}
+	a.outbox.Send(r)
+}
+
+// bury takes a dead worker off the books, and ends its attempt if it had one. Called
+// without mu.
+func (a *agent) bury(w *worker, broken error) {
+	a.mu.Lock()
+	at := w.current
+	a.mu.Unlock()
+	if at != nil {
+		w.LogTo(at.log) // takes in its last words
+		a.cleanUp(at, false)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.workers.remove(w)
+	if at != nil && w.current == at {
+		end, f := wire.End_END_FAILED, w.obituary(at, broken, a.memory.KilledLately())
+		if at.stopped {
+			end = wire.End_END_STOPPED
+		}
+		w.release()
+		a.end(at, end, f)
+	}
+	w.Close()
+}
+
+// endedByWorker takes in the end that a worker reported.
+func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
+	if at.stopped && e.End == wire.End_END_FAILED {
+		e.End = wire.End_END_STOPPED
+	}
+	if e.Failure != nil && at.start.Finish == nil && e.Failure.Kind == wire.ErrorKind_ERROR_KIND_UNSPECIFIED {
+		e.Failure.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM
+	}
+	if f := at.memory.Excess(); f != nil && e.End != wire.End_END_FINISHED {
+		e.Failure = f
+	}
+	w.release()
+	a.finish(at, e)
+	if at.stopped || w.leaving {
+		w.leave()
+		return
+	}
+	a.workers.rest(w)
+}
+
+// end ends an attempt that no worker reports on.
+func (a *agent) end(at *attempt, end wire.End, f *wire.Failure) {
+	if at.over() {
+		return
+	}
+	a.finish(at, &wire.AttemptEnded{Attempt: at.start.Attempt, End: end, Failure: f, Work: &wire.Work{}})
+}
+
+// finish records the end of an attempt, once, and reports it.
+func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
+	at.suspension.End()
+	at.setRunning(e.Work)
+	if e.Work != nil {
+		e.Work.PeakMemory = max(e.Work.PeakMemory, at.memory.Peak())
+	}
+	e = tellable(e)
+	at.record.End(e)
+	at.early = nil
+	at.log.End()
+	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts.find(at.start.Attempt) == at {
+		a.shelf.Put(at.start.Job, at.start.Attempt, string(at.start.Token))
+	}
+	a.metrics.ended(e)
+	a.resend(at)
+}
+
+// stop ends an attempt: at once, or with a grace.
+func (a *agent) stop(s *wire.StopAttempt) {
+	at := a.attempts.find(s.Attempt)
+	if at == nil {
+		// It never came here, or was forgotten: either way it does not run.
+		a.outbox.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+			Attempt: s.Attempt, End: wire.End_END_STOPPED, Work: &wire.Work{},
+			Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the launcher does not know this attempt"},
+		}}})
+		return
+	}
+	if at.over() {
+		a.resend(at)
+		return
+	}
+	at.stopped = true
+	w := at.worker
+	if w == nil {
+		a.end(at, wire.End_END_STOPPED, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "stopped before its worker had started: " + s.Reason})
+		return
+	}
+	if s.GraceNs <= 0 {
+		w.leave()
+		return
+	}
+	w.leaving = true
+	if at.suspension.Wanted() {
+		at.suspension.Want(false) // it can't finish while it stands
+		go a.carryOut(w, at)
+	}
+	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Stop{Stop: s}})
+	w.KillAfter(time.Duration(s.GraceNs))
+}
+
+// forget drops what is kept of an attempt's end. One that still runs is not the
+// manager's: it is killed.
+func (a *agent) forget(id uint64) {
+	at := a.attempts.find(id)
+	if at == nil {
+		return
+	}
+	a.attempts.forget(id)
+	if at.over() {
+		return
+	}
+	at.stopped = true
+	if at.worker != nil {
+		at.worker.leave()
+	}
+}
+
+// suspend sets whether an attempt should stand still.
+func (a *agent) suspend(id uint64, stand bool) {
+	at := a.attempts.find(id)
+	if at == nil || at.over() {
+		return // its end is reported, or it is not here, as the inventory says
+	}
+	at.suspension.Want(stand)
+	if at.worker != nil {
+		go a.carryOut(at.worker, at)
+	}
+}
+
+// carryOut makes the processes of an attempt stand or go, as the manager wants
+// it by now, and reports that. Called without mu.
+func (a *agent) carryOut(w *worker, at *attempt) {
+	w.Tree.Lock()
+	defer w.Tree.Unlock()
+	a.mu.Lock()
+	stand, current := at.suspension.Wanted(), w.current == at && !at.over()
+	a.mu.Unlock()
+	if !current {
+		return
+	}
+	err := w.Tree.Set(stand)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w.current != at || at.over() {
+		return
+	}
+	at.suspension.Became(stand, err)
+	switch id := at.start.Attempt; {
+	case err != nil:
+		a.outbox.Send(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{
+			Attempt: id,
+			Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("freeze or thaw the worker: %v", err)},
+		}}})
+	case stand:
+		a.outbox.Send(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
+	case !at.stopped:
+		a.outbox.Send(&wire.Report{What: &wire.Report_Resumed{Resumed: id}})
+	}
+}
+
+// cleanUp removes an ended attempt's temporary files, and what it stored unless it
+// finished. Called without mu, before the end is reported.
+func (a *agent) cleanUp(at *attempt, finished bool) {
+	if err := os.RemoveAll(a.folder.ScratchOf(at.start.Attempt)); err != nil {
+		a.log.Warn("can't remove an attempt's temporary files", "attempt", at.start.Attempt, "error", err)
+	}
+	if !finished {
+		a.shelf.Remove(at.start.Job, at.start.Attempt)
+	}
+}
+
+// dropJob ends what is left of a job and deletes its stored files; then it tells the
+// manager, which asks until it hears that.
+func (a *agent) dropJob(id uint64) {
+	if asked, gone := a.shelf.DropJob(id); asked {
+		if gone {
+			a.outbox.Send(dropped(id))
+		}
+		return
+	}
+	a.attempts.drop(id)
+	go a.removeJob(a.workers.drop(id), id)
+}
+
+// removeJob deletes a dropped job's files once nobody can write to them any more, and
+// confirms that. Where the disk does not let it, the manager's next command is the next
+// try. Called without mu.
+func (a *agent) removeJob(leaving []*worker, id uint64) {
+	for _, w := range leaving {
+		select {
+		case <-w.Gone():
+		case <-a.ctx.Done():
+			return // the next start removes it
+		}
+	}
+	if a.shelf.RemoveJob(id) {
+		a.outbox.Send(dropped(id))
+	}
+}
+
+func dropped(job uint64) *wire.Report {
+	return &wire.Report{What: &wire.Report_JobDropped{JobDropped: job}}
+}

@@ -1,0 +1,136 @@
+// Package outbox is what a launcher has to tell its manager, and who that is.
+//
+//	o := outbox.New(incarnation)
+//	o.Joined(manager, term)
+//	o.Send(report)
+//	for range o.Wake() { stream.Send(o.Take(max)) }
+//
+// Everything is fenced: a report carries the launcher's incarnation and the largest term
+// that was seen, and a command of an older term or of another incarnation is not for this
+// life (Admits). Without a connection reports are dropped: joining anew tells all that
+// still matters, which each attempt's Record keeps.
+package outbox
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Outbox is safe for concurrent use. Its lock is held for a moment only, and whoever
+// holds it takes no other.
+type Outbox struct {
+	wake chan struct{} // holds one: there are reports
+
+	mu          sync.Mutex
+	incarnation uint64 // of this life; it only grows
+	manager     string // identity of the manager's data; "" before the first welcome of a life
+	term        uint64 // largest seen in this life
+	connected   bool   // reports go somewhere
+	reports     []*wire.Report
+}
+
+// New is the outbox of a life that has not met its manager.
+func New(incarnation uint64) *Outbox {
+	return &Outbox{incarnation: incarnation, wake: make(chan struct{}, 1)}
+}
+
+// Reborn begins another life: whoever was its manager is not known any more.
+func (o *Outbox) Reborn(incarnation uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.incarnation, o.manager, o.term = incarnation, "", 0
+}
+
+// Joined takes in who the manager is. It is connected from now on, to an empty outbox.
+func (o *Outbox) Joined(manager string, term uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.manager, o.term = manager, term
+	o.connected, o.reports = true, nil
+}
+
+// Disconnect says that reports go nowhere until the launcher has joined anew.
+func (o *Outbox) Disconnect() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.connected, o.reports = false, nil
+}
+
+// Connected reports whether there is a manager.
+func (o *Outbox) Connected() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.connected
+}
+
+// Manager is the identity of the manager's data, "" before it is known, and the largest
+// term that was seen.
+func (o *Outbox) Manager() (identity string, term uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.manager, o.term
+}
+
+// Incarnation is the launcher's.
+func (o *Outbox) Incarnation() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.incarnation
+}
+
+// Admits reports whether a command is for this life and not of an older term than one
+// before it.
+func (o *Outbox) Admits(c *wire.Command) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c.Term < o.term || c.Incarnation != o.incarnation {
+		return false
+	}
+	o.term = c.Term
+	return true
+}
+
+// Send queues a report, whose incarnation and term it sets. Without a connection it is
+// dropped.
+func (o *Outbox) Send(r *wire.Report) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.connected {
+		return
+	}
+	r.Incarnation, r.Term = o.incarnation, o.term
+	o.reports = append(o.reports, r)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Wake holds something when there are reports to take.
+func (o *Outbox) Wake() <-chan struct{} { return o.wake }
+
+// Take returns the next queued reports, at most max, and no more than fit into one
+// message.
+func (o *Outbox) Take(max int) []*wire.Report {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, bytes := 0, 0
+	for n < min(len(o.reports), max) {
+		bytes += proto.Size(o.reports[n]) + reportRoom
+		if n > 0 && bytes > wire.LauncherMessageBytesMax/2 {
+			break
+		}
+		n++
+	}
+	out := o.reports[:n:n]
+	if o.reports = o.reports[n:]; len(o.reports) == 0 {
+		o.reports = nil
+	}
+	return out
+}
+
+// reportRoom is what a report takes in a message beside itself, at most.
+const reportRoom = 8

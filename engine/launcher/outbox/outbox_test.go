@@ -1,0 +1,150 @@
+package outbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// However much waits to be reported, each message is one that the manager reads, and
+// the reports keep their order.
+func TestMessagesAreBoundedByBytes(t *testing.T) {
+	o := New(1)
+	o.Joined("m", 1)
+	const reports = 40
+	for i := range uint64(reports) {
+		o.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+			Attempt: i, Failure: &wire.Failure{Message: strings.Repeat("x", 5<<20)},
+		}}})
+	}
+	next := uint64(0)
+	for {
+		taken := o.Take(512)
+		if len(taken) == 0 {
+			break
+		}
+		if n := proto.Size(&wire.FromLauncher{Reports: taken}); n > wire.LauncherMessageBytesMax {
+			t.Errorf("a message of %d bytes", n)
+		}
+		for _, r := range taken {
+			if r.GetEnded().Attempt != next {
+				t.Fatalf("report %d came as number %d", r.GetEnded().Attempt, next)
+			}
+			next++
+		}
+	}
+	if next != reports {
+		t.Errorf("%d of %d reports were taken", next, reports)
+	}
+}
+
+// A command of an older term, or for another life, is not obeyed, and reports say whose they
+// are.
+func TestFences(t *testing.T) {
+	o := New(7)
+	report := func() *wire.Report {
+		o.Send(&wire.Report{})
+		if all := o.Take(1); len(all) == 1 {
+			return all[0]
+		}
+		return nil
+	}
+	admits := func(term, incarnation uint64, want bool) {
+		t.Helper()
+		if got := o.Admits(&wire.Command{Term: term, Incarnation: incarnation}); got != want {
+			t.Errorf("a command of term %d to incarnation %d is obeyed: %t", term, incarnation, got)
+		}
+	}
+	if report() != nil {
+		t.Error("a report was kept for nobody")
+	}
+	o.Joined("m", 3)
+	admits(2, 7, false)
+	admits(3, 6, false)
+	admits(4, 8, false)
+	admits(4, 7, true)
+	admits(3, 7, false)
+	if r := report(); r.GetTerm() != 4 || r.GetIncarnation() != 7 {
+		t.Errorf("a report of term %d by incarnation %d", r.GetTerm(), r.GetIncarnation())
+	}
+	o.Send(&wire.Report{})
+	o.Disconnect()
+	o.Joined("m", 4)
+	if len(o.Take(1)) > 0 {
+		t.Error("a report of one connection is told in the next")
+	}
+	o.Reborn(9)
+	if id, term := o.Manager(); id != "" || term != 0 || o.Incarnation() != 9 {
+		t.Errorf("after another start it knows manager %q of term %d", id, term)
+	}
+	admits(1, 9, true)
+}
+
+// tell is what a record has to tell, in short.
+func tell(r *Record, suspended bool) string {
+	var all []string
+	for _, x := range r.Again(suspended) {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", x.What), "*wire.Report_")
+		if l := x.GetInputLost(); l != nil {
+			name += fmt.Sprint(" ", l.From)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Another manager is told what the one before may have missed, and nothing that was
+// answered; after the end it is told the end.
+func TestRecord(t *testing.T) {
+	r := NewRecord(5)
+	want := func(suspended bool, want string) {
+		t.Helper()
+		if got := tell(&r, suspended); got != want {
+			t.Errorf("it tells %q, want %q", got, want)
+		}
+	}
+	note := func(reports ...*wire.Report) {
+		t.Helper()
+		for _, x := range reports {
+			if !r.Note(x) {
+				t.Errorf("%v is no report of a worker", x)
+			}
+		}
+	}
+	lost := func(from uint32, producer uint64) *wire.Report {
+		return &wire.Report{What: &wire.Report_InputLost{InputLost: &wire.InputLost{From: from, Producer: producer}}}
+	}
+	want(false, "")
+	want(true, "Suspended")
+	started := &wire.AttemptStarted{}
+	note(&wire.Report{What: &wire.Report_Started{Started: started}})
+	if started.Attempt != 5 {
+		t.Errorf("a report of attempt %d", started.Attempt)
+	}
+	note(lost(2, 10), lost(1, 11), lost(2, 12), &wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{From: 40}}})
+	want(true, "Started, Suspended, InputLost 2, InputLost 1, FilesWanted")
+	files := func(from uint64) {
+		r.Told(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{From: from}}})
+	}
+	r.Told(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{
+		Sources: []*wire.Source{{From: 1, Attempt: 11}, {From: 2, Attempt: 13}}, // of the first, that which is lost
+	}}})
+	files(39)
+	want(false, "Started, InputLost 1, FilesWanted")
+	files(40)
+	note(&wire.Report{What: &wire.Report_Commit{Commit: 5}}, &wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{}}})
+	want(false, "Started, InputLost 1, Commit")
+	if r.Note(&wire.Report{What: &wire.Report_JobDropped{JobDropped: 1}}) {
+		t.Error("a worker reports for its launcher")
+	}
+	r.End(&wire.AttemptEnded{Attempt: 5})
+	want(false, "Ended")
+	if now := time.Now(); r.Overdue(now, time.Minute) || !r.Overdue(now.Add(time.Minute), time.Minute) {
+		t.Error("an end that nobody answers is not told again in time")
+	}
+}

@@ -1,0 +1,133 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Record keeps what a manager that was lost may have missed of one attempt: all of that is
+// told again to the next. Its owner guards it by a lock.
+type Record struct {
+	attempt uint64
+
+	started     *wire.AttemptStarted        // nil before
+	lost        map[lostKey]*wire.InputLost // asked for, and not told anew since
+	lostKeys    []lostKey                   // the same, in the order in which they were asked for
+	filesWanted uint64                      // number of the file that it asked for and was not told; 0: none
+	asksCommit  bool
+
+	// The end, once there is one: then the rest is not told any more.
+	ended   *wire.AttemptEnded
+	endedAt time.Time // when it was last told
+}
+
+type lostKey struct {
+	connection, from uint32
+}
+
+// NewRecord is that of an attempt of which there is nothing to tell.
+func NewRecord(attempt uint64) Record { return Record{attempt: attempt} }
+
+// Started reports whether the attempt has said that it runs.
+func (r *Record) Started() bool { return r.started != nil }
+
+// Ended is the attempt's end, nil while there is none.
+func (r *Record) Ended() *wire.AttemptEnded { return r.ended }
+
+// Note keeps what a worker reports of the attempt, but its end, and sets whose report it
+// is. It is false for what no worker reports.
+func (r *Record) Note(report *wire.Report) bool {
+	switch what := report.What.(type) {
+	case *wire.Report_Started:
+		what.Started.Attempt = r.attempt
+		r.started = what.Started
+	case *wire.Report_Phase:
+		what.Phase.Attempt = r.attempt
+	case *wire.Report_Progress:
+		what.Progress.Attempt = r.attempt
+	case *wire.Report_InputLost:
+		what.InputLost.Attempt = r.attempt
+		r.lose(what.InputLost)
+	case *wire.Report_SourcesTaken:
+		what.SourcesTaken.Attempt = r.attempt
+	case *wire.Report_FilesWanted:
+		what.FilesWanted.Attempt = r.attempt
+		r.filesWanted = what.FilesWanted.From
+	case *wire.Report_Commit:
+		r.asksCommit = true
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *Record) lose(l *wire.InputLost) {
+	k := lostKey{l.Connection, l.From}
+	if r.lost == nil {
+		r.lost = map[lostKey]*wire.InputLost{}
+	}
+	if r.lost[k] == nil {
+		r.lostKeys = append(r.lostKeys, k)
+	}
+	r.lost[k] = l
+}
+
+// Told takes in what the manager tells the attempt: what was lost and is made again, and a
+// list that begins with the wanted file, need no more be asked for.
+func (r *Record) Told(m *wire.ToWorker) {
+	for _, s := range m.GetSources().GetSources() {
+		k := lostKey{s.Connection, s.From}
+		if lost := r.lost[k]; lost != nil && lost.Producer != s.Attempt {
+			r.found(k)
+		}
+	}
+	if f := m.GetFiles(); f != nil && f.From == r.filesWanted {
+		r.filesWanted = 0
+	}
+}
+
+func (r *Record) found(k lostKey) {
+	delete(r.lost, k)
+	for i, other := range r.lostKeys {
+		if other == k {
+			r.lostKeys = append(r.lostKeys[:i], r.lostKeys[i+1:]...)
+			return
+		}
+	}
+}
+
+// End keeps the attempt's end, which is told now.
+func (r *Record) End(e *wire.AttemptEnded) {
+	*r = Record{attempt: r.attempt, started: r.started, ended: e, endedAt: time.Now()}
+}
+
+// Overdue reports whether the end was told so long ago that it is to be told again.
+func (r *Record) Overdue(now time.Time, wait time.Duration) bool {
+	return r.ended != nil && now.Sub(r.endedAt) >= wait
+}
+
+// Again is all that the manager may not know, in the order in which it came. Suspended
+// says that the attempt stands still.
+func (r *Record) Again(suspended bool) (all []*wire.Report) {
+	if r.ended != nil {
+		r.endedAt = time.Now()
+		return []*wire.Report{{What: &wire.Report_Ended{Ended: r.ended}}}
+	}
+	if r.started != nil {
+		all = append(all, &wire.Report{What: &wire.Report_Started{Started: r.started}})
+	}
+	if suspended {
+		all = append(all, &wire.Report{What: &wire.Report_Suspended{Suspended: r.attempt}})
+	}
+	for _, k := range r.lostKeys {
+		all = append(all, &wire.Report{What: &wire.Report_InputLost{InputLost: r.lost[k]}})
+	}
+	if r.filesWanted != 0 {
+		all = append(all, &wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: r.attempt, From: r.filesWanted}}})
+	}
+	if r.asksCommit {
+		all = append(all, &wire.Report{What: &wire.Report_Commit{Commit: r.attempt}})
+	}
+	return all
+}

@@ -1,0 +1,211 @@
+// Package process is a worker's process as its launcher sees it: what it is sent, what
+// it says and prints, and its end.
+//
+//	p, err := process.Start(ctx, process.Command{Program: path, Env: env, Dir: scratch, Mark: mark}, lease, log)
+//	p.Send(setup)
+//	for m, err := p.Receive(); err == nil; m, err = p.Receive() { ... }
+//	p.Await()
+//
+// A process ends with the launcher, and with the launcher's lease. What it started ends
+// with it.
+package process
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+const (
+	// queueMax is how many messages may wait for a worker that does not read; one
+	// that lets more gather hangs, and is killed.
+	queueMax = 4096
+	// goneWait is how long the socket of a dead worker may stay open.
+	goneWait = 500 * time.Millisecond
+	// farewellWait is how long an idle worker may take to end itself.
+	farewellWait = 2 * time.Second
+)
+
+// Command says what to start.
+type Command struct {
+	Program string
+	Env     []string // all of it, but the mark
+	Dir     string
+	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
+}
+
+// Process is one worker's process. Its methods are safe for concurrent use, but Receive
+// and Await, which one goroutine calls.
+type Process struct {
+	cmd   *exec.Cmd
+	conn  *link.Conn
+	pipe  *logs.Pipe
+	mark  proctree.Mark
+	lease *lease.Lease
+	log   *slog.Logger
+
+	queue   chan *wire.ToWorker // what it has not read yet, at most queueMax
+	gone    chan struct{}       // closed when the process has ended
+	killing sync.Once           // its number may be another's once it is gone
+
+	// Tree is what is stopped and continued when its attempt is suspended.
+	Tree suspend.Tree
+}
+
+// Start starts a process and takes in what it prints. The caller goes on with Receive.
+func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*Process, error) {
+	conn, theirs, err := link.Pair()
+	if err != nil {
+		return nil, err
+	}
+	pipe, theirOut, err := logs.NewPipe()
+	if err != nil {
+		conn.Close()
+		theirs.Close()
+		return nil, err
+	}
+	cmd, err := start(ctx, func() *exec.Cmd {
+		cmd := exec.Command(c.Program)
+		cmd.Env, cmd.Dir = append(c.Env[:len(c.Env):len(c.Env)], string(c.Mark)), c.Dir
+		cmd.Stdout, cmd.Stderr = theirOut, theirOut
+		cmd.ExtraFiles = []*os.File{theirs}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd
+	})
+	theirs.Close()
+	theirOut.Close()
+	if err != nil {
+		conn.Close()
+		pipe.Close()
+		return nil, err
+	}
+	p := &Process{
+		cmd: cmd, conn: conn, pipe: pipe, mark: c.Mark, lease: l, log: log,
+		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}),
+		Tree: suspend.NewTree(cmd.Process.Pid, c.Mark),
+	}
+	l.Covers(cmd.Process)
+	go pipe.Run()
+	go p.write()
+	go p.wait()
+	return p, nil
+}
+
+// PID is its process id, which may be another's once the process is gone.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Gone closes when the process has ended.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// State says how the process ended, once it is gone.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// LogTo has what it prints from now on go to another log, or with nil to none. What it
+// printed before goes where it belongs.
+func (p *Process) LogTo(log *logs.Log) { p.pipe.SwitchTo(log) }
+
+// LastWords is the end of the log that it prints to.
+func (p *Process) LastWords() string { return p.pipe.Last() }
+
+// Send queues a message. One that lets too many gather is killed; then it is false.
+func (p *Process) Send(m *wire.ToWorker) bool {
+	select {
+	case p.queue <- m:
+		return true
+	case <-p.gone:
+		return true // its end says all
+	default:
+	}
+	p.log.Warn("a worker does not read what it is sent and is killed", "pid", p.PID(), "waiting", queueMax)
+	go p.Kill()
+	return false
+}
+
+// write sends what is queued until the process is gone.
+func (p *Process) write() {
+	for {
+		select {
+		case m := <-p.queue:
+			if p.conn.Send(m) != nil {
+				return // the reader sees the same and ends the worker
+			}
+		case <-p.gone:
+			return
+		}
+	}
+}
+
+// Receive waits for the next message. After an error there is no further one: Await
+// follows.
+func (p *Process) Receive() (*wire.FromWorker, error) {
+	m := &wire.FromWorker{}
+	if err := p.conn.Recv(m); err != nil {
+		if errors.Is(err, link.ErrGarbled) {
+			p.log.Warn("a worker's message makes no sense: it is killed", "pid", p.PID(), "error", err)
+		}
+		return nil, err
+	}
+	return m, nil
+}
+
+// Await waits for the end of a process that has lost its socket, and kills it if that
+// takes long: without its socket a worker is no use.
+func (p *Process) Await() {
+	late := time.NewTimer(goneWait)
+	defer late.Stop()
+	select {
+	case <-p.gone:
+	case <-late.C:
+		p.Kill()
+		<-p.gone
+	}
+	p.conn.Close()
+}
+
+// Close gives up what it still prints. It follows Await, and the last words.
+func (p *Process) Close() { p.pipe.Close() }
+
+// wait notices the end of the process, however it comes.
+func (p *Process) wait() {
+	_ = p.cmd.Wait() // how it ended is in ProcessState
+	p.lease.Gone(p.cmd.Process)
+	close(p.gone)
+	// Its children die with it too. Should one hold the socket open, the reader must not wait for it.
+	_ = proctree.KillMarked(p.mark)
+	time.AfterFunc(goneWait, func() { p.conn.Close() })
+}
+
+// Dismiss asks a worker that has nothing to do to end itself, and kills it if it does not.
+func (p *Process) Dismiss() {
+	p.Send(&wire.ToWorker{Do: &wire.ToWorker_Exit{Exit: true}})
+	p.KillAfter(farewellWait)
+}
+
+// KillAfter kills the process after a while, unless it has ended before.
+func (p *Process) KillAfter(d time.Duration) { time.AfterFunc(d, p.Kill) }
+
+// Kill ends the process and all that it started. It may wait for the system.
+func (p *Process) Kill() {
+	p.killing.Do(func() {
+		select {
+		case <-p.gone:
+			return // its number may be another's by now; wait sees to its children
+		default:
+		}
+		if err := proctree.Kill(p.PID(), p.mark); err != nil {
+			p.log.Warn("can't kill a worker", "pid", p.PID(), "error", err)
+		}
+	})
+}

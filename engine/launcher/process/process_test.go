@@ -1,0 +1,158 @@
+package process_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/internal/watch"
+)
+
+// modeVariable makes the test binary a worker: "hears" answers each message and prints,
+// "deaf" reads nothing.
+const modeVariable = "HAMADRYAD_TEST_WORKER"
+
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	mode := os.Getenv(modeVariable)
+	if mode == "" {
+		os.Exit(m.Run())
+	}
+	conn, err := link.Inherited()
+	if err != nil {
+		panic(err)
+	}
+	if mode == "deaf" {
+		time.Sleep(patience)
+		return
+	}
+	for {
+		m := &wire.ToWorker{}
+		if conn.Recv(m) != nil || m.GetExit() {
+			return
+		}
+		os.Stdout.WriteString("heard ")
+		if err := conn.Send(&wire.FromWorker{}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// start starts a worker. The buffer is what the launcher says of it.
+func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *watch.Output) {
+	t.Helper()
+	said := &watch.Output{}
+	p, err := process.Start(t.Context(), process.Command{
+		Program: os.Args[0], Env: append(os.Environ(), modeVariable+"="+mode), Dir: t.TempDir(), Mark: "HAMADRYAD_TEST_MARK=1",
+	}, l, slog.New(slog.NewTextHandler(said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		<-p.Gone()
+		p.Close()
+	})
+	return p, said
+}
+
+// A worker is sent messages, says something, prints, and ends when it is dismissed.
+func TestLife(t *testing.T) {
+	p, _ := start(t, "hears", lease.New())
+	log := logs.New(t.TempDir(), 8<<10, 1<<20, func(int64) {}).Open(1)
+	p.LogTo(log)
+	for range 2 {
+		if !p.Send(&wire.ToWorker{}) {
+			t.Error("it does not read")
+		}
+		if _, err := p.Receive(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Dismiss()
+	if _, err := p.Receive(); !errors.Is(err, io.EOF) {
+		t.Errorf("after its end it says more: %v", err)
+	}
+	p.Await()
+	p.LogTo(log)
+	if !p.State().Success() || p.LastWords() != "heard heard " {
+		t.Errorf("it ended with %v and said %q", p.State(), p.LastWords())
+	}
+	if !p.Send(&wire.ToWorker{}) {
+		t.Error("one that is gone counts as one that does not read")
+	}
+}
+
+// A worker that reads nothing is killed when too much waits for it.
+func TestOneThatDoesNotRead(t *testing.T) {
+	p, said := start(t, "deaf", lease.New())
+	large := &wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{Sources: []*wire.Source{{Address: string(bytes.Repeat([]byte("x"), 1<<10))}}}}}
+	sent := 0
+	for p.Send(large) {
+		if sent++; sent > 100_000 {
+			t.Fatal("everything is taken")
+		}
+	}
+	<-p.Gone()
+	if !bytes.Contains([]byte(said.String()), []byte("does not read")) {
+		t.Errorf("it is told: %s", said.String())
+	}
+}
+
+// A worker ends with the lease, and when its socket is closed.
+func TestEndsWithTheLease(t *testing.T) {
+	l := lease.New()
+	go l.Watch(t.Context())
+	p, _ := start(t, "deaf", l)
+	l.Grant(20 * time.Millisecond)
+	<-p.Gone()
+	if _, err := p.Receive(); err == nil {
+		t.Error("it says something")
+	}
+	p.Await()
+}
+
+// A program that can't be run is told of at once, and one that another process still
+// holds open for writing is started when it is closed.
+func TestStart(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	folder := t.TempDir()
+	if _, err := process.Start(t.Context(), process.Command{Program: filepath.Join(folder, "none"), Dir: folder}, lease.New(), log); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no program was started: %v", err)
+	}
+	text, err := exec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "program")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { f.Close() })
+	p, err := process.Start(t.Context(), process.Command{Program: path, Dir: folder}, lease.New(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Gone()
+	p.Close()
+}

@@ -1,0 +1,357 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/load"
+	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+const (
+	// redialMin and redialMax bound the wait before the next try to reach the
+	// manager; it doubles. Tries stay well below the lease: a manager that is away for
+	// most of it finds all work.
+	redialMin = 100 * time.Millisecond
+	redialMax = time.Second
+	// leaseRedials is how often the manager is tried within a lease, at least.
+	leaseRedials = 10
+	// redialJitter is by which part of itself a wait is longer or shorter: launchers
+	// that lost their manager together do not all come back at once.
+	redialJitter = 0.2
+	// connectMax is how long one connection may take to come up.
+	connectMax = 3 * time.Second
+	// complainEvery is how often the same trouble with the manager is logged.
+	complainEvery = 5 * time.Second
+	// welcomeMax is how long a manager may take to answer a join.
+	welcomeMax = 10 * time.Second
+	// refusalsMax is how often in a row the manager may refuse the launcher before it
+	// gives up: an earlier life under the same name may need a moment to be
+	// noticed as dead.
+	refusalsMax = 8
+	// reportsMax is how many reports go into one message.
+	reportsMax = 512
+	// resendEvery is how often the end of an attempt is reported again until it is
+	// forgotten.
+	resendEvery = 5 * time.Second
+	// messageMax is the largest message of the manager, in bytes.
+	messageMax = 256 << 20
+	// windowBytes is how much may be under way to one side of the stream.
+	windowBytes = 4 << 20
+	// leaseTicks is how often within a lease it is checked and workers are pinged.
+	leaseTicks = 8
+	// tickDefault is the period of that before the lease is known, and the longest.
+	tickDefault = time.Second
+	// A connection on which nothing moves is asked for a sign of life after
+	// keepaliveTime, and given up keepaliveTimeout later.
+	keepaliveTime    = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+)
+
+// session is the launcher's talk with its manager: it joins, again and again, has the
+// agent obey, sends what the agent has to tell, and starts the launcher afresh when the
+// lease is over. The agent knows nothing of it. One goroutine runs it; what it starts
+// ends before run returns.
+type session struct {
+	cfg     Config
+	log     *slog.Logger
+	agent   *agent
+	outbox  *outbox.Outbox
+	lease   *lease.Lease
+	folder  *folder.Folder
+	machine *load.Machine
+	manager *grpc.ClientConn
+	client  rpc.LaunchersClient // over it
+
+	expired   chan struct{} // tells whoever talks to the manager that the lease ran out
+	announced bool          // cfg.Ready was called
+}
+
+func newSession(a *agent, manager *grpc.ClientConn, m *load.Machine) *session {
+	return &session{
+		cfg: a.cfg, log: a.log, agent: a, manager: manager, client: rpc.NewLaunchersClient(manager), outbox: a.outbox, lease: a.lease, folder: a.folder, machine: m,
+		expired: make(chan struct{}),
+	}
+}
+
+// dial prepares the connection to the manager, which comes up when it is first used.
+func dial(cfg Config) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(cfg.Manager,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// Fixed windows: measuring the path costs a ping for nearly every message.
+		grpc.WithStaticStreamWindowSize(windowBytes),
+		grpc.WithStaticConnWindowSize(windowBytes),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: redialMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: redialMax},
+			MinConnectTimeout: connectMax,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))
+	if err != nil {
+		return nil, fmt.Errorf("manager address %q: %w", cfg.Manager, err)
+	}
+	return conn, nil
+}
+
+// run talks to the manager until ctx ends.
+func (s *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var clock sync.WaitGroup
+	defer clock.Wait()
+	defer cancel(nil)
+	clock.Go(func() { s.tick(ctx) })
+	clock.Go(func() { s.lease.Watch(ctx) })
+	clock.Go(func() { s.agent.watchMemory(ctx) })
+	return s.keepConnected(ctx)
+}
+
+// tick renews leases and lets idle workers go.
+func (s *session) tick(ctx context.Context) {
+	t := time.NewTimer(tickDefault)
+	defer t.Stop()
+	for {
+		select {
+		case now := <-t.C:
+			t.Reset(s.lease.Part(leaseTicks, tickDefault))
+			s.agent.dismissIdle(now)
+			if s.lease.Over() {
+				select {
+				case s.expired <- struct{}{}:
+				default: // it is on its way
+				}
+				continue
+			}
+			s.agent.ping()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refusedError is the manager's refusal to let the launcher in.
+type refusedError struct {
+	why      string
+	patience time.Duration // for how long it is worth to try again
+}
+
+func (e refusedError) Error() string { return "the manager refuses this launcher: " + e.why }
+
+// errExpired: the lease ran out while the stream was there.
+var errExpired = errors.New("no word from the manager for the lease")
+
+// keepConnected joins the manager, again and again, until ctx ends or the
+// manager keeps refusing.
+func (s *session) keepConnected(ctx context.Context) error {
+	wait, refusals := redialMin, 0
+	var refusedSince, complained time.Time
+	complaint := ""
+	for {
+		if err := s.checkLease(); err != nil {
+			return err
+		}
+		joined, err := s.connect(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if joined {
+			wait, refusals = redialMin, 0
+		}
+		var refused refusedError
+		if errors.As(err, &refused) {
+			if refusals++; refusals == 1 {
+				refusedSince = time.Now()
+			}
+			if refusals >= refusalsMax && time.Since(refusedSince) >= refused.patience {
+				return fmt.Errorf("launcher %s: %w", s.cfg.Name, err)
+			}
+		}
+		if err.Error() != complaint || time.Since(complained) >= complainEvery {
+			complaint, complained = err.Error(), time.Now()
+			s.log.Warn("not connected to the manager", "manager", s.cfg.Manager, "error", err)
+		}
+		s.awaitManager(ctx, time.Duration(float64(wait)*(1-redialJitter+2*redialJitter*rand.Float64())))
+		if ctx.Err() != nil {
+			return nil
+		}
+		wait = min(2*wait, s.lease.Part(leaseRedials, redialMax))
+	}
+}
+
+// awaitManager waits until a connection to the manager is there that was not there
+// before, for a time at most, or until the lease is over.
+func (s *session) awaitManager(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.expired:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	// What the connection waits for by itself grows beyond what is good for the lease.
+	s.manager.ResetConnectBackoff()
+	s.manager.Connect()
+	if s.manager.GetState() == connectivity.Ready {
+		<-ctx.Done() // it is the manager that does not want to
+		return
+	}
+	for state := s.manager.GetState(); state != connectivity.Ready; state = s.manager.GetState() {
+		if !s.manager.WaitForStateChange(ctx, state) {
+			return
+		}
+	}
+}
+
+// connect is one stream from its join to its end. It reports whether the manager
+// let the launcher in.
+func (s *session) connect(ctx context.Context) (joined bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-s.expired:
+			cancel(errExpired)
+		case <-ended:
+		}
+	}()
+	join := s.join() // takes a while where very much is stored
+	tooLate := time.AfterFunc(welcomeMax, func() { cancel(errors.New("the manager does not answer the join")) })
+	defer tooLate.Stop()
+	stream, err := s.client.Connect(ctx, grpc.WaitForReady(false))
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	if err := stream.Send(&wire.FromLauncher{Join: join}); err != nil {
+		return false, cause(ctx, err)
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return false, cause(ctx, err)
+	}
+	tooLate.Stop()
+	if first.Welcome == nil {
+		return false, errors.New("the manager's first message is no welcome; is that address a manager's?")
+	}
+	if err := s.welcomed(first.Welcome); err != nil {
+		return false, err
+	}
+	defer s.outbox.Disconnect()
+	s.obeyAll(first)
+	sent := make(chan struct{})
+	beats := newBeats()
+	go func() {
+		defer close(sent)
+		cancel(s.sendAll(ctx, stream, first.Welcome, beats))
+	}()
+	err = s.receive(ctx, stream, beats)
+	cancel(err)
+	<-sent // it ends with ctx, and nothing of this stream may be under way in the next
+	return true, cause(ctx, err)
+}
+
+// cause prefers why a context was cancelled to what that led to.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		return c
+	}
+	return err
+}
+
+// join tells the manager what there is.
+func (s *session) join() *wire.Join {
+	has, seen := s.agent.has()
+	_, term := s.outbox.Manager()
+	return &wire.Join{
+		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory,
+		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: suspend.Can(),
+	}
+}
+
+// welcomed takes in the manager's answer to a join.
+func (s *session) welcomed(w *wire.Welcome) error {
+	manager, term := s.outbox.Manager()
+	switch {
+	case w.Afresh:
+		return s.again(w.Refused)
+	case w.Refused != "":
+		return refusedError{w.Refused, time.Duration(w.PatienceNs)}
+	case manager != "" && w.Manager != manager:
+		return s.again("the manager has other data than before")
+	case w.Term < term:
+		return fmt.Errorf("a manager of term %d answers, and one of a later term did before", w.Term)
+	}
+	s.lease.Grant(time.Duration(w.LeaseNs))
+	s.agent.joined(w.Manager, w.Term)
+	s.log.Info("joined the manager", "manager", s.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
+	if s.cfg.Ready != nil && !s.announced {
+		s.cfg.Ready()
+		s.announced = true
+	}
+	if manager == "" && s.cfg.Source != nil {
+		go s.keepSource() // heartbeats don't wait for the disk
+	}
+	return nil
+}
+
+// again starts the launcher afresh. Its error says that it has to join once more.
+func (s *session) again(reason string) error {
+	if err := s.expire(reason); err != nil {
+		return err
+	}
+	return errors.New("joining again as a new incarnation")
+}
+
+// expire ends this incarnation: the manager no longer counts on anything here. It
+// waits until every worker is gone and the store is empty.
+func (s *session) expire(reason string) error {
+	s.log.Warn("the launcher ends its workers, deletes what it stored, and starts afresh", "reason", reason)
+	s.agent.abandon() // before any disk is asked for anything
+	if err := s.agent.shelf.Empty(); err != nil {
+		return err
+	}
+	incarnation, err := s.folder.Incarnation()
+	if err != nil {
+		return err
+	}
+	s.agent.reborn(incarnation)
+	s.lease.End()
+	return nil
+}
+
+// keepSource keeps the configuration that the manager let in.
+func (s *session) keepSource() {
+	if err := s.folder.Accept(s.cfg.Source); err != nil {
+		s.log.Warn("the configuration can't be kept: a restart while its file is wrong will fail", "error", err)
+	}
+}
+
+// checkLease starts the launcher afresh when the lease ran out.
+func (s *session) checkLease() error {
+	if !s.lease.Over() {
+		return nil
+	}
+	if err := s.expire(errExpired.Error()); err != nil {
+		return fmt.Errorf("launcher %s can't clean up after its lease: %w", s.cfg.Name, err)
+	}
+	return nil
+}

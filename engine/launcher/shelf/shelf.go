@@ -1,0 +1,200 @@
+// Package shelf is what a launcher has stored for readers: the channel files of attempts
+// that finished, whom they are served to, and what becomes of them when their job is over.
+//
+//	s := shelf.New(folder, log)
+//	s.Put(job, attempt, token)
+//	stored, ok := s.Lookup(key)
+//	s.Drop(attempt)
+package shelf
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/channel/store"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker"
+)
+
+// droppedMax bounds how many jobs are remembered as dropped. The manager starts
+// nothing of a dropped job unless its event log lost the job's end.
+const droppedMax = 10_000
+
+// Shelf is safe for concurrent use. No lock is held over the disk.
+type Shelf struct {
+	folder string // of the store
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	stored  map[uint64]outputs // by attempt; none of a job that was dropped
+	dropped map[uint64]bool    // jobs that are over; true: nothing is left of them. At most droppedMax
+}
+
+// outputs are the stored channel files of a finished attempt.
+type outputs struct {
+	job   uint64
+	token string // whoever reads them has to know it
+}
+
+// New is a shelf with nothing on it.
+func New(folder string, log *slog.Logger) *Shelf {
+	return &Shelf{folder: folder, log: log, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
+}
+
+// Folder is where an attempt's files lie.
+func (s *Shelf) Folder(job, attempt uint64) string {
+	return worker.AttemptFolder(s.folder, job, attempt)
+}
+
+// jobFolder is the folder of all that a job's attempts stored.
+func (s *Shelf) jobFolder(job uint64) string {
+	return filepath.Join(s.folder, "job-"+strconv.FormatUint(job, 10))
+}
+
+// Put says that an attempt's files are complete. From now on they are served to those
+// that know the token.
+func (s *Shelf) Put(job, attempt uint64, token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[attempt] = outputs{job, token}
+}
+
+// Lookup finds a stored file for the data server.
+func (s *Shelf) Lookup(k store.Key) (store.Stored, bool) {
+	s.mu.Lock()
+	o, ok := s.stored[uint64(k.Attempt)]
+	s.mu.Unlock()
+	if !ok || o.job != uint64(k.Job) || filepath.Base(k.Channel) != k.Channel {
+		return store.Stored{}, false
+	}
+	return store.Stored{Path: filepath.Join(s.Folder(o.job, uint64(k.Attempt)), k.Channel), Token: o.token}, true
+}
+
+// Stored lists what is there, in order of attempt.
+func (s *Shelf) Stored() []*wire.Stored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*wire.Stored
+	for id, o := range s.stored {
+		all = append(all, &wire.Stored{Job: o.job, Attempt: id})
+	}
+	slices.SortFunc(all, func(x, y *wire.Stored) int {
+		if x.Attempt < y.Attempt {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// Jobs lists the jobs of which there are files, also those that are being removed, in no
+// order; some more than once.
+func (s *Shelf) Jobs() (all []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.stored {
+		all = append(all, o.job)
+	}
+	for id, gone := range s.dropped {
+		if !gone {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// Drop serves what one attempt stored no longer, and has it deleted.
+func (s *Shelf) Drop(attempt uint64) {
+	s.mu.Lock()
+	o, ok := s.stored[attempt]
+	delete(s.stored, attempt)
+	s.mu.Unlock()
+	if ok {
+		go s.Remove(o.job, attempt)
+	}
+}
+
+// Remove deletes what an attempt stored, and its job's folder with the last of that. It
+// waits for the disk.
+func (s *Shelf) Remove(job, attempt uint64) {
+	if err := os.RemoveAll(s.Folder(job, attempt)); err != nil {
+		s.log.Warn("can't remove what an attempt stored", "attempt", attempt, "error", err)
+	}
+	_ = os.Remove(s.jobFolder(job)) // fails while there is more in it
+}
+
+// DropJob serves nothing of a job any longer, and remembers that. Asked says that it was
+// dropped before, and gone that nothing is left of it. Unless it was asked before,
+// RemoveJob is to follow.
+func (s *Shelf) DropJob(job uint64) (asked, gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gone, asked = s.dropped[job]; asked {
+		return true, gone
+	}
+	if len(s.dropped) >= droppedMax {
+		clear(s.dropped)
+	}
+	s.dropped[job] = false
+	for id, o := range s.stored {
+		if o.job == job {
+			delete(s.stored, id)
+		}
+	}
+	return false, false
+}
+
+// Dropped reports whether a job was dropped.
+func (s *Shelf) Dropped(job uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, dropped := s.dropped[job]
+	return dropped
+}
+
+// RemoveJob deletes the files of a job that was dropped, once nobody writes any more. It
+// is true when that is to be told. Where the disk does not let it, the next DropJob
+// begins again. It waits for the disk.
+func (s *Shelf) RemoveJob(job uint64) bool {
+	err := os.RemoveAll(s.jobFolder(job))
+	if err != nil {
+		s.log.Warn("can't remove a job's stored files", "folder", s.jobFolder(job), "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, asked := s.dropped[job]; !asked {
+		return false // it was cleared meanwhile, or there are more jobs than are remembered
+	}
+	if err != nil {
+		delete(s.dropped, job)
+		return false
+	}
+	s.dropped[job] = true
+	return true
+}
+
+// Clear serves nothing any longer and forgets all jobs. Empty is to follow.
+func (s *Shelf) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.stored)
+	clear(s.dropped)
+}
+
+// Empty deletes all files, once nobody writes any more. It waits for the disk.
+func (s *Shelf) Empty() error {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(s.folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Package suspend is how a launcher has an attempt stand still and go on: what the
+// manager wants, what is so, the time that it ran, and how its processes are stopped.
+//
+//	var s suspend.State
+//	s.Begin()           // it runs
+//	s.Want(true)        // the manager's command
+//	p.Tree.Lock()       // whoever carries it out
+//	err := p.Tree.Set(true)
+//	s.Became(true, err) // and what came of it
+//	p.Tree.Unlock()
+package suspend
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+// Can reports whether this launcher can suspend. Signals to whole trees of processes
+// need no permission of the system, so it always can.
+func Can() bool { return true }
+
+// State is that of one attempt. Its owner guards it by a lock. The zero State is an
+// attempt that has not begun.
+type State struct {
+	wanted bool // the manager's last word: it is to stand still
+	stands bool // its processes were stopped, and not continued since
+
+	// Its running time is that of all spans that have ended, and of the one since; since is
+	// zero unless it has begun, does not stand and has not ended.
+	ran   time.Duration
+	since time.Time
+}
+
+// Begin says that the attempt runs from now on.
+func (s *State) Begin() { s.run() }
+
+// Want takes in what the manager wants.
+func (s *State) Want(stand bool) { s.wanted = stand }
+
+// Wanted reports whether the attempt is to stand still.
+func (s *State) Wanted() bool { return s.wanted }
+
+// Suspended reports whether the attempt stands still.
+func (s *State) Suspended() bool { return s.stands }
+
+// Became says that its processes were stopped or continued, or why they could not be.
+// What is so then is what is wanted: nobody tries again by himself.
+func (s *State) Became(stands bool, err error) {
+	if err != nil {
+		s.wanted = s.stands
+		return
+	}
+	if s.stands = stands; stands {
+		s.stop()
+		return
+	}
+	s.run()
+}
+
+// End says that the attempt is over: it neither runs nor stands.
+func (s *State) End() {
+	s.stop()
+	s.wanted, s.stands = false, false
+}
+
+// Ran is for how long the attempt has run, net of suspension.
+func (s *State) Ran() time.Duration {
+	if s.since.IsZero() {
+		return s.ran
+	}
+	return s.ran + time.Since(s.since)
+}
+
+func (s *State) run() {
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+}
+
+func (s *State) stop() { s.ran, s.since = s.Ran(), time.Time{} }
+
+// Tree is the processes of one worker. Whoever stops or continues it holds its lock from
+// the look at what is wanted until that is done, so that the last word is carried out
+// last.
+type Tree struct {
+	*sync.Mutex
+	root int
+	mark proctree.Mark
+}
+
+// NewTree is the tree of a process, and of all that carries a mark.
+func NewTree(root int, mark proctree.Mark) Tree { return Tree{&sync.Mutex{}, root, mark} }
+
+// Set stops the whole tree, or has it go on. It waits until all stand still.
+func (t Tree) Set(stand bool) error {
+	if stand {
+		return proctree.Stop(t.root, t.mark)
+	}
+	return proctree.Continue(t.root, t.mark)
+}
