@@ -11,19 +11,10 @@ import (
 // said to ask in vain for ever.
 const vainMax = 200
 
-// faultsMax bounds the list of faults; one is enough to fail.
-const faultsMax = 20
-
-func (c *Cluster) fault(format string, args ...any) {
-	if len(c.Faults) < faultsMax {
-		c.Faults = append(c.Faults, fmt.Sprintf("round %d: ", c.number)+fmt.Sprintf(format, args...))
-	}
-}
-
 // Apply takes the answer to a round, in the contract's order. Each decision gets
 // one outcome in the next round.
 func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
-	if round != c.number {
+	if !c.awaits(round) {
 		c.fault("an answer to round %d was dropped", round)
 		return
 	}
@@ -37,7 +28,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 		reason, runs := c.preempt(x)
 		t := c.outcome(scheduler.Outcome{Kind: scheduler.DecisionPreempt, Index: i, Preempt: x}, reason)
 		for _, r := range runs {
-			r.leaving.since = t
+			r.goneSince(t)
 		}
 	}
 	for i, x := range d.Resume {
@@ -50,10 +41,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 	for i, x := range d.Launch {
 		c.applyLaunch(i, x)
 	}
-	c.wakeAt = d.WakeAt
-	if d.WakeAt != 0 && d.WakeAt <= c.now {
-		c.wakeAt = c.now + 1
-	}
+	c.wake(d.WakeAt)
 	c.answers(d)
 }
 
@@ -61,7 +49,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 // policy's fault; protection and the arithmetic of a preemption are the
 // manager's, and may be tried.
 func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) telling {
-	o.At, o.Round, o.Accepted, o.Reason = c.now, c.number, reason == scheduler.NotRefused, reason
+	o.At, o.Round, o.Accepted, o.Reason = c.Now(), c.last(), reason == scheduler.NotRefused, reason
 	if o.Kind == scheduler.DecisionPreempt {
 		c.tallyRefusal(reason)
 	}
@@ -74,12 +62,12 @@ func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) t
 		if c.vain++; c.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, reason)
 		}
-	case c.racy:
+	case c.excused():
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, reason, decided(o))
 	}
-	return c.tell(o)
+	return c.timeline.tell(o)
 }
 
 func (c *Cluster) tallyRefusal(reason scheduler.RefusalReason) {
@@ -113,11 +101,13 @@ func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {
 		c.outcome(o, reason)
 		return
 	}
-	c.draw(b, x.Launchers)
+	for i := range b.groups {
+		c.reservations.draw(b.job.id(), b.id, x.Launchers[i], b.group(i))
+	}
 	o.Attempts = c.launch(b, x.Launchers)
 	c.releaseOf(b)
 	c.Tally.Launches++
-	b.tale = append(b.tale, c.outcome(o, scheduler.NotRefused))
+	c.aboutTold(b, c.outcome(o, scheduler.NotRefused))
 }
 
 func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReason) {
@@ -125,20 +115,20 @@ func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReaso
 	switch {
 	case b == nil:
 		return nil, scheduler.UnknownID
-	case b.state != ready && !b.twice:
+	case !b.launchable():
 		return nil, scheduler.NotReady
 	case len(x.Launchers) != len(b.groups):
 		return nil, scheduler.WrongShape
 	}
 	for _, id := range x.Launchers {
-		switch l := c.launcher(id); {
-		case !c.known[id]:
+		switch l := c.get(id); {
+		case !c.everKnown(id):
 			return nil, scheduler.UnknownID
 		case l == nil || l.draining || slices.Contains(b.excluded(), id):
 			return nil, scheduler.LauncherUnavailable
 		}
 	}
-	r := c.room(b)
+	r := c.room(b.job.id(), b.id)
 	for i, id := range x.Launchers {
 		g := b.groups[i]
 		if !r.take(id, g.Kind, g.Slots, g.Memory) {
@@ -153,7 +143,7 @@ func (c *Cluster) mayResume(x scheduler.Resume) (scheduler.RefusalReason, *run) 
 	switch {
 	case a == nil:
 		return scheduler.UnknownID, nil
-	case a.state != suspended || a.run.leaving != nil:
+	case !a.suspended() || a.run.leaves():
 		return scheduler.NotSuspended, nil
 	case !c.resumable(a.run):
 		return scheduler.NoCapacity, nil
@@ -181,15 +171,28 @@ func (c *Cluster) refuse(x scheduler.Refuse) scheduler.RefusalReason {
 	return reason
 }
 
-func (c *Cluster) takeAsked(id scheduler.JobID) (*job, scheduler.RefusalReason) {
-	i := slices.IndexFunc(c.asked, func(j *job) bool { return j.info.ID == id })
-	switch {
-	case i >= 0:
-		j := c.asked[i]
-		c.asked = slices.Delete(c.asked, i, i+1)
-		return j, scheduler.NotRefused
-	case id > c.jobIDs:
-		return nil, scheduler.UnknownID
+// answers takes what needs no outcome.
+func (c *Cluster) answers(d scheduler.Decisions) {
+	for _, a := range d.Answers {
+		c.answered(a)
 	}
-	return nil, scheduler.NotAsked
+	for _, s := range d.Settings {
+		if c.judged(s) && s.Abilities != 0 {
+			c.able(s.Abilities)
+		}
+	}
+	for _, w := range d.Waiting {
+		if c.job(w.Job) == nil && !c.excused() {
+			c.fault("a reason for waiting of %s, which is not live", w.Job)
+		}
+	}
+	c.posted(d.Notes, d.Checkpoint)
+}
+
+// able takes over what the policy says it can do from now on.
+func (c *Cluster) able(a scheduler.Ability) {
+	heard := c.Abilities.Has(scheduler.AbilityLoad)
+	if c.Abilities = a; !heard && a.Has(scheduler.AbilityLoad) {
+		c.tellLoads()
+	}
 }

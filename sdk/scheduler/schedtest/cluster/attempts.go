@@ -1,165 +1,216 @@
 package cluster
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// launch makes attempts of a bundle; the checks are done.
-func (c *Cluster) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
-	r := &run{bundle: b, second: b.state == launched}
-	if r.second {
-		c.Tally.Seconds++
+// attempts is the room of what is being done: launches of bundles, from the first moment
+// to the last, and what follows from their ends. A live attempt is in its run and on its
+// launcher; a run with a live attempt is in its bundle.
+type attempts struct {
+	suspended []*run // the first suspended first; some of them may have ended
+	rng       *rand.Rand
+
+	time         *timeline
+	launchers    *launchers
+	reservations *reservations
+	jobs         *jobs
+	abilities    *scheduler.Ability
+	tally        *Tally
+}
+
+func newAttempts(rng *rand.Rand, time *timeline, launchers *launchers, reservations *reservations, jobs *jobs, abilities *scheduler.Ability, tally *Tally) attempts {
+	return attempts{
+		rng: rng, time: time, launchers: launchers, reservations: reservations, jobs: jobs,
+		abilities: abilities, tally: tally,
 	}
-	b.state, b.twice = launched, false
-	b.outputs, b.gone = nil, false
+}
+
+// launch makes attempts of a bundle; the checks are done.
+func (as *attempts) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
+	r := &run{bundle: b, second: b.launch()}
+	if r.second {
+		as.tally.Seconds++
+	}
 	if b.preempted > 0 {
-		c.protect(b)
+		as.jobs.protect(b)
 	}
 	b.runs = append(b.runs, r)
-	layer := b.job.spec.Layers[b.layer]
+	layer := b.spec()
 	var ids []scheduler.AttemptID
 	for i := range b.groups {
-		l := c.launcher(where[i])
+		l := as.launchers.get(where[i])
 		// Groups of a bundle take about equally long, and no two just as long.
-		left := layer.Run/2 + time.Duration(c.rng.Int64N(int64(layer.Run)))
+		left := layer.Run/2 + time.Duration(as.rng.Int64N(int64(layer.Run)))
 		a := &attempt{
-			id: scheduler.AttemptID(c.id()), run: r, group: i, need: &b.groups[i], on: l,
+			id: scheduler.AttemptID(as.jobs.newID()), run: r, group: i, need: b.group(i), on: l,
 			left: max(left, time.Millisecond), shuffles: layer.Shuffles,
 		}
 		ids = append(ids, a.id)
 		r.attempts = append(r.attempts, a)
-		l.attempts = append(l.attempts, a)
-		c.tallyPlace(a)
-		c.After(startDelay, func() { c.start(a) })
+		l.enter(a)
+		as.tallyPlace(a)
+		as.time.After(startDelay, func() { as.start(a) })
 	}
 	return ids
 }
 
-func (c *Cluster) tallyPlace(a *attempt) {
-	if a.on.told.CPU > BusyOver {
-		c.Tally.Busy++
+func (as *attempts) tallyPlace(a *attempt) {
+	if a.on.busy() {
+		as.tally.Busy++
 	}
 	if len(a.need.Places) == 0 {
 		return
 	}
-	c.Tally.Located++
-	if a.need.Places[0].Host == a.on.info.Host {
-		c.Tally.Local++
+	as.tally.Located++
+	if a.need.Places[0].Host == Host(a.on.id) {
+		as.tally.Local++
 	}
 }
 
-// about tells an event of a bundle and keeps it for snapshots.
-func (c *Cluster) about(b *bundle, e scheduler.Event) {
-	b.tale = append(b.tale, c.tell(e))
+// attempt returns a live attempt, or nil.
+func (as *attempts) attempt(id scheduler.AttemptID) *attempt {
+	for _, l := range as.launchers.there() {
+		for _, a := range l.attempts {
+			if a.id == id {
+				return a
+			}
+		}
+	}
+	return nil
 }
 
-func (a *attempt) live() bool { return slices.Contains(a.run.attempts, a) }
-
-func (c *Cluster) start(a *attempt) {
+func (as *attempts) start(a *attempt) {
 	if !a.live() || a.state != assigned {
 		return
 	}
 	b := a.run.bundle
-	c.about(b, scheduler.AttemptStarted{
-		At: c.now, Attempt: a.id, Job: b.job.info.ID, Bundle: b.id, Group: a.group,
+	as.jobs.about(b, scheduler.AttemptStarted{
+		At: as.time.Now(), Attempt: a.id, Job: b.job.id(), Bundle: b.id, Group: a.group,
 		Stage: a.need.Stage, Launcher: a.on.id, Speculative: a.run.second,
 	})
-	c.goOn(a)
+	as.goOn(a)
 }
 
 // goOn lets an attempt run for what it has left.
-func (c *Cluster) goOn(a *attempt) {
-	a.state, a.since = running, c.now
-	a.life++
-	life, b := a.life, a.run.bundle
-	still := func() bool { return a.live() && a.life == life }
-	c.After(a.left/2, func() {
+func (as *attempts) goOn(a *attempt) {
+	a.goes(as.time.Now())
+	still, b := a.still(), a.run.bundle
+	as.time.After(a.left/2, func() {
 		if still() {
-			c.halfway(a)
+			as.halfway(a)
 		}
 	})
-	if b.failures == 0 && b.job.spec.Layers[b.layer].FailOnce {
-		c.After(a.left*3/4, func() {
+	if b.failures == 0 && b.spec().FailOnce {
+		as.time.After(a.left*3/4, func() {
 			if still() {
-				c.over(a, scheduler.Failed)
+				as.over(a, scheduler.Failed)
 			}
 		})
 		return
 	}
-	c.After(a.left, func() {
+	as.time.After(a.left, func() {
 		if still() {
-			c.over(a, scheduler.Finished)
+			as.over(a, scheduler.Finished)
 		}
 	})
 }
 
 // over ends an attempt that came to its own end. What is being killed did its work if
 // it is alone and finished; else it was preempted.
-func (c *Cluster) over(a *attempt, outcome scheduler.AttemptOutcome) {
+func (as *attempts) over(a *attempt, outcome scheduler.AttemptOutcome) {
 	r := a.run
 	switch {
 	case !r.kills(), outcome == scheduler.Finished && len(r.bundle.groups) == 1:
-		c.end(a, outcome, 0)
+		as.end(a, outcome, 0)
 	case len(r.attempts) == 1:
-		c.end(a, scheduler.Preempted, r.leaving.by.For)
+		as.end(a, scheduler.Preempted, r.leaving.by.For)
 	default:
-		c.drop(a, scheduler.Preempted, r.leaving.by.For)
+		as.drop(a, scheduler.Preempted, r.leaving.by.For)
 	}
 }
 
-func (c *Cluster) halfway(a *attempt) {
+func (as *attempts) halfway(a *attempt) {
+	now := as.time.Now()
 	if a.shuffles {
-		c.about(a.run.bundle, scheduler.AttemptPhase{At: c.now, Attempt: a.id, Phase: scheduler.PhaseExecute})
+		as.jobs.about(a.run.bundle, scheduler.AttemptPhase{At: now, Attempt: a.id, Phase: scheduler.PhaseExecute})
 		a.shuffles = false
 	}
-	if c.Abilities.Has(scheduler.AbilityProgress) {
-		c.about(a.run.bundle, scheduler.AttemptProgress{At: c.now, Attempt: a.id, Progress: 0.5, Work: scheduler.Work{Running: c.ran(a)}})
+	if as.abilities.Has(scheduler.AbilityProgress) {
+		as.jobs.about(a.run.bundle, scheduler.AttemptProgress{At: now, Attempt: a.id, Progress: 0.5, Work: scheduler.Work{Running: a.ranAt(now)}})
 	}
 }
 
-func (c *Cluster) ran(a *attempt) time.Duration {
-	if a.state == running {
-		return a.ran + c.now.Sub(a.since)
+// leave has a run leave its slots for a preemption's beneficiary after a time.
+func (as *attempts) leave(r *run, p scheduler.Preempt, to *reservation, after time.Duration) {
+	r.leaving = &leaving{by: p}
+	r.bundle.onceOnly()
+	as.jobs.protect(r.bundle)
+	as.jobs.preempted(r.bundle)
+	for _, a := range r.attempts {
+		if a.state != suspended || p.Mode != scheduler.PreemptSuspend {
+			a.reserved = to
+			as.reservations.promise(to)
+		}
 	}
-	return a.ran
+	as.tally.Victims += len(r.attempts)
+	as.time.After(after, func() { as.left(r) })
 }
 
-func (c *Cluster) suspend(a *attempt) {
-	spent := c.now.Sub(a.since)
-	a.ran += spent
-	a.left = max(a.left-spent, time.Millisecond)
-	a.state = suspended
-	c.freed(a, a.need.Slots, 0)
-	a.life++
-	life := a.life
-	c.about(a.run.bundle, scheduler.AttemptSuspended{At: c.now, Attempt: a.id})
-	c.Tally.Suspensions++
-	if c.Abilities.Has(scheduler.AbilityResume) {
+// left takes a run off its slots, if it has not gone by itself.
+func (as *attempts) left(r *run) {
+	if r.leaving == nil {
 		return
 	}
-	c.After(SuspendMax, func() {
-		if a.live() && a.life == life {
-			c.end(a, scheduler.Preempted, 0)
+	p := r.leaving.by
+	if p.Mode == scheduler.PreemptSuspend {
+		r.leaving = nil
+		for _, a := range r.live() {
+			as.suspend(a)
+		}
+		if len(r.attempts) > 0 {
+			as.suspended = append(as.suspended, r)
+		}
+		return
+	}
+	if len(r.attempts) > 0 {
+		as.end(r.attempts[0], scheduler.Preempted, p.For)
+	}
+}
+
+func (as *attempts) suspend(a *attempt) {
+	a.stops(as.time.Now())
+	as.freed(a, a.need.Slots, 0)
+	still := a.still()
+	as.jobs.about(a.run.bundle, scheduler.AttemptSuspended{At: as.time.Now(), Attempt: a.id})
+	as.tally.Suspensions++
+	if as.abilities.Has(scheduler.AbilityResume) {
+		return
+	}
+	as.time.After(SuspendMax, func() {
+		if still() {
+			as.end(a, scheduler.Preempted, 0)
 		}
 	})
 }
 
-func (c *Cluster) resume(r *run) {
-	c.protect(r.bundle)
-	c.suspendedRuns = slices.DeleteFunc(c.suspendedRuns, func(x *run) bool { return x == r })
+func (as *attempts) resume(r *run) {
+	as.jobs.protect(r.bundle)
+	as.suspended = slices.DeleteFunc(as.suspended, func(x *run) bool { return x == r })
 	for _, a := range r.attempts {
-		c.about(r.bundle, scheduler.AttemptResumed{At: c.now, Attempt: a.id})
-		c.goOn(a)
-		c.Tally.Resumptions++
+		as.jobs.about(r.bundle, scheduler.AttemptResumed{At: as.time.Now(), Attempt: a.id})
+		as.goOn(a)
+		as.tally.Resumptions++
 	}
 }
 
 // resumable says whether all of a run is suspended and its slots are free.
-func (c *Cluster) resumable(r *run) bool {
-	room := c.room(nil)
+func (as *attempts) resumable(r *run) bool {
+	room := as.launchers.room(0, 0)
 	for _, a := range r.attempts {
 		if a.state != suspended || !room.take(a.on.id, a.need.Kind, a.need.Slots, 0) {
 			return false
@@ -168,138 +219,163 @@ func (c *Cluster) resumable(r *run) bool {
 	return len(r.attempts) > 0
 }
 
-// drop takes an attempt out of the books and tells of its end.
-func (c *Cluster) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
-	a.ran = c.ran(a)
-	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
-	a.on.attempts = slices.DeleteFunc(a.on.attempts, func(x *attempt) bool { return x == a })
-	slots := a.need.Slots
-	if a.state == suspended {
-		slots = 0
+// resumeSome resumes what has room, for a policy that does not.
+func (as *attempts) resumeSome() {
+	as.suspended = slices.DeleteFunc(as.suspended, func(r *run) bool { return len(r.attempts) == 0 || r.attempts[0].state != suspended })
+	if as.abilities.Has(scheduler.AbilityResume) {
+		return
 	}
-	c.freed(a, slots, a.need.Memory)
-	a.run.bundle.twice = false
-	c.about(a.run.bundle, scheduler.AttemptEnded{
-		At: c.now, Attempt: a.id, Outcome: outcome, Work: scheduler.Work{Running: a.ran}, For: beneficiary,
+	for _, r := range slices.Clone(as.suspended) {
+		if r.leaving == nil && as.resumable(r) {
+			as.resume(r)
+		}
+	}
+}
+
+// freed gives what an attempt does not hold any more to the reservation that it left
+// its place for; without one it is free.
+func (as *attempts) freed(a *attempt, slots int, memory int64) {
+	if x := a.reserved; x != nil {
+		a.reserved = nil
+		as.reservations.keep(x, as.launchers.usable(a.on), a.need.Kind, slots, memory)
+	}
+}
+
+// drop takes an attempt out of the books and tells of its end.
+func (as *attempts) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
+	now := as.time.Now()
+	a.ran = a.ranAt(now)
+	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
+	a.on.leave(a)
+	as.freed(a, a.holds(a.need.Kind), a.need.Memory)
+	a.run.bundle.endOffer()
+	as.jobs.about(a.run.bundle, scheduler.AttemptEnded{
+		At: now, Attempt: a.id, Outcome: outcome, Work: scheduler.Work{Running: a.ran}, For: beneficiary,
 	})
 	a.life++
 }
 
 // end ends an attempt and does what follows for its bundle and its job.
-func (c *Cluster) end(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
+func (as *attempts) end(a *attempt, outcome scheduler.AttemptOutcome, beneficiary scheduler.JobID) {
 	if !a.live() {
 		return // ended with a peer
 	}
 	r, b := a.run, a.run.bundle
-	c.drop(a, outcome, beneficiary)
+	as.drop(a, outcome, beneficiary)
 	if outcome == scheduler.Finished {
-		c.attemptFinished(a, r, b)
+		as.committed(a, r, b)
 		return
 	}
-	for _, peer := range slices.Clone(r.attempts) {
+	for _, peer := range r.live() {
 		switch {
 		case outcome == scheduler.Preempted:
-			c.drop(peer, outcome, beneficiary)
-		case r.kills() && c.launcher(peer.on.id) == peer.on:
-			c.drop(peer, scheduler.Preempted, r.leaving.by.For)
+			as.drop(peer, outcome, beneficiary)
+		case r.kills() && as.launchers.get(peer.on.id) == peer.on:
+			as.drop(peer, scheduler.Preempted, r.leaving.by.For)
 		default:
-			c.drop(peer, scheduler.Lost, 0) // a peer went away
+			as.drop(peer, scheduler.Lost, 0) // a peer went away
 		}
 	}
 	b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == r })
 	if outcome == scheduler.Failed {
-		c.Tally.Failed++
-		b.failures++
-		if !slices.Contains(b.avoid, a.on.id) {
-			b.avoid = append(slices.Clone(b.avoid[max(0, len(b.avoid)-avoidMax+1):]), a.on.id)
-		}
+		as.tally.Failed++
+		b.fail(a.on.id)
 	}
-	if len(b.runs) > 0 || b.state != launched {
-		return
+	if len(b.runs) == 0 && b.state == launched && !as.jobs.ranInVain(b) {
+		as.endJob(b.job, scheduler.JobFailed)
 	}
-	b.state, b.tale = waiting, nil
-	if b.failures >= failuresMax {
-		c.endJob(b.job, scheduler.JobFailed)
-		return
-	}
-	c.refresh(b.job)
 }
 
-// attemptFinished: the first of two attempts to commit a group wins for its run.
-func (c *Cluster) attemptFinished(a *attempt, r *run, b *bundle) {
+// committed: the first of two attempts to commit a group wins for its run.
+func (as *attempts) committed(a *attempt, r *run, b *bundle) {
 	r.done++
-	b.outputs = append(b.outputs, a.on.id)
+	b.wrote(a.on.id)
 	for _, other := range slices.Clone(b.runs) {
 		if other == r {
 			continue
 		}
-		for _, x := range slices.Clone(other.attempts) {
-			c.drop(x, scheduler.Killed, 0)
+		for _, x := range other.live() {
+			as.drop(x, scheduler.Killed, 0)
 		}
 		b.runs = slices.DeleteFunc(b.runs, func(x *run) bool { return x == other })
 	}
 	if r.done < len(b.groups) {
 		return
 	}
-	b.runs, b.state = nil, finished
-	c.releaseOf(b)
-	c.Tally.Finished++
-	c.wantAgain(b.job)
-	for _, other := range b.job.bundles {
-		if other.state != finished {
-			c.refresh(b.job)
-			return
+	b.runs = nil
+	if as.jobs.bundleFinished(b) {
+		as.endJob(b.job, scheduler.JobSucceeded)
+	}
+}
+
+func (as *attempts) endJob(j *job, outcome scheduler.JobOutcome) {
+	for _, b := range j.bundles {
+		for _, r := range slices.Clone(b.runs) {
+			for _, a := range r.live() {
+				as.drop(a, scheduler.Killed, 0)
+			}
 		}
 	}
-	c.endJob(b.job, scheduler.JobSucceeded)
+	as.jobs.ended(j, outcome)
 }
 
-// mayBeDoubled says whether a second attempt would help: the first is alone, runs, and
-// does not end.
-func (b *bundle) mayBeDoubled() bool {
-	if b.state != launched || b.twice || len(b.runs) != 1 {
-		return false
+// Kill ends a job.
+func (as *attempts) Kill(id scheduler.JobID) {
+	if j := as.jobs.job(id); j != nil {
+		as.endJob(j, scheduler.JobKilled)
 	}
-	r := b.runs[0]
-	return !r.second && r.leaving == nil && r.done == 0 && r.attempts[0].state == running
 }
 
-// onceOnly ends the offer to launch a bundle a second time, for a reason that snapshots do
-// not tell: they don't tell of the offer, then.
-func (b *bundle) onceOnly() {
-	if !b.twice {
+// Lose takes a launcher away with all it runs and stores.
+func (as *attempts) Lose(id scheduler.LauncherID) {
+	l := as.launchers.get(id)
+	if l == nil {
 		return
 	}
-	b.twice = false
-	for i, t := range slices.Backward(b.tale) {
-		if _, is := t.event.(scheduler.SpeculationOffered); is {
-			b.tale = slices.Delete(b.tale, i, i+1)
-			return
-		}
+	as.launchers.lost(l)
+	for _, a := range slices.Clone(l.attempts) {
+		as.end(a, scheduler.Lost, 0)
+	}
+	for _, j := range as.jobs.live() {
+		as.lostOutputs(j, id)
 	}
 }
 
-// Straggle lets the nth running bundle be offered a second attempt.
-func (c *Cluster) Straggle(n int) {
+// lostOutputs finds finished bundles whose output went with a launcher and is
+// still needed.
+func (as *attempts) lostOutputs(j *job, id scheduler.LauncherID) {
+	for _, b := range j.bundles {
+		if b.lose(id) && b.state == launched && b.read() {
+			as.lostPart(b.runs[0])
+		}
+	}
+	as.jobs.wantAgain(j)
+	as.jobs.refresh(j)
+}
+
+// lostPart ends what still runs of a gang when what a finished group of it stored is lost:
+// all of it has to run again.
+func (as *attempts) lostPart(r *run) {
+	if r.kills() {
+		as.end(r.attempts[0], scheduler.Preempted, r.leaving.by.For)
+		return
+	}
+	as.end(r.attempts[0], scheduler.Lost, 0)
+}
+
+// straggle lets the nth running bundle be offered a second attempt: of those with one
+// group, or of all.
+func (as *attempts) straggle(n int, gangs bool) {
 	var all []*bundle
-	for _, j := range c.jobs {
+	for _, j := range as.jobs.live() {
 		for _, b := range j.bundles {
-			if b.mayBeDoubled() && (!c.Plain || len(b.groups) == 1) {
+			if b.straggles() && (gangs || len(b.groups) == 1) {
 				all = append(all, b)
 			}
 		}
 	}
-	if len(all) == 0 {
-		return
+	if len(all) > 0 {
+		b := all[n%len(all)]
+		as.jobs.offerTwice(b, b.runs[0].where())
 	}
-	b := all[n%len(all)]
-	b.twice = true
-	c.Tally.SpeculationOffered++
-	avoid := slices.Clone(b.avoid)
-	for _, a := range b.runs[0].attempts {
-		avoid = append(avoid, a.on.id)
-	}
-	slices.Sort(avoid)
-	b.secondAvoid = slices.Compact(avoid)
-	c.about(b, scheduler.SpeculationOffered{At: c.now, Job: b.job.info.ID, Bundle: b.id, Groups: b.groups, Avoid: b.secondAvoid})
 }

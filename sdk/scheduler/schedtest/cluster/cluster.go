@@ -1,9 +1,9 @@
 package cluster
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -34,6 +34,9 @@ const epoch scheduler.Time = 1_000_000_000_000
 const BusyOver = 0.8
 
 // Cluster is the model. It belongs to one goroutine.
+//
+// It joins the rooms of the model, whose exported methods are its own, takes the policy's
+// decisions, and makes snapshots. Each room knows those that stand before it.
 type Cluster struct {
 	// Abilities decide what the policy is asked and told; set them after Start.
 	Abilities scheduler.Ability
@@ -52,32 +55,15 @@ type Cluster struct {
 	// undone.
 	Faults []string
 
-	now      scheduler.Time
-	rng      *rand.Rand
-	number   uint64
-	seq      uint64
-	ids      uint64
-	jobIDs   scheduler.JobID
-	requests uint64
-	timers   timers
-	wakeAt   scheduler.Time
-	woken    bool
+	timeline                  // time, and what is to be told
+	exchange                  // with the policy
+	reservations reservations // what is kept for whom
+	launchers                 // who is there, and what each has to give
+	jobs                      // what is to be done
+	attempts                  // what is being done
 
-	launchers     []*launcher
-	jobs          []*job
-	asked         []*job
-	reserved      []*reservation                // in order of time
-	suspendedRuns []*run                        // the first suspended first
-	known         map[scheduler.LauncherID]bool // was there once
-	drained       map[scheduler.LauncherID]bool // is, or will be when it is there again
-	moved         bool                          // launchers came or went
-	requested     []telling                     // requests that wait for their answer
-	settings      []*setting                    // versions that wait for their verdict
-	versions      uint64
-	vain          int // preemptions refused in a row
-	pending       []scheduler.Event
-	offered       map[scheduler.LauncherID]scheduler.Offer
-	racy          bool // the world moved while the policy thought
+	rng  *rand.Rand
+	vain int // preemptions refused in a row
 }
 
 // Tally counts what happened.
@@ -104,62 +90,14 @@ func (t *Tally) Add(o Tally) {
 
 // New returns an empty cluster.
 func New(seed uint64) *Cluster {
-	return &Cluster{
-		now: epoch, rng: rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
-		offered: map[scheduler.LauncherID]scheduler.Offer{}, known: map[scheduler.LauncherID]bool{}, drained: map[scheduler.LauncherID]bool{},
-	}
-}
-
-// Now returns the virtual time.
-func (c *Cluster) Now() scheduler.Time { return c.now }
-
-// timer is something to do at a time; seq keeps equal times in order.
-type timer struct {
-	at  scheduler.Time
-	seq uint64
-	do  func()
-}
-
-type timers []timer
-
-func (t timers) Len() int { return len(t) }
-func (t timers) Less(i, j int) bool {
-	return t[i].at < t[j].at || t[i].at == t[j].at && t[i].seq < t[j].seq
-}
-func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-
-// Push is heap.Interface's.
-func (t *timers) Push(x any) { *t = append(*t, x.(timer)) }
-
-// Pop is heap.Interface's.
-func (t *timers) Pop() any {
-	old := *t
-	x := old[len(old)-1]
-	*t = old[:len(old)-1]
-	return x
-}
-
-// After does something at a time from now.
-func (c *Cluster) After(d time.Duration, do func()) {
-	c.seq++
-	heap.Push(&c.timers, timer{c.now.Add(d), c.seq, do})
-}
-
-// telling is an event with its place in history.
-type telling struct {
-	seq   uint64
-	event scheduler.Event
-}
-
-// tell puts an event into the next round and returns it for the tale of what it
-// is about, from which snapshots are made.
-func (c *Cluster) tell(e scheduler.Event) telling {
-	c.seq++
-	c.pending = append(c.pending, e)
-	if c.Told != nil {
-		c.Told(e)
-	}
-	return telling{c.seq, e}
+	c := &Cluster{rng: rand.New(rand.NewPCG(seed, 7))} //nolint:gosec // seeded on purpose
+	c.timeline = newTimeline(&c.Told)
+	c.exchange = newExchange(&c.timeline, &c.Config, &c.Abilities, &c.Faults, &c.Tally)
+	c.reservations = newReservations(&c.Tally)
+	c.launchers = newLaunchers(&c.timeline, &c.reservations, &c.Abilities, &c.Tally)
+	c.jobs = newJobs(&c.timeline, &c.exchange, &c.launchers, &c.reservations, &c.Tally)
+	c.attempts = newAttempts(c.rng, &c.timeline, &c.launchers, &c.reservations, &c.jobs, &c.Abilities, &c.Tally)
+	return c
 }
 
 // Step moves time on until there is something to tell, and returns false when
@@ -176,95 +114,66 @@ func (c *Cluster) Step() bool {
 	}
 }
 
-func (c *Cluster) news() bool {
-	if len(c.pending) > 0 || c.woken {
-		return true
-	}
-	for _, l := range c.launchers {
-		if !reflect.DeepEqual(c.offered[l.id], c.offer(l)) {
-			return true
-		}
-	}
-	return false
-}
+func (c *Cluster) news() bool { return c.timeline.news() || len(c.changed()) > 0 }
 
-// advance does what is next in time, and all else of that moment: what ends at one time,
-// such as two reservations that were made together, ends together.
-func (c *Cluster) advance() bool {
-	wake := c.wakeAt != 0 && (len(c.timers) == 0 || c.wakeAt < c.timers[0].at)
-	switch {
-	case wake:
-		c.now = max(c.now, c.wakeAt)
-		c.wakeAt, c.woken = 0, true
-	case len(c.timers) > 0:
-		c.now = max(c.now, c.timers[0].at)
-		for len(c.timers) > 0 && c.timers[0].at <= c.now {
-			heap.Pop(&c.timers).(timer).do()
-		}
-	default:
-		return false
-	}
-	return true
+// settle does what the manager does on its own before it makes a round.
+func (c *Cluster) settle() {
+	c.relaxAvoid()
+	c.resumeSome()
 }
 
 // Race lets the world move on while the policy thinks.
 func (c *Cluster) Race() {
-	c.Tally.Races++
-	before := c.seq
-	until := c.now.Add(thinkMax)
+	before := c.Sequence()
+	until := c.Now().Add(thinkMax)
 	for range 1 + c.rng.IntN(3) {
-		if len(c.timers) > 0 && c.timers[0].at <= until {
+		if c.due(until) {
 			c.advance()
 			c.settle()
 		}
 	}
-	c.racy = c.seq != before
+	c.raced(c.Sequence() != before)
 }
 
 // Round makes the next round.
 func (c *Cluster) Round() scheduler.Round {
 	c.settle()
-	c.number++
-	c.Tally.Rounds++
-	if c.woken {
-		c.tell(scheduler.TimePassed{At: c.now})
-		c.woken = false
-	}
-	r := scheduler.Round{Number: c.number, Now: c.now, Events: c.pending}
-	c.pending = nil
-	if c.Abilities.Has(scheduler.AbilityLoad) {
-		for _, l := range c.launchers {
-			l.told = l.load
-		}
-	}
-	for _, l := range c.launchers {
-		o := c.offer(l)
-		if old, told := c.offered[l.id]; !told || !reflect.DeepEqual(old, o) {
-			r.Offers = append(r.Offers, o)
-			c.offered[l.id] = o
-		}
-	}
-	c.racy = false
-	return r
+	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.launchers.tell()}
 }
 
-// Offers returns all offers as they were last told: what a first round after a
-// restart lists.
-func (c *Cluster) Offers() []scheduler.Offer {
-	var all []scheduler.Offer
-	for _, l := range c.launchers {
-		if o, told := c.offered[l.id]; told {
-			all = append(all, o)
+// Submit brings a job in: asked for first when the policy admits.
+func (c *Cluster) Submit(s Spec) scheduler.JobID {
+	c.Tally.Submitted++
+	if c.Plain {
+		s.Layers = slices.Clone(s.Layers)
+		for i := range s.Layers {
+			s.Layers[i].Late = 0
 		}
 	}
-	return all
+	j := c.add(s)
+	if c.Submitted != nil {
+		c.Submitted(j.id(), s)
+	}
+	if c.Abilities.Has(scheduler.AbilityAdmission) {
+		c.ask(j)
+	} else {
+		c.admit(j)
+	}
+	return j.id()
 }
 
-// Live returns the jobs that are submitted and have not ended, in order of id.
-func (c *Cluster) Live() []scheduler.JobID {
-	var all []scheduler.JobID
-	for _, j := range c.jobs {
-		all = append(all, j.info.ID)
+// Straggle lets the nth running bundle be offered a second attempt.
+func (c *Cluster) Straggle(n int) { c.straggle(n, !c.Plain) }
+
+// Idle returns the jobs that have work which fits, while nothing at all runs.
+func (c *Cluster) Idle() (ids []scheduler.JobID) {
+	if !c.idle() {
+		return nil
 	}
-	return all
+	for _, j := range c.live() {
+		if slices.ContainsFunc(j.bundles, func(b *bundle) bool { return b.state == ready && c.fits(b, nil, nil, 0) }) {
+			ids = append(ids, j.id())
+		}
+	}
+	return ids
 }

@@ -1,181 +1,93 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Spec is a job to submit: layers of bundles, each layer after all of the
-// bundles of the layers it names.
-type Spec struct {
-	Name, User, Pool string
-	Priority         scheduler.Priority
-	Properties       []scheduler.Property // in order of name
-	Layers           []Layer
+// jobs is the room of what is to be done: the jobs that live, those that wait to be
+// admitted, and which of their bundles may be launched.
+type jobs struct {
+	list   []*job          // that are admitted and have not ended, in order of id
+	asked  []*job          // that the policy was asked to admit
+	lastID scheduler.JobID // that was given out
+	ids    uint64          // the last one given out to a bundle or an attempt
+
+	time         *timeline
+	exchange     *exchange
+	launchers    *launchers
+	reservations *reservations
+	tally        *Tally
 }
 
-// Layer is a number of like bundles.
-type Layer struct {
-	Bundles  int
-	Groups   []GroupSpec // of each bundle; each is a stage
-	After    []int       // earlier layers
-	Run      time.Duration
-	Shuffles bool
-	Hosts    []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
-	FailOnce bool                   // the first attempt of each bundle fails
-	Late     int                    // bundles told with StageGrown only
+// preemptedMax is how often one bundle may lose its slots in one story.
+const preemptedMax = 25
+
+func newJobs(time *timeline, exchange *exchange, launchers *launchers, reservations *reservations, tally *Tally) jobs {
+	return jobs{time: time, exchange: exchange, launchers: launchers, reservations: reservations, tally: tally}
 }
 
-// GroupSpec is one group of a bundle.
-type GroupSpec struct {
-	Kind   scheduler.SlotKind
-	Slots  int
-	Memory int64
+// newID returns an id for a bundle or an attempt.
+func (js *jobs) newID() uint64 { js.ids++; return js.ids }
+
+// add makes a job of what was submitted. It is to be admitted, or asked for.
+func (js *jobs) add(s Spec) *job {
+	js.lastID++
+	return newJob(js.lastID, s, js.time.Now())
 }
 
-type bundleState uint8
-
-const (
-	waiting bundleState = iota
-	ready
-	launched
-	finished
-)
-
-type job struct {
-	info    scheduler.Job
-	spec    Spec
-	bundles []*bundle
-	tale    []telling
-	grown   bool
-}
-
-type bundle struct {
-	id          scheduler.BundleID
-	job         *job
-	layer       int
-	index       int
-	stage0      scheduler.StageID // of its first group
-	groups      []scheduler.Group
-	state       bundleState
-	twice       bool
-	avoid       []scheduler.LauncherID // told with BundleReady
-	secondAvoid []scheduler.LauncherID // told with SpeculationOffered
-	runs        []*run
-	outputs     []scheduler.LauncherID // where its last finished run wrote
-	gone        bool                   // one of those was lost since
-	failures    int
-	preempted   int
-	protected   scheduler.Time
-	tale        []telling
-}
-
-// excluded are the launchers that a launch now may not name.
-func (b *bundle) excluded() []scheduler.LauncherID {
-	if b.state == launched {
-		return b.secondAvoid
-	}
-	return b.avoid
-}
-
-type attemptState uint8
-
-const (
-	assigned attemptState = iota
-	running
-	suspended
-)
-
-// run is one launch of a bundle.
-type run struct {
-	bundle   *bundle
-	attempts []*attempt // live
-	done     int
-	second   bool
-	leaving  *leaving // nil: it stays
-}
-
-type attempt struct {
-	id       scheduler.AttemptID
-	run      *run
-	group    int
-	need     *scheduler.Group
-	on       *launcher
-	state    attemptState
-	left     time.Duration // still to run
-	ran      time.Duration
-	since    scheduler.Time
-	reserved *reservation // what it leaves its place to; nil: nothing
-	life     int          // counts starts and stops, so that a timer of an earlier one is void
-	shuffles bool
-}
-
-func (c *Cluster) id() uint64 { c.ids++; return c.ids }
-
-// Submit brings a job in: asked for first when the policy admits.
-func (c *Cluster) Submit(s Spec) scheduler.JobID {
-	c.jobIDs++
-	c.Tally.Submitted++
-	if c.Plain {
-		s.Layers = slices.Clone(s.Layers)
-		for i := range s.Layers {
-			s.Layers[i].Late = 0
-		}
-	}
-	if c.Submitted != nil {
-		c.Submitted(c.jobIDs, s)
-	}
-	j := &job{spec: s, info: scheduler.Job{
-		ID: c.jobIDs, Name: s.Name, User: s.User, Pool: s.Pool, Priority: s.Priority, Submitted: c.now, Properties: s.Properties,
-	}}
-	for n, layer := range s.Layers {
-		for g, group := range layer.Groups {
-			j.info.Stages = append(j.info.Stages, scheduler.Stage{
-				ID: scheduler.StageID(len(j.info.Stages)), Name: fmt.Sprintf("layer-%d-%d", n, g),
-				Groups: layer.Bundles - layer.Late, Kind: group.Kind, Slots: group.Slots, Shuffles: layer.Shuffles,
-			})
-		}
-	}
-	if !c.Abilities.Has(scheduler.AbilityAdmission) {
-		c.admit(j)
-		return j.info.ID
-	}
-	c.Tally.Asked++
-	c.asked = append(c.asked, j)
-	j.tale = []telling{c.tell(scheduler.AdmissionAsked{At: c.now, Job: j.info})}
-	c.After(answerMax, func() {
-		if slices.Contains(c.asked, j) {
-			c.fault("%s was neither admitted nor refused within %s", j.info.ID, answerMax)
-			c.asked = slices.DeleteFunc(c.asked, func(x *job) bool { return x == j })
+// ask asks the policy to admit a job.
+func (js *jobs) ask(j *job) {
+	js.tally.Asked++
+	js.asked = append(js.asked, j)
+	j.tale = []telling{js.time.tell(scheduler.AdmissionAsked{At: js.time.Now(), Job: j.info})}
+	js.time.After(answerMax, func() {
+		if slices.Contains(js.asked, j) {
+			js.exchange.fault("%s was neither admitted nor refused within %s", j.id(), answerMax)
+			js.asked = slices.DeleteFunc(js.asked, func(x *job) bool { return x == j })
 		}
 	})
-	return j.info.ID
 }
 
-func (c *Cluster) admit(j *job) {
-	j.info.Submitted = c.now
-	j.tale = []telling{c.tell(scheduler.JobSubmitted{At: c.now, Job: j.info})}
-	i := len(c.jobs)
-	for i > 0 && c.jobs[i-1].info.ID > j.info.ID {
+// takeAsked takes a job that was asked for, or says why there is none.
+func (js *jobs) takeAsked(id scheduler.JobID) (*job, scheduler.RefusalReason) {
+	i := slices.IndexFunc(js.asked, func(j *job) bool { return j.id() == id })
+	switch {
+	case i >= 0:
+		j := js.asked[i]
+		js.asked = slices.Delete(js.asked, i, i+1)
+		return j, scheduler.NotRefused
+	case id > js.lastID:
+		return nil, scheduler.UnknownID
+	}
+	return nil, scheduler.NotAsked
+}
+
+// waiting returns the jobs that the policy has still to admit.
+func (js *jobs) waiting() []*job { return js.asked }
+
+func (js *jobs) admit(j *job) {
+	j.info.Submitted = js.time.Now()
+	j.tale = []telling{js.time.tell(scheduler.JobSubmitted{At: js.time.Now(), Job: j.info})}
+	i := len(js.list)
+	for i > 0 && js.list[i-1].id() > j.id() {
 		i--
 	}
-	c.jobs = slices.Insert(c.jobs, i, j)
+	js.list = slices.Insert(js.list, i, j)
 	stage := 0
 	for n, layer := range j.spec.Layers {
 		for i := range layer.Bundles {
-			j.bundles = append(j.bundles, c.newBundle(j, n, i, scheduler.StageID(stage)))
+			j.bundles = append(j.bundles, js.newBundle(j, n, i, scheduler.StageID(stage)))
 		}
 		stage += len(layer.Groups)
 	}
-	c.refresh(j)
+	js.refresh(j)
 }
 
-func (c *Cluster) newBundle(j *job, layer, index int, stage scheduler.StageID) *bundle {
+func (js *jobs) newBundle(j *job, layer, index int, stage scheduler.StageID) *bundle {
 	l := j.spec.Layers[layer]
-	b := &bundle{id: scheduler.BundleID(c.id()), job: j, layer: layer, index: index, stage0: stage}
+	b := &bundle{id: scheduler.BundleID(js.newID()), job: j, layer: layer, index: index}
 	for g, spec := range l.Groups {
 		group := scheduler.Group{Stage: stage + scheduler.StageID(g), Kind: spec.Kind, Slots: spec.Slots, Memory: spec.Memory}
 		if n := len(l.Hosts); n > 0 {
@@ -188,82 +100,31 @@ func (c *Cluster) newBundle(j *job, layer, index int, stage scheduler.StageID) *
 	return b
 }
 
-// Rack returns the rack of a launcher: pairs share one.
-func Rack(id scheduler.LauncherID) string { return fmt.Sprint("rack-", (id+1)/2) }
+// live returns the jobs that are admitted and have not ended, in order of id.
+func (js *jobs) live() []*job { return js.list }
 
-// late says whether the bundle is one that StageGrown has yet to tell of.
-func (b *bundle) late() bool {
-	l := b.job.spec.Layers[b.layer]
-	return !b.job.grown && b.index >= l.Bundles-l.Late
-}
-
-// refresh withdraws what has its input no more, and then makes ready what has it.
-func (c *Cluster) refresh(j *job) {
-	for _, b := range j.bundles {
-		if b.state == ready && !b.complete() {
-			b.state = waiting
-			c.tell(scheduler.BundleWithdrawn{At: c.now, Job: j.info.ID, Bundle: b.id})
-			b.tale = nil
-			c.releaseOf(b)
-		}
+// Live returns the jobs that are submitted and have not ended, in order of id.
+func (js *jobs) Live() []scheduler.JobID {
+	var all []scheduler.JobID
+	for _, j := range js.list {
+		all = append(all, j.id())
 	}
-	for _, b := range j.bundles {
-		if b.state == waiting && b.complete() {
-			c.makeReady(b)
-		}
-	}
+	return all
 }
 
-// complete says whether all of a bundle's input is there.
-func (b *bundle) complete() bool {
-	return !b.late() && !slices.ContainsFunc(b.job.bundles, func(other *bundle) bool {
-		return slices.Contains(b.job.spec.Layers[b.layer].After, other.layer) && other.state != finished
-	})
-}
-
-// Grow tells of the late bundles of all jobs.
-func (c *Cluster) Grow() {
-	for _, j := range c.jobs {
-		stage := 0
-		for _, l := range j.spec.Layers {
-			for range l.Groups {
-				if l.Late > 0 && !j.grown {
-					j.tale = append(j.tale, c.tell(scheduler.StageGrown{At: c.now, Job: j.info.ID, Stage: scheduler.StageID(stage), Groups: l.Bundles}))
-				}
-				stage++
-			}
-		}
-		j.grown = true
-		c.refresh(j)
-	}
-}
-
-// Update changes a job's pool and priority.
-func (c *Cluster) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
-	if j := c.job(id); j != nil {
-		j.info.Pool, j.info.Priority = pool, p
-		j.tale = append(j.tale, c.tell(scheduler.JobUpdated{At: c.now, Job: id, Pool: pool, Priority: p, Properties: j.info.Properties}))
-	}
-}
-
-// Kill ends a job.
-func (c *Cluster) Kill(id scheduler.JobID) {
-	if j := c.job(id); j != nil {
-		c.endJob(j, scheduler.JobKilled)
-	}
-}
-
-func (c *Cluster) job(id scheduler.JobID) *job {
-	for _, j := range c.jobs {
-		if j.info.ID == id {
+// job returns a live job, or nil.
+func (js *jobs) job(id scheduler.JobID) *job {
+	for _, j := range js.list {
+		if j.id() == id {
 			return j
 		}
 	}
 	return nil
 }
 
-func (c *Cluster) bundle(id scheduler.BundleID) *bundle {
-	for _, j := range c.jobs {
+// bundle returns a bundle of a live job, or nil.
+func (js *jobs) bundle(id scheduler.BundleID) *bundle {
+	for _, j := range js.list {
 		for _, b := range j.bundles {
 			if b.id == id {
 				return b
@@ -273,69 +134,160 @@ func (c *Cluster) bundle(id scheduler.BundleID) *bundle {
 	return nil
 }
 
-func (c *Cluster) endJob(j *job, outcome scheduler.JobOutcome) {
-	for _, b := range j.bundles {
-		for _, r := range slices.Clone(b.runs) {
-			for _, a := range slices.Clone(r.attempts) {
-				c.drop(a, scheduler.Killed, 0)
+// ended takes out a job of which nothing runs any more.
+func (js *jobs) ended(j *job, outcome scheduler.JobOutcome) {
+	js.list = slices.DeleteFunc(js.list, func(x *job) bool { return x == j })
+	js.reservations.releaseFor(j.id())
+	js.time.tell(scheduler.JobFinished{At: js.time.Now(), Job: j.id(), Outcome: outcome})
+	js.tally.Ended++
+}
+
+// Grow tells of the late bundles of all jobs.
+func (js *jobs) Grow() {
+	for _, j := range js.list {
+		stage := 0
+		for _, l := range j.spec.Layers {
+			for range l.Groups {
+				if l.Late > 0 && !j.grown {
+					j.tale = append(j.tale, js.time.tell(scheduler.StageGrown{At: js.time.Now(), Job: j.id(), Stage: scheduler.StageID(stage), Groups: l.Bundles}))
+				}
+				stage++
 			}
 		}
+		j.grown = true
+		js.refresh(j)
 	}
-	c.jobs = slices.DeleteFunc(c.jobs, func(x *job) bool { return x == j })
-	c.reserved = slices.DeleteFunc(c.reserved, func(x *reservation) bool { return x.job == j.info.ID })
-	c.tell(scheduler.JobFinished{At: c.now, Job: j.info.ID, Outcome: outcome})
-	c.Tally.Ended++
 }
 
-// lostOutputs finds finished bundles whose output went with a launcher and is
-// still needed.
-func (c *Cluster) lostOutputs(j *job, id scheduler.LauncherID) {
+// Update changes a job's pool and priority.
+func (js *jobs) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
+	if j := js.job(id); j != nil {
+		j.info.Pool, j.info.Priority = pool, p
+		j.tale = append(j.tale, js.time.tell(scheduler.JobUpdated{At: js.time.Now(), Job: id, Pool: pool, Priority: p, Properties: j.info.Properties}))
+	}
+}
+
+// about tells an event of a bundle and keeps it for snapshots.
+func (js *jobs) about(b *bundle, e scheduler.Event) { js.aboutTold(b, js.time.tell(e)) }
+
+// aboutTold is about for what was told.
+func (js *jobs) aboutTold(b *bundle, t telling) { b.tale = append(b.tale, t) }
+
+// protect keeps a bundle from preemptions for a while.
+func (js *jobs) protect(b *bundle) {
+	b.protected = js.time.Now().Add(ProtectFor)
+	js.about(b, scheduler.BundleProtected{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Until: b.protected})
+}
+
+// preempted counts a preemption of a bundle.
+func (js *jobs) preempted(b *bundle) {
+	b.preempted++
+	if b.preempted == preemptedMax {
+		js.exchange.fault("bundle %d was preempted %d times", b.id, preemptedMax)
+	}
+}
+
+// refresh withdraws what has its input no more, and then makes ready what has it.
+func (js *jobs) refresh(j *job) {
 	for _, b := range j.bundles {
-		if !slices.Contains(b.outputs, id) {
-			continue
-		}
-		b.gone = true
-		if b.state == launched && b.read() {
-			c.lostPart(b.runs[0])
+		if b.state == ready && !b.complete() {
+			b.state = waiting
+			js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: j.id(), Bundle: b.id})
+			b.tale = nil
+			js.releaseOf(b)
 		}
 	}
-	c.wantAgain(j)
-	c.refresh(j)
-}
-
-// lostPart ends what still runs of a gang when what a finished group of it stored is lost:
-// all of it has to run again.
-func (c *Cluster) lostPart(r *run) {
-	if r.kills() {
-		c.end(r.attempts[0], scheduler.Preempted, r.leaving.by.For)
-		return
+	for _, b := range j.bundles {
+		if b.state == waiting && b.complete() {
+			js.makeReady(b)
+		}
 	}
-	c.end(r.attempts[0], scheduler.Lost, 0)
 }
 
-// read says whether any layer reads what a bundle stores.
-func (b *bundle) read() bool {
-	return slices.ContainsFunc(b.job.spec.Layers, func(l Layer) bool { return slices.Contains(l.After, b.layer) })
+// releaseOf ends what was reserved for a bundle that started, or may not any more.
+func (js *jobs) releaseOf(b *bundle) { js.reservations.releaseOf(b.job.id(), b.id, b.job.anyReady()) }
+
+// ranInVain has a bundle wait of which nothing runs any more, and says whether it may run
+// again.
+func (js *jobs) ranInVain(b *bundle) bool {
+	b.state, b.tale = waiting, nil
+	if b.failures >= failuresMax {
+		return false
+	}
+	js.refresh(b.job)
+	return true
+}
+
+// bundleFinished has the bundles made ready that waited for one, and says whether it was
+// the last of its job.
+func (js *jobs) bundleFinished(b *bundle) (last bool) {
+	b.state = finished
+	js.releaseOf(b)
+	js.tally.Finished++
+	js.wantAgain(b.job)
+	if b.job.done() {
+		return true
+	}
+	js.refresh(b.job)
+	return false
 }
 
 // wantAgain has run again what has lost its output, the last layers first: those that run
 // again need their own inputs.
-func (c *Cluster) wantAgain(j *job) {
+func (js *jobs) wantAgain(j *job) {
 	for _, b := range slices.Backward(j.bundles) {
-		if b.state != finished || !b.gone || !c.needed(b) {
+		if b.state != finished || !b.gone || !b.needed() {
 			continue
 		}
-		c.tell(scheduler.BundleWantedAgain{At: c.now, Job: j.info.ID, Bundle: b.id})
+		js.time.tell(scheduler.BundleWantedAgain{At: js.time.Now(), Job: j.id(), Bundle: b.id})
 		b.state, b.tale, b.outputs = waiting, nil, nil
-		c.Tally.Lost++
+		js.tally.Lost++
 	}
 }
 
-func (c *Cluster) needed(b *bundle) bool {
-	for _, other := range b.job.bundles {
-		if slices.Contains(b.job.spec.Layers[other.layer].After, b.layer) && other.state != finished {
-			return true
+// relaxAvoid looks, after launchers came or went, whether some ready bundle now avoids
+// all that is left.
+func (js *jobs) relaxAvoid() {
+	if !js.launchers.takeMoved() {
+		return
+	}
+	for _, j := range js.list {
+		for _, b := range j.bundles {
+			if b.state == ready && len(b.avoid) > 0 && !js.somewhere(b) {
+				js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: j.id(), Bundle: b.id})
+				js.makeReady(b)
+			}
 		}
 	}
-	return false
+}
+
+// somewhere says whether a bundle would have room on the launchers that it does not
+// avoid, were they empty.
+func (js *jobs) somewhere(b *bundle) bool {
+	return js.launchers.fits(js.launchers.emptyRoom(), b.groups, nil, b.avoid)
+}
+
+// makeReady offers a bundle. It forgets what the bundle avoids when nothing else is
+// left: a launcher where it failed is better than none.
+func (js *jobs) makeReady(b *bundle) {
+	if len(b.avoid) > 0 && !js.somewhere(b) {
+		b.avoid = b.avoid[len(b.avoid)-1:] // where it failed last is still avoided
+		if !js.somewhere(b) {
+			b.avoid = nil
+		}
+	}
+	b.state = ready
+	avoid := slices.Clone(b.avoid)
+	slices.Sort(avoid)
+	b.tale = []telling{js.time.tell(scheduler.BundleReady{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Groups: b.groups, Avoid: avoid})}
+}
+
+// offerTwice lets a bundle that runs be launched a second time, elsewhere.
+func (js *jobs) offerTwice(b *bundle, where []scheduler.LauncherID) {
+	b.twice = true
+	js.tally.SpeculationOffered++
+	avoid := append(slices.Clone(b.avoid), where...)
+	slices.Sort(avoid)
+	b.secondAvoid = slices.Compact(avoid)
+	js.about(b, scheduler.SpeculationOffered{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Groups: b.groups, Avoid: b.secondAvoid})
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,31 +19,66 @@ type launcher struct {
 	attempts []*attempt
 }
 
+func (l *launcher) enter(a *attempt) { l.attempts = append(l.attempts, a) }
+
+func (l *launcher) leave(a *attempt) {
+	l.attempts = slices.DeleteFunc(l.attempts, func(x *attempt) bool { return x == a })
+}
+
+// busy says whether the policy was told that the machine is.
+func (l *launcher) busy() bool { return l.told.CPU > BusyOver }
+
+// launchers is the room of who is there, and of what each has to give: its slots and
+// memory, less what its attempts hold, less what is reserved.
+type launchers struct {
+	list    []*launcher                              // that are there, in order of id
+	known   map[scheduler.LauncherID]bool            // was there once
+	drained map[scheduler.LauncherID]bool            // is, or will be when it is there again
+	offered map[scheduler.LauncherID]scheduler.Offer // as last told, of those that are there
+	moved   bool                                     // some came or went, or drain or do not; see takeMoved
+
+	time         *timeline
+	reservations *reservations
+	abilities    *scheduler.Ability
+	tally        *Tally
+}
+
+func newLaunchers(time *timeline, reservations *reservations, abilities *scheduler.Ability, tally *Tally) launchers {
+	return launchers{
+		known: map[scheduler.LauncherID]bool{}, drained: map[scheduler.LauncherID]bool{}, offered: map[scheduler.LauncherID]scheduler.Offer{},
+		time: time, reservations: reservations, abilities: abilities, tally: tally,
+	}
+}
+
 // Join adds a launcher. Name is also its host; a launcher that was lost and
 // joins under its old name has its old id.
-func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots ...scheduler.SlotCount) {
-	if c.launcher(id) != nil {
+func (ls *launchers) Join(id scheduler.LauncherID, rack string, memory int64, slots ...scheduler.SlotCount) {
+	if ls.get(id) != nil {
 		return
 	}
 	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
 	unknown := scheduler.LauncherLoad{Launcher: id, CPU: scheduler.LoadUnknown, Memory: scheduler.LoadUnknown}
 	l := &launcher{id: id, load: unknown, told: unknown, info: scheduler.LauncherJoined{
-		At: c.now, Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory,
+		At: ls.time.Now(), Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory,
 	}}
-	l.tale = append(l.tale, c.tell(l.info))
-	i, _ := slices.BinarySearchFunc(c.launchers, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
-	c.launchers = slices.Insert(c.launchers, i, l)
-	c.known[id], c.moved = true, true
-	if c.drained[id] {
-		c.drain(l, true)
+	l.tale = append(l.tale, ls.time.tell(l.info))
+	i, _ := slices.BinarySearchFunc(ls.list, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
+	ls.list = slices.Insert(ls.list, i, l)
+	ls.known[id], ls.moved = true, true
+	if ls.drained[id] {
+		ls.drain(l, true)
 	}
 }
 
 // Host returns the host name of a launcher.
 func Host(id scheduler.LauncherID) string { return fmt.Sprint("host-", id) }
 
-func (c *Cluster) launcher(id scheduler.LauncherID) *launcher {
-	for _, l := range c.launchers {
+// Rack returns the rack of a launcher: pairs share one.
+func Rack(id scheduler.LauncherID) string { return fmt.Sprint("rack-", (id+1)/2) }
+
+// get returns a launcher that is there, or nil.
+func (ls *launchers) get(id scheduler.LauncherID) *launcher {
+	for _, l := range ls.list {
 		if l.id == id {
 			return l
 		}
@@ -50,106 +86,158 @@ func (c *Cluster) launcher(id scheduler.LauncherID) *launcher {
 	return nil
 }
 
-// Drain starts or ends a drain, which outlasts the loss of the launcher.
-func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
-	if c.known[id] {
-		c.drained[id] = draining
+func (ls *launchers) there() []*launcher { return ls.list }
+
+// everKnown says whether a launcher is there or was once.
+func (ls *launchers) everKnown(id scheduler.LauncherID) bool { return ls.known[id] }
+
+// usable returns an attempt's launcher when something can be launched there, else nil:
+// it drains, or is gone, though another life of it may be there.
+func (ls *launchers) usable(l *launcher) *launcher {
+	if l.draining || ls.get(l.id) != l {
+		return nil
 	}
-	if l := c.launcher(id); l != nil && l.draining != draining {
-		c.drain(l, draining)
+	return l
+}
+
+// Drain starts or ends a drain, which outlasts the loss of the launcher.
+func (ls *launchers) Drain(id scheduler.LauncherID, draining bool) {
+	if ls.known[id] {
+		ls.drained[id] = draining
+	}
+	if l := ls.get(id); l != nil && l.draining != draining {
+		ls.drain(l, draining)
 	}
 }
 
-func (c *Cluster) drain(l *launcher, draining bool) {
-	l.draining, c.moved = draining, true
-	c.releaseOn(l.id)
-	l.tale = append(l.tale, c.tell(scheduler.LauncherDraining{At: c.now, Launcher: l.id, Draining: draining}))
+func (ls *launchers) drain(l *launcher, draining bool) {
+	l.draining, ls.moved = draining, true
+	ls.reservations.releaseOn(l.id)
+	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherDraining{At: ls.time.Now(), Launcher: l.id, Draining: draining}))
+}
+
+// lost takes a launcher away. What it ran is still to end.
+func (ls *launchers) lost(l *launcher) {
+	ls.time.tell(scheduler.LauncherLost{At: ls.time.Now(), Launcher: l.id, Reason: "went away"})
+	ls.list = slices.DeleteFunc(ls.list, func(x *launcher) bool { return x == l })
+	delete(ls.offered, l.id)
+	ls.moved = true
+	ls.reservations.releaseOn(l.id)
+}
+
+// takeMoved says whether launchers came or went since it was asked last.
+func (ls *launchers) takeMoved() bool {
+	moved := ls.moved
+	ls.moved = false
+	return moved
 }
 
 // Load says how busy a launcher's machine is from now on, 0 to 1 or LoadUnknown. A
 // policy with AbilityLoad is told, whatever the step.
-func (c *Cluster) Load(id scheduler.LauncherID, cpu, memory float64) {
-	l := c.launcher(id)
+func (ls *launchers) Load(id scheduler.LauncherID, cpu, memory float64) {
+	l := ls.get(id)
 	if l == nil {
 		return
 	}
-	l.load = scheduler.LauncherLoad{At: c.now, Launcher: id, CPU: cpu, Memory: memory}
-	if c.Abilities.Has(scheduler.AbilityLoad) {
-		c.tell(l.load)
-		c.Tally.Loads++
+	l.load = scheduler.LauncherLoad{At: ls.time.Now(), Launcher: id, CPU: cpu, Memory: memory}
+	if ls.abilities.Has(scheduler.AbilityLoad) {
+		ls.time.tell(l.load)
+		ls.tally.Loads++
 	}
 }
 
-// able takes over what the policy says it can do from now on.
-func (c *Cluster) able(a scheduler.Ability) {
-	heard := c.Abilities.Has(scheduler.AbilityLoad)
-	if c.Abilities = a; heard || !a.Has(scheduler.AbilityLoad) {
-		return
-	}
-	for _, l := range c.launchers {
-		c.Load(l.id, l.load.CPU, l.load.Memory)
+// tellLoads tells of all loads anew, to a policy that hears of them from now on.
+func (ls *launchers) tellLoads() {
+	for _, l := range ls.list {
+		ls.Load(l.id, l.load.CPU, l.load.Memory)
 	}
 }
 
 // Loads returns the loads as they were last told: what a first round after a
 // restart begins with, for a policy with AbilityLoad. They are told as of now.
-func (c *Cluster) Loads() []scheduler.Event {
-	if !c.Abilities.Has(scheduler.AbilityLoad) {
+func (ls *launchers) Loads() []scheduler.Event {
+	if !ls.abilities.Has(scheduler.AbilityLoad) {
 		return nil
 	}
 	var all []scheduler.Event
-	for _, l := range c.launchers {
+	for _, l := range ls.list {
 		if e := l.told; e.CPU != scheduler.LoadUnknown || e.Memory != scheduler.LoadUnknown {
-			e.At = c.now
+			e.At = ls.time.Now()
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// Lose takes a launcher away with all it runs and stores.
-func (c *Cluster) Lose(id scheduler.LauncherID) {
-	l := c.launcher(id)
-	if l == nil {
-		return
-	}
-	c.tell(scheduler.LauncherLost{At: c.now, Launcher: id, Reason: "went away"})
-	c.launchers = slices.DeleteFunc(c.launchers, func(x *launcher) bool { return x == l })
-	delete(c.offered, id)
-	c.moved = true
-	c.releaseOn(id)
-	for _, a := range slices.Clone(l.attempts) {
-		c.end(a, scheduler.Lost, 0)
-	}
-	for _, j := range c.jobs {
-		c.lostOutputs(j, id)
-	}
-}
-
 // offer adds up what a launcher has to give.
-func (c *Cluster) offer(l *launcher) scheduler.Offer {
+func (ls *launchers) offer(l *launcher) scheduler.Offer {
 	o := scheduler.Offer{Launcher: l.id}
 	for _, a := range l.attempts {
-		if a.state == suspended {
+		if a.suspended() {
 			o.Suspended++
 			o.Held += a.need.Memory
 		}
 	}
-	o.Reserved = c.reservations(l)
+	o.Reserved = ls.reservations.at(l.id)
 	if l.draining {
 		return o
 	}
 	for _, s := range l.info.Slots {
-		if n := c.freeSlots(l, s.Kind); n > 0 {
+		if n := ls.freeSlots(l, s.Kind); n > 0 {
 			o.Free = append(o.Free, scheduler.SlotCount{Kind: s.Kind, Count: n})
 		}
 	}
-	o.Memory = c.freeMemory(l)
+	o.Memory = ls.freeMemory(l)
 	return o
 }
 
+// changed returns the offers that are not as they were told.
+func (ls *launchers) changed() (offers []scheduler.Offer) {
+	for _, l := range ls.list {
+		o := ls.offer(l)
+		if old, told := ls.offered[l.id]; !told || !reflect.DeepEqual(old, o) {
+			offers = append(offers, o)
+		}
+	}
+	return offers
+}
+
+// tell returns the offers that are to be told, and takes all for told, loads too.
+func (ls *launchers) tell() []scheduler.Offer {
+	if ls.abilities.Has(scheduler.AbilityLoad) {
+		for _, l := range ls.list {
+			l.told = l.load
+		}
+	}
+	offers := ls.changed()
+	for _, o := range offers {
+		ls.offered[o.Launcher] = o
+	}
+	return offers
+}
+
+// Offers returns all offers as they were last told: what a first round after a
+// restart lists.
+func (ls *launchers) Offers() []scheduler.Offer {
+	var all []scheduler.Offer
+	for _, l := range ls.list {
+		if o, told := ls.offered[l.id]; told {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// lastOffer is what was last told of a launcher; none yet is empty, without an id.
+func (ls *launchers) lastOffer(l *launcher) scheduler.Offer { return ls.offered[l.id] }
+
+// idle says whether nothing at all runs.
+func (ls *launchers) idle() bool {
+	return !slices.ContainsFunc(ls.list, func(l *launcher) bool { return len(l.attempts) > 0 })
+}
+
 // freeSlots and freeMemory count what is neither taken nor reserved.
-func (c *Cluster) freeSlots(l *launcher, kind scheduler.SlotKind) int {
+func (ls *launchers) freeSlots(l *launcher, kind scheduler.SlotKind) int {
 	n := 0
 	for _, s := range l.info.Slots {
 		if s.Kind == kind {
@@ -157,11 +245,9 @@ func (c *Cluster) freeSlots(l *launcher, kind scheduler.SlotKind) int {
 		}
 	}
 	for _, a := range l.attempts {
-		if a.need.Kind == kind && a.state != suspended {
-			n -= a.need.Slots
-		}
+		n -= a.holds(kind)
 	}
-	for _, r := range c.reservations(l) {
+	for _, r := range ls.reservations.at(l.id) {
 		if r.Kind == kind {
 			n -= r.Slots
 		}
@@ -169,46 +255,13 @@ func (c *Cluster) freeSlots(l *launcher, kind scheduler.SlotKind) int {
 	return n
 }
 
-func (c *Cluster) freeMemory(l *launcher) int64 {
+func (ls *launchers) freeMemory(l *launcher) int64 {
 	m := l.info.Memory
 	for _, a := range l.attempts {
 		m -= a.need.Memory
 	}
-	for _, r := range c.reservations(l) {
+	for _, r := range ls.reservations.at(l.id) {
 		m -= r.Memory
 	}
 	return m
-}
-
-// reservations adds up what is reserved at a launcher for each job, bundle and kind.
-func (c *Cluster) reservations(l *launcher) []scheduler.Reservation {
-	var all []scheduler.Reservation
-	for _, x := range c.reserved {
-		for _, h := range x.held {
-			if h.launcher != l.id {
-				continue
-			}
-			memory := h.memory
-			for _, s := range h.slots {
-				if s.Count > 0 || memory > 0 {
-					all = sum(all, scheduler.Reservation{Job: x.job, Bundle: x.bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
-					memory = 0 // counted once, on the first kind
-				}
-			}
-		}
-	}
-	return all
-}
-
-// sum adds a reservation to those of the same job, bundle and kind, in order of these.
-func sum(all []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reservation {
-	i, found := slices.BinarySearchFunc(all, r, func(x, y scheduler.Reservation) int {
-		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Bundle, y.Bundle), cmp.Compare(x.Kind, y.Kind))
-	})
-	if !found {
-		return slices.Insert(all, i, r)
-	}
-	all[i].Slots += r.Slots
-	all[i].Memory += r.Memory
-	return all
 }

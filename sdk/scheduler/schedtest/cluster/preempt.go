@@ -1,49 +1,13 @@
 package cluster
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// reservation is what an accepted preemption keeps for its beneficiary: as its victims
-// leave, their slots and memory come to it.
-type reservation struct {
-	job     scheduler.JobID
-	bundle  scheduler.BundleID // 0: any of the job's
-	victims int                // still to free what they hold
-	held    []holding          // in order of launcher
-	kept    bool               // it had something once
-	drawn   bool               // a launch had some of that
-}
-
-// holding is what a reservation has at one launcher.
-type holding struct {
-	of       *reservation
-	launcher scheduler.LauncherID
-	slots    []scheduler.SlotCount // in order of kind
-	memory   int64
-}
-
-func (h *holding) add(kind scheduler.SlotKind, n int) {
-	i, found := slices.BinarySearchFunc(h.slots, kind, func(s scheduler.SlotCount, k scheduler.SlotKind) int { return cmp.Compare(s.Kind, k) })
-	if !found {
-		h.slots = slices.Insert(h.slots, i, scheduler.SlotCount{Kind: kind})
-	}
-	h.slots[i].Count += n
-}
-
-// leaving is what takes a run off its slots.
-type leaving struct {
-	by    scheduler.Preempt
-	since telling
-}
-
-// kills says whether a run is about to be killed: what it does until then is for nothing.
-func (r *run) kills() bool { return r.leaving != nil && r.leaving.by.Mode != scheduler.PreemptSuspend }
-
+// preempt takes a preemption, or says why not. It returns the runs that are to leave.
 func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run) {
 	runs, reason := c.victims(p)
 	if reason != scheduler.NotRefused {
@@ -60,38 +24,14 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 	if p.Mode == scheduler.PreemptSoft {
 		grace = min(max(p.Grace, 0), graceMax)
 	}
-	x := &reservation{job: p.For, bundle: p.Bundle}
-	c.reserved = append(c.reserved, x)
-	c.After(grace+ReserveMax, func() { c.lapse(x) })
+	x := c.reservations.add(p.For, p.Bundle)
+	c.After(grace+ReserveMax, func() { c.reservations.lapse(x) })
 	c.Tally.Preemptions++
 	for _, r := range runs {
-		r.leaving = &leaving{by: p}
-		r.bundle.onceOnly()
-		c.protect(r.bundle)
-		r.bundle.preempted++
-		if r.bundle.preempted == preemptedMax {
-			c.fault("bundle %d was preempted %d times", r.bundle.id, preemptedMax)
-		}
-		for _, a := range r.attempts {
-			if a.state != suspended || p.Mode != scheduler.PreemptSuspend {
-				a.reserved = x
-				x.victims++
-			}
-		}
-		c.Tally.Victims += len(r.attempts)
-		c.After(stopDelay+grace, func() { c.effect(r) })
+		c.leave(r, p, x, stopDelay+grace)
 	}
 	return scheduler.NotRefused, runs
 }
-
-// protect keeps a bundle from preemptions for a while.
-func (c *Cluster) protect(b *bundle) {
-	b.protected = c.now.Add(ProtectFor)
-	c.about(b, scheduler.BundleProtected{At: c.now, Job: b.job.info.ID, Bundle: b.id, Until: b.protected})
-}
-
-// preemptedMax is how often one bundle may lose its slots in one story.
-const preemptedMax = 25
 
 // victims turns attempts into the runs that a preemption means, whole.
 func (c *Cluster) victims(p scheduler.Preempt) ([]*run, scheduler.RefusalReason) {
@@ -120,12 +60,12 @@ func (c *Cluster) victims(p scheduler.Preempt) ([]*run, scheduler.RefusalReason)
 
 func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.RefusalReason {
 	switch {
-	case r.bundle.protected > c.now:
+	case r.bundle.protected > c.Now():
 		return scheduler.Protected
-	case r.leaving != nil:
+	case r.leaves():
 		return scheduler.NotRunning
 	}
-	for _, a := range r.attempts {
+	for _, a := range r.live() {
 		if mode == scheduler.PreemptSuspend && a.state != running {
 			return scheduler.NotRunning
 		}
@@ -159,7 +99,7 @@ func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.Refus
 		return scheduler.WrongShape
 	}
 	for _, id := range p.Placement {
-		if !c.known[id] {
+		if !c.everKnown(id) {
 			return scheduler.UnknownID
 		}
 	}
@@ -175,184 +115,11 @@ const bundlesTried = 16
 // fits says whether a bundle would have room with some runs gone: where it is said, or
 // anywhere.
 func (c *Cluster) fits(b *bundle, where []scheduler.LauncherID, runs []*run, mode scheduler.PreemptMode) bool {
-	r := c.room(b)
+	r := c.room(b.job.id(), b.id)
 	for _, f := range runs {
-		for _, a := range f.attempts {
-			if a.state != suspended {
-				r.slots[a.on.id][a.need.Kind] += a.need.Slots
-			}
-			if mode != scheduler.PreemptSuspend {
-				r.memory[a.on.id] += a.need.Memory
-			}
+		for _, a := range f.live() {
+			r.give(a, mode != scheduler.PreemptSuspend)
 		}
 	}
-	return r.fits(c, b, where, b.excluded())
-}
-
-// effect takes the victims off.
-func (c *Cluster) effect(r *run) {
-	if r.leaving == nil {
-		return
-	}
-	p := r.leaving.by
-	if p.Mode == scheduler.PreemptSuspend {
-		r.leaving = nil
-		for _, a := range slices.Clone(r.attempts) {
-			c.suspend(a)
-		}
-		if len(r.attempts) > 0 {
-			c.suspendedRuns = append(c.suspendedRuns, r)
-		}
-		return
-	}
-	if len(r.attempts) > 0 {
-		c.end(r.attempts[0], scheduler.Preempted, p.For)
-	}
-}
-
-// freed gives what an attempt does not hold any more to the reservation that it left
-// its place for; without one it is free.
-func (c *Cluster) freed(a *attempt, slots int, memory int64) {
-	x := a.reserved
-	a.reserved = nil
-	if x == nil || !slices.Contains(c.reserved, x) {
-		return
-	}
-	x.victims--
-	if l := c.launcher(a.on.id); l == a.on && !l.draining {
-		i, found := slices.BinarySearchFunc(x.held, l.id, func(h holding, id scheduler.LauncherID) int { return cmp.Compare(h.launcher, id) })
-		if !found {
-			x.held = slices.Insert(x.held, i, holding{of: x, launcher: l.id})
-		}
-		x.held[i].add(a.need.Kind, slots)
-		x.held[i].memory += memory
-		x.keeps(c)
-	}
-	c.releaseEmpty(x)
-}
-
-func (x *reservation) keeps(c *Cluster) {
-	if !x.kept {
-		x.kept = true
-		c.Tally.Reservations++
-	}
-}
-
-func (x *reservation) drawnOn(c *Cluster) {
-	if !x.drawn {
-		x.drawn = true
-		c.Tally.Drawn++
-	}
-}
-
-// lapse ends a reservation whose time is over.
-func (c *Cluster) lapse(x *reservation) {
-	if x.kept && !x.drawn && slices.Contains(c.reserved, x) {
-		c.Tally.Lapsed++
-	}
-	c.release(x)
-}
-
-func (c *Cluster) release(x *reservation) {
-	c.reserved = slices.DeleteFunc(c.reserved, func(y *reservation) bool { return x == y })
-}
-
-// releaseEmpty ends a reservation that has nothing and will not have anything.
-func (c *Cluster) releaseEmpty(x *reservation) {
-	empty := func(h holding) bool {
-		return h.memory == 0 && !slices.ContainsFunc(h.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
-	}
-	if x.victims == 0 && !slices.ContainsFunc(x.held, func(h holding) bool { return !empty(h) }) {
-		c.release(x)
-	}
-}
-
-// releaseOf ends what was reserved for a bundle that started, or may not any more, and
-// for its job when that has no other that is ready.
-func (c *Cluster) releaseOf(b *bundle) {
-	demand := slices.ContainsFunc(b.job.bundles, func(b *bundle) bool { return b.state == ready })
-	for _, x := range slices.Clone(c.reserved) {
-		switch {
-		case x.job != b.job.info.ID:
-		case x.bundle == b.id, x.bundle == 0 && !demand:
-			c.release(x)
-		default:
-			c.releaseEmpty(x)
-		}
-	}
-}
-
-// releaseOn ends what is reserved at a launcher that drains or is gone.
-func (c *Cluster) releaseOn(id scheduler.LauncherID) {
-	for _, x := range slices.Clone(c.reserved) {
-		x.held = slices.DeleteFunc(x.held, func(h holding) bool { return h.launcher == id })
-		c.releaseEmpty(x)
-	}
-}
-
-// drawable lists what is reserved at a launcher that a bundle may draw on: first what is
-// for it alone.
-func (c *Cluster) drawable(b *bundle, id scheduler.LauncherID) []*holding {
-	var own, any []*holding
-	for _, x := range c.reserved {
-		for i := range x.held {
-			switch h := &x.held[i]; {
-			case h.launcher != id || x.job != b.job.info.ID:
-			case x.bundle == b.id:
-				own = append(own, h)
-			case x.bundle == 0:
-				any = append(any, h)
-			}
-		}
-	}
-	return append(own, any...)
-}
-
-// draw takes what a bundle that starts needs from what is reserved for it; the rest it
-// has from what is free.
-func (c *Cluster) draw(b *bundle, where []scheduler.LauncherID) {
-	for i, g := range b.groups {
-		slots, memory := g.Slots, g.Memory
-		for _, h := range c.drawable(b, where[i]) {
-			for k := range h.slots {
-				if s := &h.slots[k]; s.Kind == g.Kind {
-					n := min(slots, s.Count)
-					s.Count, slots = s.Count-n, slots-n
-					if n > 0 {
-						h.of.drawnOn(c)
-					}
-				}
-			}
-			m := min(memory, h.memory)
-			h.memory, memory = h.memory-m, memory-m
-			if m > 0 {
-				h.of.drawnOn(c)
-			}
-		}
-	}
-}
-
-// settle does what the manager does on its own before it makes a round.
-func (c *Cluster) settle() {
-	c.relaxAvoid()
-	c.suspendedRuns = slices.DeleteFunc(c.suspendedRuns, func(r *run) bool { return len(r.attempts) == 0 || r.attempts[0].state != suspended })
-	if c.Abilities.Has(scheduler.AbilityResume) {
-		return
-	}
-	for _, r := range slices.Clone(c.suspendedRuns) {
-		if r.leaving == nil && c.resumable(r) {
-			c.resume(r)
-		}
-	}
-}
-
-func (c *Cluster) attempt(id scheduler.AttemptID) *attempt {
-	for _, l := range c.launchers {
-		for _, a := range l.attempts {
-			if a.id == id {
-				return a
-			}
-		}
-	}
-	return nil
+	return c.launchers.fits(r, b.groups, where, b.excluded())
 }

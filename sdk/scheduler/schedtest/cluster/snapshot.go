@@ -8,38 +8,34 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Sequence returns the place in history of the last thing told: what a
-// checkpoint that is taken now has seen.
-func (c *Cluster) Sequence() uint64 { return c.seq }
-
 // Snapshot tells the live world by the events that made it, in order. With a
 // checkpoint, since is the Sequence at which it was taken.
 func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) scheduler.Snapshot {
 	var all []telling
-	for _, l := range c.launchers {
+	for _, l := range c.there() {
 		all = append(all, l.tale...)
 	}
-	for _, j := range c.asked {
+	for _, j := range c.waiting() {
 		all = append(all, j.tale...)
 	}
-	for _, j := range c.jobs {
+	for _, j := range c.live() {
 		all = append(all, j.tale...)
 		for _, b := range j.bundles {
 			all = append(all, b.tale...)
 		}
 	}
-	for _, j := range c.jobs {
+	for _, j := range c.live() {
 		for _, b := range j.bundles {
 			for _, r := range b.runs {
-				if r.leaving != nil {
+				if r.leaves() {
 					all = append(all, r.stillLeaving())
 				}
 			}
 		}
 	}
-	all = append(all, c.requested...)
+	all = append(all, c.open()...)
 	slices.SortFunc(all, func(a, b telling) int { return cmp.Compare(a.seq, b.seq) })
-	s := scheduler.Snapshot{Now: c.now, Checkpoint: checkpoint}
+	s := scheduler.Snapshot{Now: c.Now(), Checkpoint: checkpoint}
 	for _, t := range all {
 		s.Events = append(s.Events, t.event)
 		if t.seq <= since {
@@ -52,28 +48,16 @@ func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) sched
 	return s
 }
 
-// stillLeaving tells of a preemption what is left of it: this run.
-func (r *run) stillLeaving() telling {
-	t := r.leaving.since
-	o := t.event.(scheduler.Outcome)
-	o.Preempt.Victims = nil
-	for _, a := range r.attempts {
-		o.Preempt.Victims = append(o.Preempt.Victims, a.id)
-	}
-	t.event = o
-	return t
-}
-
 // World returns the state in the view's form, with the offers last told.
 func (c *Cluster) World() view.World {
 	var w view.World
-	for _, l := range c.launchers {
+	for _, l := range c.there() {
 		w.Launchers = append(w.Launchers, view.WorldLauncher{
-			ID: l.id, Draining: l.draining, Slots: l.info.Slots, Memory: l.info.Memory, Offer: c.offered[l.id], CPULoad: l.told.CPU, MemoryLoad: l.told.Memory,
+			ID: l.id, Draining: l.draining, Slots: l.info.Slots, Memory: l.info.Memory, Offer: c.lastOffer(l), CPULoad: l.told.CPU, MemoryLoad: l.told.Memory,
 		})
 	}
-	for _, j := range c.jobs {
-		wj := view.WorldJob{ID: j.info.ID, Pool: j.info.Pool, Priority: j.info.Priority, Stages: make([]view.Counts, len(j.info.Stages))}
+	for _, j := range c.live() {
+		wj := view.WorldJob{ID: j.id(), Pool: j.info.Pool, Priority: j.info.Priority, Stages: make([]view.Counts, len(j.info.Stages))}
 		for _, b := range j.bundles {
 			worldBundle(&wj, b)
 		}

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+type attemptState uint8
+
+const (
+	assigned attemptState = iota
+	running
+	suspended
+)
+
+// run is one launch of a bundle.
+type run struct {
+	bundle   *bundle
+	attempts []*attempt // live
+	done     int        // groups that have finished
+	second   bool
+	leaving  *leaving // nil: it stays
+}
+
+// leaving is what takes a run off its slots.
+type leaving struct {
+	by    scheduler.Preempt
+	since telling
+}
+
+// kills says whether a run is about to be killed: what it does until then is for nothing.
+func (r *run) kills() bool { return r.leaving != nil && r.leaving.by.Mode != scheduler.PreemptSuspend }
+
+// leaves says whether something takes it off its slots.
+func (r *run) leaves() bool { return r.leaving != nil }
+
+// goneSince keeps the outcome by which the run is to leave, for snapshots.
+func (r *run) goneSince(t telling) { r.leaving.since = t }
+
+// stillLeaving tells of a preemption what is left of it: this run.
+func (r *run) stillLeaving() telling {
+	t := r.leaving.since
+	o := t.event.(scheduler.Outcome)
+	o.Preempt.Victims = nil
+	for _, a := range r.attempts {
+		o.Preempt.Victims = append(o.Preempt.Victims, a.id)
+	}
+	return t.as(o)
+}
+
+// where lists the launchers of its live attempts.
+func (r *run) where() (all []scheduler.LauncherID) {
+	for _, a := range r.attempts {
+		all = append(all, a.on.id)
+	}
+	return all
+}
+
+// live returns the attempts that have not ended. What the caller ends is taken from
+// another list.
+func (r *run) live() []*attempt { return slices.Clone(r.attempts) }
+
+// straggles says whether a second attempt would help: the first is alone, runs, and
+// does not end.
+func (b *bundle) straggles() bool {
+	if b.state != launched || b.twice || len(b.runs) != 1 {
+		return false
+	}
+	r := b.runs[0]
+	return !r.second && r.leaving == nil && r.done == 0 && r.attempts[0].state == running
+}
+
+type attempt struct {
+	id       scheduler.AttemptID
+	run      *run
+	group    int
+	need     *scheduler.Group
+	on       *launcher
+	state    attemptState
+	left     time.Duration // still to run
+	ran      time.Duration // before since
+	since    scheduler.Time
+	reserved *reservation // what it leaves its place to; nil: nothing
+	life     int          // counts starts and stops, so that a timer of an earlier one is void
+	shuffles bool
+}
+
+func (a *attempt) live() bool { return slices.Contains(a.run.attempts, a) }
+
+func (a *attempt) suspended() bool { return a.state == suspended }
+
+// holds returns how many slots of a kind it holds.
+func (a *attempt) holds(kind scheduler.SlotKind) int {
+	if a.need.Kind != kind || a.state == suspended {
+		return 0
+	}
+	return a.need.Slots
+}
+
+// still returns a function that says whether the attempt neither stopped nor ended since.
+func (a *attempt) still() func() bool {
+	life := a.life
+	return func() bool { return a.live() && a.life == life }
+}
+
+// goes has it run from now on.
+func (a *attempt) goes(now scheduler.Time) {
+	a.state, a.since = running, now
+	a.life++
+}
+
+// stops has it run no more.
+func (a *attempt) stops(now scheduler.Time) {
+	spent := now.Sub(a.since)
+	a.ran += spent
+	a.left = max(a.left-spent, time.Millisecond)
+	a.state = suspended
+	a.life++
+}
+
+func (a *attempt) ranAt(now scheduler.Time) time.Duration {
+	if a.state == running {
+		return a.ran + now.Sub(a.since)
+	}
+	return a.ran
+}
