@@ -3,7 +3,7 @@
 package roomtest
 
 import (
-	"testing"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/admission"
@@ -25,9 +25,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
+// T is what a house fails: a test, or a draw of a random one.
+type T interface {
+	Helper()
+	Error(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // House is all rooms, joined as package core joins them.
 type House struct {
-	t testing.TB
+	t T
 
 	Step     step.Step
 	IDs      ids.IDs
@@ -51,7 +58,7 @@ type House struct {
 
 // New returns a house in its first step, one hour after the beginning of time, with the
 // default settings and nobody in it.
-func New(t testing.TB) *House {
+func New(t T) *House {
 	h := &House{t: t, Step: step.Step{Set: step.DefaultSettings()}}
 	s, p, c := &h.Step, &h.Policy, &h.Capacity
 	h.Life = life.New(s, c)
@@ -108,13 +115,18 @@ func (h *House) Told() []scheduler.Event {
 	return ask.Round.Events
 }
 
-// Launcher has a launcher join with slots of the default kind and much memory, which can
-// suspend.
-func (h *House) Launcher(name string, slots uint32) *life.Launcher {
-	h.Sessions.Join(&wire.Join{
+// Joining is what a launcher says that joins with slots of the default kind and much memory,
+// has nothing and can suspend.
+func Joining(name string, slots uint32) *wire.Join {
+	return &wire.Join{
 		Name: name, Incarnation: 1, Host: name, Memory: 1 << 40, CanSuspend: true, DataAddress: name + ":1",
 		Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: slots}},
-	})
+	}
+}
+
+// Launcher has such a launcher join.
+func (h *House) Launcher(name string, slots uint32) *life.Launcher {
+	h.Sessions.Join(Joining(name, slots))
 	return h.Life.ByName[name]
 }
 
@@ -144,6 +156,44 @@ func MapReduce(maps, reduces uint32) *wire.JobSpec {
 			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}}
+}
+
+// Chain is a job of stages of one node, joined by files.
+func Chain(stages uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "chain", Graph: inRow(stages, wire.ChannelKind_CHANNEL_KIND_FILE)}
+}
+
+// Gang is a job of one bundle: nodes in a row, joined by tcp.
+func Gang(groups uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "gang", Graph: inRow(groups, wire.ChannelKind_CHANNEL_KIND_TCP)}
+}
+
+func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
+	g := &wire.Graph{}
+	for i := range stages {
+		g.Stages = append(g.Stages, &wire.Stage{Name: string(rune('a' + i)), Nodes: 1})
+		if i > 0 {
+			g.Connections = append(g.Connections, &wire.Connection{
+				FromStage: i - 1, ToStage: i, FromPort: "out", ToPort: "in", Kind: kind, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
+			})
+		}
+	}
+	return g
+}
+
+// Stands says where the bundles of a job stand, in order, with the one that publishes.
+func Stands(j *life.Job) string {
+	var list []string
+	for i := range j.Bundles {
+		phase, _, _ := strings.Cut(j.Bundles[i].Phase().String(), " ")
+		list = append(list, phase)
+	}
+	return strings.Join(list, " ")
+}
+
+// Stored is what the node of an index stored for a connection.
+func Stored(connection, from uint32) *wire.StoredOutput {
+	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
 }
 
 // Run launches the i-th bundle of a job, a group on each launcher, and has its attempts
