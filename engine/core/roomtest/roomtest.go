@@ -196,16 +196,22 @@ func Stored(connection, from uint32) *wire.StoredOutput {
 	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
 }
 
-// Run launches the i-th bundle of a job, a group on each launcher, and has its attempts
-// report that they started.
+// Run launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
+// had decided that, and has its attempts report that they started.
 func (h *House) Run(j *life.Job, i int, on ...*life.Launcher) *life.Run {
 	h.t.Helper()
 	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
 	for _, l := range on {
 		d.Launchers = append(d.Launchers, l.ID)
 	}
-	if _, refused, why := h.Attempts.Launch(d); refused != scheduler.NotRefused {
+	ids, refused, why := h.Attempts.Launch(d)
+	if refused != scheduler.NotRefused {
 		h.t.Fatalf("bundle %d is not launched: %s", i, why)
+	}
+	o := scheduler.Outcome{At: h.Step.Now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: ids, Launch: d}
+	h.Policy.Tell(o)
+	if h.Policy.NextKnows(j.ID, i) {
+		h.Policy.TellNext(o)
 	}
 	runs := j.Bundles[i].Runs()
 	r := runs[len(runs)-1]

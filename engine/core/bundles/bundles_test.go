@@ -1,0 +1,94 @@
+package bundles_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// offered is which bundles of a job a policy that hears all takes for ready, and what each
+// avoids.
+func offered(events []scheduler.Event, was map[scheduler.BundleID][]scheduler.LauncherID) map[scheduler.BundleID][]scheduler.LauncherID {
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.BundleReady:
+			was[e.Bundle] = e.Avoid
+		case scheduler.BundleWithdrawn:
+			delete(was, e.Bundle)
+		case scheduler.Outcome:
+			delete(was, e.Launch.Bundle)
+		}
+	}
+	return was
+}
+
+// Readers are offered when the last output that they wait for is there, and taken back
+// when one of them is lost.
+func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
+	j := h.Job(roomtest.MapReduce(2, 3))
+	store := func(i int, l *life.Launcher) {
+		h.Finish(h.Run(j, i, l).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 3, PartitionBytes: []int64{1, 1, 1}})
+	}
+	seen := offered(h.Told(), map[scheduler.BundleID][]scheduler.LauncherID{})
+	store(0, a)
+	if offered(h.Told(), seen); len(seen) != 1 {
+		t.Errorf("after one of two writers %d bundles are offered", len(seen))
+	}
+	store(1, b)
+	if offered(h.Told(), seen); len(seen) != 3 {
+		t.Errorf("after both %d bundles are offered", len(seen))
+	}
+	h.Checked()
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
+	_, again := seen[j.Bundles[1].ID()]
+	if offered(h.Told(), seen); again || len(seen) != 1 || seen[j.Bundles[2].ID()] != nil {
+		t.Errorf("after its loss %v are offered", seen)
+	}
+	if _, again = seen[j.Bundles[1].ID()]; !again {
+		t.Error("the writer whose output is gone is not offered")
+	}
+	h.Checked()
+}
+
+// A bundle avoids where it failed, and its job where several did: the policy is told anew.
+// When nothing else is left, what failed last is avoided no longer either.
+func TestLaunchersWhereAttemptsFailed(t *testing.T) {
+	h := roomtest.New(t)
+	h.Step.Set.BlameAfter, h.Step.Set.AttemptsMax = 2, 10
+	h.StartPolicy(0)
+	a, b := h.Launcher("a", 8), h.Launcher("b", 8)
+	j := h.Job(roomtest.Maps(4))
+	seen := map[scheduler.BundleID][]scheduler.LauncherID{}
+	avoided := func(i int) []scheduler.LauncherID { return seen[j.Bundles[i].ID()] }
+	fail := func(i int, l *life.Launcher) {
+		h.Fail(h.Run(j, i, l).Attempts[0], "wrong")
+		offered(h.Told(), seen)
+	}
+	fail(0, a)
+	if !slices.Equal(avoided(0), []scheduler.LauncherID{a.ID}) || avoided(1) != nil {
+		t.Errorf("after one failure %v and %v are avoided", avoided(0), avoided(1))
+	}
+	fail(1, a)
+	if !slices.Equal(avoided(2), []scheduler.LauncherID{a.ID}) {
+		t.Errorf("after two failures the others avoid %v", avoided(2))
+	}
+	if j.Bundles[3].Unavailable(&a.Launcher) == "" {
+		t.Error("and one may run there all the same")
+	}
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
+	h.Bundles.RelaxAvoid()
+	offered(h.Told(), seen)
+	for i := range 4 {
+		if len(avoided(i)) > 0 || j.Bundles[i].Unavailable(&a.Launcher) != "" {
+			t.Errorf("bundle %d still avoids %v", i, avoided(i))
+		}
+	}
+	h.Checked()
+}

@@ -1,0 +1,155 @@
+package orders_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A launcher that is not up is told nothing, and nothing of it is waited for.
+func TestOneThatIsLostIsToldNothing(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	j := h.Job(roomtest.Maps(1))
+	r := h.Run(j, 0, l)
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
+	h.Later(time.Second)
+	h.Orders.SendSuspend(&life.Attempt{ID: r.Attempts[0].ID, Launcher: l})
+	if c := h.Commands(l); len(c) > 0 {
+		t.Errorf("it is told %v", c)
+	}
+}
+
+// The start of a reader lists the sources that are there; what comes later is sent behind
+// it, once, in the step's end; and when that is all it says so.
+func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
+	spec := roomtest.MapReduce(3, 1)
+	spec.Graph.Connections[0].SlowStart = 0.3 // one of three
+	j := h.Job(spec)
+	store := func(i int) {
+		h.Finish(h.Run(j, i, a).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 5, PartitionBytes: []int64{5}})
+	}
+	store(0)
+	store(1)
+	h.Later(time.Second)
+	given := map[uint32]int{}
+	reader := h.Run(j, 3, b).Attempts[0]
+	complete := false
+	take := func() {
+		h.Orders.FlushSources()
+		for _, c := range h.Commands(b) {
+			for _, s := range append(c.GetStart().GetSources(), c.GetSources().GetSources()...) {
+				given[s.From]++
+				if s.Address != "a:1" || len(s.Token) == 0 {
+					t.Errorf("source %d is at %q with a token of %d bytes", s.From, s.Address, len(s.Token))
+				}
+			}
+			complete = complete || c.GetStart().GetSourcesComplete() || c.GetSources().GetComplete()
+		}
+		h.Later(time.Second)
+	}
+	take()
+	if len(given) != 2 || complete {
+		t.Fatalf("at its start it is given %v, all: %t", given, complete)
+	}
+	store(2)
+	take()
+	take()
+	if len(given) != 3 || given[0]+given[1]+given[2] != 3 || !complete || reader.Reads.Misses() != 0 {
+		t.Errorf("it is given %v, all: %t, and misses %d", given, complete, reader.Reads.Misses())
+	}
+	h.Checked()
+}
+
+// The members of a gang that are joined by tcp are told where the others listen when all
+// do, and not before.
+func TestAGangIsToldWhereItsMembersListen(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 4)
+	j := h.Job(&wire.JobSpec{Name: "j", Graph: &wire.Graph{
+		Stages: []*wire.Stage{{Name: "from", Nodes: 1}, {Name: "to", Nodes: 1}},
+		Connections: []*wire.Connection{{
+			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_TCP, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		}},
+	}})
+	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID, l.ID}}); refused != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	r := j.Bundles[0].Runs()[0]
+	peers := func() (n int) {
+		for _, c := range h.Commands(l) {
+			n += len(c.GetPeers().GetPeers())
+		}
+		return n
+	}
+	h.Attempts.Started(r.Attempts[0], "x:1")
+	if peers() != 0 {
+		t.Error("one is told while the other does not listen yet")
+	}
+	h.Attempts.Started(r.Attempts[1], "x:2")
+	if peers() != 4 { // each is told of both
+		t.Errorf("%d peers are told of", peers())
+	}
+}
+
+// A stop that was sent is sent again only by a harder one; when its job ends it says why.
+func TestStopsAreSentOnce(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	j := h.Job(roomtest.Maps(1))
+	r := h.Run(j, 0, l)
+	h.Later(time.Second)
+	h.Orders.StopRun(r, scheduler.Preempted, "for another", time.Minute, 0)
+	h.Orders.StopRun(r, scheduler.Preempted, "for a third", time.Second, 0)
+	h.Orders.StopRun(r, scheduler.Killed, "now", 0, 0)
+	h.Orders.StopForEnd(r)
+	var graces []time.Duration
+	for _, c := range h.Commands(l) {
+		graces = append(graces, time.Duration(c.GetStop().GetGraceNs()))
+	}
+	if len(graces) != 2 || graces[0] != time.Minute || graces[1] != 0 {
+		t.Errorf("stops with grace %v are sent", graces)
+	}
+}
+
+// A publisher that asks for further files is answered from any number on, as often as it
+// asks, with no more than a command holds.
+func TestFilesAreToldInParts(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	spec := roomtest.Maps(3)
+	spec.Outputs = []string{"/out"}
+	j := h.Job(spec)
+	for i := range 3 {
+		h.Attempts.EndedReport(l, &wire.AttemptEnded{
+			Attempt: uint64(h.Run(j, i, l).Attempts[0].ID), End: wire.End_END_FINISHED,
+			Files: []*wire.CommittedFile{{Temporary: "t", Name: string(rune('a' + 2*i))}, {Temporary: "t", Name: string(rune('b' + 2*i))}},
+		})
+	}
+	last := h.Run(j, 3, l).Attempts[0]
+	h.Step.Set.CommandBytes = 70 // two files
+	for _, from := range []uint64{0, 2, 4, 3, 0, 6} {
+		h.Later(time.Second)
+		h.Orders.SendFiles(last, from)
+		m := h.Commands(l)[0].GetFiles()
+		got := ""
+		for _, f := range m.Files {
+			got += f.Name
+		}
+		want := "abcdef"[from:min(from+uint64(len(m.Files)), 6)]
+		if m.From != from || got != want || len(got) == 0 && from < 6 || len(got) > 3 {
+			t.Errorf("from %d on it is told %q, want %q", from, got, want)
+		}
+	}
+}
