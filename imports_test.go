@@ -121,6 +121,7 @@ var directions = []struct {
 	{"engine/launcher/shelf", []string{"engine/channel/store", "engine/wire", "engine/worker"}, launchersRoom},
 	{"engine/launcher/suspend", []string{"sdk/job/process"}, launchersRoom},
 	{"engine/launcher", []string{"sdk", "engine/channel/store", "engine/launcher", "engine/plan", "engine/wire", "engine/worker"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
+	{"engine/site", []string{"sdk/scheduler", "engine/config", "engine/core", "engine/launcher", "engine/manager", "engine/policy", "engine/wire"}, "it turns a configuration into what the engine takes: how a process is started is cmd's"},
 	{"engine/client", []string{"sdk", "engine/plan", "engine/wire"}, "a client talks to the manager by messages alone"},
 	{"engine/local", []string{"engine/client", "engine/wire", "internal/spawn"}, "a local cluster is processes: what they run is said by command lines"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
@@ -133,6 +134,7 @@ var directions = []struct {
 	{"hdfs", []string{"sdk", "hdfs"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/watch"}, "it is for tests of processes alone, as internal/watch is"},
+	{"cmd/hamadryad", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd", "internal/lines"}, ""},
 	{"cmd", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
 	{"examples", []string{"sdk", "engine/app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }

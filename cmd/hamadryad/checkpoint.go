@@ -16,7 +16,7 @@ func (c *cli) checkpointCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkpoints.RemakeAsked(cmd.Context(), args, c.out)
+			return checkpoints.RemakeAsked(cmd.Context(), args, c.show.Out)
 		},
 	}
 }

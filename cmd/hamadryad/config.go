@@ -1,23 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
-	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func (c *cli) configCommand() *cobra.Command {
@@ -34,15 +26,15 @@ func (c *cli) configCommand() *cobra.Command {
 			if f.file == "" {
 				return errNoConfig
 			}
-			s := config.Sources{File: f.file, Environ: os.Environ(), CoreKeys: coreKeys()}
-			site, err := loadSite(s)
+			s := config.Sources{File: f.file, Environ: os.Environ(), CoreKeys: site.CoreKeys()}
+			checked, err := site.Load(s)
 			if err != nil {
 				return err
 			}
-			if err := checkPolicy(cmd.Context(), site); err != nil {
+			if err := checked.CheckPolicy(cmd.Context()); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out, "%s is right; policy %s\n", f.file, site.policy.Name)
+			fmt.Fprintf(c.show.Out, "%s is right; policy %s\n", f.file, checked.Plugin.Name)
 			return nil
 		},
 	}
@@ -62,71 +54,21 @@ and the defaults would give, and asks no manager.`,
 		Example: "  hamadryad config show\n  hamadryad config show --all -o json | jq '.settings[] | select(.from != \"default\")'\n  hamadryad config show /etc/hamadryad.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				s, err := loadSite(config.Sources{File: args[0], Environ: os.Environ(), CoreKeys: coreKeys()})
+				s, err := site.Load(config.Sources{File: args[0], Environ: os.Environ(), CoreKeys: site.CoreKeys()})
 				if err != nil {
 					return err
 				}
-				return c.printSettings(&wire.SettingsReply{File: args[0], Settings: s.shown}, all)
+				return c.show.Settings(&wire.SettingsReply{File: args[0], Settings: s.Shown}, all)
 			}
 			return c.withClient(func(cl *client.Client) error {
 				r, err := cl.Settings(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return c.printSettings(r, all)
+				return c.show.Settings(r, all)
 			})
 		},
 	})
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also what was not set: the defaults")
 	return cmd
-}
-
-func (c *cli) printSettings(r *wire.SettingsReply, all bool) error {
-	if !all && c.format != "json" {
-		r.Settings = slices.DeleteFunc(r.Settings, func(s *wire.Setting) bool { return s.From == "default" && s.NextFrom == "" })
-	}
-	if c.format == "json" {
-		b, err := jsonOf(r)
-		if err != nil {
-			return err
-		}
-		return c.printJSON(b)
-	}
-	if r.Problem != "" {
-		fmt.Fprintf(c.out, "%s is not in force as it is now; it was looked at %s ago: %s\n", r.File, span(time.Since(time.Unix(0, r.ProblemAt))), indented(r.Problem))
-	}
-	t := newTable(c.out, "KEY", "VALUE", "FROM", "AFTER A RESTART")
-	for _, s := range r.Settings {
-		next := ""
-		if s.NextFrom != "" {
-			next = fmt.Sprintf("%s (%s)", oneLine(s.Next), s.NextFrom)
-		}
-		t.row(s.Key, orDash(oneLine(s.Value)), s.From, next)
-	}
-	return t.end()
-}
-
-// oneLine makes a value of several lines one cell.
-func oneLine(value string) string { return printable(strings.ReplaceAll(value, "\n", " | ")) }
-
-// checkPolicy lets the plug-in check its settings.
-func checkPolicy(ctx context.Context, s *site) error {
-	host, err := policy.Launch(ctx, policy.Options{
-		Path: s.policy.Path, Checksum: s.policy.Checksum, StartTimeout: s.policy.StartTimeout, Dir: supervision.SocketFolder(""),
-		Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		return err
-	}
-	defer host.Close()
-	return problems(host.Check(ctx, s.policy.Config))
-}
-
-// problems leaves out the frames round a policy's own words.
-func problems(err error) error {
-	var p scheduler.Problems
-	if errors.As(err, &p) {
-		return p
-	}
-	return err
 }

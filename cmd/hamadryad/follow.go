@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -17,7 +18,7 @@ import (
 func (c *cli) attachCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "attach JOB", Short: "Follow a job as its program does", Args: cobra.ExactArgs(1),
-		ValidArgsFunction: firstOnly(c.jobNames(false, liveState)),
+		ValidArgsFunction: complete.FirstOnly(c.names().Jobs(false, complete.LiveState)),
 		Long: `Shows a job's progress until it ends, then its counters and outputs, and exits as
 its program would: 0 when it succeeded, 1 when it did not. It is for a job whose
 program was killed or lost its terminal: the job goes on without it. Ctrl-C leaves
@@ -38,7 +39,7 @@ func (c *cli) attach(ctx context.Context, cl *client.Client, id uint64) error {
 	if err != nil {
 		return err
 	}
-	d := progress.New(c.errors, fmt.Sprintf("%v %s", scheduler.JobID(id), progress.OneLine(first.Summary.Name)))
+	d := progress.New(c.show.Errors, fmt.Sprintf("%v %s", scheduler.JobID(id), progress.OneLine(first.Summary.Name)))
 	s, err := cl.Watch(ctx, id, d.Update)
 	d.Close()
 	if ctx.Err() != nil {
@@ -53,30 +54,18 @@ func (c *cli) attach(ctx context.Context, cl *client.Client, id uint64) error {
 // ended prints how a job ended. The error is an exit code where it did not succeed.
 func (c *cli) ended(s *wire.JobStatus) error {
 	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
-		progress.Succeeded(c.out, s, took(s.Summary))
+		c.show.Result(s)
 		return nil
 	}
-	c.sayEnd(s)
+	c.show.End(s)
 	return exitCode(exitFailed)
 }
-
-// sayEnd tells of a job that did not succeed.
-func (c *cli) sayEnd(s *wire.JobStatus) {
-	text := fmt.Sprintf("%v %s %s after %s", scheduler.JobID(s.Summary.Job), s.Summary.Name, client.StateName(s.Summary.State), span(took(s.Summary)))
-	if why := progress.Failure(s.Failure); why != "" {
-		text += ": " + why
-	}
-	fmt.Fprintln(c.errors, text)
-}
-
-// took is how long a job that ended took.
-func took(j *wire.JobSummary) time.Duration { return time.Duration(j.Ended - j.Submitted) }
 
 func (c *cli) waitCommand() *cobra.Command {
 	timeout := time.Duration(0)
 	cmd := &cobra.Command{
 		Use: "wait JOB...", Short: "Wait until jobs have ended", Args: cobra.MinimumNArgs(1),
-		ValidArgsFunction: c.jobNames(false, liveState),
+		ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
 		Long: `Waits until all the jobs have ended and prints a line for each. It exits with 0 when
 all have succeeded, and with 1 when one has not or the time is over.`,
 		Example: "  hamadryad wait job-12 job-13 && hamadryad status job-13\n  hamadryad wait job-12 --timeout 1h",
@@ -115,10 +104,10 @@ func (c *cli) wait(ctx context.Context, cl *client.Client, ids []uint64) error {
 			return waitError(ctx, fmt.Errorf("%v: %w", scheduler.JobID(id), err))
 		}
 		if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
-			fmt.Fprintf(c.out, "%v %s succeeded in %s\n", scheduler.JobID(id), s.Summary.Name, span(took(s.Summary)))
+			c.show.Success(s)
 			continue
 		}
-		c.sayEnd(s)
+		c.show.End(s)
 		failed = exitCode(exitFailed)
 	}
 	return failed

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -53,28 +53,12 @@ func (c *cli) jobsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if c.format == "json" {
-					return printMessages(c, jobs)
-				}
-				return c.printJobs(jobs)
+				return c.show.Jobs(jobs)
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended")
 	return c.formatFlag(cmd)
-}
-
-func (c *cli) printJobs(jobs []*wire.JobSummary) error {
-	t := newTable(c.out, "JOB", "NAME", "USER", "POOL", "PRIORITY", "STATE", "DONE", "RUNNING", "AGE", "TOOK")
-	for _, j := range jobs {
-		took := "-"
-		if j.Ended != 0 {
-			took = span(time.Duration(j.Ended - j.Submitted))
-		}
-		t.row(scheduler.JobID(j.Job).String(), j.Name, orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority).String(), client.StateName(j.State),
-			fmt.Sprintf("%d/%d", j.GroupsFinished, j.Groups), count(j.GroupsRunning), ago(j.Submitted), took)
-	}
-	return t.end()
 }
 
 func jobArg(arg string) (uint64, error) {
@@ -85,7 +69,7 @@ func jobArg(arg string) (uint64, error) {
 func (c *cli) statusCommand() *cobra.Command {
 	attempts := false
 	cmd := &cobra.Command{
-		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(true, anyState)),
+		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
 		Example: "  hamadryad status job-12\n  hamadryad status job-12 --attempts",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := jobArg(args[0])
@@ -97,14 +81,7 @@ func (c *cli) statusCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if c.format == "json" {
-					b, err := jsonOf(s)
-					if err != nil {
-						return err
-					}
-					return c.printJSON(b)
-				}
-				return c.printStatus(s)
+				return c.show.Status(s)
 			})
 		},
 	}
@@ -115,7 +92,7 @@ func (c *cli) statusCommand() *cobra.Command {
 func (c *cli) killCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.jobNames(false, liveState),
+		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
 		Example: "  hamadryad kill job-12 --reason 'wrong input'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withClient(func(cl *client.Client) error {
@@ -138,7 +115,7 @@ func (c *cli) killCommand() *cobra.Command {
 func (c *cli) moveCommand() *cobra.Command {
 	pool := ""
 	cmd := &cobra.Command{
-		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: oneJobToMove, ValidArgsFunction: firstOnly(c.jobNames(false, liveState)),
+		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: oneJobToMove, ValidArgsFunction: complete.FirstOnly(c.names().Jobs(false, complete.LiveState)),
 		Example: "  hamadryad move job-12 --pool research",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.update(cmd, args[0], &pool, nil)
@@ -146,7 +123,7 @@ func (c *cli) moveCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&pool, "pool", "", "the `POOL` it goes to; must be given")
 	_ = cmd.MarkFlagRequired("pool")
-	_ = cmd.RegisterFlagCompletionFunc("pool", c.completePools)
+	_ = cmd.RegisterFlagCompletionFunc("pool", c.names().Pools)
 	return cmd
 }
 
@@ -166,9 +143,9 @@ func (c *cli) priorityCommand() *cobra.Command {
 		Use: "set-priority JOB PRIORITY", Short: "Change a job's priority", Args: cobra.ExactArgs(2),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return completePriorities(cmd, args, word)
+				return complete.Priorities(cmd, args, word)
 			}
-			return firstOnly(c.jobNames(false, liveState))(cmd, args, word)
+			return complete.FirstOnly(c.names().Jobs(false, complete.LiveState))(cmd, args, word)
 		},
 		Example: "  hamadryad set-priority job-12 HIGH",
 		Long:    "Priorities are VERY_LOW, LOW, NORMAL, HIGH and VERY_HIGH, or a number: larger is more urgent, 0 is NORMAL.",
@@ -201,7 +178,7 @@ func (c *cli) update(cmd *cobra.Command, job string, pool *string, priority *int
 func (c *cli) logsCommand() *cobra.Command {
 	follow := false
 	cmd := &cobra.Command{
-		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: firstOnly(c.jobNames(true, anyState)),
+		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
 		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound.",
 		Example: "  hamadryad logs job-12\n  hamadryad logs --follow 345",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -219,10 +196,10 @@ func (c *cli) logsCommand() *cobra.Command {
 				last := uint64(0)
 				return cl.Logs(cmd.Context(), job, attempt, follow, func(chunk *wire.LogChunk) error {
 					if attempt == 0 && chunk.Attempt != last {
-						fmt.Fprintf(c.out, "==== attempt %d\n", chunk.Attempt)
+						fmt.Fprintf(c.show.Out, "==== attempt %d\n", chunk.Attempt)
 						last = chunk.Attempt
 					}
-					_, err := c.out.Write(chunk.Data)
+					_, err := c.show.Out.Write(chunk.Data)
 					return err
 				})
 			})

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/local"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/engine/site"
 )
 
 func (c *cli) launcherCommand() *cobra.Command {
@@ -30,7 +28,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
 				s.Flags["launcher.manager"] = c.manager
 			}
-			cfg, err := startLauncher(s)
+			cfg, err := site.StartLauncher(s, logger)
 			if err != nil {
 				return err
 			}
@@ -60,19 +58,3 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 }
 
 func isManagerVariable(v string) bool { return len(v) > 18 && v[:18] == "HAMADRYAD_MANAGER=" }
-
-func launcherConfig(c *config.Config) launcher.Config {
-	l := c.Launcher
-	cfg := launcher.Config{
-		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory),
-		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
-		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Log: logger(c.Log),
-	}
-	if len(l.Names) > 0 {
-		cfg.Names = l.Names
-	}
-	for _, kind := range slices.Sorted(maps.Keys(l.Slots)) {
-		cfg.Slots = append(cfg.Slots, scheduler.SlotCount{Kind: kind, Count: l.Slots[kind]})
-	}
-	return cfg
-}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
@@ -19,19 +18,7 @@ func (c *cli) launchersCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if c.format == "json" {
-					return printMessages(c, list)
-				}
-				t := newTable(c.out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED")
-				for _, l := range list {
-					cpu, used := "-", "-"
-					if m := l.Load; m != nil {
-						cpu, used = partText(m.Cpu), partText(m.Memory)
-					}
-					t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-						humanize.IBytes(uint64(max(l.Memory, 0))), humanize.IBytes(uint64(max(l.MemoryFree, 0))), cpu, used, count(l.Running), count(l.Suspended))
-				}
-				return t.end()
+				return c.show.Launchers(list)
 			})
 		},
 	})
@@ -40,7 +27,7 @@ func (c *cli) launchersCommand() *cobra.Command {
 func (c *cli) drainCommand() *cobra.Command {
 	end := false
 	cmd := &cobra.Command{
-		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1), ValidArgsFunction: c.completeLaunchers,
+		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1), ValidArgsFunction: c.names().Launchers,
 		Long:    "What runs on the launcher goes on; when \"hamadryad launchers\" shows it drained it can be stopped.",
 		Example: "  hamadryad drain node-7\n  hamadryad drain node-7 --end",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -5,33 +5,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 
-	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/parts"
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/local"
 )
 
-// localOptions are the flags of local.
-type localOptions struct {
-	config    string
-	launchers int
-	slots     string
-	memory    string
-	data      string
-	policy    string
-	logLevel  string
-	hosts     []string
-	hdfs      bool
-
-	places []place // from hosts
-}
-
 func (c *cli) localCommand() *cobra.Command {
-	var o localOptions
+	var o parts.Options
 	cmd := &cobra.Command{
 		Use:   "local [flags] [-- PROGRAM ARGS...]",
 		Short: "Run a whole cluster on this machine, for one program or until stopped",
@@ -58,25 +42,22 @@ get the DataNodes' host names, so that work goes to where its input lies.`,
   hamadryad local --hosts node0.test=/rack0,node1.test=/rack0,node2.test=/rack1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runLocal(cmd.Context(), o, args) },
 	}
-	cmd.Flags().StringVar(&o.config, "config", os.Getenv("HAMADRYAD_CONFIG"), "configuration file; addresses and folders of it are not used")
-	cmd.Flags().IntVarP(&o.launchers, "launchers", "l", 0, "number of launchers; 1 when left out, or one for each host")
-	cmd.Flags().StringVarP(&o.slots, "slots", "s", "", "slots of each launcher, such as 2 or map=2,reduce=1; one a core when left out")
-	cmd.Flags().StringVar(&o.memory, "memory", "", "memory of each launcher, such as 4GiB; a fair part of the machine's when left out")
-	cmd.Flags().StringVarP(&o.data, "data", "d", "", "folder for all data, kept afterwards; a temporary one when left out")
-	cmd.Flags().StringVar(&o.policy, "policy", "", "scheduling policy: a name, or the path of a plug-in")
-	cmd.Flags().StringVar(&o.logLevel, "log-level", "info", "of manager and launchers: debug, info, warn or error")
-	cmd.Flags().StringSliceVar(&o.hosts, "hosts", nil, "host names of the launchers, HOST or HOST=RACK, as the places of input files spell them")
-	cmd.Flags().BoolVar(&o.hdfs, "hdfs", false, "start a small HDFS too; it needs Java and Maven")
+	cmd.Flags().StringVar(&o.Config, "config", os.Getenv("HAMADRYAD_CONFIG"), "configuration file; addresses and folders of it are not used")
+	cmd.Flags().IntVarP(&o.Launchers, "launchers", "l", 0, "number of launchers; 1 when left out, or one for each host")
+	cmd.Flags().StringVarP(&o.Slots, "slots", "s", "", "slots of each launcher, such as 2 or map=2,reduce=1; one a core when left out")
+	cmd.Flags().StringVar(&o.Memory, "memory", "", "memory of each launcher, such as 4GiB; a fair part of the machine's when left out")
+	cmd.Flags().StringVarP(&o.Data, "data", "d", "", "folder for all data, kept afterwards; a temporary one when left out")
+	cmd.Flags().StringVar(&o.Policy, "policy", "", "scheduling policy: a name, or the path of a plug-in")
+	cmd.Flags().StringVar(&o.LogLevel, "log-level", "info", "of manager and launchers: debug, info, warn or error")
+	cmd.Flags().StringSliceVar(&o.Hosts, "hosts", nil, "host names of the launchers, HOST or HOST=RACK, as the places of input files spell them")
+	cmd.Flags().BoolVar(&o.HDFS, "hdfs", false, "start a small HDFS too; it needs Java and Maven")
 	cmd.Flags().SetInterspersed(false)
-	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
+	_ = cmd.RegisterFlagCompletionFunc("policy", complete.Policies)
 	return cmd
 }
 
-// launchersMax keeps a slip of the finger from filling the machine with processes.
-const launchersMax = 256
-
-func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (err error) {
-	if err := o.placeLaunchers(); err != nil {
+func (c *cli) runLocal(ctx context.Context, o parts.Options, program []string) (err error) {
+	if err := o.PlaceLaunchers(); err != nil {
 		return err
 	}
 	if len(program) > 0 {
@@ -84,22 +65,22 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 			return fmt.Errorf("%w: name an executable file", err)
 		}
 	}
-	cleanup, err := o.prepare()
+	cleanup, err := o.Prepare()
 	if err != nil {
 		return err
 	}
 	defer cleanup()
 	var env []string
-	if o.hdfs {
-		small, err := c.startHDFS(ctx, o.data)
+	if o.HDFS {
+		small, err := parts.StartHDFS(ctx, o.Data)
 		if err != nil {
 			return err
 		}
 		defer small.Stop() //nolint:errcheck // its processes are killed; there is nothing to do about one that is gone
-		env = hadoopEnvironment(small)
+		env = parts.HadoopEnvironment(small)
 	}
 	cluster, err := local.Start(ctx, local.Options{
-		Folder: o.data, Launchers: o.launchers, Env: env, Errors: c.errors, Manager: o.manager, Launcher: o.launcher,
+		Folder: o.Data, Launchers: o.Launchers, Env: env, Errors: c.show.Errors, Manager: o.Manager, Launcher: o.Launcher,
 	})
 	if err != nil {
 		return err
@@ -112,70 +93,7 @@ func (c *cli) runLocal(ctx context.Context, o localOptions, program []string) (e
 		}
 		return err
 	}
-	fmt.Fprintf(c.out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, metrics at http://%s/metrics\n\n  export %s=%s\n\nctrl-C ends it\n",
-		o.launchers, cluster.Address, o.data, cluster.Page, client.AddressVariable, cluster.Address)
+	fmt.Fprintf(c.show.Out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, metrics at http://%s/metrics\n\n  export %s=%s\n\nctrl-C ends it\n",
+		o.Launchers, cluster.Address, o.Data, cluster.Page, client.AddressVariable, cluster.Address)
 	return cluster.Wait(ctx)
-}
-
-// prepare makes the data folder and fills in what was left out.
-func (o *localOptions) prepare() (cleanup func(), err error) {
-	cleanup = func() {}
-	if o.data == "" {
-		if o.data, err = os.MkdirTemp("", "hamadryad-local-"); err != nil {
-			return cleanup, err
-		}
-		dir := o.data
-		cleanup = func() { os.RemoveAll(dir) }
-	}
-	if o.data, err = filepath.Abs(o.data); err != nil {
-		return cleanup, err
-	}
-	if err := os.MkdirAll(o.data, 0o700); err != nil {
-		return cleanup, err
-	}
-	if o.memory == "" {
-		machine, err := mem.VirtualMemory()
-		if err != nil {
-			return cleanup, fmt.Errorf("this machine's memory: %w; give --memory", err)
-		}
-		o.memory = fmt.Sprint(int64(float64(machine.Total)*launcher.MemoryShare) / int64(o.launchers))
-	}
-	return cleanup, nil
-}
-
-// manager is the command line of the manager.
-func (o *localOptions) manager(address, page string) []string {
-	args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(o.data, "manager")}, o.shared()...)
-	switch { // without the flag the configuration's policy decides
-	case o.policy == "":
-	case filepath.Base(o.policy) != o.policy:
-		args = append(args, "--policy-path", o.policy)
-	default:
-		args = append(args, "--policy", o.policy)
-	}
-	return args
-}
-
-// launcher is the command line of a launcher.
-func (o *localOptions) launcher(i int, name, manager string) []string {
-	args := append([]string{
-		"--manager", manager, "launcher", "--name", name, "--memory", o.memory,
-		"--data", filepath.Join(o.data, name), "--cache", filepath.Join(o.data, "cache"),
-	}, o.shared()...)
-	if p := o.placeOf(i); p.host != "" {
-		args = append(args, "--host", p.host, "--rack", p.rack)
-	}
-	if o.slots != "" {
-		args = append(args, "--slots", o.slots)
-	}
-	return args
-}
-
-// shared are the flags of all parts.
-func (o *localOptions) shared() []string {
-	flags := []string{"--log-level", o.logLevel}
-	if o.config != "" {
-		flags = append(flags, "--config", o.config)
-	}
-	return flags
 }

@@ -8,12 +8,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// lastLinesMax is how long the end of the process waits for the last lines of the log.
+const lastLinesMax = time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:])
 	stop()
-	standardError.flush(lastLinesMax)
+	standardError.Flush(lastLinesMax)
 	os.Exit(code)
 }

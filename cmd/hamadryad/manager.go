@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"os"
-	"os/signal"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
@@ -43,7 +40,7 @@ and /readyz.`,
 	f.flag(cmd, "http", "manager.http", "address of /metrics and /healthz")
 	f.flag(cmd, "data", "manager.data", "folder for its data")
 	f.flag(cmd, "policy", "policy.name", "scheduling policy")
-	_ = cmd.RegisterFlagCompletionFunc("policy", completePolicies)
+	_ = cmd.RegisterFlagCompletionFunc("policy", complete.Policies)
 	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
@@ -51,7 +48,7 @@ and /readyz.`,
 }
 
 func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
-	site, last, problem, err := startSite(s)
+	now, last, problem, err := site.Start(s)
 	if err != nil {
 		return err
 	}
@@ -61,43 +58,14 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	}
 	defer stop()
 	defer manager.CollectSeldom()()
-	log := logger(site.Log)
+	log := logger(now.Log)
 	updates := make(chan manager.Update)
-	go watchConfig(ctx, s, site, updates, log)
-	m := site.Manager
-	return manager.Run(ctx, manager.Config{
-		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
-		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
-		FreezeMax: m.EventLog.FreezeMax, Remaker: remaker, BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
-		Core: site.core, Policy: site.policy, Last: last, Fallback: fifo.New, Updates: updates, Log: log,
-		File: s.File, Problem: problem, Shown: site.shown,
-		Ready: func(grpc, http string) { part.Ready(grpc + " " + http) },
-	})
-}
-
-// watchConfig hands changes of the configuration on. One with mistakes changes
-// nothing and says why.
-func watchConfig(ctx context.Context, s config.Sources, now *site, updates chan<- manager.Update, log *slog.Logger) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	var watched atomic.Pointer[[]string]
-	watched.Store(&now.Watched)
-	config.Watch(ctx, func() []string { return *watched.Load() }, signals, func() {
-		changed, err := loadSite(s)
-		u := manager.Update{}
-		if err != nil {
-			u.Problem = err.Error()
-		} else {
-			watched.Store(&changed.Watched)
-			log.Info("the configuration changed", "file", s.File)
-			u = manager.Update{Core: changed.core, Policy: changed.policy, Shown: changed.shown}
-		}
-		select {
-		case updates <- u:
-		case <-ctx.Done():
-		}
-	}, log)
+	go now.Watch(ctx, s, updates, log)
+	cfg := now.ManagerConfig()
+	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
+	cfg.Remaker, cfg.Fallback = remaker, fifo.New
+	cfg.Ready = func(grpc, http string) { part.Ready(grpc + " " + http) }
+	return manager.Run(ctx, cfg)
 }
 
 // partFlags lets a command be a part of "hamadryad local".

@@ -11,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
@@ -34,7 +36,7 @@ and numbers that it shows of itself.`,
 				if err != nil {
 					return err
 				}
-				return c.printPolicy(r)
+				return c.show.Policy(r)
 			})
 		},
 	})
@@ -56,7 +58,7 @@ again.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.out, "%s %s took over, generation %s, SHA-256 %s\n", r.Name, r.Version, generationText(r.Generation), r.Checksum)
+				fmt.Fprintf(c.show.Out, "%s %s took over, generation %s, SHA-256 %s\n", r.Name, r.Version, show.Generation(r.Generation), r.Checksum)
 				return nil
 			})
 		},
@@ -130,15 +132,15 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 		}
 		return args[0], nil
 	}
-	site, err := config.Load(config.Sources{File: p.config, Environ: os.Environ(), CoreKeys: coreKeys()})
+	from, err := config.Load(config.Sources{File: p.config, Environ: os.Environ(), CoreKeys: site.CoreKeys()})
 	if err != nil {
 		return "", err
 	}
-	p.options.Config, p.options.Kinds = site.Policy.Config, site.Manager.SlotKinds
+	p.options.Config, p.options.Kinds = from.Policy.Config, from.Manager.SlotKinds
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	return findPolicy(site.Policy)
+	return site.FindPolicy(from.Policy)
 }
 
 // orNone writes a count for the kit, to which 0 means its default.
@@ -157,23 +159,23 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	d, err := policycheck.Plugin(ctx, policy.Options{
-		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Path: path, Log: slog.New(slog.NewTextHandler(c.show.Errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Dir: supervision.SocketFolder(""), StartTimeout: checkStartTimeout,
 	})
 	if err != nil {
 		return err // nothing of it runs
 	}
 	defer d.Close()
-	games := progress.NewSteps(c.errors, "games")
+	games := progress.NewSteps(c.show.Errors, "games")
 	p.options.Progress = games.Step
 	report := schedtest.Check(ctx, d, p.options)
 	games.Close()
 	if err := report.Err(); err != nil {
 		return fmt.Errorf("%s does not pass:\n%w", path, err)
 	}
-	fmt.Fprintf(c.out, "%s: %s %s passes: %d games\n", path, report.Policy.Name, report.Policy.Version, report.Games)
+	fmt.Fprintf(c.show.Out, "%s: %s %s passes: %d games\n", path, report.Policy.Name, report.Policy.Version, report.Games)
 	for _, w := range report.Warnings {
-		fmt.Fprintf(c.out, "warning: %s\n", w)
+		fmt.Fprintf(c.show.Out, "warning: %s\n", w)
 	}
 	return nil
 }

@@ -67,6 +67,6 @@ func (c *cli) publish(cmd *cobra.Command, folder, to, list string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "output: %s\n", out)
+	fmt.Fprintf(c.show.Out, "output: %s\n", out)
 	return nil
 }

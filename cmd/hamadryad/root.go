@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -30,13 +31,11 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 type cli struct {
 	manager string
 	user    string
-	format  string
-	out     io.Writer
-	errors  io.Writer
+	show    show.Printer
 }
 
 func execute(ctx context.Context, args []string) int {
-	c := &cli{out: os.Stdout, errors: os.Stderr}
+	c := &cli{show: show.Printer{Out: os.Stdout, Errors: os.Stderr}}
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -47,7 +46,7 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintln(c.errors, "hamadryad:", err)
+	fmt.Fprintln(c.show.Errors, "hamadryad:", err)
 	var refused *client.Error
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
@@ -97,7 +96,7 @@ func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintln(c.out, "hamadryad", version())
+			fmt.Fprintln(c.show.Out, "hamadryad", version())
 			return nil
 		},
 	}
@@ -132,12 +131,15 @@ func (c *cli) withClient(do func(*client.Client) error) error {
 	return do(cl)
 }
 
+// names completes words.
+func (c *cli) names() complete.Names { return complete.Names{With: c.withClient} }
+
 // formatFlag adds -o to a command that prints.
 func (c *cli) formatFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
+	cmd.Flags().StringVarP(&c.show.Format, "output", "o", "table", "form of the output: table or json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if c.format != "table" && c.format != "json" {
-			return fmt.Errorf("-o %s: it is table or json", c.format)
+		if c.show.Format != "table" && c.show.Format != "json" {
+			return fmt.Errorf("-o %s: it is table or json", c.show.Format)
 		}
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package parts
 
 import (
 	"fmt"
@@ -13,31 +13,31 @@ type place struct{ host, rack string }
 // hdfsNodes is the number of DataNodes of --hdfs.
 const hdfsNodes = 4
 
-// placeLaunchers reads --hosts and settles the number of launchers.
-func (o *localOptions) placeLaunchers() error {
-	if o.hdfs && len(o.hosts) == 0 {
+// PlaceLaunchers reads --hosts and settles the number of launchers.
+func (o *Options) PlaceLaunchers() error {
+	if o.HDFS && len(o.Hosts) == 0 {
 		for i := range hdfsNodes {
-			o.hosts = append(o.hosts, mini.Host(i)+"="+mini.Rack(i))
+			o.Hosts = append(o.Hosts, mini.Host(i)+"="+mini.Rack(i))
 		}
 	}
-	for _, text := range o.hosts {
+	for _, text := range o.Hosts {
 		host, rack, _ := strings.Cut(text, "=")
 		if host == "" {
 			return fmt.Errorf("--hosts %q: write HOST or HOST=RACK, such as node0.test=/rack0", text)
 		}
 		o.places = append(o.places, place{host, rack})
 	}
-	if o.launchers == 0 {
-		o.launchers = max(1, len(o.places))
+	if o.Launchers == 0 {
+		o.Launchers = max(1, len(o.places))
 	}
-	if o.launchers < 1 || o.launchers > launchersMax {
-		return fmt.Errorf("--launchers %d: use 1 to %d", o.launchers, launchersMax)
+	if o.Launchers < 1 || o.Launchers > launchersMax {
+		return fmt.Errorf("--launchers %d: use 1 to %d", o.Launchers, launchersMax)
 	}
 	return nil
 }
 
 // placeOf is the place of launcher i; more launchers than hosts begin again at the first.
-func (o *localOptions) placeOf(i int) place {
+func (o *Options) placeOf(i int) place {
 	if len(o.places) == 0 {
 		return place{}
 	}

@@ -1,27 +1,19 @@
-package main
+// Package lines writes lines to who may not take them, and never waits for it.
+package lines
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 )
 
-const (
-	// linesMax is how many lines of the log may wait for who takes stderr.
-	linesMax = 4096
-	// lastLinesMax is how long the end of the process waits for the last of them.
-	lastLinesMax = time.Second
-)
+// linesMax is how many lines may wait.
+const linesMax = 4096
 
-// standardError takes the log of managers and launchers. What is behind stderr may be
-// a full pipe or a disk that answers nothing: heartbeats must not wait for it.
-var standardError = newLines(os.Stderr)
-
-// lines writes in a goroutine of its own, in order. What finds no room is dropped, and
-// the next line tells how much. Safe for concurrent use.
-type lines struct {
+// Writer is an io.Writer that writes in a goroutine of its own, in order. What finds no room is dropped, and
+// the next line tells how much. Its user calls Flush at the end. Safe for concurrent use.
+type Writer struct {
 	to      io.Writer
 	queue   chan line
 	dropped atomic.Int64
@@ -34,14 +26,15 @@ type line struct {
 	done    chan struct{}
 }
 
-func newLines(to io.Writer) *lines {
-	l := &lines{to: to, queue: make(chan line, linesMax)}
+// New returns a writer to another.
+func New(to io.Writer) *Writer {
+	l := &Writer{to: to, queue: make(chan line, linesMax)}
 	go l.run()
 	return l
 }
 
 // Write never waits and never fails.
-func (l *lines) Write(p []byte) (int, error) {
+func (l *Writer) Write(p []byte) (int, error) {
 	missing := l.dropped.Swap(0)
 	select {
 	case l.queue <- line{text: append([]byte(nil), p...), missing: missing}:
@@ -51,7 +44,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lines) run() {
+func (l *Writer) run() {
 	for next := range l.queue {
 		if next.done != nil {
 			close(next.done)
@@ -64,8 +57,8 @@ func (l *lines) run() {
 	}
 }
 
-// flush waits until what came before is written, but not for long.
-func (l *lines) flush(max time.Duration) {
+// Flush waits until what came before is written, but not for long.
+func (l *Writer) Flush(max time.Duration) {
 	late := time.After(max)
 	done := make(chan struct{})
 	select {

@@ -1,4 +1,4 @@
-package main
+package parts
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 // hdfsTimeout bounds the start of the small HDFS, with the fetch of its jars.
 const hdfsTimeout = 12 * time.Minute
 
-// startHDFS starts a small HDFS whose data lies with the cluster's.
-func (c *cli) startHDFS(ctx context.Context, data string) (*mini.Cluster, error) {
+// StartHDFS starts a small HDFS whose data lies with the cluster's.
+func StartHDFS(ctx context.Context, data string) (*mini.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, hdfsTimeout)
 	defer cancel()
 	kit, err := mini.Prepare(ctx, os.Stderr)
@@ -37,8 +37,8 @@ func (c *cli) startHDFS(ctx context.Context, data string) (*mini.Cluster, error)
 	return small, nil
 }
 
-// hadoopEnvironment lets clients find the small HDFS, and people its commands.
-func hadoopEnvironment(small *mini.Cluster) []string {
+// HadoopEnvironment lets clients find the small HDFS, and people its commands.
+func HadoopEnvironment(small *mini.Cluster) []string {
 	return []string{
 		"HADOOP_CONF_DIR=" + small.ConfDir(),
 		"PATH=" + filepath.Dir(small.Script()) + string(os.PathListSeparator) + os.Getenv("PATH"),

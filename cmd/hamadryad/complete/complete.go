@@ -1,4 +1,6 @@
-package main
+// Package complete completes the words of the command line: names of jobs, launchers and
+// pools, which it asks the manager for, and of policies. A TAB never shows an error.
+package complete
 
 import (
 	"context"
@@ -22,25 +24,30 @@ import (
 // completeTimeout bounds how long a shell's TAB waits for the manager.
 const completeTimeout = time.Second
 
+// Names completes words by asking the manager.
+type Names struct {
+	With func(do func(*client.Client) error) error // runs do with a connection
+}
+
 // complete asks the manager for the names that a word may become. Without an answer
 // there are none: a TAB is no place for an error.
-func (c *cli) complete(ctx context.Context, names func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (c Names) complete(ctx context.Context, list func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
-	var list []string
-	err := c.withClient(func(cl *client.Client) (err error) {
-		list, err = names(ctx, cl)
+	var found []string
+	err := c.With(func(cl *client.Client) (err error) {
+		found, err = list(ctx, cl)
 		return err
 	})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return list, cobra.ShellCompDirectiveNoFileComp
+	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// jobNames completes jobs in the states that want says yes to, each not yet among
+// Jobs completes jobs in the states that want says yes to, each not yet among
 // the arguments.
-func (c *cli) jobNames(all bool, want func(wire.JobState) bool) cobra.CompletionFunc {
+func (c Names) Jobs(all bool, want func(wire.JobState) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
 			jobs, err := cl.Jobs(ctx, all)
@@ -55,12 +62,14 @@ func (c *cli) jobNames(all bool, want func(wire.JobState) bool) cobra.Completion
 	}
 }
 
-func anyState(wire.JobState) bool { return true }
+// AnyState and LiveState are for Names.Jobs: all jobs, and those that have not ended.
+func AnyState(wire.JobState) bool { return true }
 
-func liveState(s wire.JobState) bool { return !client.Ended(s) }
+// LiveState: see AnyState.
+func LiveState(s wire.JobState) bool { return !client.Ended(s) }
 
-// firstOnly completes only the first argument.
-func firstOnly(f cobra.CompletionFunc) cobra.CompletionFunc {
+// FirstOnly completes only the first argument.
+func FirstOnly(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -69,7 +78,8 @@ func firstOnly(f cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-func (c *cli) completeLaunchers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// Launchers completes the first argument to a launcher.
+func (c Names) Launchers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -83,7 +93,8 @@ func (c *cli) completeLaunchers(cmd *cobra.Command, args []string, _ string) ([]
 	})
 }
 
-func (c *cli) completePools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+// Pools completes pools that the policy shows.
+func (c Names) Pools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
 		r, err := cl.Policy(ctx, true)
 		if err != nil || len(r.Status) == 0 {
@@ -102,8 +113,8 @@ func (c *cli) completePools(cmd *cobra.Command, _ []string, _ string) ([]string,
 	})
 }
 
-// completePolicies names the plug-ins that lie beside this program.
-func completePolicies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// Policies names the plug-ins that lie beside this program.
+func Policies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -119,6 +130,7 @@ func completePolicies(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return list, cobra.ShellCompDirectiveDefault // or a path
 }
 
-func completePriorities(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// Priorities names the usual priorities.
+func Priorities(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -95,33 +95,34 @@ func settingsFrom(s *wire.PolicySettings) string {
 	return s.File
 }
 
-// generationText writes a generation as the manager's term and the number in it.
-func generationText(g uint64) string {
+// Generation writes a generation as the manager's term and the number in it.
+func Generation(g uint64) string {
 	term, n := number.Apart(g)
 	return fmt.Sprintf("%d.%d", term, n)
 }
 
-func (c *cli) printPolicy(r *wire.PolicyReply) error {
+// Policy shows the policy that decides, and its pools.
+func (c *Printer) Policy(r *wire.PolicyReply) error {
 	v, err := viewOf(r)
 	if err != nil {
 		return err
 	}
-	if c.format == "json" {
-		return c.printJSON(v)
+	if c.json() {
+		return c.writeJSON(v)
 	}
-	fmt.Fprintf(c.out, "%s %s: %s, generation %s, %d restarts, %d rounds, %d decisions refused\n",
-		v.Name, v.Version, v.State, generationText(v.Generation), v.Restarts, v.Rounds, v.Refusals)
+	fmt.Fprintf(c.Out, "%s %s: %s, generation %s, %d restarts, %d rounds, %d decisions refused\n",
+		v.Name, v.Version, v.State, Generation(v.Generation), v.Restarts, v.Rounds, v.Refusals)
 	for _, p := range v.Problems {
-		fmt.Fprintf(c.out, "problem (%s), %s ago: %s\n", p.What, span(time.Since(p.At)), indented(p.Text))
+		fmt.Fprintf(c.Out, "problem (%s), %s ago: %s\n", p.What, span(time.Since(p.At)), indented(p.Text))
 	}
 	c.printProgram(v)
 	if v.Status == nil {
 		return nil
 	}
 	for _, f := range v.Status.Facts {
-		fmt.Fprintf(c.out, "%s: %s\n", f.Name, f.Value)
+		fmt.Fprintf(c.Out, "%s: %s\n", f.Name, f.Value)
 	}
-	t := newTable(c.out, "POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
+	t := newTable(c.Out, "POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
 	for _, p := range v.Status.Pools {
 		t.row(p.Name, orDash(p.Parent), orDash(p.Kind), fmt.Sprintf("%g", p.Weight), count(p.MinShare), count(p.MaxShare),
 			fmt.Sprintf("%.1f", p.FairShare), count(p.Demand), count(p.Running), count(p.Jobs))
@@ -130,20 +131,20 @@ func (c *cli) printPolicy(r *wire.PolicyReply) error {
 }
 
 // printProgram tells of the program that decides, of its settings and its rounds.
-func (c *cli) printProgram(v *policyView) {
+func (c *Printer) printProgram(v *policyView) {
 	if v.Path != "" {
-		fmt.Fprintf(c.out, "program: %s, SHA-256 %s\n", v.Path, v.Checksum)
-		fmt.Fprintf(c.out, "process: %d, %s of memory, at most %s\n", v.PID, humanize.IBytes(uint64(v.Memory)), humanize.IBytes(uint64(v.MemoryMax)))
-		fmt.Fprintf(c.out, "settings (%s): %s\n", v.SettingsFrom, indented(orDash(v.Settings)))
+		fmt.Fprintf(c.Out, "program: %s, SHA-256 %s\n", v.Path, v.Checksum)
+		fmt.Fprintf(c.Out, "process: %d, %s of memory, at most %s\n", v.PID, humanize.IBytes(uint64(v.Memory)), humanize.IBytes(uint64(v.MemoryMax)))
+		fmt.Fprintf(c.Out, "settings (%s): %s\n", v.SettingsFrom, indented(orDash(v.Settings)))
 		for _, f := range v.Files {
-			fmt.Fprintf(c.out, "  file: %s\n", f)
+			fmt.Fprintf(c.Out, "  file: %s\n", f)
 		}
 	}
 	t := v.RoundTimes
-	fmt.Fprintf(c.out, "rounds: last %s, mean %s, longest %s; %d took over %s\n",
+	fmt.Fprintf(c.Out, "rounds: last %s, mean %s, longest %s; %d took over %s\n",
 		short(t.Last), short(t.Mean), short(t.Longest), t.SlowRounds, short(t.Slow))
 	if t.UnderWay > t.Slow {
-		fmt.Fprintf(c.out, "a round has not been answered for %s\n", short(t.UnderWay))
+		fmt.Fprintf(c.Out, "a round has not been answered for %s\n", short(t.UnderWay))
 	}
 }
 

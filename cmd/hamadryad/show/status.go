@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -10,36 +10,39 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// printStatus shows a job to a person.
-func (c *cli) printStatus(s *wire.JobStatus) error {
+// Status shows a job to a person.
+func (c *Printer) Status(s *wire.JobStatus) error {
+	if c.json() {
+		return c.message(s)
+	}
 	j := s.Summary
-	fmt.Fprintf(c.out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), progress.OneLine(j.Name),
+	fmt.Fprintf(c.Out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), progress.OneLine(j.Name),
 		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
 	if why := progress.Failure(s.Failure); why != "" {
-		fmt.Fprintf(c.out, "failure: %s\n", why)
+		fmt.Fprintf(c.Out, "failure: %s\n", why)
 	}
 	for _, w := range s.Waiting {
-		fmt.Fprintf(c.out, "waits: %s\n", progress.OneLine(w))
+		fmt.Fprintf(c.Out, "waits: %s\n", progress.OneLine(w))
 	}
 	c.printOutputs(s)
 	if err := c.printStages(s); err != nil {
 		return err
 	}
 	if text := client.Locality(s); text != "" {
-		fmt.Fprintf(c.out, "attempts that read files: %s\n", text)
+		fmt.Fprintf(c.Out, "attempts that read files: %s\n", text)
 	}
 	for _, n := range s.Notes {
-		fmt.Fprintf(c.out, "note: %s\n", progress.OneLine(n))
+		fmt.Fprintf(c.Out, "note: %s\n", progress.OneLine(n))
 	}
 	for _, k := range s.Counters {
-		fmt.Fprintf(c.out, "counter: %s = %s\n", k.Name, progress.Counter(k))
+		fmt.Fprintf(c.Out, "counter: %s = %s\n", k.Name, progress.Counter(k))
 	}
 	return c.printAttempts(s.Attempts)
 }
 
 // printOutputs names the output folders: where they are, where they will be, and
 // nothing when they will never be.
-func (c *cli) printOutputs(s *wire.JobStatus) {
+func (c *Printer) printOutputs(s *wire.JobStatus) {
 	word := "output"
 	switch {
 	case s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED:
@@ -49,17 +52,17 @@ func (c *cli) printOutputs(s *wire.JobStatus) {
 		word = "output, when it succeeds"
 	}
 	for _, o := range s.Outputs {
-		fmt.Fprintf(c.out, "%s: %s\n", word, o)
+		fmt.Fprintf(c.Out, "%s: %s\n", word, o)
 	}
 }
 
-func (c *cli) printStages(s *wire.JobStatus) error {
+func (c *Printer) printStages(s *wire.JobStatus) error {
 	ended := client.Ended(s.Summary.State)
 	heads := []string{"STAGE", "NODES", "WAITING", "READY", "RUNNING", "SUSPENDED", "FINISHED", "FAILURES"}
 	if ended {
 		heads = []string{"STAGE", "NODES", "FINISHED", "NOT FINISHED", "FAILURES"}
 	}
-	t := newTable(c.out, heads...)
+	t := newTable(c.Out, heads...)
 	var last *wire.StageStatus
 	for _, st := range s.Stages {
 		switch {
@@ -87,15 +90,15 @@ func (c *cli) printStages(s *wire.JobStatus) error {
 	case last.Running > 0:
 		state = "running"
 	}
-	fmt.Fprintf(c.out, "last step, %s: %s, %d failures\n", what, state, last.Failures)
+	fmt.Fprintf(c.Out, "last step, %s: %s, %d failures\n", what, state, last.Failures)
 	return nil
 }
 
-func (c *cli) printAttempts(attempts []*wire.AttemptStatus) error {
+func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 	if len(attempts) == 0 {
 		return nil
 	}
-	t := newTable(c.out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
+	t := newTable(c.Out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
 	for _, a := range attempts {
 		took := "-"
 		if a.Started != 0 && a.Ended != 0 {

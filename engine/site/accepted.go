@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 )
 
@@ -26,7 +25,7 @@ func sourceOf(c *config.Config) ([]byte, error) {
 
 // lastSite returns the configuration that the manager of the sources accepted last;
 // nil when there is none.
-func lastSite(s config.Sources) (*site, time.Time, error) {
+func lastSite(s config.Sources) (*Site, time.Time, error) {
 	b, err := supervision.Accepted(config.DataFolder(s, "manager"))
 	if b == nil || err != nil {
 		return nil, time.Time{}, err
@@ -35,7 +34,7 @@ func lastSite(s config.Sources) (*site, time.Time, error) {
 	if err != nil {
 		return nil, at, err
 	}
-	last, err := loadSite(s)
+	last, err := Load(s)
 	return last, at, err
 }
 
@@ -49,11 +48,11 @@ func recall(s *config.Sources, kept []byte) (time.Time, error) {
 	return a.At, nil
 }
 
-// startSite is the configuration to start a manager with: that of the sources, or,
+// Start is the configuration to start a manager with: that of the sources, or,
 // when that has mistakes, the one that was accepted last, with the mistakes. A
 // manager that starts anew has work that runs and would be lost while it is down.
-func startSite(s config.Sources) (now *site, last *supervision.Policy, problem error, err error) {
-	now, wrong := loadSite(s)
+func Start(s config.Sources) (now *Site, last *supervision.Policy, problem error, err error) {
+	now, wrong := Load(s)
 	before, at, err := lastSite(s)
 	if err != nil {
 		before, err = nil, fmt.Errorf("and what was accepted before can't be used either: %w", err)
@@ -62,48 +61,9 @@ func startSite(s config.Sources) (now *site, last *supervision.Policy, problem e
 	case wrong == nil && before == nil:
 		return now, nil, nil, nil
 	case wrong == nil:
-		return now, &before.policy, nil, nil
+		return now, &before.Plugin, nil, nil
 	case before == nil:
 		return nil, nil, nil, errors.Join(wrong, err)
 	}
 	return before, nil, fmt.Errorf("%w\nin force is what was accepted and read at %s", wrong, at.Format(time.RFC3339)), nil
-}
-
-// startLauncher is what to start a launcher with: what the sources say, or, when that
-// has mistakes, what it joined with last, with the mistakes. A machine that comes back
-// while a file is wrong would be missing otherwise.
-func startLauncher(s config.Sources) (launcher.Config, error) {
-	now, wrong := loadLauncher(s)
-	if wrong == nil {
-		return now, nil
-	}
-	kept, err := launcher.Accepted(config.DataFolder(s, "launcher"))
-	if kept == nil || err != nil {
-		return now, errors.Join(wrong, err)
-	}
-	at, err := recall(&s, kept)
-	if err != nil {
-		return now, errors.Join(wrong, err)
-	}
-	last, err := loadLauncher(s)
-	if err != nil {
-		return now, errors.Join(wrong, fmt.Errorf("and what was accepted before can't be used either: %w", err))
-	}
-	last.Source = nil // it is kept
-	last.Problem = fmt.Errorf("%w\nin force is what was accepted and read at %s", wrong, at.Format(time.RFC3339))
-	return last, nil
-}
-
-// loadLauncher makes a launcher's configuration and checks what can be without
-// starting it.
-func loadLauncher(s config.Sources) (launcher.Config, error) {
-	c, err := config.Load(s)
-	if err != nil {
-		return launcher.Config{}, err
-	}
-	cfg := launcherConfig(c)
-	if cfg.Source, err = sourceOf(c); err != nil {
-		return cfg, err
-	}
-	return cfg, cfg.Check()
 }

@@ -1,4 +1,4 @@
-package main
+package lines
 
 import (
 	"fmt"
@@ -14,17 +14,17 @@ import (
 func TestLogDoesNotWaitForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		l := newLines(w)
+		l := New(w)
 		for i := range 2 * linesMax {
 			fmt.Fprintln(l, "line", i)
 		}
-		l.flush(time.Second)
+		l.Flush(time.Second)
 		var got strings.Builder
 		read := make(chan struct{})
 		go func() { _, _ = io.Copy(&got, r); close(read) }()
 		synctest.Wait()
 		fmt.Fprintln(l, "the last")
-		l.flush(time.Second)
+		l.Flush(time.Second)
 		w.Close()
 		<-read
 		close(l.queue)

@@ -1,4 +1,6 @@
-package main
+// Package show prints what the commands have to show: tables and lines for people, JSON for
+// programs. Texts from outside are made printable, and stand on one line of a table.
+package show
 
 import (
 	"bytes"
@@ -17,6 +19,16 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
+// Printer shows things to people, or as JSON to programs.
+type Printer struct {
+	Out    io.Writer
+	Errors io.Writer
+	Format string // table or json
+}
+
+// json says whether JSON is wanted.
+func (c *Printer) json() bool { return c.Format == "json" }
+
 // jsonOf writes a message as one line of JSON, the same bytes for the same message.
 func jsonOf(m proto.Message) (json.RawMessage, error) { return marshalJSON(m, true) }
 
@@ -33,18 +45,18 @@ func marshalJSON(m proto.Message, defaults bool) (json.RawMessage, error) {
 	return compact.Bytes(), err
 }
 
-// printJSON writes values as one JSON array, or one value as it is.
-func (c *cli) printJSON(v any) error {
+// writeJSON writes values as one JSON array, or one value as it is.
+func (c *Printer) writeJSON(v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "%s\n", b)
+	_, err = fmt.Fprintf(c.Out, "%s\n", b)
 	return err
 }
 
 // printMessages writes messages as a JSON array.
-func printMessages[M proto.Message](c *cli, list []M) error {
+func printMessages[M proto.Message](c *Printer, list []M) error {
 	all := make([]json.RawMessage, 0, len(list))
 	for _, m := range list {
 		b, err := jsonOf(m)
@@ -53,7 +65,16 @@ func printMessages[M proto.Message](c *cli, list []M) error {
 		}
 		all = append(all, b)
 	}
-	return c.printJSON(all)
+	return c.writeJSON(all)
+}
+
+// message writes a message as JSON.
+func (c *Printer) message(m proto.Message) error {
+	b, err := jsonOf(m)
+	if err != nil {
+		return err
+	}
+	return c.writeJSON(b)
 }
 
 // table prints columns in line.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/site"
+	"github.com/hamadryad/hamadryad/internal/lines"
+)
+
+// configured is a command that reads the configuration. Flags stand for keys.
+type configured struct {
+	file string
+	keys map[string]string // by flag
+}
+
+// configFlag names the file; its default is HAMADRYAD_CONFIG.
+func (f *configured) configFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "config", os.Getenv("HAMADRYAD_CONFIG"), "configuration file; $HAMADRYAD_CONFIG sets it too")
+}
+
+// flag adds a flag that sets a key.
+func (f *configured) flag(cmd *cobra.Command, name, key, usage string) {
+	if f.keys == nil {
+		f.keys = map[string]string{}
+	}
+	f.keys[name] = key
+	if cmd.Flags().Lookup(name) == nil {
+		cmd.Flags().String(name, "", usage+" ("+key+")")
+	}
+}
+
+// sources are what the configuration is made from, flags included.
+func (f *configured) sources(cmd *cobra.Command) config.Sources {
+	s := config.Sources{File: f.file, Environ: os.Environ(), Flags: map[string]string{}, CoreKeys: site.CoreKeys()}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if key, ok := f.keys[flag.Name]; ok {
+			s.Flags[key] = flag.Value.String()
+		}
+	})
+	return s
+}
+
+// standardError takes the log of managers and launchers. What is behind stderr may be
+// a full pipe or a disk that answers nothing: heartbeats must not wait for it.
+var standardError = lines.New(os.Stderr)
+
+// logger writes as the section log says, to stderr, and never waits for it.
+func logger(l config.Log) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.Level)) // the name was validated
+	o := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(standardError, o))
+	}
+	return slog.New(slog.NewTextHandler(standardError, o))
+}
+
+var errNoConfig = errors.New("no configuration file is named: give --config FILE or set HAMADRYAD_CONFIG")

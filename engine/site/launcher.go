@@ -1,0 +1,70 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StartLauncher is what to start a launcher with: what the sources say, or, when that
+// has mistakes, what it joined with last, with the mistakes. A machine that comes back
+// while a file is wrong would be missing otherwise.
+func StartLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher.Config, error) {
+	now, wrong := loadLauncher(s, log)
+	if wrong == nil {
+		return now, nil
+	}
+	kept, err := launcher.Accepted(config.DataFolder(s, "launcher"))
+	if kept == nil || err != nil {
+		return now, errors.Join(wrong, err)
+	}
+	at, err := recall(&s, kept)
+	if err != nil {
+		return now, errors.Join(wrong, err)
+	}
+	last, err := loadLauncher(s, log)
+	if err != nil {
+		return now, errors.Join(wrong, fmt.Errorf("and what was accepted before can't be used either: %w", err))
+	}
+	last.Source = nil // it is kept
+	last.Problem = fmt.Errorf("%w\nin force is what was accepted and read at %s", wrong, at.Format(time.RFC3339))
+	return last, nil
+}
+
+// loadLauncher makes a launcher's configuration and checks what can be without
+// starting it.
+func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher.Config, error) {
+	c, err := config.Load(s)
+	if err != nil {
+		return launcher.Config{}, err
+	}
+	cfg := launcherConfig(c, log)
+	if cfg.Source, err = sourceOf(c); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Check()
+}
+
+// launcherConfig is what a launcher is told of a configuration.
+func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launcher.Config {
+	l := c.Launcher
+	cfg := launcher.Config{
+		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory),
+		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
+		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Log: log(c.Log),
+	}
+	if len(l.Names) > 0 {
+		cfg.Names = l.Names
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.Slots)) {
+		cfg.Slots = append(cfg.Slots, scheduler.SlotCount{Kind: kind, Count: l.Slots[kind]})
+	}
+	return cfg
+}

@@ -1,0 +1,127 @@
+// Package site makes of a configuration what manager and launcher are started with.
+//
+// # What holds
+//
+// A configuration with mistakes is refused as a whole. A manager or launcher that has run
+// before starts with what it accepted then, and tells of the mistakes; the first start of a
+// data folder refuses them.
+package site
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// managedCore are settings of the core that have another place in the
+// configuration, or none.
+var managedCore = []string{"tokenSeed", "simulated", "heartbeat", "seed", "kinds"}
+
+// CoreKeys are the names that may stand in the section core.
+func CoreKeys() []string {
+	return slices.DeleteFunc(config.CoreKeys(core.Settings{}), func(k string) bool { return slices.Contains(managedCore, k) })
+}
+
+// Site is a configuration in the forms that the engine takes.
+type Site struct {
+	*config.Config
+	CoreSettings core.Settings
+	Plugin       supervision.Policy
+	Shown        supervision.Shown
+}
+
+// Load makes one. Everything is checked that can be without starting anything.
+func Load(s config.Sources) (*Site, error) {
+	c, err := config.Load(s)
+	if err != nil {
+		return nil, err
+	}
+	out := &Site{Config: c, CoreSettings: core.DefaultSettings()}
+	if err := c.DecodeCore(&out.CoreSettings); err != nil {
+		return nil, err
+	}
+	out.CoreSettings.Kinds, out.CoreSettings.Seed = c.Manager.SlotKinds, c.Manager.Seed
+	out.CoreSettings.PolicyLimits.RoundDeadline = c.Policy.RoundDeadline
+	if err := out.CoreSettings.Check(); err != nil {
+		return nil, fmt.Errorf("%s: section core: %w", orDefaults(c.File), err)
+	}
+	if out.Plugin, err = policyOf(c); err != nil && s.Texts == nil {
+		return nil, err
+	}
+	out.Shown = shownOf(c, out.CoreSettings)
+	out.Plugin.Shown = out.Shown
+	if out.Plugin.Source, err = sourceOf(c); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
+	var list supervision.Shown
+	for _, s := range c.Settings(settings, CoreKeys()) {
+		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From})
+	}
+	return list
+}
+
+func orDefaults(file string) string {
+	if file == "" {
+		return "defaults"
+	}
+	return file
+}
+
+// policyOf finds the plug-in that the configuration names.
+func policyOf(c *config.Config) (supervision.Policy, error) {
+	p := c.Policy
+	path, err := FindPolicy(p)
+	return supervision.Policy{
+		Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
+		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
+	}, err
+}
+
+// FindPolicy returns the path of a plug-in: the one that is named, or the program
+// for the policy's name in policy.folder, or beside this program. When nothing is
+// there it returns the path with the error.
+func FindPolicy(p config.Policy) (string, error) {
+	if p.Path != "" {
+		if _, err := os.Stat(p.Path); err != nil {
+			return p.Path, fmt.Errorf("policy.path: %w", err)
+		}
+		return p.Path, nil
+	}
+	folder := p.Folder
+	if folder == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		folder = filepath.Dir(self)
+	}
+	path := filepath.Join(folder, config.PolicyPrefix+p.Name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, fmt.Errorf("there is no policy %q: %s is not there; %s", p.Name, path, policiesIn(folder))
+}
+
+// policiesIn says which policies a folder has.
+func policiesIn(folder string) string {
+	found, _ := filepath.Glob(filepath.Join(folder, config.PolicyPrefix+"*"))
+	var names []string
+	for _, path := range found {
+		names = append(names, strings.TrimPrefix(filepath.Base(path), config.PolicyPrefix))
+	}
+	if len(names) == 0 {
+		return "that folder has no policies: build them (make build), or set policy.folder or policy.path"
+	}
+	return "that folder has " + strings.Join(names, ", ")
+}

@@ -1,0 +1,49 @@
+package site
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/manager"
+)
+
+// ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
+func (s *Site) ManagerConfig() manager.Config {
+	m := s.Manager
+	return manager.Config{
+		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
+		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
+		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
+		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
+	}
+}
+
+// Watch hands changes of the configuration on. One with mistakes changes
+// nothing and says why.
+func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- manager.Update, log *slog.Logger) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	var watched atomic.Pointer[[]string]
+	watched.Store(&s.Watched)
+	config.Watch(ctx, func() []string { return *watched.Load() }, signals, func() {
+		changed, err := Load(from)
+		u := manager.Update{}
+		if err != nil {
+			u.Problem = err.Error()
+		} else {
+			watched.Store(&changed.Watched)
+			log.Info("the configuration changed", "file", from.File)
+			u = manager.Update{Core: changed.CoreSettings, Policy: changed.Plugin, Shown: changed.Shown}
+		}
+		select {
+		case updates <- u:
+		case <-ctx.Done():
+		}
+	}, log)
+}
