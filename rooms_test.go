@@ -59,6 +59,19 @@ var houses = []struct {
 		},
 		"job bundle launcher run attempt telling",
 	},
+	{
+		"engine/simulator",
+		[]string{
+			"clients.go jobs.go drawing.go wrong.go storage.go",
+			"fleet.go launcher.go attempts.go",
+			"policy.go",
+			"records.go",
+			"ledger.go",
+			"sim.go faults.go",
+		},
+		map[string]string{},
+		"play fakeJob fake",
+	},
 }
 
 func TestRoomsKeepTheirFields(t *testing.T) {

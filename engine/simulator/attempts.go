@@ -15,38 +15,38 @@ func (f *fake) hooks() machines.Hooks {
 
 // takes draws how long a step takes.
 func (f *fake) takes(a *machines.Attempt, step machines.Step, usual time.Duration) time.Duration {
-	s := f.s
+	m := f.fleet
 	switch step {
 	case machines.Starting:
-		return s.between(time.Millisecond, 300*time.Millisecond)
+		return m.between(time.Millisecond, 300*time.Millisecond)
 	case machines.Telling:
 		if a.Worked() == 0 {
-			return s.between(time.Second, 10*time.Second)
+			return m.between(time.Second, 10*time.Second)
 		}
-		return s.between(2*time.Second, 10*time.Second)
+		return m.between(2*time.Second, 10*time.Second)
 	case machines.Searching:
-		return s.upTo(3*time.Second) + 1
+		return m.upTo(3*time.Second) + 1
 	case machines.Taking:
-		return s.upTo(100 * time.Millisecond)
+		return m.upTo(100 * time.Millisecond)
 	case machines.Committing:
-		return s.upTo(200 * time.Millisecond)
+		return m.upTo(200 * time.Millisecond)
 	case machines.Stopping:
 		if usual == 0 || a.Suspended() {
 			return 0
 		}
-		return min(usual, s.upTo(5*time.Second)+1)
+		return min(usual, m.upTo(5*time.Second)+1)
 	case machines.Dropping:
-		return s.upTo(200*time.Millisecond) + 1
+		return m.upTo(200*time.Millisecond) + 1
 	}
 	return usual
 }
 
 // refuses says why it can't start an attempt.
 func (f *fake) refuses(*wire.StartAttempt) string {
-	if !f.full || !f.s.chance(100) {
+	if !f.full || !f.fleet.chance(100) {
 		return ""
 	}
-	f.s.Seen["refused starts"]++
+	f.fleet.Seen["refused starts"]++
 	return "no space for its folder"
 }
 
@@ -59,8 +59,8 @@ func (f *fake) take(m *wire.Command) {
 		}
 	case *wire.Command_Peers:
 		for _, p := range d.Peers.Peers {
-			if p.Address == "" && f.s.calm && f.live(d.Peers.Attempt) != nil {
-				f.s.fail("attempt %d is told of a peer %d without an address", d.Peers.Attempt, p.Attempt)
+			if p.Address == "" && f.fleet.calm && f.live(d.Peers.Attempt) != nil {
+				f.fleet.fail("attempt %d is told of a peer %d without an address", d.Peers.Attempt, p.Attempt)
 			}
 		}
 	case *wire.Command_Commit:
@@ -83,12 +83,12 @@ func (f *fake) live(id uint64) *machines.Attempt {
 // checkRoom holds what runs against the slots there are. A report that came late
 // may have had the manager free what was held again, so only calm times count.
 func (f *fake) checkRoom() {
-	if !f.s.calm || f.s.Now() < start.Add(faultsFor+time.Minute) {
+	if !f.fleet.calm || f.fleet.Now() < start.Add(faultsFor+time.Minute) {
 		return
 	}
 	for _, s := range f.Slots {
 		if held := f.Held(s.Kind); held > s.Count {
-			f.s.fail("%s runs %d slots of kind %s and has %d", f.Name, held, s.Kind, s.Count)
+			f.fleet.fail("%s runs %d slots of kind %s and has %d", f.Name, held, s.Kind, s.Count)
 		}
 	}
 }
@@ -99,8 +99,8 @@ func (f *fake) readInPart(a *machines.Attempt, list []*wire.Source) {
 		if old := a.Read(machines.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {
 			continue
 		}
-		f.s.Seen["sources replaced after reading"]++
-		if a.Executing() && f.s.chance(100) {
+		f.fleet.Seen["sources replaced after reading"]++
+		if a.Executing() && f.fleet.chance(100) {
 			a.Later(1, func() { a.Fail(wire.ErrorKind_ERROR_KIND_LOST, "what it reads was replaced when it had read a part") })
 		}
 	}
@@ -108,41 +108,40 @@ func (f *fake) readInPart(a *machines.Attempt, list []*wire.Source) {
 
 // killPublisher has somebody kill a job that may publish now.
 func (f *fake) killPublisher(a *machines.Attempt) {
-	s := f.s
-	if m := a.Start.Finish; m != nil && m.Publish && s.err == nil && !s.calm && s.chance(150) {
-		s.Seen["killed while publishing"]++
-		a.Later(s.upTo(4*time.Second), func() { s.killJob(s.byJob[a.Start.Job]) })
+	m, last := f.fleet, a.Start.Finish
+	if last != nil && last.Publish && m.err == nil && !m.calm && m.chance(150) {
+		m.Seen["killed while publishing"]++
+		a.Later(m.upTo(4*time.Second), func() { m.clients.killJob(m.clients.job(a.Start.Job)) })
 	}
 }
 
 // spoilProgress makes a random one of what an attempt tells, now and then nonsense.
 func (f *fake) spoilProgress(m *wire.AttemptProgress) {
-	m.Progress, m.Work = f.s.rand.Float64()*1.1, &wire.Work{Read: []int64{1}}
-	if f.s.chance(20) {
+	m.Progress, m.Work = f.fleet.rand.Float64()*1.1, &wire.Work{Read: []int64{1}}
+	if f.fleet.chance(20) {
 		m.Progress = math.NaN()
 	}
 }
 
 // ends has an attempt whose work is done end as its job's plan has it.
 func (f *fake) ends(a *machines.Attempt) *wire.AttemptEnded {
-	s := f.s
+	m := f.fleet
 	switch {
-	case f.full && s.chance(700):
-		s.Seen["full disks"]++
+	case f.full && m.chance(700):
+		m.Seen["full disks"]++
 		return machines.Failed(wire.ErrorKind_ERROR_KIND_RESOURCE, "no space left on device")
 	case a.PeerGone():
-		s.Seen["broken peers"]++
+		m.Seen["broken peers"]++
 		return a.End()
 	}
-	if kind, why := s.fate(a); why != "" {
+	if kind, why := m.clients.fate(a); why != "" {
 		return machines.Failed(kind, why)
 	}
 	if a.Start.Finish != nil {
 		return f.publishes(a)
 	}
-	j := s.byJob[a.Start.Job]
-	j.ended[a.Start.Attempt] = true
-	e := j.runs.Product(a.Start)
+	m.clients.endedWell(a)
+	e := m.clients.runs(a.Start.Job).Product(a.Start)
 	e.Work = &wire.Work{RunningNs: 1, Read: []int64{10, 5, 1}}
 	e.Counters = []*wire.Counter{{Name: "nodes", Value: int64(len(a.Start.Nodes))}}
 	return e
@@ -150,16 +149,16 @@ func (f *fake) ends(a *machines.Attempt) *wire.AttemptEnded {
 
 // publishes does one step of a last group, of which the launcher may die.
 func (f *fake) publishes(a *machines.Attempt) *wire.AttemptEnded {
-	s := f.s
-	why, found, more := s.storage.finish(s, a)
+	m := f.fleet
+	why, found, more := m.clients.publish(a)
 	if why != "" {
 		return machines.Failed(wire.ErrorKind_ERROR_KIND_OUTPUT, why)
 	}
 	if more {
-		a.Later(s.upTo(2*time.Second), a.Finish)
+		a.Later(m.upTo(2*time.Second), a.Finish)
 		return nil
 	}
-	if s.err == nil && !s.calm && s.chance(200) {
+	if m.err == nil && !m.calm && m.chance(200) {
 		f.crash() // after the rename, before it is told
 		return nil
 	}

@@ -24,5 +24,9 @@
 // said to them and by them; attempts.go: what they do), and has storage, clients and
 // policies on which anything goes wrong, and what is held against the core.
 //
+// A Sim joins the rooms of a history, which share its clock, its dice and what was found
+// (play.go): clients with their jobs and the storage that these publish to, the fleet of
+// launchers, the driver of policies, the manager's records, and the ledger.
+//
 // A Sim is for one goroutine. It holds all in memory.
 package simulator

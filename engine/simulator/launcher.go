@@ -3,7 +3,6 @@ package simulator
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -24,7 +23,7 @@ const (
 // fake is a launcher with a connection that breaks.
 type fake struct {
 	*machines.Launcher
-	s           *Sim
+	fleet       *fleet
 	full        bool // its disk
 	deaf        bool // to commands that it should confirm
 	connected   bool // the manager's stream is open, from here
@@ -36,61 +35,74 @@ type fake struct {
 	left        bool // for ever
 }
 
-func (s *Sim) makeLaunchers() {
-	n := 2 + s.rand.IntN(5)
+// make makes the launchers, and has them come.
+func (m *fleet) make() {
+	n := 2 + m.rand.IntN(5)
 	for i := range n {
-		f := &fake{s: s}
-		f.Launcher = s.cluster.Add(machines.Machine{
-			Name: fmt.Sprint("l", i), Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", i%2), Memory: 4 << 30, CanSuspend: s.chance(800), Latency: latencyUsual,
+		f := &fake{fleet: m}
+		f.Launcher = m.cluster.Add(machines.Machine{
+			Name: fmt.Sprint("l", i), Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", i%2), Memory: 4 << 30, CanSuspend: m.chance(800), Latency: latencyUsual,
 		}, f.hooks())
-		if s.chance(200) {
+		if m.chance(200) {
 			f.Latency = latencySlow
 		}
-		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + s.rand.IntN(4))}}
+		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + m.rand.IntN(4))}}
 		if i == 0 {
 			f.Slots[0].Count = 4 // so that every gang has room when all are there
 		}
-		if i < 2 || s.chance(500) {
-			f.Slots = append(f.Slots, &wire.Slots{Kind: "other", Count: uint32(1 + s.rand.IntN(3))})
+		if i < 2 || m.chance(500) {
+			f.Slots = append(f.Slots, &wire.Slots{Kind: "other", Count: uint32(1 + m.rand.IntN(3))})
 		}
-		s.launchers = append(s.launchers, f)
-		join := s.upTo(2 * time.Second)
-		if f.extra = i >= 2; f.extra && s.chance(300) {
-			join = s.upTo(faultsFor)
+		m.list = append(m.list, f)
+		join := m.upTo(2 * time.Second)
+		if f.extra = i >= 2; f.extra && m.chance(300) {
+			join = m.upTo(faultsFor)
 		}
-		s.After(join, f.connect)
-		s.After(join, f.tellLoad)
+		m.After(join, f.connect)
+		m.After(join, f.tellLoad)
 	}
 }
 
 // tellLoad says how busy the machine is, now and then nonsense or nothing. In calm
 // times it is at rest, so that work which waits for that starts.
 func (f *fake) tellLoad() {
-	if f.s.over() || f.Stands(f.tellLoad) {
+	if f.fleet.clients.over() || f.Stands(f.tellLoad) {
 		return
 	}
 	part := func() *float64 {
-		x := f.s.rand.Float64()
+		x := f.fleet.rand.Float64()
 		switch {
-		case f.s.calm:
+		case f.fleet.calm:
 			x /= 10
-		case f.s.chance(100):
+		case f.fleet.chance(100):
 			return nil
-		case f.s.chance(10):
+		case f.fleet.chance(10):
 			x = math.NaN()
-		case f.s.chance(10):
+		case f.fleet.chance(10):
 			x++
 		}
 		return &x
 	}
 	f.Tell(&wire.Report{What: &wire.Report_Load{Load: &wire.MachineLoad{Cpu: part(), Memory: part()}}})
-	f.s.After(f.s.between(time.Second, 10*time.Second), f.tellLoad)
+	f.fleet.After(f.fleet.between(time.Second, 10*time.Second), f.tellLoad)
+}
+
+// fill fills its disk up, or clears it.
+func (f *fake) fill() { f.full = !f.full }
+
+// mend makes it as it should be.
+func (f *fake) mend() { f.full, f.Slow = false, 1 }
+
+// ignore has it not hear some commands for a while.
+func (f *fake) ignore(d time.Duration) {
+	f.deaf = true
+	f.fleet.After(d, func() { f.deaf = false })
 }
 
 // leave takes a launcher away for ever.
 func (f *fake) leave() {
 	if f.extra && !f.Down {
-		f.s.Seen["launchers that left"]++
+		f.fleet.Seen["launchers that left"]++
 		f.crash()
 		f.left, f.Stored = true, map[uint64]*machines.Stored{}
 	}
@@ -101,22 +113,22 @@ func (f *fake) connect() {
 	if f.Down || f.connected || f.Stands(f.connect) {
 		return
 	}
-	if f.Incarnation == 0 || f.lastContact != 0 && f.s.Now().Sub(f.lastContact) > lease {
+	if f.Incarnation == 0 || f.lastContact != 0 && f.fleet.Now().Sub(f.lastContact) > lease {
 		f.wipe()
 	}
 	f.session++
 	f.connected, f.welcomed = true, false
-	f.out, f.in, f.lastContact = f.s.Now(), f.s.Now(), f.s.Now()
+	f.out, f.in, f.lastContact = f.fleet.Now(), f.fleet.Now(), f.fleet.Now()
 	f.transmit(wire.NewInput(&wire.LauncherJoin{Join: f.Message()}))
 }
 
 // wipe begins a new life: nothing runs, and nothing is stored.
 func (f *fake) wipe() {
-	f.s.Seen["incarnations"]++
+	f.fleet.Seen["incarnations"]++
 	f.Restart(false)
 	f.lastContact = 0
-	if f.extra && f.s.chance(200) {
-		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + f.s.rand.IntN(5))}}
+	if f.extra && f.fleet.chance(200) {
+		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + f.fleet.rand.IntN(5))}}
 	}
 }
 
@@ -126,27 +138,27 @@ func (f *fake) disconnect() {
 		return
 	}
 	f.connected, f.welcomed = false, false
-	f.lastContact = f.s.Now()
+	f.lastContact = f.fleet.Now()
 	session, incarnation := f.session, f.Incarnation
 	f.session++
-	f.s.Seen["broken streams"]++
-	f.s.After(lostAfter, func() {
+	f.fleet.Seen["broken streams"]++
+	f.fleet.After(lostAfter, func() {
 		if f.session == session+1 && !f.connected {
-			f.s.lose(f, incarnation, "silent too long")
+			f.fleet.lose(f, incarnation, "silent too long")
 		}
 	})
 	if !f.Down {
-		f.s.After(f.s.between(10*time.Millisecond, lostAfter*3/2), f.connect)
+		f.fleet.After(f.fleet.between(10*time.Millisecond, lostAfter*3/2), f.connect)
 	}
 }
 
 // lose tells the core that a launcher is gone.
-func (s *Sim) lose(f *fake, incarnation uint64, reason string) {
+func (m *fleet) lose(f *fake, incarnation uint64, reason string) {
 	if f.ID == 0 {
 		return
 	}
-	s.Seen["lost launchers"]++
-	s.Push(wire.NewInput(&wire.LauncherLost{Launcher: uint64(f.ID), Incarnation: incarnation, Reason: reason}))
+	m.Seen["lost launchers"]++
+	m.Push(wire.NewInput(&wire.LauncherLost{Launcher: uint64(f.ID), Incarnation: incarnation, Reason: reason}))
 }
 
 // crash kills the launcher and its workers. A redial is refused, so the manager
@@ -155,18 +167,18 @@ func (f *fake) crash() {
 	if f.Down {
 		return
 	}
-	f.s.Seen["crashes"]++
-	kept := f.s.chance(400)
-	known := f.s.chance(600)
+	f.fleet.Seen["crashes"]++
+	kept := f.fleet.chance(400)
+	known := f.fleet.chance(600)
 	f.Down = true
 	f.disconnect()
 	incarnation := f.Incarnation
 	f.Restart(kept)
 	f.lastContact = 0
 	if known {
-		f.s.After(refusedRedial, func() { f.s.lose(f, incarnation, "connection refused") })
+		f.fleet.After(refusedRedial, func() { f.fleet.lose(f, incarnation, "connection refused") })
 	}
-	f.s.After(f.s.between(100*time.Millisecond, 40*time.Second), f.revive)
+	f.fleet.After(f.fleet.between(100*time.Millisecond, 40*time.Second), f.revive)
 }
 
 func (f *fake) revive() {
@@ -179,14 +191,14 @@ func (f *fake) revive() {
 
 // freeze stops the process, workers too, longer or shorter than the lease.
 func (f *fake) freeze() {
-	f.s.Seen["freezes"]++
-	if f.s.chance(700) {
-		f.Frozen = f.s.Now().Add(f.s.between(time.Second, 3*lostAfter))
+	f.fleet.Seen["freezes"]++
+	if f.fleet.chance(700) {
+		f.Frozen = f.fleet.Now().Add(f.fleet.between(time.Second, 3*lostAfter))
 		f.disconnect()
 	} else {
-		f.Frozen = f.s.Now().Add(f.s.between(time.Second, lease)) // not noticed
+		f.Frozen = f.fleet.Now().Add(f.fleet.between(time.Second, lease)) // not noticed
 	}
-	f.s.At(f.Frozen+1, f.thaw)
+	f.fleet.At(f.Frozen+1, f.thaw)
 }
 
 // thaw goes on. What ended meanwhile is told before anybody notices that the
@@ -200,11 +212,11 @@ func (f *fake) thaw() {
 	}
 	for _, id := range machines.Sorted(f.Attempts) {
 		if e := f.Attempts[id].Ended(); e != nil {
-			f.s.Seen["late reports"]++
-			f.s.Push(f.Input(&wire.Report{What: &wire.Report_Ended{Ended: e}}))
+			f.fleet.Seen["late reports"]++
+			f.fleet.Push(f.Input(&wire.Report{What: &wire.Report_Ended{Ended: e}}))
 		}
 	}
-	f.s.After(f.s.between(5*time.Millisecond, time.Second), f.connect)
+	f.fleet.After(f.fleet.between(5*time.Millisecond, time.Second), f.connect)
 }
 
 // transmit sends an input over the stream, in order; lost if the stream breaks
@@ -214,19 +226,19 @@ func (f *fake) transmit(in *wire.Input) {
 		return
 	}
 	session := f.session
-	f.out = max(f.out+1, f.s.Now().Add(f.s.upTo(f.Latency)))
-	late := !f.s.calm && f.s.chance(200)
-	f.s.At(f.out, func() {
+	f.out = max(f.out+1, f.fleet.Now().Add(f.fleet.upTo(f.Latency)))
+	late := !f.fleet.calm && f.fleet.chance(200)
+	f.fleet.At(f.out, func() {
 		switch {
 		case f.session == session:
-			f.s.Push(in)
-			if in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil && !f.s.calm && f.s.chance(20) {
-				f.s.Seen["doubled reports"]++
-				f.s.After(f.s.upTo(time.Second), func() { f.s.Push(in) })
+			f.fleet.Push(in)
+			if in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil && !f.fleet.calm && f.fleet.chance(20) {
+				f.fleet.Seen["doubled reports"]++
+				f.fleet.After(f.fleet.upTo(time.Second), func() { f.fleet.Push(in) })
 			}
 		case late && in.GetReport() != nil && in.GetReport().Report.GetRefused() == nil:
-			f.s.Seen["reordered reports"]++
-			f.s.After(f.s.upTo(30*time.Second), func() { f.s.Push(in) })
+			f.fleet.Seen["reordered reports"]++
+			f.fleet.After(f.fleet.upTo(30*time.Second), func() { f.fleet.Push(in) })
 		}
 	})
 }
@@ -239,8 +251,8 @@ func (f *fake) send(r *wire.Report) {
 	if !f.welcomed {
 		return
 	}
-	if f.losable(r) && !f.s.calm && f.s.chance(20) {
-		f.s.Seen["lost reports"]++
+	if f.losable(r) && !f.fleet.calm && f.fleet.chance(20) {
+		f.fleet.Seen["lost reports"]++
 		return
 	}
 	f.transmit(f.Input(r))
@@ -256,40 +268,36 @@ func (f *fake) losable(r *wire.Report) bool {
 }
 
 // welcome opens the stream from the manager's side, or refuses it.
-func (s *Sim) welcome(w core.Welcome) {
-	i := slices.IndexFunc(s.launchers, func(f *fake) bool { return f.Name == w.Name })
-	if i < 0 {
-		return
-	}
-	f := s.launchers[i]
-	if !f.connected || f.Incarnation != w.Incarnation {
+func (m *fleet) welcome(w core.Welcome) {
+	f := m.named(w.Name)
+	if f == nil || !f.connected || f.Incarnation != w.Incarnation {
 		return
 	}
 	if w.Refused != "" {
-		s.Seen["refused joins"]++
+		m.Seen["refused joins"]++
 		f.connected = false
 		f.session++
 		f.wipe()
-		s.After(s.between(10*time.Millisecond, time.Second), f.connect)
+		m.After(m.between(10*time.Millisecond, time.Second), f.connect)
 		return
 	}
 	f.welcomed = true
-	s.byID[w.Launcher] = f
+	m.byID[w.Launcher] = f
 	f.Welcome(w)
 }
 
 // deliver takes a command to its launcher.
-func (s *Sim) deliver(a core.ToLauncher) {
-	f := s.byID[a.Launcher] // nil when its welcome was lost with the manager
+func (m *fleet) deliver(a core.ToLauncher) {
+	f := m.byID[a.Launcher] // nil when its welcome was lost with the manager
 	if f == nil || !f.connected || !f.welcomed {
 		return
 	}
-	if losableCommand(a.Command) && !s.calm && (f.deaf || s.chance(20)) {
-		s.Seen["lost commands"]++
+	if losableCommand(a.Command) && !m.calm && (f.deaf || m.chance(20)) {
+		m.Seen["lost commands"]++
 		return
 	}
 	session := f.session
-	f.in = max(f.in+1, s.Now().Add(s.upTo(f.Latency)))
+	f.in = max(f.in+1, m.Now().Add(m.upTo(f.Latency)))
 	var arrive func()
 	arrive = func() {
 		if f.session != session || f.Down || a.Command.Incarnation != f.Incarnation || f.Stands(arrive) {
@@ -297,10 +305,10 @@ func (s *Sim) deliver(a core.ToLauncher) {
 		}
 		f.take(a.Command)
 	}
-	s.At(f.in, arrive)
-	if !s.calm && s.chance(20) {
-		s.Seen["doubled commands"]++
-		s.At(f.in+1, arrive)
+	m.At(f.in, arrive)
+	if !m.calm && m.chance(20) {
+		m.Seen["doubled commands"]++
+		m.At(f.in+1, arrive)
 	}
 }
 

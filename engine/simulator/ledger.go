@@ -3,8 +3,6 @@ package simulator
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -21,6 +19,9 @@ type ledger struct {
 	last      uint64              // the last attempt that was started
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
 	over      map[uint64]bool     // attempts whose end was told in this step
+
+	given map[uint64]given // what each attempt's id stands for, whatever the log lost
+	jobs  *clients
 }
 
 // account is a launcher as the manager should know it.
@@ -43,15 +44,21 @@ type held struct {
 	granted    bool
 }
 
-func newLedger() *ledger {
+func newLedger(jobs *clients) *ledger {
+	return (&ledger{jobs: jobs, given: map[uint64]given{}}).again()
+}
+
+// again is an empty ledger that remembers what ids stand for.
+func (l *ledger) again() *ledger {
 	return &ledger{
+		given: l.given, jobs: l.jobs,
 		joining: map[string]*wire.Join{}, launchers: map[uint64]*account{}, held: map[uint64]*held{},
 		runs: map[uint64][]uint64{}, fresh: map[uint64]int{}, over: map[uint64]bool{},
 	}
 }
 
 // step enters one step's inputs and actions, and checks what has to hold.
-func (l *ledger) step(s *Sim, inputs []*wire.Input, actions []core.Action) error {
+func (l *ledger) step(inputs []*wire.Input, actions []core.Action) error {
 	clear(l.fresh)
 	clear(l.over)
 	for _, a := range l.launchers {
@@ -61,13 +68,13 @@ func (l *ledger) step(s *Sim, inputs []*wire.Input, actions []core.Action) error
 		l.input(in)
 	}
 	for _, a := range actions {
-		if err := l.action(s, a); err != nil {
+		if err := l.action(a); err != nil {
 			return err
 		}
 	}
 	for run, n := range l.fresh {
-		if h := l.held[run]; h != nil && n != s.byJob[h.m.Job].runs.Width(h.m) {
-			return fmt.Errorf("%d groups of bundle attempt %d start together, and it has %d", n, run, s.byJob[h.m.Job].runs.Width(h.m))
+		if h := l.held[run]; h != nil && n != l.jobs.runs(h.m.Job).Width(h.m) {
+			return fmt.Errorf("%d groups of bundle attempt %d start together, and it has %d", n, run, l.jobs.runs(h.m.Job).Width(h.m))
 		}
 	}
 	for id, a := range l.launchers {
@@ -157,7 +164,7 @@ func (l *ledger) end(h *held) {
 	l.runs[h.m.Bundle] = live
 }
 
-func (l *ledger) action(s *Sim, a core.Action) error {
+func (l *ledger) action(a core.Action) error {
 	switch a := a.(type) {
 	case core.Welcome:
 		l.welcome(a)
@@ -168,7 +175,7 @@ func (l *ledger) action(s *Sim, a core.Action) error {
 		if to == nil || !to.wasUp || to.incarnation != a.Command.Incarnation || l.term != a.Command.Term {
 			return fmt.Errorf("a command of term %d for life %d goes to launcher %d, which is %+v: %v", a.Command.Term, a.Command.Incarnation, a.Launcher, to, a.Command)
 		}
-		return l.command(s, to, a.Command)
+		return l.command(to, a.Command)
 	}
 	return nil
 }
@@ -193,10 +200,10 @@ func (l *ledger) welcome(w core.Welcome) {
 	l.inventory(a, m.Attempts)
 }
 
-func (l *ledger) command(s *Sim, to *account, m *wire.Command) error {
+func (l *ledger) command(to *account, m *wire.Command) error {
 	switch d := m.Do.(type) {
 	case *wire.Command_Start:
-		return l.start(s, to, d.Start)
+		return l.start(to, d.Start)
 	case *wire.Command_Stop:
 		if h := to.attempts[d.Stop.Attempt]; h != nil {
 			h.suspending = false
@@ -216,8 +223,8 @@ func (l *ledger) command(s *Sim, to *account, m *wire.Command) error {
 }
 
 // start enters an attempt; the command may come again for one that lives.
-func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
-	if !s.checkGivenOnce(m) {
+func (l *ledger) start(to *account, m *wire.StartAttempt) error {
+	if !l.checkGivenOnce(m) {
 		return fmt.Errorf("attempt %d was another one before", m.Attempt)
 	}
 	if l.held[m.Attempt] != nil || l.over[m.Attempt] {
@@ -227,7 +234,7 @@ func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
 	if m.Attempt > l.last {
 		l.last = m.Attempt
 		l.fresh[m.BundleAttempt]++
-		if err := l.firstStart(s, h); err != nil {
+		if err := l.firstStart(h); err != nil {
 			return err
 		}
 	}
@@ -240,7 +247,7 @@ func (l *ledger) start(s *Sim, to *account, m *wire.StartAttempt) error {
 }
 
 // firstStart checks an attempt that was not there before.
-func (l *ledger) firstStart(s *Sim, h *held) error {
+func (l *ledger) firstStart(h *held) error {
 	m := h.m
 	for _, id := range l.runs[m.Bundle] {
 		other := l.held[id]
@@ -249,37 +256,22 @@ func (l *ledger) firstStart(s *Sim, h *held) error {
 				m.Attempt, h.launcher.name, m.Speculative, id, other.launcher.name)
 		}
 	}
-	j := s.byJob[m.Job]
 	if m.Finish == nil {
-		return j.checkSources(m, s.Core.Settings().CommandBytes)
+		return l.jobs.checkSources(m)
 	}
 	return nil
 }
 
-// checkSources holds what an attempt is given to read against the graph. What is
-// lost while one attempt runs a second one may wait for, too. Inputs come later when
-// the command is full.
-func (j *fakeJob) checkSources(m *wire.StartAttempt, commandBytes int) error {
-	given := map[machines.Input]bool{}
-	bytes := 0
-	for _, s := range m.Sources {
-		bytes += 2 * proto.Size(s) // at least what the core counts
-		if !j.ended[s.Attempt] {
-			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
-		}
-		given[machines.Input{Connection: s.Connection, From: s.From}] = true
-	}
-	needs := j.runs.Inputs(m)
-	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {
-		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
-	}
-	for _, k := range needs {
-		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k.Connection].SlowStart == 0 {
-			return fmt.Errorf("attempt %d starts without input %v, which is no slow-start", m.Attempt, k)
-		}
-	}
-	return nil
+// checkGivenOnce makes sure that an attempt's id stands for one attempt, whatever the
+// log lost.
+func (l *ledger) checkGivenOnce(m *wire.StartAttempt) bool {
+	what := given{m.Job, m.BundleAttempt}
+	old, known := l.given[m.Attempt]
+	l.given[m.Attempt] = what
+	return !known || old == what
 }
+
+type given struct{ job, run uint64 }
 
 // grant enters a commit grant: of two attempts of a bundle that live at once, only
 // one may have it.

@@ -16,15 +16,21 @@ const jobSucceeded = wire.JobState_JOB_STATE_SUCCEEDED
 
 const jobKilled = wire.JobState_JOB_STATE_KILLED
 
-// policyDriver is the shell's part of the policy: it starts generations, asks
-// them with the time they take, and starts them again when they fail.
-type policyDriver struct {
-	generation uint64 // the last that was asked for
+// driver is the shell's part of the policy: it starts generations, asks them with the
+// time they take, starts them again when they fail, and holds what they are told against
+// the contract and the core.
+type driver struct {
+	*play
+	policies   []Policy // to draw from
+	generation uint64   // the last that was asked for
 	kinds      map[uint64]Policy
-	lives      map[uint64]*life
-	current    *life
+	lives      map[uint64]*life // that were started and have not ended
 	everBad    bool
-	now        scheduler.Time // of the last round
+	told       scheduler.Time // of the last round
+}
+
+func newDriver(p *play, policies []Policy) *driver {
+	return &driver{play: p, policies: policies, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
 }
 
 // life is one generation, and the view that is held against the core.
@@ -45,95 +51,89 @@ type decision struct {
 	index int
 }
 
-// startPolicy asks the core for a new generation.
-func (s *Sim) startPolicy() {
-	s.policy.generation++
-	kind := s.draw()
-	if s.policy.kinds == nil {
-		s.policy.kinds = map[uint64]Policy{}
-	}
-	s.policy.kinds[s.policy.generation] = kind
-	s.Push(wire.NewInput(&wire.PolicyStart{Generation: s.policy.generation, Policy: kind.Name}))
+// startNext asks the core for a new generation.
+func (d *driver) startNext() {
+	d.generation++
+	kind := d.draw()
+	d.kinds[d.generation] = kind
+	d.Push(wire.NewInput(&wire.PolicyStart{Generation: d.generation, Policy: kind.Name}))
 }
 
 // draw picks the next generation's kind: a good one when the faults have ended.
-func (s *Sim) draw() Policy {
+func (d *driver) draw() Policy {
 	for {
-		p := s.opt.Policies[s.rand.IntN(len(s.opt.Policies))]
-		if !p.Bad || !s.calm {
+		p := d.policies[d.rand.IntN(len(d.policies))]
+		if !p.Bad || !d.calm {
 			return p
 		}
 	}
 }
 
-func (d *policyDriver) forget() {
+func (d *driver) forget() {
 	for _, l := range d.lives {
 		l.dead = true
 	}
-	d.lives, d.current = nil, nil
+	clear(d.lives)
 }
 
-func (d *policyDriver) start(s *Sim, a core.StartPolicy) {
-	if d.lives == nil {
-		d.lives = map[uint64]*life{}
-	}
+func (d *driver) start(a core.StartPolicy) {
 	l := &life{number: a.Generation, kind: d.kinds[a.Generation]}
 	l.policy = l.kind.New()
 	d.everBad = d.everBad || l.kind.Bad
 	d.lives[a.Generation] = l
-	s.Seen["policy "+l.kind.Name]++
+	d.Seen["policy "+l.kind.Name]++
 	snapshot := a.Snapshot()
 	if err := l.mirror.Start(snapshot); err != nil {
-		s.fail("the snapshot for generation %d: %v", a.Generation, err)
+		d.fail("the snapshot for generation %d: %v", a.Generation, err)
 		return
 	}
-	if s.chance(200) {
+	if d.chance(200) {
 		pages, err := schedwire.EncodeSnapshot(&snapshot)
 		if err == nil {
 			_, err = schedwire.DecodeSnapshot(pages)
 		}
 		if err != nil {
-			s.fail("the snapshot for generation %d: %v", a.Generation, err)
+			d.fail("the snapshot for generation %d: %v", a.Generation, err)
 			return
 		}
 	}
-	s.After(s.upTo(500*time.Millisecond), func() { d.begin(s, l, snapshot, a.Environment) })
+	d.After(d.upTo(500*time.Millisecond), func() { d.begin(l, snapshot, a.Environment) })
 }
 
 // begin starts the policy; some do not.
-func (d *policyDriver) begin(s *Sim, l *life, snapshot scheduler.Snapshot, env scheduler.Environment) {
+func (d *driver) begin(l *life, snapshot scheduler.Snapshot, env scheduler.Environment) {
 	if l.dead {
 		return
 	}
 	about, err := l.policy.Start(scheduler.Config{}, snapshot, env)
 	if err != nil && !l.kind.Bad {
-		s.fail("policy %s does not start: %v", l.kind.Name, err)
+		d.fail("policy %s does not start: %v", l.kind.Name, err)
 		return
 	}
-	if err != nil || !s.calm && s.chance(50) {
-		d.failed(s, l, "it did not start")
+	if err != nil || !d.calm && d.chance(50) {
+		d.failed(l, "it did not start")
 		return
 	}
-	s.Push(wire.NewPolicyStarted(l.number, about))
+	d.Push(wire.NewPolicyStarted(l.number, about))
 }
 
 // failed tells of a generation's end, and starts another.
-func (d *policyDriver) failed(s *Sim, l *life, why string) {
+func (d *driver) failed(l *life, why string) {
 	if l.dead {
 		return
 	}
 	l.dead = true
 	delete(d.lives, l.number)
-	s.Seen["policy failures"]++
-	s.Push(wire.NewInput(&wire.PolicyFailed{Generation: l.number, Reason: why}))
-	s.After(s.between(10*time.Millisecond, 2*time.Second), func() {
+	d.Seen["policy failures"]++
+	d.Push(wire.NewInput(&wire.PolicyFailed{Generation: l.number, Reason: why}))
+	d.After(d.between(10*time.Millisecond, 2*time.Second), func() {
 		if len(d.lives) == 0 {
-			s.startPolicy()
+			d.startNext()
 		}
 	})
 }
 
-func (d *policyDriver) gone(s *Sim, a core.PolicyGone) {
+func (d *driver) gone(a core.PolicyGone) {
 	l := d.lives[a.Generation]
 	if l == nil {
 		return
@@ -142,57 +142,66 @@ func (d *policyDriver) gone(s *Sim, a core.PolicyGone) {
 	l.policy.Terminate()
 	delete(d.lives, a.Generation)
 	if a.Breach != "" {
-		s.Seen["breaches"]++
+		d.Seen["breaches"]++
 		if !l.kind.Bad {
-			s.fail("policy %s: %s", l.kind.Name, a.Breach)
+			d.fail("policy %s: %s", l.kind.Name, a.Breach)
 		}
 	}
 	if len(d.lives) == 0 {
-		s.After(s.upTo(time.Second), func() {
+		d.After(d.upTo(time.Second), func() {
 			if len(d.lives) == 0 {
-				s.startPolicy()
+				d.startNext()
 			}
 		})
 	}
 }
 
 // ask gives a round to a generation, and its answer back after it thought.
-func (d *policyDriver) ask(s *Sim, a core.AskPolicy) {
+func (d *driver) ask(a core.AskPolicy) {
 	l := d.lives[a.Generation]
 	if l == nil {
-		if d.everBad || s.Seen["policy failures"] > 0 || s.Seen["manager restarts"] > 0 {
+		if d.everBad || d.Seen["policy failures"] > 0 || d.Seen["manager restarts"] > 0 {
 			return // it died a moment ago; the core is being told
 		}
-		s.fail("generation %d is asked and not there", a.Generation)
+		d.fail("generation %d is asked and not there", a.Generation)
 		return
 	}
-	s.Seen["rounds"]++
-	s.checkRound(l, a.Round)
-	if s.err != nil {
+	d.Seen["rounds"]++
+	d.checkRound(l, a.Round)
+	if d.err != nil {
 		return
 	}
 	answer, err := l.answer(*a.Round)
 	if err != nil {
 		if !l.kind.Bad {
-			s.fail("policy %s: %v", l.kind.Name, err)
+			d.fail("policy %s: %v", l.kind.Name, err)
 		}
-		d.failed(s, l, err.Error())
+		d.failed(l, err.Error())
 		return
 	}
-	if !s.calm && s.chance(3) {
-		d.failed(s, l, "it crashed")
+	if !d.calm && d.chance(3) {
+		d.failed(l, "it crashed")
 		return
 	}
-	think := s.upTo(20 * time.Millisecond)
-	if !s.calm && s.chance(10) {
-		think = s.upTo(3 * time.Second)
+	think := d.upTo(20 * time.Millisecond)
+	if !d.calm && d.chance(10) {
+		think = d.upTo(3 * time.Second)
 	}
-	if !s.calm && s.chance(2) {
-		s.Seen["hung policies"]++
-		think = roundDeadline + s.upTo(3*time.Second)
-		s.After(roundDeadline, func() { d.failed(s, l, "no answer in time") })
+	if !d.calm && d.chance(2) {
+		d.Seen["hung policies"]++
+		think = roundDeadline + d.upTo(3*time.Second)
+		d.After(roundDeadline, func() { d.failed(l, "no answer in time") })
 	}
-	s.After(think, func() { s.answered(l, a.Round.Number, answer) })
+	d.After(think, func() { d.answered(l, a.Round.Number, answer) })
+}
+
+// checkNothingLeft looks for generations that were told of something that is left.
+func (d *driver) checkNothingLeft() {
+	for _, l := range d.lives {
+		if err := idle(l.mirror.World()); !l.dead && err != nil {
+			d.fail("to generation %d: %v", l.number, err)
+		}
+	}
 }
 
 // roundDeadline is how long a policy may think.
@@ -200,18 +209,18 @@ const roundDeadline = 5 * time.Second
 
 // answered passes on an answer, now and then twice. That of a generation that is
 // gone may still come, too late.
-func (s *Sim) answered(l *life, round uint64, data []byte) {
+func (d *driver) answered(l *life, round uint64, data []byte) {
 	m := &wire.PolicyAnswer{Generation: l.number, Round: round, Decisions: data}
 	if l.dead {
-		if s.calm || s.chance(500) {
+		if d.calm || d.chance(500) {
 			return
 		}
-		s.Seen["late answers"]++
+		d.Seen["late answers"]++
 	}
-	s.Push(wire.NewInput(m))
-	if !s.calm && s.chance(5) {
-		s.Seen["doubled answers"]++
-		s.After(s.upTo(time.Second), func() { s.Push(wire.NewInput(m)) })
+	d.Push(wire.NewInput(m))
+	if !d.calm && d.chance(5) {
+		d.Seen["doubled answers"]++
+		d.After(d.upTo(time.Second), func() { d.Push(wire.NewInput(m)) })
 	}
 }
 
@@ -270,7 +279,7 @@ func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 const refusedMax = 10
 
 // checkCapacity counts refusals that a policy should not meet again and again.
-func (s *Sim) checkCapacity(l *life, o scheduler.Outcome) {
+func (d *driver) checkCapacity(l *life, o scheduler.Outcome) {
 	b := o.Launch.Bundle
 	if o.Kind != scheduler.DecisionLaunch || !l.fit[b] {
 		return
@@ -283,12 +292,12 @@ func (s *Sim) checkCapacity(l *life, o scheduler.Outcome) {
 		l.refused = map[scheduler.BundleID]int{}
 	}
 	if l.refused[b]++; l.refused[b] > refusedMax {
-		s.fail("policy %s finds no capacity for bundle %d, %d times in a row: %s", l.kind.Name, b, l.refused[b], o.Detail)
+		d.fail("policy %s finds no capacity for bundle %d, %d times in a row: %s", l.kind.Name, b, l.refused[b], o.Detail)
 	}
 }
 
 // checkRound holds a round against the contract and the core's own state.
-func (s *Sim) checkRound(l *life, r *scheduler.Round) {
+func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	for _, e := range r.Events {
 		o, ok := e.(scheduler.Outcome)
 		if !ok || o.Round != l.round {
@@ -296,43 +305,43 @@ func (s *Sim) checkRound(l *life, r *scheduler.Round) {
 		}
 		key := decision{o.Kind, o.Index}
 		if !l.pending[key] {
-			s.fail("round %d: decision %v has an outcome it was not waited for: %+v", r.Number, key, o)
+			d.fail("round %d: decision %v has an outcome it was not waited for: %+v", r.Number, key, o)
 		}
 		delete(l.pending, key)
-		s.checkCapacity(l, o)
+		d.checkCapacity(l, o)
 		if o.Accepted {
-			s.Seen["accepted "+o.Kind.String()]++
+			d.Seen["accepted "+o.Kind.String()]++
 		} else {
-			s.Seen["refused: "+o.Reason.String()]++
+			d.Seen["refused: "+o.Reason.String()]++
 		}
 	}
-	if r.Now <= s.policy.now {
-		s.fail("round %d is at %d, and the one before was at %d", r.Number, r.Now, s.policy.now)
+	if r.Now <= d.told {
+		d.fail("round %d is at %d, and the one before was at %d", r.Number, r.Now, d.told)
 	}
-	s.policy.now = r.Now
+	d.told = r.Now
 	if len(l.pending) > 0 {
-		s.fail("round %d: %d decisions of round %d have no outcome", r.Number, len(l.pending), l.round)
+		d.fail("round %d: %d decisions of round %d have no outcome", r.Number, len(l.pending), l.round)
 	}
 	for _, e := range r.Events {
-		s.Seen[strings.TrimPrefix(fmt.Sprintf("%T", e), "scheduler.")]++
+		d.Seen[strings.TrimPrefix(fmt.Sprintf("%T", e), "scheduler.")]++
 		if e.When() > r.Now {
-			s.fail("round %d of %d tells what happens at %d", r.Number, r.Now, e.When())
+			d.fail("round %d of %d tells what happens at %d", r.Number, r.Now, e.When())
 		}
 	}
 	if err := l.mirror.Apply(*r); err != nil {
-		s.fail("%v", err)
+		d.fail("%v", err)
 		return
 	}
-	if got, want := l.mirror.World(), s.Core.World(); !sameWorld(got, want) {
-		s.fail("round %d: the view is not the state:\nview\n%s\nstate\n%s", r.Number, got, want)
+	if got, want := l.mirror.World(), d.Core.World(); !sameWorld(got, want) {
+		d.fail("round %d: the view is not the state:\nview\n%s\nstate\n%s", r.Number, got, want)
 	}
-	if s.chance(100) {
+	if d.chance(100) {
 		data, err := schedwire.EncodeRound(r)
 		if err == nil {
 			_, err = schedwire.DecodeRound(data)
 		}
 		if err != nil {
-			s.fail("round %d can't be sent: %v", r.Number, err)
+			d.fail("round %d can't be sent: %v", r.Number, err)
 		}
 	}
 }

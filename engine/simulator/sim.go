@@ -1,15 +1,9 @@
 package simulator
 
 import (
-	"bytes"
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/loop"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -48,61 +42,32 @@ const (
 	stepsMax  = 400_000 // a run that takes more goes round in circles
 )
 
-// Sim is one simulated history.
+// Sim is one simulated history. It joins the rooms that play a part in it, and is the
+// manager's shell: it steps the core, logs, carries out actions, dies, and comes back.
 type Sim struct {
-	loop.Loop
-	opt  Options
-	rand *rand.Rand
-
-	steps   int
-	err     error
-	calm    bool // the faults have ended
+	*play
+	opt     Options
+	clients *clients
+	fleet   *fleet
+	policy  *driver
+	records *records
+	ledger  *ledger
 	dying   bool // the manager logs what it decides, and ends before it acts, with the next batch
-	log     [][]byte
-	logged  []int // actions of each batch
-	base    []byte
-	history history
-	given   map[uint64]given // what each attempt's id stands for
-	frozen  *core.Frozen     // of the same moment, to be written when the core is far from it
-	clients uint64
-	waiting map[uint64]string // replies not there yet
-	prepare map[uint64]*fakeJob
-
-	cluster   machines.Cluster
-	launchers []*fake
-	byID      map[scheduler.LauncherID]*fake
-	jobs      []*fakeJob
-	byJob     map[uint64]*fakeJob
-	policy    policyDriver
-	ledger    *ledger
-	storage   storage
-
-	// Seen counts what happened, so that tests can tell that it happens.
-	Seen map[string]int
 }
 
 // New makes a simulation.
 func New(o Options) *Sim {
-	s := &Sim{
-		opt: o, rand: rand.New(rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15)),
-		waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{},
-		given: map[uint64]given{}, byID: map[scheduler.LauncherID]*fake{}, byJob: map[uint64]*fakeJob{},
-		Seen: map[string]int{}, storage: newStorage(), ledger: newLedger(),
-	}
-	s.cluster = machines.Cluster{
-		Loop: &s.Loop, Job: s.runs, Seen: s.Seen, Wrong: func(err error) { s.fail("%v", err) },
-		Ended: func(_ *machines.Attempt, e *wire.AttemptEnded) { s.Seen["end "+e.End.String()]++ },
-	}
+	s := &Sim{play: newPlay(o), opt: o}
 	s.At(start, func() {})
 	s.Next()
 	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
 	s.Decide, s.Act = s.decide, s.act
-	if s.opt.ReplayEvery == 0 {
-		s.opt.ReplayEvery = 150
-	}
 	s.Core = core.New(s.settings())
-	s.base, s.frozen = s.Core.Checkpoint(), s.Core.Freeze()
-	s.history.keep(s.base)
+	s.records = newRecords(s.play, o)
+	s.clients = newClients(s.play)
+	s.fleet = newFleet(s.play, s.clients)
+	s.policy = newDriver(s.play, o.Policies)
+	s.ledger = newLedger(s.clients)
 	return s
 }
 
@@ -130,31 +95,26 @@ func (s *Sim) settings() core.Settings {
 // Run plays the whole history. The error names what went wrong first.
 func (s *Sim) Run() error {
 	s.startManager()
-	s.makeLaunchers()
-	s.startPolicy()
-	s.planJobs()
+	s.fleet.make()
+	s.policy.startNext()
+	s.clients.plan(&drawing{s.play, s.fleet.first()})
 	s.planFaults()
-	s.After(faultsFor, s.calmDown)
-	for s.err == nil && !s.over() {
+	s.After(faultsFor, s.endFaults)
+	for s.err == nil && !s.clients.over() {
 		if s.steps > stepsMax {
 			s.fail("%d steps and no end", s.steps)
 		}
 		if s.Now() > start.Add(faultsFor+endWithin) {
-			s.fail("jobs hang: %s", s.unfinished())
+			s.fail("jobs hang: %s", s.clients.unfinished())
 		}
 		if !s.Next() {
-			s.fail("nothing will ever happen any more: %s", s.unfinished())
+			s.fail("nothing will ever happen any more: %s", s.clients.unfinished())
 		}
 	}
 	s.settleDown()
-	s.replay()
+	s.records.replay()
 	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
 	return s.err
-}
-
-// over says whether all jobs have ended, those too whose end the log lost.
-func (s *Sim) over() bool {
-	return s.calm && !slices.ContainsFunc(s.jobs, func(j *fakeJob) bool { return !j.over }) && (!s.history.lost || s.Core.Stats().JobsLive == 0)
 }
 
 // settleDown lets all messages arrive, and looks for what is left.
@@ -165,18 +125,6 @@ func (s *Sim) settleDown() {
 	}
 	if s.err == nil {
 		s.checkNothingLeft()
-	}
-}
-
-func (s *Sim) fail(format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf("at %v, step %d: %s", time.Duration(s.Now()-start), s.steps, fmt.Sprintf(format, args...))
-	}
-}
-
-func (s *Sim) trace(format string, args ...any) {
-	if s.opt.Trace != nil {
-		s.opt.Trace("%v "+format, append([]any{time.Duration(s.Now() - start)}, args...)...)
 	}
 }
 
@@ -198,7 +146,7 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	if s.err != nil {
 		return nil
 	}
-	s.steps++
+	s.step()
 	data, err := proto.Marshal(b)
 	if err != nil {
 		s.fail("a batch can't be logged: %v", err)
@@ -210,19 +158,18 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	}
 	s.expectAnswers(b.Inputs)
 	actions := s.Core.Step(b)
-	s.log, s.logged = append(s.log, data), append(s.logged, len(actions))
-	s.history.add(data, actions)
+	s.records.add(data, actions)
 	if s.Core.Now() <= before {
 		s.fail("the core's time went from %d to %d", before, s.Core.Now())
 	}
 	if err := s.Core.Check(); err != nil {
 		s.fail("%v", err)
 	}
-	if err := s.ledger.step(s, b.Inputs, actions); err != nil {
+	if err := s.ledger.step(b.Inputs, actions); err != nil {
 		s.fail("%v", err)
 	}
-	if len(s.log) >= s.opt.ReplayEvery {
-		s.replay()
+	if s.records.long() {
+		s.records.replay()
 	}
 	if s.dying {
 		s.Seen["actions lost with the manager"]++
@@ -233,61 +180,14 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	return actions
 }
 
-// replay restores the last checkpoint, steps it through the log since, and holds
-// the result against the core, to the byte.
-func (s *Sim) replay() {
-	if s.err != nil {
-		return
-	}
-	c, err := core.Restore(s.base)
-	if err != nil {
-		s.fail("a checkpoint can't be restored: %v", err)
-		return
-	}
-	if !bytes.Equal(c.Checkpoint(), s.base) {
-		s.fail("a restored checkpoint is not the same when it is written again")
-		return
-	}
-	var frozen bytes.Buffer
-	if err := s.frozen.Write(&frozen); err != nil || !bytes.Equal(frozen.Bytes(), s.base) {
-		s.fail("a frozen state has changed with the core (%v)", err)
-		return
-	}
-	for i, data := range s.log {
-		b := &wire.Batch{}
-		if err := proto.Unmarshal(data, b); err != nil {
-			s.fail("a logged batch can't be read: %v", err)
-			return
-		}
-		if n := len(c.Step(b)); n != s.logged[i] {
-			s.fail("replay of batch %d of %d gives %d actions, and gave %d", i, len(s.log), n, s.logged[i])
-			return
-		}
-	}
-	now := s.Core.Checkpoint()
-	if !bytes.Equal(c.Checkpoint(), now) {
-		s.fail("the log of %d batches replays to another state", len(s.log))
-		return
-	}
-	if s.opt.Replayed != nil {
-		if err := s.opt.Replayed(s.base, s.log, now); err != nil {
-			s.fail("%v", err)
-			return
-		}
-	}
-	s.base, s.frozen, s.log, s.logged = now, s.Core.Freeze(), nil, nil
-	s.history.keep(now)
-	s.Seen["replays"]++
-}
-
 // restart ends the manager and starts it again from its log.
 func (s *Sim) restart() {
-	s.replay()
+	s.records.replay()
 	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
 	if s.chance(250) && !s.calm {
 		s.loseEnd()
 	}
-	c, err := core.Restore(s.base)
+	c, err := s.records.restored()
 	if err != nil {
 		s.fail("%v", err)
 		return
@@ -295,20 +195,26 @@ func (s *Sim) restart() {
 	s.Seen["manager restarts"]++
 	s.dying = false
 	s.Restart(c)
-	clear(s.waiting)
-	clear(s.prepare)
+	s.clients.forget()
 	s.policy.forget()
-	for _, f := range s.launchers {
-		f.disconnect()
-	}
+	s.fleet.disconnect()
 	s.startManager()
-	s.expectAll()
-	s.startPolicy()
-	// What the last life was told and did not log, clients ask again.
-	for _, j := range s.jobs {
-		if !j.over {
-			s.submitAgain(j)
-			s.jobChanged(j.id)
+	s.fleet.expectAll()
+	s.policy.startNext()
+	s.clients.askAgain()
+}
+
+// loseEnd has the log forget its last batches. The ledger goes back with it.
+func (s *Sim) loseEnd() {
+	s.clients.lost()
+	if !s.records.loseEnd() {
+		return
+	}
+	s.ledger = s.ledger.again()
+	for b, actions := range s.records.all() {
+		if err := s.ledger.step(b.Inputs, actions); err != nil {
+			s.fail("on the way back: %v", err)
+			return
 		}
 	}
 }
@@ -326,61 +232,25 @@ func (s *Sim) act(a core.Action) {
 	}
 	switch a := a.(type) {
 	case core.ToLauncher:
-		s.deliver(a)
+		s.fleet.deliver(a)
 	case core.Welcome:
-		s.welcome(a)
+		s.fleet.welcome(a)
 	case core.CutLauncher:
-		s.Seen["cut launchers"]++
-		if f := s.byID[a.Launcher]; f != nil {
-			f.disconnect()
-		}
+		s.fleet.cut(a)
 	case core.AskPolicy:
-		s.policy.ask(s, a)
+		s.policy.ask(a)
 	case core.StartPolicy:
-		s.policy.start(s, a)
+		s.policy.start(a)
 	case core.PolicyGone:
-		s.policy.gone(s, a)
+		s.policy.gone(a)
 	case core.Reply:
-		s.replied(a)
+		s.clients.replied(a)
 	case core.JobsChanged:
-		s.checkEnded(a)
+		s.clients.checkEnded(a)
 		for _, j := range a.Jobs {
-			s.jobChanged(uint64(j))
+			s.clients.jobChanged(uint64(j))
 		}
 	case core.LogLine:
 		s.Seen["log: "+a.Message]++
 	}
 }
-
-// client makes the name of a caller who waits for a reply.
-func (s *Sim) client(what string) uint64 {
-	s.clients++
-	s.waiting[s.clients] = what
-	return s.clients
-}
-
-func (s *Sim) replied(r core.Reply) {
-	what, ok := s.waiting[r.Client]
-	if !ok {
-		s.fail("client %d was answered and did not wait", r.Client)
-		return
-	}
-	delete(s.waiting, r.Client)
-	if j := s.prepare[r.Client]; j != nil {
-		delete(s.prepare, r.Client)
-		s.prepared(j, r)
-		return
-	}
-	if what == "submit" {
-		s.submitted(r)
-	}
-}
-
-// upTo draws a duration below d.
-func (s *Sim) upTo(d time.Duration) time.Duration { return time.Duration(s.rand.Int64N(int64(d))) }
-
-// between draws a duration.
-func (s *Sim) between(low, high time.Duration) time.Duration { return low + s.upTo(high-low) }
-
-// chance is true in so many of a thousand cases.
-func (s *Sim) chance(perMille int) bool { return s.rand.IntN(1000) < perMille }

@@ -36,8 +36,8 @@ func (s *storage) removeTemporary(out string, j *fakeJob) {
 
 // finish publishes one output, or keeps or cleans all; it may be done again. It says
 // why it can't, which outputs it found published, and whether some are still to come.
-func (s *storage) finish(sim *Sim, a *machines.Attempt) (why string, found []uint32, more bool) {
-	j, f := sim.byJob[a.Start.Job], a.Start.Finish
+func (s *storage) finish(c *clients, a *machines.Attempt) (why string, found []uint32, more bool) {
+	j, f := c.byID[a.Start.Job], a.Start.Finish
 	for i, out := range f.Outputs {
 		owner, there := s.published[out]
 		mine := there && owner == j
@@ -47,14 +47,14 @@ func (s *storage) finish(sim *Sim, a *machines.Attempt) (why string, found []uin
 			return "the output is there", nil, false
 		case f.Publish:
 			if why := complete(a, j); why != "" {
-				sim.fail("%s publishes %s", j.name, why)
+				c.fail("%s publishes %s", j.name, why)
 			}
 			s.published[out] = j
 			return "", nil, true
 		case f.Granted && mine:
 			found = append(found, uint32(i))
 		case mine:
-			sim.fail("%s has published %s and is cleaned without a look", j.name, out)
+			c.fail("%s has published %s and is cleaned without a look", j.name, out)
 		}
 	}
 	for _, out := range f.Outputs {
@@ -63,9 +63,9 @@ func (s *storage) finish(sim *Sim, a *machines.Attempt) (why string, found []uin
 		}
 	}
 	if f.Keep {
-		sim.Seen["parts kept"]++
+		c.Seen["parts kept"]++
 		if why := complete(a, j); why != "" {
-			sim.fail("%s keeps %s", j.name, why)
+			c.fail("%s keeps %s", j.name, why)
 		}
 	}
 	return "", found, false

@@ -8,7 +8,7 @@ import (
 )
 
 // spoil makes a job's specification wrong in one way.
-func (s *Sim) spoil(j *fakeJob) {
+func (d *drawing) spoil(j *fakeJob) {
 	j.spec = proto.CloneOf(j.spec)
 	g := j.spec.Graph
 	first := g.Stages[0]
@@ -21,7 +21,7 @@ func (s *Sim) spoil(j *fakeJob) {
 		g.Connections = append(g.Connections, c)
 		return c
 	}
-	switch s.rand.IntN(14) {
+	switch d.rand.IntN(14) {
 	case 0: // a ring
 		connect(0, last, wire.ChannelKind_CHANNEL_KIND_FILE, wire.Pattern_PATTERN_ALL_TO_ALL)
 		connect(last, 0, wire.ChannelKind_CHANNEL_KIND_FILE, wire.Pattern_PATTERN_ALL_TO_ALL)
@@ -57,5 +57,5 @@ func (s *Sim) spoil(j *fakeJob) {
 		j.spec.Outputs = []string{"/out/twice", "/out/twice"}
 	}
 	j.wrong = true
-	s.Seen["wrong submissions"]++
+	d.Seen["wrong submissions"]++
 }

@@ -1,0 +1,393 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/proto"
+)
+
+// clients are who submit jobs and ask for things: they wait for replies, know how each of
+// their jobs should end, and ask again what is lost with a manager.
+type clients struct {
+	*play
+	list    []*fakeJob
+	byID    map[uint64]*fakeJob // those that have an id
+	storage storage
+	last    uint64              // the name of the last who asked
+	waiting map[uint64]string   // for what, by name
+	prepare map[uint64]*fakeJob // those of them who want an id for a job
+	lossy   bool                // the log has lost records
+}
+
+func newClients(p *play) *clients {
+	return &clients{play: p, byID: map[uint64]*fakeJob{}, storage: newStorage(), waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{}}
+}
+
+// over says whether all jobs have ended, those too whose end the log lost.
+func (c *clients) over() bool {
+	return c.calm && !slices.ContainsFunc(c.list, func(j *fakeJob) bool { return !j.over }) && (!c.lossy || c.Core.Stats().JobsLive == 0)
+}
+
+// lost is called when the log lost its end.
+func (c *clients) lost() { c.lossy = true }
+
+// forget drops all who wait: the manager that would answer them has ended.
+func (c *clients) forget() {
+	clear(c.waiting)
+	clear(c.prepare)
+}
+
+// askAgain asks for what the last life of the manager was told and did not log.
+func (c *clients) askAgain() {
+	for _, j := range c.list {
+		if !j.over {
+			c.submitAgain(j)
+			c.jobChanged(j.id)
+		}
+	}
+}
+
+// plan draws the jobs, and when they come.
+func (c *clients) plan(d *drawing) {
+	for i := range 2 + c.rand.IntN(7) {
+		j := d.randomJob(fmt.Sprint("job", i))
+		if c.chance(60) {
+			d.spoil(j)
+		}
+		c.list = append(c.list, j)
+		c.After(c.upTo(faultsFor*2/3), func() { c.announce(j) })
+	}
+}
+
+// announce asks for a job's id.
+func (c *clients) announce(j *fakeJob) {
+	if j.id != 0 || j.announced {
+		return
+	}
+	j.announced = true
+	client := c.name("prepare")
+	c.prepare[client] = j
+	c.Push(wire.NewInput(&wire.Prepare{Client: client}))
+}
+
+func (c *clients) prepared(j *fakeJob, r core.Reply) {
+	if r.Failure != nil {
+		c.fail("a job was not prepared: %v", r.Failure)
+		return
+	}
+	j.id = uint64(r.Job)
+	if other := c.byID[j.id]; other != nil {
+		c.fail("%s and %s are both %v", other.name, j.name, r.Job)
+	}
+	c.byID[j.id] = j
+	for _, out := range j.spec.Outputs {
+		c.storage.prepare(out, j)
+	}
+	c.After(c.upTo(100*time.Millisecond), func() { c.submitAgain(j) })
+}
+
+// submitAgain submits a job, or announces it if that was lost with the manager.
+func (c *clients) submitAgain(j *fakeJob) {
+	switch {
+	case j.id == 0 && j.announced:
+		j.announced = false // the reply is lost
+		c.announce(j)
+	case j.id != 0 && !j.accepted && !j.refused:
+		c.Push(wire.NewInput(&wire.Submit{Client: c.name("submit"), Job: j.id, Spec: j.spec}))
+	}
+}
+
+func (c *clients) submitted(r core.Reply) {
+	j := c.byID[uint64(r.Job)]
+	if r.Failure == nil {
+		if j.wrong {
+			c.fail("%s is wrong and was taken in", j.name)
+		}
+		j.accepted = true
+		c.jobChanged(j.id) // it may have ended while the answer was lost
+		return
+	}
+	if !j.over && c.isLost(j.id) {
+		c.loseJob(j)
+	}
+	if j.over || r.Failure.Kind == wire.ErrorKind_ERROR_KIND_LOST {
+		return
+	}
+	c.Seen["refused submissions"]++
+	j.refused, j.over = true, true
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") {
+		c.fail("%s was refused: %v", j.name, r.Failure)
+	}
+	for _, out := range j.spec.Outputs {
+		c.storage.removeTemporary(out, j)
+	}
+}
+
+// job returns a job that has an id.
+func (c *clients) job(id uint64) *fakeJob { return c.byID[id] }
+
+// endedWell notes that an attempt told of a good end.
+func (c *clients) endedWell(a *machines.Attempt) { c.byID[a.Start.Job].ended[a.Start.Attempt] = true }
+
+// publish does one step of a job's last group, as storage.finish says.
+func (c *clients) publish(a *machines.Attempt) (why string, found []uint32, more bool) {
+	return c.storage.finish(c, a)
+}
+
+// runs is what launchers know of a job.
+func (c *clients) runs(id uint64) *machines.Job {
+	if j := c.byID[id]; j != nil {
+		return j.runs
+	}
+	return nil
+}
+
+func (j *fakeJob) firstNode(m *wire.StartAttempt) uint32 {
+	n := m.Nodes[0]
+	return uint32(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
+}
+
+// fate says whether an attempt fails, and how.
+func (c *clients) fate(a *machines.Attempt) (wire.ErrorKind, string) {
+	j := c.byID[a.Start.Job]
+	if a.Start.Finish != nil {
+		if !c.calm && c.chance(100) {
+			return wire.ErrorKind_ERROR_KIND_RESOURCE, "the storage is away"
+		}
+		return 0, ""
+	}
+	first := j.firstNode(a.Start)
+	switch {
+	case j.invalid:
+		return wire.ErrorKind_ERROR_KIND_INVALID, "another graph"
+	case j.poison && first == uint32(j.plan.Groups[0].Nodes[0]):
+		return wire.ErrorKind_ERROR_KIND_PROGRAM, "poison"
+	case j.flaky[first] > 0:
+		j.flaky[first]--
+		return wire.ErrorKind_ERROR_KIND_PROGRAM, "flaky"
+	}
+	return 0, ""
+}
+
+// checkEnded holds which jobs are told to be over against what their status says.
+func (c *clients) checkEnded(a core.JobsChanged) {
+	for _, id := range a.Jobs {
+		status, ok := c.Core.JobStatus(id, false)
+		told := slices.Contains(a.Ended, id)
+		if ok && told != (status.Summary.State >= wire.JobState_JOB_STATE_SUCCEEDED) {
+			c.fail("%s is told to be over: %v, and is %v", id, told, status.Summary.State)
+		}
+	}
+}
+
+// jobChanged looks whether a job has ended, and as it should.
+func (c *clients) jobChanged(id uint64) {
+	j := c.byID[id]
+	if j == nil || j.over || !j.accepted {
+		return
+	}
+	status, ok := c.Core.JobStatus(scheduler.JobID(id), false)
+	if !ok && c.isLost(id) {
+		c.loseJob(j)
+		return
+	}
+	if !ok {
+		c.fail("%s changed and is not there", scheduler.JobID(id))
+		return
+	}
+	j.state = status.Summary.State
+	if j.state < wire.JobState_JOB_STATE_SUCCEEDED {
+		return
+	}
+	if c.lossy && strings.Contains(status.Failure.GetMessage(), "was refused: ") {
+		// That it had been admitted is in a record that the log lost: the policy was asked
+		// again. Nobody but its client knows that it ran.
+		c.Seen["jobs refused after a loss"]++
+		c.loseJob(j)
+		return
+	}
+	j.over = true
+	c.Seen[j.state.String()]++
+	c.checkEnd(j, status)
+}
+
+// checkEnd holds a job's end against what it should be.
+func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
+	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied
+	switch {
+	case j.state == wire.JobState_JOB_STATE_SUCCEEDED:
+		if j.poison || j.invalid || j.tooLarge || j.occupied {
+			c.fail("%s succeeded and should not", j.name)
+		}
+		// A job that had published before the log lost that says so, and counts what is known.
+		lost := c.lossy && slices.ContainsFunc(status.Notes, func(note string) bool { return strings.Contains(note, "log lost records") })
+		for i, st := range status.Stages {
+			want := uint32(1) // the last bundle is in no stage of the graph
+			if i < len(j.spec.Graph.Stages) {
+				want = j.spec.Graph.Stages[i].Nodes
+			}
+			if st.Finished > want || st.Finished < want && !lost || st.Running+st.Ready+st.Waiting+st.Suspended > 0 {
+				c.fail("%s succeeded with stage %v, want %d nodes finished", j.name, st, want)
+			}
+		}
+		nodes := int64(0)
+		for _, c := range status.Counters {
+			nodes += c.Value
+		}
+		if nodes > int64(j.plan.Nodes()) || nodes < int64(j.plan.Nodes()) && !lost {
+			c.fail("%s counted %d nodes and has %d: groups committed twice or not at all", j.name, nodes, j.plan.Nodes())
+		}
+	case good:
+		c.fail("%s should succeed and is %v: %v", j.name, j.state, status.Failure)
+	case j.state == wire.JobState_JOB_STATE_KILLED && !j.killed:
+		c.fail("%s was killed and nobody asked", j.name)
+	}
+	if err := c.storage.check(j, status); err != nil {
+		c.fail("%s (%v): %v", j.name, j.state, err)
+	}
+}
+
+// unfinished describes the jobs that go on.
+func (c *clients) unfinished() string {
+	var parts []string
+	for _, j := range c.list {
+		if j.over {
+			continue
+		}
+		status, _ := c.Core.JobStatus(scheduler.JobID(j.id), true)
+		parts = append(parts, fmt.Sprintf("%s (%v) %v", j.name, j.state, status))
+	}
+	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", c.Core.PolicyState(), c.Core.Launchers())
+}
+
+// lose takes it that a job is lost, as its client does when it is told so: it waits
+// until nothing of the job runs, and removes what is left of it.
+func (c *clients) loseJob(j *fakeJob) {
+	c.Seen["lost jobs"]++
+	j.over, j.lost = true, true
+	c.After(lostAfter, func() {
+		for _, out := range j.spec.Outputs {
+			c.storage.removeTemporary(out, j)
+		}
+	})
+}
+
+func (c *clients) isLost(id uint64) bool { return c.Core.Lost(scheduler.JobID(id)) != nil }
+
+func (c *clients) drain(name string, yes bool) {
+	c.Push(wire.NewInput(&wire.DrainLauncher{Client: c.name("drain"), Name: name, Drain: yes}))
+}
+
+// checkNothingLeft looks for who still waits, and for what is left of their jobs.
+func (c *clients) checkNothingLeft() {
+	for id, what := range c.waiting {
+		c.fail("client %d waits for the answer to its %s", id, what)
+	}
+	for out, j := range c.storage.temporary {
+		if j.lost {
+			c.fail("the temporary folder of %s beside %s is left, and the manager does not know that job", j.name, out)
+		}
+	}
+}
+
+func (c *clients) randomJobThatRuns() *fakeJob {
+	j := c.list[c.rand.IntN(len(c.list))]
+	if j.id == 0 || j.over {
+		return nil
+	}
+	return j
+}
+
+func (c *clients) kill() {
+	if j := c.randomJobThatRuns(); j != nil && j.accepted && c.chance(500) {
+		c.killJob(j)
+	}
+}
+
+func (c *clients) killJob(j *fakeJob) {
+	j.killed = true
+	c.Push(wire.NewInput(&wire.KillJob{Client: c.name("kill"), Job: j.id, Reason: "a whim"}))
+}
+
+func (c *clients) update() {
+	if j := c.randomJobThatRuns(); j != nil {
+		m := &wire.UpdateJob{Client: c.name("update"), Job: j.id}
+		if c.chance(500) {
+			pool := fmt.Sprint("pool", c.rand.IntN(3))
+			m.Pool = &pool
+		} else {
+			p := int32(c.rand.IntN(5) - 2)
+			m.Priority = &p
+		}
+		c.Push(wire.NewInput(m))
+	}
+}
+
+func (c *clients) askForPage() {
+	c.Push(wire.NewInput(&wire.PolicyRequest{
+		Client: c.name("page"), Principal: &wire.Principal{Name: "u", Proof: scheduler.Unproven}, Method: "GET", Path: "/",
+	}))
+	c.Push(wire.NewInput(&wire.Note{Name: "n", Body: []byte("b")}))
+}
+
+func (c *clients) changeSettings() {
+	c.Push(wire.NewInput(&wire.SettingsChange{Version: uint64(c.steps)}))
+}
+
+// name makes the name of a caller who waits for a reply.
+func (c *clients) name(what string) uint64 {
+	c.last++
+	c.waiting[c.last] = what
+	return c.last
+}
+
+func (c *clients) replied(r core.Reply) {
+	what, ok := c.waiting[r.Client]
+	if !ok {
+		c.fail("client %d was answered and did not wait", r.Client)
+		return
+	}
+	delete(c.waiting, r.Client)
+	if j := c.prepare[r.Client]; j != nil {
+		delete(c.prepare, r.Client)
+		c.prepared(j, r)
+		return
+	}
+	if what == "submit" {
+		c.submitted(r)
+	}
+}
+
+// checkSources holds what an attempt is given to read against the graph. What is
+// lost while one attempt runs a second one may wait for, too. Inputs come later when
+// the command is full.
+func (c *clients) checkSources(m *wire.StartAttempt) error {
+	j, commandBytes := c.byID[m.Job], c.Core.Settings().CommandBytes
+	given := map[machines.Input]bool{}
+	bytes := 0
+	for _, s := range m.Sources {
+		bytes += 2 * proto.Size(s) // at least what the core counts
+		if !j.ended[s.Attempt] {
+			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
+		}
+		given[machines.Input{Connection: s.Connection, From: s.From}] = true
+	}
+	needs := j.runs.Inputs(m)
+	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {
+		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
+	}
+	for _, k := range needs {
+		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k.Connection].SlowStart == 0 {
+			return fmt.Errorf("attempt %d starts without input %v, which is no slow-start", m.Attempt, k)
+		}
+	}
+	return nil
+}
