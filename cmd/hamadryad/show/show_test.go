@@ -1,0 +1,46 @@
+package show
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// What others named stands in one cell of a table, and steers no terminal; programs get it
+// as it is.
+func TestNamesKeepToTheirCell(t *testing.T) {
+	jobs := []*wire.JobSummary{{Job: 7, Name: "two\nlines\t\x1b[31m", State: wire.JobState_JOB_STATE_RUNNING}}
+	var out strings.Builder
+	if err := (&Printer{Out: &out, Format: "table"}).Jobs(jobs); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Count(text, "\n") != 2 || strings.Contains(text, "\x1b") || !strings.Contains(text, "job-7") {
+		t.Errorf("%q", text)
+	}
+	out.Reset()
+	if err := (&Printer{Out: &out, Format: "json"}).Jobs(jobs); err != nil {
+		t.Fatal(err)
+	}
+	var back []struct{ Name string }
+	if err := json.Unmarshal([]byte(out.String()), &back); err != nil || len(back) != 1 || back[0].Name != jobs[0].Name {
+		t.Errorf("%q, error %v", out.String(), err)
+	}
+}
+
+// A problem of several lines is put below the line that it begins on.
+func TestProblemsOfSeveralLines(t *testing.T) {
+	var out strings.Builder
+	r := &wire.PolicyReply{
+		Name: "mine", State: "running", Generation: number.Of(3, 2),
+		Problems: []*wire.PolicyProblem{{What: "settings", Text: "it says:\n\tno\n", At: 1}},
+	}
+	if err := (&Printer{Out: &out, Format: "table"}).Policy(r); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "generation 3.2,") || !strings.Contains(text, " ago: \n  it says:\n      no\n") {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,91 @@
+package site
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+)
+
+// place is a folder with a policy and a configuration that names it.
+type place struct {
+	t    *testing.T
+	dir  string
+	from config.Sources
+}
+
+func newPlace(t *testing.T) *place {
+	p := &place{t: t, dir: t.TempDir()}
+	p.from = config.Sources{File: filepath.Join(p.dir, "site.yaml"), CoreKeys: CoreKeys()}
+	p.write(config.PolicyPrefix+"mine", "")
+	return p
+}
+
+func (p *place) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// configure writes the configuration, with a line below manager.
+func (p *place) configure(line string) {
+	p.t.Helper()
+	p.write("site.yaml", "manager:\n  data: "+filepath.Join(p.dir, "data")+"\n  "+line+"\npolicy:\n  name: mine\n  folder: "+p.dir+"\n")
+}
+
+// accept keeps a configuration as a manager does that ran with it.
+func (p *place) accept(s *Site) {
+	p.t.Helper()
+	if err := os.MkdirAll(s.Manager.Data, 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Manager.Data, "configuration.accepted"), s.Plugin.Source, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// The first start of a data folder refuses a configuration with mistakes. A later one goes
+// on with what was accepted last, and tells of the mistakes.
+func TestStartWithMistakes(t *testing.T) {
+	p := newPlace(t)
+	p.configure("lease: nonsense")
+	if _, _, _, err := Start(p.from); err == nil || !strings.Contains(err.Error(), "lease") {
+		t.Errorf("the first start: %v", err)
+	}
+	p.configure("lease: 11s")
+	now, last, problem, err := Start(p.from)
+	if err != nil || problem != nil || last != nil || now.Plugin.Path != filepath.Join(p.dir, config.PolicyPrefix+"mine") {
+		t.Fatalf("%+v, last %v, problem %v, error %v", now, last, problem, err)
+	}
+	p.accept(now)
+	p.configure("lease: 12s")
+	now, last, problem, err = Start(p.from)
+	if err != nil || problem != nil || last == nil || now.ManagerConfig().Lease.String() != "12s" {
+		t.Fatalf("a right change: %+v, last %v, problem %v, error %v", now, last, problem, err)
+	}
+	p.configure("lease: nonsense")
+	now, last, problem, err = Start(p.from)
+	if err != nil || problem == nil || last != nil || now.ManagerConfig().Lease.String() != "11s" {
+		t.Fatalf("a wrong change: %+v, last %v, problem %v, error %v", now, last, problem, err)
+	}
+	if text := problem.Error(); !strings.Contains(text, "lease") || !strings.Contains(text, "in force is what was accepted") {
+		t.Errorf("%q", text)
+	}
+}
+
+// A policy that is not there is told with those that are.
+func TestPoliciesThatAreThereAreNamed(t *testing.T) {
+	p := newPlace(t)
+	if _, err := FindPolicy(config.Policy{Name: "yours", Folder: p.dir}); err == nil || !strings.HasSuffix(err.Error(), "that folder has mine") {
+		t.Error(err)
+	}
+	if _, err := FindPolicy(config.Policy{Name: "yours", Folder: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "has no policies") {
+		t.Error(err)
+	}
+	if _, err := FindPolicy(config.Policy{Path: filepath.Join(p.dir, "nothing")}); err == nil || !strings.HasPrefix(err.Error(), "policy.path: ") {
+		t.Error(err)
+	}
+}
