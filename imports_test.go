@@ -15,6 +15,8 @@ const module = "github.com/hamadryad/hamadryad/"
 
 const launchersRoom = "a room of the launcher knows nothing of who uses it: what joins them is the agent's"
 
+const workersRoom = "a room of the worker knows nothing of who uses it: what joins them is the group's"
+
 const aRoom = "a room of the core knows nothing of the others: what joins them is the core's"
 
 const inOrder = "what happens in the core stands on what there is, and on what lies above it in docs/ARCHITECTURE.md: have the caller do what follows"
@@ -109,6 +111,10 @@ var directions = []struct {
 	{"engine/manager/launchers", []string{"sdk/scheduler", "engine/core", "engine/manager/blobs", "engine/manager/bounds", "engine/manager/inbox", "engine/manager/metrics", "engine/wire"}, aManagersRoom},
 	{"engine/manager/clients", []string{"sdk/scheduler", "engine/core", "engine/manager/blobs", "engine/manager/graphs", "engine/manager/inbox", "engine/manager/launchers", "engine/manager/metrics", "engine/manager/number", "engine/manager/problems", "engine/manager/supervision", "engine/plan", "engine/wire"}, aManagersRoom},
 	{"engine/manager", []string{"sdk", "engine/core", "engine/eventlog", "engine/manager", "engine/policy", "engine/wire"}, "the manager talks to launchers and workers by messages: put what they share into engine/wire"},
+	{"engine/worker/failure", []string{"sdk", "engine/channel", "engine/wire"}, workersRoom},
+	{"engine/worker/layout", []string{"sdk/job", "engine/channel/block", "engine/graph", "engine/plan", "engine/wire", "engine/worker/failure", "engine/worker/tasks"}, workersRoom},
+	{"engine/worker/link", nil, workersRoom},
+	{"engine/worker/tasks", []string{"sdk/job"}, workersRoom},
 	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/launcher/cache", nil, launchersRoom},
 	{"engine/launcher/folder", []string{"sdk/job/process", "internal/durable"}, launchersRoom},

@@ -3,18 +3,17 @@ package worker
 import (
 	"context"
 	"os"
-	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
 
 // Run implements job.Runtime.
 func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
-	if err := n.group.scratch(); err != nil {
-		return explainDisk(err, n.group.run.Scratch)
+	if err := n.group.folders.makeScratch(); err != nil {
+		return failure.OnDisk(err, n.group.folders.scratch)
 	}
 	if err := n.placeFiles(); err != nil {
 		return err
@@ -24,7 +23,7 @@ func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
 			break
 		}
 	}
-	return process.Run(ctx, process.Site{Info: n.Info(), Stopping: n.group.stopping, Log: os.Stderr}, c, p)
+	return process.Run(ctx, process.Site{Info: n.Info(), Stopping: n.group.stop.asked, Log: os.Stderr}, c, p)
 }
 
 // placeOnce writes the files that travel with the job for the stage's commands
@@ -32,14 +31,14 @@ func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
 func (n *node) placeOnce() error {
 	var files []process.File
 	for _, name := range n.spec.Files {
-		i := slices.IndexFunc(n.group.w.files, func(f plan.LocalFile) bool { return f.Path == name })
-		if i < 0 {
-			return invalidf("file %s for the commands of stage %q did not travel with the job: submit it with an engine of the same release", name, n.spec.Name)
+		f, ok := n.group.w.layout.File(name)
+		if !ok {
+			return failure.Invalidf("file %s for the commands of stage %q did not travel with the job: submit it with an engine of the same release", name, n.spec.Name)
 		}
-		files = append(files, process.File(n.group.w.files[i]))
+		files = append(files, process.File(f))
 	}
 	folder := n.Info().Scratch
-	return explainDisk(process.Place(folder, files), folder)
+	return failure.OnDisk(process.Place(folder, files), folder)
 }
 
 // commandGrace is how long commands of the group may take to end after SIGTERM.

@@ -2,23 +2,56 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
 )
 
-// askCommit asks the manager for the group's grant and waits for its word. The
-// launcher repeats the question when the manager restarts; an attempt that the
-// manager no longer knows is stopped, which ends the wait.
-func (g *group) askCommit(ctx context.Context) error {
-	g.commit.once.Do(func() {
-		g.w.report(&wire.Report{What: &wire.Report_Commit{Commit: g.start.Attempt}})
+// commit is the group's one grant. Safe for concurrent use.
+type commit struct {
+	attempt uint64
+	reports *reports
+
+	asks    sync.Once
+	settles sync.Once
+	settled chan struct{} // closed when the manager's word is there
+	err     error         // after settled: why it is refused
+}
+
+func newCommit(attempt uint64, r *reports) *commit {
+	return &commit{attempt: attempt, reports: r, settled: make(chan struct{})}
+}
+
+// ask asks the manager for the group's grant and waits for its word, or until the attempt
+// is over. The launcher repeats the question when the manager restarts; an attempt that
+// the manager no longer knows is stopped, which ends the wait.
+func (c *commit) ask(ctx, attempt context.Context) error {
+	c.asks.Do(func() {
+		c.reports.report(&wire.Report{What: &wire.Report_Commit{Commit: c.attempt}})
 	})
 	select {
-	case <-g.commit.settled:
-		return g.commit.err
+	case <-c.settled:
+		return c.err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-g.ctx.Done():
-		return context.Cause(g.ctx)
+	case <-attempt.Done():
+		return context.Cause(attempt)
 	}
+}
+
+// settle takes in the manager's word. Only the first counts.
+func (c *commit) settle(verdict verdict) {
+	c.settles.Do(func() {
+		if !verdict.GetGranted() {
+			c.err = fmt.Errorf("%w: %s", failure.ErrNoGrant, verdict.GetReason())
+		}
+		close(c.settled)
+	})
+}
+
+type verdict interface {
+	GetGranted() bool
+	GetReason() string
 }

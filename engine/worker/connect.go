@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +16,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -42,56 +45,100 @@ func AttemptFolder(store string, job, attempt uint64) string {
 	return filepath.Join(store, "job-"+strconv.FormatUint(job, 10), "a"+strconv.FormatUint(attempt, 10))
 }
 
+// wiring makes the channels of a group's nodes. One goroutine at a time.
+type wiring struct {
+	ctx     context.Context // of the attempt
+	start   *wire.StartAttempt
+	layout  *layout.Layout
+	owner   plan.Owner // of folders on the job's storage
+	folders *folders
+	inputs  *inputs
+	stored  *outputs
+	bind    string  // address to listen on
+	nodes   []*node // set by connect
+
+	queues   map[edge]channel.Writer // writing ends of shm channels, made at their readers
+	listener *tcp.Listener           // nil while no node reads a tcp channel
+}
+
+// address is where tcp channels of the group are to be dialled, "" if there are none.
+func (w *wiring) address() string {
+	if w.listener == nil {
+		return ""
+	}
+	return w.listener.Addr().String()
+}
+
+// close ends what it opened; the channels have ended.
+func (w *wiring) close() {
+	if w.listener != nil {
+		_ = w.listener.Close() // its channels have ended: nothing is lost
+	}
+}
+
+// listen opens the port for tcp channels, at the first that is needed.
+func (w *wiring) listen() (*tcp.Listener, error) {
+	if w.listener == nil {
+		l, err := net.Listen("tcp", net.JoinHostPort(w.bind, "0"))
+		if err != nil {
+			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
+		}
+		w.listener = tcp.Listen(l, tcp.Options{Log: processLog})
+	}
+	return w.listener, nil
+}
+
 // connect makes the inputs and outputs of all nodes. The outputs of a group that
 // waits for its bundle follow in dial.
-func (g *group) connect() error {
-	for _, n := range g.nodes {
-		if err := g.connectInputs(n); err != nil {
+func (w *wiring) connect(nodes []*node) error {
+	w.nodes = nodes
+	for _, n := range w.nodes {
+		if err := w.connectInputs(n); err != nil {
 			return err
 		}
 	}
-	if g.start.WaitForPeers {
+	if w.start.WaitForPeers {
 		return nil
 	}
-	return g.connectOutputs(nil)
+	return w.connectOutputs(nil)
 }
 
 // connectInputs makes the input ports of a node. shm channels are made at their
-// readers, and kept for their writers in inputs.queues.
-func (g *group) connectInputs(n *node) error {
+// readers, and kept for their writers in queues.
+func (w *wiring) connectInputs(n *node) error {
 	expected := map[string]int{}
-	for _, c := range g.w.connections {
+	for _, c := range w.layout.Connections() {
 		if int(c.ToStage) != n.stage {
 			continue
 		}
 		if expected[c.ToPort] == 0 && !slices.ContainsFunc(n.ins, func(p *inPort) bool { return p.name == c.ToPort }) {
 			n.ins = append(n.ins, &inPort{name: c.ToPort})
 		}
-		low, high, list := g.w.writerRange(c.index, n.index)
+		low, high, list := w.layout.WriterRange(c.Index, n.index)
 		expected[c.ToPort] += high - low + len(list)
 	}
 	for _, port := range n.ins {
 		port.merge = channel.NewMerge(expected[port.name])
-		g.inputs.opened(port)
-		if err := g.connectPort(n, port); err != nil {
+		w.inputs.opened(port)
+		if err := w.connectPort(n, port); err != nil {
 			return err
 		}
-		g.inputs.allExpected(port)
+		w.inputs.allExpected(port)
 	}
 	return nil
 }
 
-func (g *group) connectPort(n *node, port *inPort) error {
-	for _, c := range g.w.connections {
+func (w *wiring) connectPort(n *node, port *inPort) error {
+	for _, c := range w.layout.Connections() {
 		if int(c.ToStage) != n.stage || c.ToPort != port.name {
 			continue
 		}
 		if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
-			g.inputs.expect(n, port, c)
+			w.inputs.expect(n, port, c)
 			continue
 		}
-		for _, from := range g.w.writers(c.index, n.index) {
-			if err := g.connectSource(n, port, c, from); err != nil {
+		for _, from := range w.layout.Writers(c.Index, n.index) {
+			if err := w.connectSource(n, port, c, from); err != nil {
 				return err
 			}
 		}
@@ -99,179 +146,165 @@ func (g *group) connectPort(n *node, port *inPort) error {
 	return nil
 }
 
-func (g *group) connectSource(n *node, port *inPort, c indexed, from int) error {
+func (w *wiring) connectSource(n *node, port *inPort, c layout.Connection, from int) error {
 	switch c.Kind {
 	case wire.ChannelKind_CHANNEL_KIND_SHM:
-		if !g.has(int(c.FromStage), from) {
-			return invalidf("stage %q node %d reads shared memory of stage %q node %d, which is not in its group", n.spec.Name, n.index, g.w.specs[c.FromStage].Name, from)
+		if !w.has(int(c.FromStage), from) {
+			return failure.Invalidf("stage %q node %d reads shared memory of stage %q node %d, which is not in its group", n.spec.Name, n.index, w.layout.StageName(c.FromStage), from)
 		}
-		if err := g.scratch(); err != nil {
-			return explainDisk(err, g.run.Scratch)
+		if err := w.folders.makeScratch(); err != nil {
+			return failure.OnDisk(err, w.folders.scratch)
 		}
-		w, s := shm.New(shm.Options{From: from, Name: g.edgeName(c, from, n.index), Scratch: g.run.Scratch, SpillMax: g.w.site.spillMax})
-		g.inputs.queues[edge{c.index, from, n.index}] = w
-		port.merge.Add(s)
+		writer, s := shm.New(shm.Options{From: from, Name: w.layout.EdgeName(c, from, n.index), Scratch: w.folders.scratch, SpillMax: w.layout.SpillMax()})
+		w.queues[edge{c.Index, from, n.index}] = writer
+		port.add(s)
 	case wire.ChannelKind_CHANNEL_KIND_TCP:
-		l, err := g.listen()
+		l, err := w.listen()
 		if err != nil {
 			return err
 		}
-		s, err := l.Expect(g.tcpKey(c.index, from, n.index), string(g.start.Token))
+		s, err := l.Expect(w.tcpKey(c.Index, from, n.index), string(w.start.Token))
 		if err != nil {
 			return err
 		}
-		port.merge.Add(s)
+		port.add(s)
 	default:
-		return invalidf("connection %d has the unknown channel kind %v", c.index, c.Kind)
+		return failure.Invalidf("connection %d has the unknown channel kind %v", c.Index, c.Kind)
 	}
 	return nil
 }
 
 // dial makes the outputs of a group whose bundle is complete.
-func (g *group) dial(p *wire.Peers) error {
+func (w *wiring) dial(p *wire.Peers) error {
 	addresses := map[wireNode]string{}
 	for _, peer := range p.Peers {
 		for _, n := range peer.Nodes {
 			addresses[wireNode{int(n.Stage), int(n.Index)}] = peer.Address
 		}
 	}
-	if g.listener != nil {
-		for _, n := range g.nodes {
-			addresses[wireNode{n.stage, n.index}] = g.listener.Addr().String()
+	if w.listener != nil {
+		for _, n := range w.nodes {
+			addresses[wireNode{n.stage, n.index}] = w.listener.Addr().String()
 		}
 	}
-	return g.connectOutputs(addresses)
+	return w.connectOutputs(addresses)
 }
 
 type wireNode struct{ stage, index int }
 
 // connectOutputs makes the output ports of all nodes.
-func (g *group) connectOutputs(addresses map[wireNode]string) error {
-	for _, n := range g.nodes {
-		if err := g.connectNodeOutputs(n, addresses); err != nil {
+func (w *wiring) connectOutputs(addresses map[wireNode]string) error {
+	for _, n := range w.nodes {
+		if err := w.connectNodeOutputs(n, addresses); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *group) connectNodeOutputs(n *node, addresses map[wireNode]string) error {
+func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]string) error {
 	ports := map[string][]channel.Port{}
-	for _, c := range g.w.connections {
+	for _, c := range w.layout.Connections() {
 		if int(c.FromStage) != n.stage {
 			continue
 		}
-		port, err := g.connectOutput(n, c, addresses)
+		port, err := w.connectOutput(n, c, addresses)
 		if err != nil {
 			return err
 		}
 		out := n.outs[c.FromPort]
 		if out == nil {
-			out = &guard{name: c.FromPort, group: g}
+			out = &guard{name: c.FromPort, kept: w.stored}
 			n.outs[c.FromPort] = out
 			n.outAll = append(n.outAll, out)
 		}
 		ports[c.FromPort] = append(ports[c.FromPort], port)
 		out.counts = append(out.counts, &countedBytes{kind: int(c.Kind) - 1})
-		if w, ok := port.(*file.Writer); ok {
-			out.stored = append(out.stored, storedPort{c.index, n.index, w})
+		if f, ok := port.(*file.Writer); ok {
+			out.stored = append(out.stored, storedPort{c.Index, n.index, f})
 		}
 	}
 	for _, out := range n.outAll {
 		var err error
 		if out.port, err = channel.Fork(ports[out.name]...); err != nil {
-			return invalidf("stage %q node %d, output %q: %w", n.spec.Name, n.index, out.name, err)
+			return failure.Invalidf("stage %q node %d, output %q: %w", n.spec.Name, n.index, out.name, err)
 		}
 	}
 	return nil
 }
 
 // connectOutput makes the port of one connection.
-func (g *group) connectOutput(n *node, c indexed, addresses map[wireNode]string) (channel.Port, error) {
-	to := g.w.readers(c.index, n.index)
+func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireNode]string) (channel.Port, error) {
+	to := w.layout.Readers(c.Index, n.index)
 	ends := make([]channel.Writer, len(to))
 	switch {
 	case len(to) == 0:
 	case c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE:
-		return g.createStored(n, c, len(to))
+		return w.createStored(n, c, len(to))
 	case c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM:
 		for i, t := range to {
-			if ends[i] = g.inputs.queues[edge{c.index, n.index, t}]; ends[i] == nil {
-				return nil, invalidf("stage %q node %d writes shared memory for stage %q node %d, which is not in its group", n.spec.Name, n.index, g.w.specs[c.ToStage].Name, t)
+			if ends[i] = w.queues[edge{c.Index, n.index, t}]; ends[i] == nil {
+				return nil, failure.Invalidf("stage %q node %d writes shared memory for stage %q node %d, which is not in its group", n.spec.Name, n.index, w.layout.StageName(c.ToStage), t)
 			}
 		}
 	case c.Kind == wire.ChannelKind_CHANNEL_KIND_TCP:
-		if err := g.dialAll(n, c, to, ends, addresses); err != nil {
+		if err := w.dialAll(n, c, to, ends, addresses); err != nil {
 			return nil, err
 		}
 	}
-	return channel.NewOutput(ends, g.outputBudget(n)), nil
+	return channel.NewOutput(ends, outputBudget(n)), nil
 }
 
 // outputBudget is the memory that one output port may hold: an eighth of the
 // node's, at most the channel's own default.
-func (g *group) outputBudget(n *node) int64 {
+func outputBudget(n *node) int64 {
 	if n.memory <= 0 {
 		return 0
 	}
 	return min(max(n.memory/8, job.BatchBytes), channel.OutputBudget)
 }
 
-// makeStoreTries bounds how often makeStore begins again.
-const makeStoreTries = 10
-
-// makeStore makes an attempt's folder. The job's, when it is empty, may be removed
-// under it by the launcher.
-func makeStore(path string) (err error) {
-	for range makeStoreTries {
-		if err = os.MkdirAll(path, 0o755); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return err
-}
-
 // createStored starts a stored channel file, in the launcher's store or on the
 // job's storage.
-func (g *group) createStored(n *node, c indexed, partitions int) (*file.Writer, error) {
-	o := file.Options{Codec: codecOf(c.Codec, g.w.site.fileCodec), Budget: g.outputBudget(n)}
-	name := StoredName(uint32(c.index), uint32(n.index))
+func (w *wiring) createStored(n *node, c layout.Connection, partitions int) (*file.Writer, error) {
+	o := file.Options{Codec: w.layout.FileCodec(c), Budget: outputBudget(n)}
+	name := StoredName(uint32(c.Index), uint32(n.index))
 	if c.Store == "" {
-		path := filepath.Join(g.run.Store, name)
-		g.touched.Store(true)
-		if err := makeStore(g.run.Store); err != nil {
-			return nil, explainDisk(err, g.run.Store)
+		path := filepath.Join(w.folders.store, name)
+		if err := w.folders.makeStore(); err != nil {
+			return nil, failure.OnDisk(err, w.folders.store)
 		}
-		w, err := file.Create(path, partitions, o)
+		f, err := file.Create(path, partitions, o)
 		if err != nil {
-			return nil, explainDisk(err, path)
+			return nil, failure.OnDisk(err, path)
 		}
-		return w, nil
+		return f, nil
 	}
-	store, path, err := g.keptPath(c.Store, g.start.Attempt, name)
+	store, path, err := keptPath(w.owner, c.Store, w.start.Attempt, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Mkdir(g.ctx, g.owner().Channels(c.Store)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, explainStore(err, c.Store)
+	if err := store.Mkdir(w.ctx, w.owner.Channels(c.Store)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, failure.OnStore(err, c.Store)
 	}
-	f, err := store.Create(g.ctx, path)
+	f, err := store.Create(w.ctx, path)
 	if err != nil {
-		return nil, explainStore(err, path)
+		return nil, failure.OnStore(err, path)
 	}
 	return file.New(f, path, partitions, o)
 }
 
-func (g *group) keptPath(folder string, attempt uint64, name string) (storage.Store, string, error) {
+// keptPath is where a stored output lies that is kept on the job's storage.
+func keptPath(owner plan.Owner, folder string, attempt uint64, name string) (storage.Store, string, error) {
 	s, err := storage.For(folder)
 	if err != nil {
-		return nil, "", &invalidError{err}
+		return nil, "", failure.Invalid(err)
 	}
-	return s, storage.Join(g.owner().Channels(folder), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
+	return s, storage.Join(owner.Channels(folder), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
 }
 
 // dialAll connects the writing ends of a node's tcp channels.
-func (g *group) dialAll(n *node, c indexed, to []int, ends []channel.Writer, addresses map[wireNode]string) error {
+func (w *wiring) dialAll(n *node, c layout.Connection, to []int, ends []channel.Writer, addresses map[wireNode]string) error {
 	errs := make([]error, len(to))
 	places := make(chan struct{}, dialsAtOnce)
 	var dials sync.WaitGroup
@@ -279,7 +312,7 @@ func (g *group) dialAll(n *node, c indexed, to []int, ends []channel.Writer, add
 		places <- struct{}{}
 		dials.Go(func() {
 			defer func() { <-places }()
-			ends[i], errs[i] = g.dialOne(n, c, t, addresses)
+			ends[i], errs[i] = w.dialOne(n, c, t, addresses)
 		})
 	}
 	dials.Wait()
@@ -292,18 +325,18 @@ func (g *group) dialAll(n *node, c indexed, to []int, ends []channel.Writer, add
 	return nil
 }
 
-func (g *group) dialOne(n *node, c indexed, to int, addresses map[wireNode]string) (channel.Writer, error) {
+func (w *wiring) dialOne(n *node, c layout.Connection, to int, addresses map[wireNode]string) (channel.Writer, error) {
 	address := addresses[wireNode{int(c.ToStage), to}]
 	if address == "" {
-		return nil, &lostError{error: fmt.Errorf("%s: nobody told where its reader is", g.edgeName(c, n.index, to))}
+		return nil, failure.Lost(fmt.Errorf("%s: nobody told where its reader is", w.layout.EdgeName(c, n.index, to)), 0)
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, tcpDialMax)
+	ctx, cancel := context.WithTimeout(w.ctx, tcpDialMax)
 	defer cancel()
-	w, err := tcp.Dial(ctx, address, g.tcpKey(c.index, n.index, to), string(g.start.Token), tcp.Options{Codec: codecOf(c.Codec, g.w.site.tcpCodec), Log: processLog})
+	conn, err := tcp.Dial(ctx, address, w.tcpKey(c.Index, n.index, to), string(w.start.Token), tcp.Options{Codec: w.layout.TCPCodec(c), Log: processLog})
 	if err != nil {
-		return nil, &lostError{error: fmt.Errorf("%s at %s: %w", g.edgeName(c, n.index, to), address, err)}
+		return nil, failure.Lost(fmt.Errorf("%s at %s: %w", w.layout.EdgeName(c, n.index, to), address, err), 0)
 	}
-	return w, nil
+	return conn, nil
 }
 
 func abortAll(ends []channel.Writer, cause error) {
@@ -314,26 +347,16 @@ func abortAll(ends []channel.Writer, cause error) {
 	}
 }
 
-func (g *group) tcpKey(connection, from, to int) tcp.Key {
+func (w *wiring) tcpKey(connection, from, to int) tcp.Key {
 	return tcp.Key{
-		Job: scheduler.JobID(g.start.Job), Bundle: scheduler.BundleID(g.start.Bundle), Try: uint32(g.start.BundleAttempt),
+		Job: scheduler.JobID(w.start.Job), Bundle: scheduler.BundleID(w.start.Bundle), Try: uint32(w.start.BundleAttempt),
 		Channel: "c" + strconv.Itoa(connection), From: from, To: to,
 	}
 }
 
-// edgeName names a channel in errors.
-func (g *group) edgeName(c indexed, from, to int) string {
-	return fmt.Sprintf("channel %s.%d to %s.%d", g.w.specs[c.FromStage].Name, from, g.w.specs[c.ToStage].Name, to)
-}
-
-// indexed is a connection and its place in the graph, which is its channel id.
-type indexed struct {
-	*wire.Connection
-	index int
-}
-
-func (g *group) has(stage, index int) bool {
-	for _, n := range g.nodes {
+// has reports whether a node is of this group.
+func (w *wiring) has(stage, index int) bool {
+	for _, n := range w.nodes {
 		if n.stage == stage && n.index == index {
 			return true
 		}

@@ -15,8 +15,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -33,40 +35,63 @@ const elementMax = 255
 // temporary name is the file's number.
 const escapedMax = 150
 
-// files are what the group's nodes created in the job's output folders.
+// files are what the group's nodes created in the job's output folders. Safe for
+// concurrent use.
 type files struct {
-	bytes atomic.Int64
+	attempt uint64
+	owner   plan.Owner // of the temporary folders
+	folders []string   // the job's output folders
+	bytes   atomic.Int64
 
 	mu        sync.Mutex
-	open      []*outputFile
-	names     map[string]bool // folder and name
-	committed []*wire.CommittedFile
+	open      []*outputFile         // not complete; each is here or in committed, or was given up
+	names     map[string]bool       // folder and name of all that were ever opened
+	committed []*wire.CommittedFile // complete
+}
+
+// built says whose files they are and where they go, before the first.
+func (fs *files) built(attempt uint64, owner plan.Owner, folders []string) {
+	fs.attempt, fs.owner, fs.folders = attempt, owner, folders
+}
+
+// written is how many bytes were written into all of them.
+func (fs *files) written() int64 { return fs.bytes.Load() }
+
+// complete are those that are kept.
+func (fs *files) complete() []*wire.CommittedFile {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.committed
 }
 
 // Create implements job.Runtime.
 func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteCloser, error) {
-	g := n.group
-	if f.Index() < 0 || f.Index() >= len(g.w.outputs) {
+	return n.group.files.create(ctx, n, f, name)
+}
+
+// create starts a file for a node.
+func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string) (io.WriteCloser, error) {
+	if f.Index() < 0 || f.Index() >= len(fs.folders) {
 		return nil, fmt.Errorf("create %q: the job has no output folder %d: declare it with Graph.Output in the builder", name, f.Index())
 	}
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	output := g.w.outputs[f.Index()]
+	output := fs.folders[f.Index()]
 	store, err := storage.For(output)
 	if err != nil {
-		return nil, &invalidError{err}
+		return nil, failure.Invalid(err)
 	}
-	o := &outputFile{group: g, node: n, about: &wire.CommittedFile{
+	o := &outputFile{files: fs, node: n, about: &wire.CommittedFile{
 		Output: uint32(f.Index()), Name: name, Stage: uint32(n.stage), Index: uint32(n.index),
 	}}
-	if err := g.files.add(o, n); err != nil {
+	if err := fs.add(o); err != nil {
 		return nil, err
 	}
-	o.path = storage.Join(g.owner().Temporary(output), o.about.Temporary)
+	o.path = storage.Join(fs.owner.Temporary(output), o.about.Temporary)
 	if o.file, err = store.Create(ctx, o.path); err != nil {
-		g.files.remove(o)
-		return nil, explainOutput(fmt.Errorf("create: %w", err), o.path)
+		fs.remove(o)
+		return nil, failure.OnOutput(fmt.Errorf("create: %w", err), o.path)
 	}
 	return o, nil
 }
@@ -87,7 +112,7 @@ func checkName(name string) error {
 }
 
 // add notes a file, refuses a second one of the same name, and chooses its temporary name.
-func (fs *files) add(o *outputFile, n *node) error {
+func (fs *files) add(o *outputFile) error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	key := strconv.Itoa(int(o.about.Output)) + "/" + o.about.Name
@@ -98,7 +123,7 @@ func (fs *files) add(o *outputFile, n *node) error {
 		fs.names = map[string]bool{}
 	}
 	fs.names[key] = true
-	o.about.Temporary = temporaryName(n.group.start.Attempt, o.about, len(fs.names))
+	o.about.Temporary = temporaryName(fs.attempt, o.about, len(fs.names))
 	fs.open = append(fs.open, o)
 	return nil
 }
@@ -160,8 +185,8 @@ func (fs *files) abort() {
 
 // outputFile is a file of Create.
 type outputFile struct {
-	group *group
-	node  *node
+	files *files
+	node  *node // whose it is
 	about *wire.CommittedFile
 	path  string
 
@@ -178,9 +203,9 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	}
 	n, err := o.file.Write(p)
 	o.about.Bytes += int64(n)
-	o.group.files.bytes.Add(int64(n))
+	o.files.bytes.Add(int64(n))
 	if err != nil {
-		err = explainOutput(fmt.Errorf("write: %w", err), o.path)
+		err = failure.OnOutput(fmt.Errorf("write: %w", err), o.path)
 	}
 	return n, err
 }
@@ -196,11 +221,11 @@ func (o *outputFile) Close() error {
 		return o.err
 	}
 	if o.err = o.file.Commit(); o.err != nil {
-		o.err = explainOutput(fmt.Errorf("complete: %w", o.err), o.path)
+		o.err = failure.OnOutput(fmt.Errorf("complete: %w", o.err), o.path)
 		return o.err
 	}
 	o.err = fs.ErrClosed
-	o.group.files.keep(o)
+	o.files.keep(o)
 	return nil
 }
 
@@ -208,7 +233,7 @@ func (o *outputFile) abort() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil {
-		o.err = errAttemptOver
+		o.err = failure.ErrAttemptOver
 		_ = o.file.Abort() // what stays is removed with the temporary folder
 	}
 }
@@ -217,21 +242,21 @@ func (o *outputFile) abort() {
 func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
 	store, err := storage.For(s.Path)
 	if err != nil {
-		return nil, &invalidError{err}
+		return nil, failure.Invalid(err)
 	}
 	info, err := store.Stat(ctx, s.Path)
 	if err != nil {
-		return nil, asFile(err, s.Path)
+		return nil, failure.OnInput(err, s.Path)
 	}
 	if s.Version != "" && info.Version != s.Version {
-		return nil, &inputError{fmt.Errorf("input %s changed since the job was submitted (size %d then, %d now): submit the job again", s.Path, s.Size, info.Size)}
+		return nil, failure.Input(fmt.Errorf("input %s changed since the job was submitted (size %d then, %d now): submit the job again", s.Path, s.Size, info.Size))
 	}
 	r, err := store.Open(ctx, s.Path, s.Offset, -1)
 	if err != nil {
-		return nil, asFile(err, s.Path)
+		return nil, failure.OnInput(err, s.Path)
 	}
 	n.At(s.Path, s.Offset)
-	return &inputFile{ReadCloser: r, path: s.Path, read: &n.read[n.group.nearest(s.Places)]}, nil
+	return &inputFile{ReadCloser: r, path: s.Path, read: &n.read[n.group.place.nearest(s.Places)]}, nil
 }
 
 // inputFile counts what is read and names the file in errors.
@@ -245,7 +270,7 @@ func (f *inputFile) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	f.read.Add(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = asFile(err, f.path)
+		err = failure.OnInput(err, f.path)
 	}
 	return n, err
 }

@@ -5,59 +5,86 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// finish publishes the job's outputs, keeps what could not be published, or removes
+// finisher does what a job's last group is for. It runs no program. One goroutine runs it,
+// another brings the files that it asks for.
+type finisher struct {
+	start   *wire.StartAttempt
+	layout  *layout.Layout
+	owner   plan.Owner // of the folders on the job's storage
+	reports *reports
+	stop    *softStop
+	commit  *commit
+
+	published []uint32               // outputs that were found published, in order
+	wanted    atomic.Uint64          // number of the file that it waits for; 0: it does not
+	more      chan *wire.FilesUpdate // what it waits for: one at most
+}
+
+func newFinisher(start *wire.StartAttempt, r *reports, s *softStop, c *commit) *finisher {
+	return &finisher{start: start, reports: r, stop: s, commit: c, more: make(chan *wire.FilesUpdate, 1)}
+}
+
+// built gives it the graph, before it runs.
+func (f *finisher) built(l *layout.Layout, owner plan.Owner) { f.layout, f.owner = l, owner }
+
+// run publishes the job's outputs, keeps what could not be published, or removes
 // what the job left. Done again, it finds either state and ends right.
-func (g *group) finish(ctx context.Context, f *wire.Finish) error {
-	outputs, err := g.outputsOf(ctx, f)
+func (f *finisher) run(ctx context.Context) error {
+	do := f.start.Finish
+	outputs, err := f.outputsOf(ctx, do)
 	switch {
 	case err != nil:
 		return err
-	case f.Publish:
-		err = g.publish(ctx, outputs)
-	case f.Keep:
-		err = g.each(outputs, func(o *publish.Output) (bool, error) { return keep(ctx, o) })
-	case f.Granted:
-		err = g.each(outputs, func(o *publish.Output) (bool, error) { return o.Withdraw(ctx) })
+	case do.Publish:
+		err = f.publish(ctx, outputs)
+	case do.Keep:
+		err = f.each(outputs, func(o *publish.Output) (bool, error) { return keep(ctx, o) })
+	case do.Granted:
+		err = f.each(outputs, func(o *publish.Output) (bool, error) { return o.Withdraw(ctx) })
 	default:
-		err = g.each(outputs, func(o *publish.Output) (bool, error) { return false, o.Remove(ctx) })
+		err = f.each(outputs, func(o *publish.Output) (bool, error) { return false, o.Remove(ctx) })
 	}
 	if err != nil {
-		return asOutput(err)
+		return failure.AsOutput(err)
 	}
-	return g.removeChannels(ctx)
+	return f.removeChannels(ctx)
 }
 
 // outputsOf lists the job's outputs with their parts.
-func (g *group) outputsOf(ctx context.Context, f *wire.Finish) ([]*publish.Output, error) {
-	outputs := make([]*publish.Output, len(f.Outputs))
-	mark := fmt.Sprintf("%s %s", g.job, g.start.JobName)
-	if f.Mark != "" {
-		mark += " " + f.Mark
+func (f *finisher) outputsOf(ctx context.Context, do *wire.Finish) ([]*publish.Output, error) {
+	outputs := make([]*publish.Output, len(do.Outputs))
+	mark := fmt.Sprintf("%v %s", scheduler.JobID(f.start.Job), f.start.JobName)
+	if do.Mark != "" {
+		mark += " " + do.Mark
 	}
-	for i, folder := range f.Outputs {
+	for i, folder := range do.Outputs {
 		outputs[i] = &publish.Output{
-			Folder: folder, Temporary: g.owner().Temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", g.start.Attempt),
+			Folder: folder, Temporary: f.owner.Temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", f.start.Attempt),
 		}
 	}
-	for files, got := f.Files, uint64(0); ; {
+	for files, got := do.Files, uint64(0); ; {
 		for _, p := range files {
 			if int(p.Output) < len(outputs) {
 				o := outputs[p.Output]
-				o.Parts = append(o.Parts, publish.Part{Temporary: p.Temporary, Name: p.Name, Node: g.nodeName(p)})
+				o.Parts = append(o.Parts, publish.Part{Temporary: p.Temporary, Name: p.Name, Node: f.nodeName(p)})
 			}
 		}
-		if got += uint64(len(files)); got >= f.FilesTotal {
+		if got += uint64(len(files)); got >= do.FilesTotal {
 			return outputs, nil
 		}
 		var err error
-		if files, err = g.askFiles(ctx, got); err != nil {
+		if files, err = f.askFiles(ctx, got); err != nil {
 			return nil, err
 		}
 	}
@@ -65,46 +92,48 @@ func (g *group) outputsOf(ctx context.Context, f *wire.Finish) ([]*publish.Outpu
 
 // askFiles gets the next files from the manager, which tells as many at once as fit
 // into one command. The launcher repeats the question when it was lost.
-func (g *group) askFiles(ctx context.Context, from uint64) ([]*wire.CommittedFile, error) {
-	g.filesFrom.Store(from)
-	g.w.report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: g.start.Attempt, From: from}}})
+func (f *finisher) askFiles(ctx context.Context, from uint64) ([]*wire.CommittedFile, error) {
+	f.wanted.Store(from)
+	f.reports.report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: f.start.Attempt, From: from}}})
 	select {
-	case m := <-g.filesMore:
+	case m := <-f.more:
 		if len(m.Files) == 0 {
-			return nil, fmt.Errorf("the manager lists %d files to publish and knows no more than %d", g.start.Finish.FilesTotal, from)
+			return nil, fmt.Errorf("the manager lists %d files to publish and knows no more than %d", f.start.Finish.FilesTotal, from)
 		}
 		return m.Files, nil
-	case <-g.stopping:
+	case <-f.stop.asked:
 		return nil, errors.New("stopped before it had the list of the files")
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// moreFiles takes in files that askFiles waits for. A repetition changes nothing.
-func (g *group) moreFiles(m *wire.FilesUpdate) {
-	if g.filesFrom.CompareAndSwap(m.From, 0) { // from 0 nobody asks
-		g.filesMore <- m
+// take takes in files that askFiles waits for. A repetition changes nothing, and nothing
+// happens in a group that publishes nothing.
+func (f *finisher) take(m *wire.FilesUpdate) {
+	if f != nil && f.wanted.CompareAndSwap(m.From, 0) { // from 0 nobody asks
+		f.more <- m
 	}
 }
 
 // nodeName names the node that wrote a part.
-func (g *group) nodeName(p *wire.CommittedFile) string {
-	if int(p.Stage) >= len(g.w.specs) {
+func (f *finisher) nodeName(p *wire.CommittedFile) string {
+	name := f.layout.StageName(p.Stage)
+	if name == "" {
 		return "a node"
 	}
-	return fmt.Sprintf("stage %s, node %d", g.w.specs[p.Stage].Name, p.Index)
+	return fmt.Sprintf("stage %s, node %d", name, p.Index)
 }
 
 // publish publishes the outputs in turn, once the manager has granted it. Temporary
 // folders that can't be removed then make no failure of it.
-func (g *group) publish(ctx context.Context, outputs []*publish.Output) error {
+func (f *finisher) publish(ctx context.Context, outputs []*publish.Output) error {
 	for _, o := range outputs {
 		if err := publish.CheckNames(o.Parts); err != nil {
-			return &invalidError{fmt.Errorf("output %s: %w", o.Folder, err)}
+			return failure.Invalid(fmt.Errorf("output %s: %w", o.Folder, err))
 		}
 	}
-	if err := g.askCommit(ctx); err != nil {
+	if err := f.commit.ask(ctx, ctx); err != nil {
 		return err
 	}
 	for _, o := range outputs {
@@ -136,34 +165,29 @@ func keep(ctx context.Context, o *publish.Output) (published bool, err error) {
 
 // each does a thing for each output, whatever becomes of the others, and notes those
 // that turn out to be published.
-func (g *group) each(outputs []*publish.Output, do func(*publish.Output) (published bool, err error)) error {
+func (f *finisher) each(outputs []*publish.Output, do func(*publish.Output) (published bool, err error)) error {
 	var errs []error
 	for i, o := range outputs {
 		published, err := do(o)
 		if published {
-			g.published = append(g.published, uint32(i))
+			f.published = append(f.published, uint32(i))
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// owner is whose the folders on the job's storage are.
-func (g *group) owner() plan.Owner {
-	return plan.Owner{Cluster: g.w.setup.Cluster, Job: g.start.Job}
-}
-
 // removeChannels removes channel files kept on the job's storage.
-func (g *group) removeChannels(ctx context.Context) error {
+func (f *finisher) removeChannels(ctx context.Context) error {
 	var errs []error
-	for _, c := range g.w.connections {
+	for _, c := range f.layout.Connections() {
 		if c.Store == "" {
 			continue
 		}
-		folder := g.owner().Channels(c.Store)
+		folder := f.owner.Channels(c.Store)
 		s, err := storage.For(folder)
 		if err != nil {
-			return &invalidError{err}
+			return failure.Invalid(err)
 		}
 		errs = append(errs, s.Delete(ctx, folder))
 	}

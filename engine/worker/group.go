@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
@@ -12,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/channel/tcp"
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,59 +22,48 @@ import (
 // the worker reports the end of the attempt and ends itself: a goroutine can't be killed.
 const nodeReturnMax = 5 * time.Second
 
-// group is one attempt at a node group.
+// group is one attempt at a node group: its start, its nodes, and its end.
 type group struct {
-	w     *worker
-	run   *wire.RunGroup
-	start *wire.StartAttempt
-	job   string // such as job-12
-
-	ctx    context.Context // ends when the attempt fails
-	cancel context.CancelCauseFunc
-
-	nodes   []*node
+	w       *worker
+	start   *wire.StartAttempt
+	job     string // such as job-12
+	place   place
+	folders folders
 	inputs  *inputs
+	stored  outputs
+	stop    softStop
 	commit  *commit
+
+	ctx    context.Context // ends when the attempt fails, and with it
+	cancel context.CancelCauseFunc
+	peers  chan *wire.Peers // who the bundle's other groups are: one at most
+
+	// Made by build, when the worker has built the graph.
 	files   files
-	local   map[string]string // data addresses on this machine to store folders
-	scratch func() error      // makes the scratch folder, once
-	began   time.Time
+	nodes   []*node // of a group that runs programs
+	account account
+	wiring  wiring
+	wired   atomic.Bool // these are complete: others may look at them
 
-	listener *tcp.Listener // nil when no node reads a tcp channel
-	peers    chan *wire.Peers
+	finisher *finisher // of a job's last group; nil in others
 
-	stopping chan struct{} // closed by a soft stop
-	wired    atomic.Bool   // the nodes are made and connected: others may look at them
-	touched  atomic.Bool   // folders may have been made for the attempt
-	peak     atomic.Int64  // largest resident size seen, bytes
-
-	mu       sync.Mutex
-	deadline time.Time // of a soft stop
-	failure  *wire.Failure
-	stored   []*wire.StoredOutput
-
-	published []uint32               // outputs that a last group found published
-	filesFrom atomic.Uint64          // number of the file that a last group waits for; 0: it does not
-	filesMore chan *wire.FilesUpdate // one at most
+	mu      sync.Mutex
+	failure *wire.Failure // the first; nil while nothing failed
 }
 
 func newGroup(w *worker, r *wire.RunGroup) *group {
+	start := r.Start
 	g := &group{
-		w: w, run: r, start: r.Start, job: scheduler.JobID(r.Start.Job).String(),
-		peers: make(chan *wire.Peers, 1), filesMore: make(chan *wire.FilesUpdate, 1), stopping: make(chan struct{}), began: time.Now(),
+		w: w, start: start, job: scheduler.JobID(start.Job).String(),
+		place: placeOf(r), folders: folders{scratch: r.Scratch, store: r.Store}, stop: softStop{asked: make(chan struct{})},
+		commit: newCommit(start.Attempt, &w.reports), peers: make(chan *wire.Peers, 1),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
-	g.commit = &commit{settled: make(chan struct{})}
-	g.inputs = newInputs(g)
-	g.inputs.update(r.Start.Sources, 0) // before any that come later
-	g.local = map[string]string{}
-	for _, s := range r.LocalStores {
-		g.local[s.Address] = s.Folder
+	g.inputs = newInputs(start, &g.place, &w.reports, w.fetcher)
+	g.inputs.update(start.Sources, 0) // before any that come later
+	if start.Finish != nil {
+		g.finisher = newFinisher(start, &w.reports, &g.stop, g.commit)
 	}
-	g.scratch = sync.OnceValue(func() error {
-		g.touched.Store(true)
-		return os.MkdirAll(r.Scratch, 0o755)
-	})
 	return g
 }
 
@@ -83,6 +73,7 @@ func (g *group) is(attempt uint64) bool { return g != nil && g.start.Attempt == 
 // life runs the group from its start to its report.
 func (g *group) life() {
 	setMemory(g.start.Memory)
+	g.build()
 	err := g.prepare()
 	if err == nil {
 		err = g.await()
@@ -96,11 +87,26 @@ func (g *group) life() {
 	g.close(stuck)
 	// The next group may come as soon as the report is out.
 	g.w.group.Store(nil)
-	g.w.reportEnd(g.ended(), !g.touched.Load())
+	g.w.reportEnd(g.ended(), !g.folders.touched.Load())
 	if stuck {
 		fmt.Fprintf(os.Stderr, "worker: a node of attempt %d did not return within %v of its end; this process ends\n", g.start.Attempt, nodeReturnMax)
 		killDescendants()
 		os.Exit(ExitStuck)
+	}
+}
+
+// build makes what needs the graph.
+func (g *group) build() {
+	l := g.w.layout
+	owner := plan.Owner{Cluster: g.w.setup.Cluster, Job: g.start.Job}
+	g.files.built(g.start.Attempt, owner, l.Outputs())
+	g.inputs.built(l, owner)
+	g.wiring = wiring{
+		ctx: g.ctx, start: g.start, layout: l, owner: owner, folders: &g.folders, inputs: g.inputs, stored: &g.stored,
+		bind: g.w.setup.Bind, queues: map[edge]channel.Writer{},
+	}
+	if g.finisher != nil {
+		g.finisher.built(l, owner)
 	}
 }
 
@@ -137,24 +143,21 @@ func (g *group) prepare() error {
 		return nil
 	}
 	if len(g.start.Nodes) == 0 {
-		return invalidf("attempt %d has no nodes to run", g.start.Attempt)
+		return failure.Invalidf("attempt %d has no nodes to run", g.start.Attempt)
 	}
 	for _, ref := range g.start.Nodes {
-		if int(ref.Stage) >= len(g.w.specs) || int(ref.Index) >= g.w.specs[ref.Stage].Nodes {
-			return invalidf("attempt %d names node %d of stage %d, which the program does not have", g.start.Attempt, ref.Index, ref.Stage)
+		if !g.w.layout.Has(ref.Stage, ref.Index) {
+			return failure.Invalidf("attempt %d names node %d of stage %d, which the program does not have", g.start.Attempt, ref.Index, ref.Stage)
 		}
 		g.nodes = append(g.nodes, newNode(g, int(ref.Stage), int(ref.Index)))
 	}
 	shareMemory(g.start.Memory, g.nodes)
-	if err := g.connect(); err != nil {
+	g.account.built(g.nodes, &g.files)
+	if err := g.wiring.connect(g.nodes); err != nil {
 		return err
 	}
 	g.wired.Store(true)
-	address := ""
-	if g.listener != nil {
-		address = g.listener.Addr().String()
-	}
-	g.reportStarted(address)
+	g.reportStarted(g.wiring.address())
 	return nil
 }
 
@@ -167,18 +170,6 @@ func (g *group) reportStarted(address string) {
 	g.w.reportSoon(started)
 }
 
-// listen opens the port for tcp channels, at the first that is needed.
-func (g *group) listen() (*tcp.Listener, error) {
-	if g.listener == nil {
-		l, err := net.Listen("tcp", net.JoinHostPort(g.w.setup.Bind, "0"))
-		if err != nil {
-			return nil, &resourceError{fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", g.w.setup.Bind, err)}
-		}
-		g.listener = tcp.Listen(l, tcp.Options{Log: processLog})
-	}
-	return g.listener, nil
-}
-
 // await waits for the bundle's other groups, where there are any, and dials
 // those that read from this one.
 func (g *group) await() error {
@@ -187,8 +178,8 @@ func (g *group) await() error {
 	}
 	select {
 	case peers := <-g.peers:
-		return g.dial(peers)
-	case <-g.stopping:
+		return g.wiring.dial(peers)
+	case <-g.stop.asked:
 		return errors.New("stopped before its bundle was complete")
 	}
 }
@@ -205,7 +196,7 @@ func (g *group) meet(p *wire.Peers) {
 // return in time.
 func (g *group) runNodes() (stuck bool) {
 	if g.start.Finish != nil {
-		if err := g.finish(g.ctx, g.start.Finish); err != nil {
+		if err := g.finisher.run(g.ctx); err != nil {
 			g.fail(nil, err)
 		}
 		return false
@@ -254,36 +245,15 @@ func (g *group) failed() bool {
 	return g.failure != nil
 }
 
-// stop asks the nodes to end soon.
-func (g *group) stop(s *wire.StopAttempt) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.deadline.IsZero() {
-		g.deadline = time.Now().Add(time.Duration(s.GraceNs))
-		close(g.stopping)
-	}
-}
-
-func (g *group) stopped() bool {
-	select {
-	case <-g.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
 // close ends what the group holds open. Programs of a stuck group may still use
 // it, and the process is about to end.
 func (g *group) close(stuck bool) {
-	g.cancel(errAttemptOver)
+	g.cancel(failure.ErrAttemptOver)
 	if stuck {
 		return
 	}
 	g.files.abort()
-	if g.listener != nil {
-		_ = g.listener.Close() // its channels have ended: nothing is lost
-	}
+	g.wiring.close()
 	if hasChildren() {
 		killDescendants()
 	}
@@ -293,14 +263,26 @@ func (g *group) close(stuck bool) {
 func (g *group) ended() *wire.AttemptEnded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e := &wire.AttemptEnded{Attempt: g.start.Attempt, Work: g.work(), End: wire.End_END_FINISHED}
+	e := &wire.AttemptEnded{Attempt: g.start.Attempt, Work: g.account.work(), End: wire.End_END_FINISHED}
 	switch {
 	case g.failure == nil:
-		e.Stored, e.Files, e.Counters, e.Published = g.stored, g.files.committed, g.counters(), g.published
-	case g.stopped():
+		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.counters()
+		if g.finisher != nil {
+			e.Published = g.finisher.published
+		}
+	case g.stop.wasAsked():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure
 	default:
 		e.End, e.Failure = wire.End_END_FAILED, g.failure
 	}
 	return e
+}
+
+// describe makes the failure that is reported for an error of a node, or of the group.
+func describe(n *node, err error) *wire.Failure {
+	f := failure.Describe(err)
+	if n != nil {
+		f.Stage, f.Index, f.Record = n.spec.Name, uint32(n.index), n.origin()
+	}
+	return f
 }

@@ -22,7 +22,7 @@ const leftWriteMax = time.Second
 type guard struct {
 	port   channel.Port
 	name   string
-	group  *group
+	kept   *outputs        // takes the stored files that are complete
 	counts []*countedBytes // one for each of its connections
 	stored []storedPort    // those of its connections that are stored files
 
@@ -56,6 +56,16 @@ func (g *guard) WriteBatch(ctx context.Context, partition int, b *job.Batch) err
 	return g.port.WriteBatch(ctx, partition, b)
 }
 
+// addTo adds the bytes that were written by kind of channel, and returns their sum.
+func (g *guard) addTo(kinds []int64) (sum int64) {
+	for _, c := range g.counts {
+		n := c.bytes.Load()
+		kinds[c.kind] += n
+		sum += n
+	}
+	return sum
+}
+
 func (g *guard) over() error {
 	return fmt.Errorf("output %q: write after the node returned: %w", g.name, channel.ErrClosed)
 }
@@ -70,7 +80,7 @@ func (g *guard) close(ctx context.Context) error {
 		return err
 	}
 	for _, s := range g.stored {
-		g.group.keep(s)
+		g.kept.keep(s)
 	}
 	return nil
 }
@@ -118,14 +128,27 @@ type storedPort struct {
 	writer           *file.Writer
 }
 
-// keep notes a stored file that is complete, for the report of the end.
-func (g *group) keep(s storedPort) {
+// outputs are the stored files of a group that are complete. Safe for concurrent use.
+type outputs struct {
+	mu  sync.Mutex
+	all []*wire.StoredOutput
+}
+
+// keep notes a stored file, for the report of the end.
+func (o *outputs) keep(s storedPort) {
 	info := s.writer.Info()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stored = append(g.stored, &wire.StoredOutput{
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, &wire.StoredOutput{
 		Connection: uint32(s.connection), From: uint32(s.from), Bytes: info.Bytes, PartitionBytes: info.PartitionBytes,
 	})
+}
+
+// list is what was kept.
+func (o *outputs) list() []*wire.StoredOutput {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all
 }
 
 // countedBytes counts what was written into one connection.

@@ -6,16 +6,15 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/channel/store"
-	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -54,17 +53,9 @@ type worker struct {
 	defs  []job.Definition
 	setup *wire.WorkerSetup
 
-	built chan struct{} // closed when the graph was built, or could not be
-	// What building makes, for who has waited for built.
-	site        site
-	specs       []job.StageSpec // without their tasks
-	tasks       []*tasks        // by stage; nil: it reads none
-	graph       *wire.Graph
-	plan        *graph.Expanded
-	connections []indexed        // of graph
-	outputs     []string         // the job's output folders
-	files       []plan.LocalFile // of its commands
-	fetcher     *store.Fetcher
+	built   chan struct{}  // closed when the graph was built, or could not be
+	layout  *layout.Layout // for who has waited for built; nil: it could not be built
+	fetcher *store.Fetcher
 
 	group    atomic.Pointer[group] // the one that runs; nil between two
 	watchdog *watchdog
@@ -129,11 +120,11 @@ func (w *worker) take(m *wire.ToWorker) error {
 		}
 	case *wire.ToWorker_Files:
 		if g.is(do.Files.Attempt) {
-			g.moreFiles(do.Files)
+			g.finisher.take(do.Files)
 		}
 	case *wire.ToWorker_Stop:
 		if g.is(do.Stop.Attempt) {
-			g.stop(do.Stop)
+			g.stop.ask(time.Duration(do.Stop.GraceNs))
 		}
 	case *wire.ToWorker_Commit:
 		if g.is(do.Commit.Attempt) {
@@ -142,9 +133,6 @@ func (w *worker) take(m *wire.ToWorker) error {
 	}
 	return nil
 }
-
-// manyTasks is from how many of a stage on the memory that building took is given back.
-const manyTasks = 50_000
 
 // begin has the job's graph built, beside the goroutine of serve: a large plan takes
 // seconds, and pings that nobody hears meanwhile would end the lease. A job that can't
@@ -160,77 +148,22 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 	go w.tick()
 	go func() {
 		ready := &wire.WorkerReady{}
-		if err := w.build(s); err != nil {
-			ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: bounded(err.Error())}
-			if errors.As(err, new(*lostError)) {
+		l, err := layout.Build(w.defs, s)
+		if err != nil {
+			ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: failure.Bounded(err.Error())}
+			if failure.IsLost(err) {
 				ready.Failure.Kind = wire.ErrorKind_ERROR_KIND_LOST
 			}
-			w.graph = nil
 		}
-		if slices.ContainsFunc(w.tasks, func(t *tasks) bool { return t != nil && t.len() >= manyTasks }) {
+		if err == nil && l.Large() {
 			debug.FreeOSMemory() // what building took counts against the nodes' memory
 		}
+		w.layout = l
 		// What fails here the goroutine of serve sees, too. It comes before all that a
 		// group reports.
 		_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
 		close(w.built)
 	}()
-	return nil
-}
-
-func (w *worker) build(s *wire.WorkerSetup) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("job %s: its builder panicked: %v\n%s", s.JobName, p, userStack(debug.Stack()))
-		}
-	}()
-	if w.site, err = parseSite(s.Environment); err != nil {
-		return err
-	}
-	blob, err := os.ReadFile(s.PlanPath)
-	if err != nil {
-		return &lostError{error: fmt.Errorf("job %s: read its plan: %w", s.JobName, err)}
-	}
-	p, err := plan.Decode(blob)
-	if errors.Is(err, plan.ErrDamaged) {
-		// The launcher's copy went bad. The job is not to blame: the plan is fetched again.
-		return &lostError{error: fmt.Errorf("job %s: %s: %w", s.JobName, s.PlanPath, err)}
-	}
-	if err != nil {
-		return fmt.Errorf("job %s: %w", s.JobName, err)
-	}
-	g, err := plan.Build(w.defs, p)
-	if err != nil {
-		return err
-	}
-	if w.graph, err = plan.Structure(g); err != nil {
-		return fmt.Errorf("job %s: %w", p.Name, err)
-	}
-	plan.KeepChannels(w.graph, p.Channels)
-	if err := plan.GiveMemory(w.graph, p.Memory); err != nil {
-		return fmt.Errorf("job %s: %w", p.Name, err)
-	}
-	if !slices.Equal(plan.FingerprintOf(w.graph, g), s.Fingerprint) {
-		return fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
-	}
-	if w.plan, err = graph.Join(w.graph, anySize); err != nil {
-		return fmt.Errorf("job %s: %w", p.Name, err)
-	}
-	for i, c := range w.graph.Connections {
-		w.connections = append(w.connections, indexed{c, i})
-	}
-	w.outputs, w.files = g.Outputs(), p.Files
-	for i, stage := range g.Stages() {
-		spec := stage.Spec()
-		spec.Memory = w.graph.Stages[i].Memory
-		packed, err := packTasks(spec.Tasks)
-		if err != nil {
-			return fmt.Errorf("job %s: %w", p.Name, err)
-		}
-		w.tasks = append(w.tasks, packed)
-		spec.Tasks = nil
-		w.specs = append(w.specs, spec)
-	}
 	return nil
 }
 
@@ -243,7 +176,7 @@ func (w *worker) run(r *wire.RunGroup) error {
 	w.group.Store(g)
 	go func() {
 		<-w.built
-		if w.graph == nil {
+		if w.layout == nil {
 			return // the launcher learns of the failure by the WorkerReady
 		}
 		g.life()

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
@@ -57,14 +57,15 @@ type inPort struct {
 	ahead int // stored ones that were added and not taken; guarded by inputs.mu
 }
 
+// add adds a source that is no stored one.
+func (p *inPort) add(s job.Source) { p.merge.Add(s) }
+
 var _ job.Runtime = (*node)(nil)
 
 func newNode(g *group, stage, index int) *node {
-	n := &node{group: g, spec: &g.w.specs[stage], stage: stage, index: index, outs: map[string]*guard{}}
-	if t := g.w.tasks[stage]; t != nil {
-		n.task = t.task(index)
-		n.toRead.Store(n.task.Bytes())
-	}
+	n := &node{group: g, spec: g.w.layout.Stage(stage), stage: stage, index: index, outs: map[string]*guard{}}
+	n.task = g.w.layout.Task(stage, index)
+	n.toRead.Store(n.task.Bytes())
 	n.progress.Store(math.Float64bits(math.NaN()))
 	n.placeFiles = sync.OnceValue(n.placeOnce)
 	n.log = sync.OnceValue(func() *slog.Logger {
@@ -111,7 +112,7 @@ func (n *node) life() {
 func (n *node) program() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			err = failure.Panicked(p)
 		}
 	}()
 	run := n.spec.Program
@@ -149,7 +150,7 @@ func (n *node) abandon(cause error) {
 
 // Info implements job.Runtime.
 func (n *node) Info() job.Info {
-	_ = n.group.scratch() // a failure shows, with the path, at the first use
+	_ = n.group.folders.makeScratch() // a failure shows, with the path, at the first use
 	return job.Info{
 		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes,
 		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(),
@@ -160,9 +161,9 @@ func (n *node) Info() job.Info {
 // has one node. It is made with the first call of Info.
 func (n *node) folder() string {
 	if len(n.group.nodes) == 1 {
-		return n.group.run.Scratch
+		return n.group.folders.scratch
 	}
-	path := filepath.Join(n.group.run.Scratch, "n"+strconv.Itoa(n.stage)+"."+strconv.Itoa(n.index))
+	path := filepath.Join(n.group.folders.scratch, "n"+strconv.Itoa(n.stage)+"."+strconv.Itoa(n.index))
 	_ = os.MkdirAll(path, 0o755) // likewise
 	return path
 }
@@ -186,6 +187,29 @@ func (n *node) Output(port string) (job.Output, error) {
 		return out, nil
 	}
 	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
+}
+
+// addCounters adds the node's counters to a sum.
+func (n *node) addCounters(sum map[string]int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, value := range n.counters {
+		sum[name] += value
+	}
+}
+
+// done is how much of its work the node has done, 0 to 1: what its program said, or the
+// share of its input that it read.
+func (n *node) done() float64 {
+	if p := math.Float64frombits(n.progress.Load()); !math.IsNaN(p) {
+		return p
+	}
+	total := n.toRead.Load()
+	if total <= 0 {
+		return 0
+	}
+	read := n.read.addTo(make([]int64, len(n.read)))
+	return min(1, float64(read)/float64(total))
 }
 
 // Count implements job.Runtime.
@@ -232,43 +256,15 @@ func (n *node) origin() string {
 func (n *node) Executing() { n.executing.Store(true) }
 
 // Stopping implements job.Runtime.
-func (n *node) Stopping() <-chan struct{} { return n.group.stopping }
+func (n *node) Stopping() <-chan struct{} { return n.group.stop.asked }
 
 // StopDeadline implements job.Runtime.
 func (n *node) StopDeadline() time.Time {
-	n.group.mu.Lock()
-	defer n.group.mu.Unlock()
-	return n.group.deadline
+	return n.group.stop.by()
 }
 
 // AskCommit implements job.Runtime.
-func (n *node) AskCommit(ctx context.Context) error { return n.group.askCommit(ctx) }
+func (n *node) AskCommit(ctx context.Context) error { return n.group.commit.ask(ctx, n.group.ctx) }
 
 // Log implements job.Runtime.
 func (n *node) Log() *slog.Logger { return n.log() }
-
-// errNoGrant is matched by AskCommit's refusals.
-var errNoGrant = errors.New("this attempt may not commit")
-
-// commit is the state of the group's one grant.
-type commit struct {
-	once    sync.Once // asks
-	settle1 sync.Once
-	settled chan struct{}
-	err     error // after settled
-}
-
-// settle takes in the manager's word. Only the first counts.
-func (c *commit) settle(verdict verdict) {
-	c.settle1.Do(func() {
-		if !verdict.GetGranted() {
-			c.err = fmt.Errorf("%w: %s", errNoGrant, verdict.GetReason())
-		}
-		close(c.settled)
-	})
-}
-
-type verdict interface {
-	GetGranted() bool
-	GetReason() string
-}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -25,44 +23,40 @@ const progressEvery = 500 * time.Millisecond
 // localityBytes counts bytes read by locality.
 type localityBytes [scheduler.LocalityLevels]atomic.Int64
 
-// locality says how near a host is to this worker's.
-func (g *group) locality(host, rack string) scheduler.Locality {
-	switch {
-	case host != "" && (host == g.run.Host || slices.Contains(g.run.Names, host)):
-		return scheduler.NodeLocal
-	case rack != "" && rack == g.run.Rack:
-		return scheduler.RackLocal
+// addTo adds them up, and returns their sum.
+func (b *localityBytes) addTo(levels []int64) (sum int64) {
+	for i := range b {
+		n := b[i].Load()
+		levels[i] += n
+		sum += n
 	}
-	return scheduler.Remote
+	return sum
 }
 
-// nearest says how near the nearest place of a split is. A file whose
-// store names no places is remote.
-func (g *group) nearest(places []job.Place) scheduler.Locality {
-	level := scheduler.Remote
-	for _, p := range places {
-		level = min(level, g.locality(p.Host, p.Rack))
-	}
-	return level
+// account sums up what a group's nodes do. Others may look while they run.
+type account struct {
+	nodes []*node      // as they are when the group is wired
+	files *files       // that they create
+	peak  atomic.Int64 // largest resident size seen, bytes
 }
+
+// built says whom it sums up.
+func (a *account) built(nodes []*node, f *files) { a.nodes, a.files = nodes, f }
 
 // work sums up what the nodes did. Running time is the launcher's to fill
 // in: it knows of suspensions.
-func (g *group) work() *wire.Work {
-	w := &wire.Work{Read: make([]int64, scheduler.LocalityLevels), ChannelBytes: make([]int64, channelKinds), PeakMemory: g.samplePeak()}
-	for _, n := range g.nodes {
-		for level := range n.read {
-			w.Read[level] += n.read[level].Load()
-		}
+func (a *account) work() *wire.Work {
+	w := &wire.Work{Read: make([]int64, scheduler.LocalityLevels), ChannelBytes: make([]int64, channelKinds), PeakMemory: a.samplePeak()}
+	for _, n := range a.nodes {
+		n.read.addTo(w.Read)
 		w.ToRead += n.toRead.Load()
 		for _, out := range n.outAll {
-			for _, c := range out.counts {
-				w.Written += c.bytes.Load()
-				w.ChannelBytes[c.kind] += c.bytes.Load()
-			}
+			w.Written += out.addTo(w.ChannelBytes)
 		}
 	}
-	w.Written += g.files.bytes.Load()
+	if a.files != nil {
+		w.Written += a.files.written()
+	}
 	return w
 }
 
@@ -70,14 +64,10 @@ func (g *group) work() *wire.Work {
 const channelKinds = 3
 
 // counters sums the nodes' counters, in order of name.
-func (g *group) counters() []*wire.Counter {
+func (a *account) counters() []*wire.Counter {
 	sum := map[string]int64{}
-	for _, n := range g.nodes {
-		n.mu.Lock()
-		for name, value := range n.counters {
-			sum[name] += value
-		}
-		n.mu.Unlock()
+	for _, n := range a.nodes {
+		n.addCounters(sum)
 	}
 	var list []*wire.Counter
 	for _, name := range slices.Sorted(maps.Keys(sum)) {
@@ -96,25 +86,25 @@ func (w *worker) tick() {
 		if g == nil || !g.wired.Load() {
 			continue
 		}
-		g.samplePeak()
+		g.account.samplePeak()
 		if g.start.Attempt != attempt {
 			attempt, progress, executing = g.start.Attempt, 0, false
 		}
-		if e := g.executing(); e != executing {
+		if e := g.account.executing(); e != executing {
 			executing = e
 			w.report(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: attempt, Executing: e}}})
 		}
-		if p := g.progress(); p != progress {
+		if p := g.account.progress(); p != progress {
 			progress = p
-			w.report(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: attempt, Progress: p, Work: g.work()}}})
+			w.report(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: attempt, Progress: p, Work: g.account.work()}}})
 		}
 	}
 }
 
 // executing reports whether every node that shuffles has gathered its input.
-func (g *group) executing() bool {
+func (a *account) executing() bool {
 	shuffling := false
-	for _, n := range g.nodes {
+	for _, n := range a.nodes {
 		if n.spec.Shuffles {
 			shuffling = true
 			if !n.executing.Load() {
@@ -127,32 +117,21 @@ func (g *group) executing() bool {
 
 // progress is the mean over the nodes of what they said, or of the share of their
 // input that they read.
-func (g *group) progress() float64 {
+func (a *account) progress() float64 {
 	sum := 0.0
-	for _, n := range g.nodes {
-		p := math.Float64frombits(n.progress.Load())
-		if math.IsNaN(p) {
-			p = 0
-			if total := n.toRead.Load(); total > 0 {
-				read := int64(0)
-				for level := range n.read {
-					read += n.read[level].Load()
-				}
-				p = min(1, float64(read)/float64(total))
-			}
-		}
-		sum += p
+	for _, n := range a.nodes {
+		sum += n.done()
 	}
-	return sum / float64(len(g.nodes))
+	return sum / float64(len(a.nodes))
 }
 
 // samplePeak returns the largest resident size of the process, in bytes, that was
 // seen while the group ran. It looks at each tick and at the end.
-func (g *group) samplePeak() int64 {
+func (a *account) samplePeak() int64 {
 	now := residentBytes()
 	for {
-		peak := g.peak.Load()
-		if now <= peak || g.peak.CompareAndSwap(peak, now) {
+		peak := a.peak.Load()
+		if now <= peak || a.peak.CompareAndSwap(peak, now) {
 			return max(now, peak)
 		}
 	}

@@ -1,7 +1,8 @@
-package worker
+package tasks
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -34,17 +34,17 @@ func TestPackedTasksComeBackEqual(t *testing.T) {
 		for i := range list {
 			list[i] = randomTask(r)
 		}
-		packed, err := packTasks(list)
+		packed, err := Pack(list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range slices.Concat(indexes(graph.Range{High: len(list)}, nil), r.Perm(len(list))[:min(len(list), 100)]) {
-			if got := packed.task(i); !reflect.DeepEqual(got, list[i]) {
+		for _, i := range slices.Concat(slices.Sorted(maps.Keys(maps.Collect(slices.All(list)))), r.Perm(len(list))[:min(len(list), 100)]) {
+			if got := packed.Task(i); !reflect.DeepEqual(got, list[i]) {
 				t.Fatalf("%+v came back as %+v", list[i], got)
 			}
 		}
 	}
-	if packed, err := packTasks(nil); packed != nil || err != nil {
+	if packed, err := Pack(nil); packed != nil || err != nil {
 		t.Error("a stage that reads nothing has tasks", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestPackedTasksAreSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	packed, err := packTasks(list)
+	packed, err := Pack(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func BenchmarkTask(b *testing.B) {
 	for i := range list {
 		list[i] = job.Task{{Path: fmt.Sprintf("hdfs:///in/part-%07d", i), Length: 1 << 27, Version: fmt.Sprint(1<<40 + i*7919)}}
 	}
-	packed, err := packTasks(list)
+	packed, err := Pack(list)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := 0; b.Loop(); i++ {
-		packed.task(i * (blockTasks + 1) % len(list))
+		packed.Task(i * (blockTasks + 1) % len(list))
 	}
 }

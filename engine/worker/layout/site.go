@@ -1,4 +1,4 @@
-package worker
+package layout
 
 import (
 	"fmt"
@@ -36,6 +36,15 @@ func parseSite(properties []*wire.Property) (site, error) {
 	}
 	return s, nil
 }
+
+// FileCodec is how a file channel is compressed.
+func (l *Layout) FileCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.fileCodec) }
+
+// TCPCodec is how a tcp channel is compressed.
+func (l *Layout) TCPCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.tcpCodec) }
+
+// SpillMax is how many bytes one shm channel may spill, 0 for its default.
+func (l *Layout) SpillMax() int64 { return l.site.spillMax }
 
 func codecOf(c wire.Codec, site block.Codec) block.Codec {
 	switch c {

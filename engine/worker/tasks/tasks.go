@@ -1,4 +1,8 @@
-package worker
+// Package tasks keeps what the nodes of a stage read from storage, packed.
+//
+//	t, err := tasks.Pack(spec.Tasks)
+//	one := t.Task(12)
+package tasks
 
 import (
 	"bytes"
@@ -10,10 +14,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// tasks are what the nodes of a stage read from storage. Of a million, a worker needs
+// Tasks are what the nodes of a stage read from storage. Of a million, a worker needs
 // those of its own nodes, and the others must not fill its nodes' memory: they are
 // packed to a few bytes each. One goroutine at a time.
-type tasks struct {
+type Tasks struct {
 	few    []job.Task // all of them, where they are no more than tasksFew
 	hosts  []string   // and racks: packed tasks refer to them by position
 	blocks [][]byte   // of blockTasks tasks each, compressed
@@ -32,13 +36,13 @@ const (
 	blockWindow = 64 << 10
 )
 
-// packTasks packs the tasks of a stage; nil stays nil.
-func packTasks(list []job.Task) (*tasks, error) {
+// Pack packs the tasks of a stage; nil stays nil.
+func Pack(list []job.Task) (*Tasks, error) {
 	switch {
 	case list == nil:
 		return nil, nil
 	case len(list) <= tasksFew:
-		return &tasks{few: list}, nil
+		return &Tasks{few: list}, nil
 	}
 	compress, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(blockWindow), zstd.WithEncoderCRC(false))
@@ -46,7 +50,7 @@ func packTasks(list []job.Task) (*tasks, error) {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	defer compress.Close()
-	t := &tasks{}
+	t := &Tasks{}
 	if t.expand, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)); err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
 	}
@@ -65,11 +69,11 @@ func packTasks(list []job.Task) (*tasks, error) {
 	return t, nil
 }
 
-// len is how many tasks there are at most.
-func (t *tasks) len() int { return len(t.few) + len(t.blocks)*blockTasks }
+// Len is how many tasks there are at most.
+func (t *Tasks) Len() int { return len(t.few) + len(t.blocks)*blockTasks }
 
-// task is the task of one node.
-func (t *tasks) task(i int) job.Task {
+// Task is the task of one node.
+func (t *Tasks) Task(i int) job.Task {
 	if t.blocks == nil {
 		return t.few[i]
 	}

@@ -1,0 +1,248 @@
+// Package failure says why an attempt ended: what kind of error it is, for the manager to
+// act on, and what a person has to do.
+//
+//	return failure.Input(fmt.Errorf("input %s changed", path))
+//	report := failure.Describe(err)
+//
+// An error that none of these functions made is the program's, or is told by what it
+// wraps (KindOf).
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/process"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// messageMax bounds what a failure carries: its message, and the stack of a
+// panic, 16 KiB each.
+const messageMax = 16 << 10
+
+// ErrNoGrant is matched by refusals to let an attempt commit.
+var ErrNoGrant = errors.New("this attempt may not commit")
+
+// ErrAttemptOver is why a context ended that a program kept after its attempt.
+var ErrAttemptOver = errors.New("the attempt is over")
+
+// marked is an error whose kind is known.
+type marked struct {
+	error
+	kind kind
+}
+
+func (m *marked) Unwrap() error { return m.error }
+
+// Is lets errors.Is look for a kind.
+func (m *marked) Is(target error) bool { return target == m.kind }
+
+// kind is what all errors of a kind match.
+type kind wire.ErrorKind
+
+func (k kind) Error() string { return wire.ErrorKind(k).String() }
+
+const (
+	invalid  = kind(wire.ErrorKind_ERROR_KIND_INVALID)
+	resource = kind(wire.ErrorKind_ERROR_KIND_RESOURCE)
+	output   = kind(wire.ErrorKind_ERROR_KIND_OUTPUT)
+	input    = kind(wire.ErrorKind_ERROR_KIND_INPUT)
+	lost     = kind(wire.ErrorKind_ERROR_KIND_LOST)
+)
+
+// Invalid marks an error for which the job itself is to blame; to try again is no use.
+func Invalid(err error) error { return &marked{err, invalid} }
+
+// Invalidf makes such an error.
+func Invalidf(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
+
+// Resource marks an error of this machine; another may do it.
+func Resource(err error) error { return &marked{err, resource} }
+
+// Output marks an error of the store of the outputs that will stay until a person changes
+// something.
+func Output(err error) error { return &marked{err, output} }
+
+// AsOutput marks an error of the store of the outputs for what it is.
+func AsOutput(err error) error {
+	if storage.Stays(err) && KindOf(err) != wire.ErrorKind_ERROR_KIND_INVALID {
+		return Output(err)
+	}
+	return err
+}
+
+// Input marks an error of stored input that is missing, changed or unreadable.
+func Input(err error) error { return &marked{err, input} }
+
+// Lost marks an error that is nobody's fault, so that the attempt begins again. Producer is
+// the attempt whose output went away, 0 when it was something else.
+func Lost(err error, producer uint64) error {
+	if producer != 0 {
+		err = &missing{err, producer}
+	}
+	return &marked{err, lost}
+}
+
+// missing is an error about an attempt's output that went away.
+type missing struct {
+	error
+	producer uint64
+}
+
+func (m *missing) Unwrap() error { return m.error }
+
+// IsLost reports whether an error was marked as lost.
+func IsLost(err error) bool { return errors.Is(err, lost) }
+
+// panicError is what a program panicked with, and where.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// Panicked makes an error of what a node's program panicked with. It is called by
+// the deferred function that recovers.
+func Panicked(value any) error {
+	if p, elsewhere := value.(*process.Panic); elsewhere {
+		return &panicError{value: p.Value, stack: UserStack(p.Stack)}
+	}
+	return &panicError{value: value, stack: UserStack(debug.Stack())}
+}
+
+// Describe makes the failure that is reported for an error. Where it came from is the
+// caller's to add.
+func Describe(err error) *wire.Failure {
+	f := &wire.Failure{Kind: KindOf(err), Message: Bounded(err.Error())}
+	if f.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE && !errors.Is(err, channel.ErrDiskFull) && !errors.Is(err, resource) {
+		f.Message += "; free space there, or raise the limit that the launcher runs under"
+	}
+	var p *panicError
+	if errors.As(err, &p) {
+		f.Stack = p.stack
+	}
+	var m *missing
+	if errors.As(err, &m) {
+		f.Producer = m.producer
+	}
+	return f
+}
+
+// KindOf says what the manager should make of an error.
+func KindOf(err error) wire.ErrorKind {
+	switch {
+	case errors.As(err, new(*panicError)):
+		return wire.ErrorKind_ERROR_KIND_PROGRAM
+	case errors.Is(err, invalid), errors.Is(err, job.ErrPermanent):
+		return wire.ErrorKind_ERROR_KIND_INVALID
+	case errors.Is(err, output):
+		return wire.ErrorKind_ERROR_KIND_OUTPUT
+	case IsLost(err), errors.Is(err, channel.ErrPeerLost), errors.Is(err, ErrNoGrant), errors.Is(err, storage.ErrUnavailable):
+		return wire.ErrorKind_ERROR_KIND_LOST
+	case errors.Is(err, resource), isResource(err):
+		return wire.ErrorKind_ERROR_KIND_RESOURCE
+	case errors.Is(err, input), OfChannel(err):
+		return wire.ErrorKind_ERROR_KIND_INPUT
+	}
+	return wire.ErrorKind_ERROR_KIND_PROGRAM
+}
+
+// isResource: the machine ran out of something.
+func isResource(err error) bool {
+	for _, e := range []error{channel.ErrDiskFull, unix.ENOSPC, unix.EDQUOT, unix.EFBIG, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EROFS, unix.EIO} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// OfChannel reports whether an error is one of a channel that may be gone, damaged or
+// refused.
+func OfChannel(err error) bool {
+	for _, e := range []error{channel.ErrUnreachable, channel.ErrLost, channel.ErrDamaged, channel.ErrRefused} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnDisk adds the path and the remedy to an error about a full disk.
+func OnDisk(err error, path string) error {
+	if isResource(err) {
+		return Resource(fmt.Errorf("%s: %w; free space there or give the launcher another data folder", path, err))
+	}
+	return err
+}
+
+// OnOutput is OnDisk for files of an output. A folder that is gone is lost
+// with its attempt: it may be that the job has ended.
+func OnOutput(err error, path string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Lost(fmt.Errorf("%s: %w; the job's temporary folder is gone: has the job ended, or was it removed by hand?", path, err), 0)
+	}
+	return OnStore(err, path)
+}
+
+// OnStore is OnDisk for what lies on the job's storage.
+func OnStore(err error, path string) error {
+	if storage.Stays(err) {
+		return Output(fmt.Errorf("%s: %w", path, err))
+	}
+	return OnDisk(err, path)
+}
+
+// UserStack is the stack of a panic without the frames of the engine and of the
+// runtime.
+func UserStack(stack []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
+	var kept []string
+	// After the first line, each frame is a line for the function and one for the file.
+	for i := 1; i+1 < len(lines); i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "runtime/debug.") ||
+			strings.HasPrefix(name, "panic(") || isEngineFrame(name) {
+			continue
+		}
+		kept = append(kept, name, lines[i+1])
+	}
+	return Bounded(strings.Join(kept, "\n"))
+}
+
+// isEngineFrame tells the worker's own frames. Test programs of its packages stand in for a
+// user's.
+func isEngineFrame(name string) bool {
+	name = strings.TrimPrefix(name, "created by ")
+	return strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker.") ||
+		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker/") ||
+		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/sdk/job/process.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
+}
+
+// Bounded cuts text at messageMax and says so.
+func Bounded(text string) string {
+	if len(text) <= messageMax {
+		return text
+	}
+	return strings.ToValidUTF8(text[:messageMax], "") + fmt.Sprintf("... (%d bytes more)", len(text)-messageMax)
+}
+
+// OnInput wraps errors of files the job reads.
+func OnInput(err error, path string) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Input(fmt.Errorf("input %s is gone: %w; it was there when the job was submitted", path, err))
+	case errors.Is(err, fs.ErrPermission):
+		return Input(fmt.Errorf("input %s: %w; let the user that launchers run as read it", path, err))
+	}
+	return Input(fmt.Errorf("input %s: %w", path, err))
+}

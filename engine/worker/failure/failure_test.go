@@ -1,0 +1,58 @@
+package failure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+func TestFailureKinds(t *testing.T) {
+	lost := Lost(errors.New("gone"), 12)
+	if f := Describe(lost); f.Kind != wire.ErrorKind_ERROR_KIND_LOST || f.Producer != 12 {
+		t.Errorf("%v", f)
+	}
+	for _, err := range []error{
+		fmt.Errorf("write: %w", storage.ErrUnavailable),
+		OnInput(fmt.Errorf("read: %w", storage.ErrUnavailable), "/in"), // not the input's fault
+	} {
+		if f := Describe(err); f.Kind != wire.ErrorKind_ERROR_KIND_LOST {
+			t.Errorf("%v", f)
+		}
+	}
+	if f := Describe(errors.New("bad")); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
+		t.Errorf("%v", f)
+	}
+	large := fmt.Errorf("read: %w", job.CheckRecord(5, 8))
+	if f := Describe(large); f.Kind != wire.ErrorKind_ERROR_KIND_INVALID || f.Message != large.Error() {
+		t.Errorf("%v", f)
+	}
+	if f := Describe(Panicked(large)); f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM {
+		t.Errorf("a panic: %v", f)
+	}
+	if f := Describe(errors.New(string(bytes.Repeat([]byte("x"), 1<<20)))); len(f.Message) > messageMax+100 {
+		t.Errorf("a message of %d bytes", len(f.Message))
+	}
+	// What the job is to blame for wins over what passes, wherever it stands.
+	for _, err := range []error{
+		errors.Join(Lost(errors.New("gone"), 0), Invalid(errors.New("two files of one name"))),
+		fmt.Errorf("publish: %w", Lost(Invalidf("no such store"), 3)),
+	} {
+		if f := Describe(err); f.Kind != wire.ErrorKind_ERROR_KIND_INVALID {
+			t.Errorf("%v", f)
+		}
+	}
+	if full := Describe(fmt.Errorf("write: %w", unix.ENOSPC)); full.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE || !strings.Contains(full.Message, "free space there, or raise") {
+		t.Errorf("%v", full)
+	}
+	if said := Describe(OnDisk(unix.ENOSPC, "/data")); said.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE || strings.Contains(said.Message, "or raise") {
+		t.Errorf("the remedy stands twice: %v", said)
+	}
+}

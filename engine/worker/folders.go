@@ -1,0 +1,44 @@
+package worker
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+)
+
+// folders are an attempt's on its launcher's disk. Neither is made before it is needed.
+// Safe for concurrent use.
+type folders struct {
+	scratch string // of temporary files
+	store   string // of stored channel files
+
+	once    sync.Once   // makes the first
+	err     error       // after once
+	touched atomic.Bool // one of them may be there, and the launcher has to look
+}
+
+// makeScratch makes the folder of temporary files.
+func (f *folders) makeScratch() error {
+	f.once.Do(func() {
+		f.touched.Store(true)
+		f.err = os.MkdirAll(f.scratch, 0o755)
+	})
+	return f.err
+}
+
+// makeStore makes the folder of stored files. The job's, when it is empty, may be removed
+// under it by the launcher.
+func (f *folders) makeStore() (err error) {
+	f.touched.Store(true)
+	for range makeStoreTries {
+		if err = os.MkdirAll(f.store, 0o755); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// makeStoreTries bounds how often makeStore begins again.
+const makeStoreTries = 10

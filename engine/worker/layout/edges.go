@@ -1,0 +1,51 @@
+package layout
+
+import (
+	"math"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+)
+
+// anySize are limits that refuse nothing: the manager checked the graph against
+// the site's.
+var anySize = graph.Limits{
+	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt,
+	GroupNodes: math.MaxInt, BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64,
+	NameBytes: math.MaxInt, Places: math.MaxInt,
+}
+
+// Readers lists the nodes that read what node from writes into a connection, in
+// order. Partition i of the writer is for the reader with that number.
+func (l *Layout) Readers(connection, from int) []int {
+	r, list := l.plan.Readers(connection, from)
+	return indexes(r, list)
+}
+
+// Writers lists the nodes that write what node to reads from a connection, in order.
+func (l *Layout) Writers(connection, to int) []int {
+	r, list := l.plan.Writers(connection, to)
+	return indexes(r, list)
+}
+
+// WriterRange is Writers as a range of low to high, which is not included, and a list.
+func (l *Layout) WriterRange(connection, to int) (low, high int, list []int32) {
+	r, list := l.plan.Writers(connection, to)
+	return r.Low, r.High, list
+}
+
+func indexes(r graph.Range, list []int32) []int {
+	all := make([]int, 0, r.High-r.Low+len(list))
+	graph.Each(r, list, func(i int) { all = append(all, i) })
+	return all
+}
+
+// Partition is the place of node to among the readers of node from.
+func (l *Layout) Partition(connection, from, to int) int {
+	r, list := l.plan.Readers(connection, from)
+	for i, reader := range list {
+		if int(reader) == to {
+			return i
+		}
+	}
+	return to - r.Low
+}

@@ -1,0 +1,150 @@
+// Package layout is a job's graph as a worker builds it: the stages and their tasks, the
+// connections, and who reads from whom.
+//
+//	l, err := layout.Build(definitions, setup)
+//	for _, c := range l.Connections() { ... l.Readers(c.Index, 3) ... }
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/tasks"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// manyTasks is from how many of a stage on the memory that building took is given back.
+const manyTasks = 50_000
+
+// Layout does not change once it is built. Safe for concurrent use, but Task.
+type Layout struct {
+	site        site
+	specs       []job.StageSpec // without their tasks
+	tasks       []*tasks.Tasks  // by stage; nil: it reads none
+	graph       *wire.Graph
+	plan        *graph.Expanded  // of the same graph
+	connections []Connection     // likewise
+	outputs     []string         // the job's output folders
+	files       []plan.LocalFile // of its commands
+}
+
+// Connection is a connection and its place in the graph, which is its channel id.
+type Connection struct {
+	*wire.Connection
+	Index int
+}
+
+// Build repeats what the builder made when the job was submitted. A panic of the builder is
+// an error.
+func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l, err = nil, fmt.Errorf("job %s: its builder panicked: %v\n%s", s.JobName, p, failure.UserStack(debug.Stack()))
+		}
+	}()
+	l = &Layout{}
+	if l.site, err = parseSite(s.Environment); err != nil {
+		return nil, err
+	}
+	blob, err := os.ReadFile(s.PlanPath)
+	if err != nil {
+		return nil, failure.Lost(fmt.Errorf("job %s: read its plan: %w", s.JobName, err), 0)
+	}
+	p, err := plan.Decode(blob)
+	if errors.Is(err, plan.ErrDamaged) {
+		// The launcher's copy went bad. The job is not to blame: the plan is fetched again.
+		return nil, failure.Lost(fmt.Errorf("job %s: %s: %w", s.JobName, s.PlanPath, err), 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", s.JobName, err)
+	}
+	g, err := plan.Build(defs, p)
+	if err != nil {
+		return nil, err
+	}
+	if l.graph, err = plan.Structure(g); err != nil {
+		return nil, fmt.Errorf("job %s: %w", p.Name, err)
+	}
+	plan.KeepChannels(l.graph, p.Channels)
+	if err := plan.GiveMemory(l.graph, p.Memory); err != nil {
+		return nil, fmt.Errorf("job %s: %w", p.Name, err)
+	}
+	if !slices.Equal(plan.FingerprintOf(l.graph, g), s.Fingerprint) {
+		return nil, fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
+	}
+	if l.plan, err = graph.Join(l.graph, anySize); err != nil {
+		return nil, fmt.Errorf("job %s: %w", p.Name, err)
+	}
+	for i, c := range l.graph.Connections {
+		l.connections = append(l.connections, Connection{c, i})
+	}
+	l.outputs, l.files = g.Outputs(), p.Files
+	for i, stage := range g.Stages() {
+		spec := stage.Spec()
+		spec.Memory = l.graph.Stages[i].Memory
+		packed, err := tasks.Pack(spec.Tasks)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", p.Name, err)
+		}
+		l.tasks = append(l.tasks, packed)
+		spec.Tasks = nil
+		l.specs = append(l.specs, spec)
+	}
+	return l, nil
+}
+
+// Large reports whether building took much more memory than the layout keeps.
+func (l *Layout) Large() bool {
+	return slices.ContainsFunc(l.tasks, func(t *tasks.Tasks) bool { return t != nil && t.Len() >= manyTasks })
+}
+
+// Stage is one stage, without its tasks.
+func (l *Layout) Stage(i int) *job.StageSpec { return &l.specs[i] }
+
+// Has reports whether there is such a node.
+func (l *Layout) Has(stage, index uint32) bool {
+	return int(stage) < len(l.specs) && int(index) < l.specs[stage].Nodes
+}
+
+// StageName is the name of a stage, "" where there is none.
+func (l *Layout) StageName(i uint32) string {
+	if int(i) >= len(l.specs) {
+		return ""
+	}
+	return l.specs[i].Name
+}
+
+// Task is what a node reads from storage, nil if that is nothing. One goroutine at a time.
+func (l *Layout) Task(stage, index int) job.Task {
+	if t := l.tasks[stage]; t != nil {
+		return t.Task(index)
+	}
+	return nil
+}
+
+// Connections are those of the graph.
+func (l *Layout) Connections() []Connection { return l.connections }
+
+// Outputs are the job's output folders.
+func (l *Layout) Outputs() []string { return l.outputs }
+
+// File is a file that travels with the job.
+func (l *Layout) File(path string) (plan.LocalFile, bool) {
+	i := slices.IndexFunc(l.files, func(f plan.LocalFile) bool { return f.Path == path })
+	if i < 0 {
+		return plan.LocalFile{}, false
+	}
+	return l.files[i], true
+}
+
+// EdgeName names a channel in errors.
+func (l *Layout) EdgeName(c Connection, from, to int) string {
+	return fmt.Sprintf("channel %s.%d to %s.%d", l.specs[c.FromStage].Name, from, l.specs[c.ToStage].Name, to)
+}

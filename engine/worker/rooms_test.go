@@ -1,0 +1,217 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// told are reports that go to a test.
+type told struct {
+	*reports
+	sent []*wire.Report
+}
+
+func newTold() *told {
+	t := &told{}
+	t.reports = &reports{send: func(messages ...proto.Message) error {
+		for _, m := range messages {
+			t.sent = append(t.sent, m.(*wire.FromWorker).GetReport())
+		}
+		return nil
+	}}
+	return t
+}
+
+// take returns what was reported since the last time.
+func (t *told) take() []*wire.Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sent := t.sent
+	t.sent = nil
+	return sent
+}
+
+// The group's grant is asked for once, whoever wants it, and the manager's first word
+// counts.
+func TestCommit(t *testing.T) {
+	reports := newTold()
+	c := newCommit(7, reports.reports)
+	ctx, cancel := context.WithCancel(t.Context())
+	attempt, end := context.WithCancelCause(t.Context())
+	cancel()
+	if err := c.ask(ctx, attempt); !errors.Is(err, context.Canceled) {
+		t.Errorf("who asks and leaves is told %v", err)
+	}
+	over := errors.New("the attempt failed")
+	end(over)
+	if err := c.ask(t.Context(), attempt); !errors.Is(err, over) {
+		t.Errorf("when the attempt is over it is told %v", err)
+	}
+	if sent := reports.take(); len(sent) != 1 || sent[0].GetCommit() != 7 {
+		t.Errorf("the manager is asked %v", sent)
+	}
+	c.settle(&wire.CommitVerdict{Reason: "another one was first"})
+	c.settle(&wire.CommitVerdict{Granted: true})
+	if err := c.ask(t.Context(), t.Context()); !errors.Is(err, failure.ErrNoGrant) || !strings.Contains(err.Error(), "another one was first") {
+		t.Errorf("it is granted: %v", err)
+	}
+}
+
+// The first request to end soon says by when.
+func TestSoftStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &softStop{asked: make(chan struct{})}
+		if s.wasAsked() || !s.by().IsZero() {
+			t.Error("nobody asked")
+		}
+		first := time.Now()
+		s.ask(time.Minute)
+		time.Sleep(time.Second)
+		s.ask(time.Hour)
+		if <-s.asked; !s.wasAsked() || s.by().Sub(first) != time.Minute {
+			t.Errorf("it is to end after %v", s.by().Sub(first))
+		}
+	})
+}
+
+// A host is near by any of its names, and a split as near as its nearest place.
+func TestPlace(t *testing.T) {
+	p := placeOf(&wire.RunGroup{Host: "a", Names: []string{"10.0.0.1"}, Rack: "/r1", LocalStores: []*wire.LocalStore{{Address: "a:1", Folder: "/store"}}})
+	for _, c := range []struct {
+		host, rack string
+		want       scheduler.Locality
+	}{
+		{"a", "/r2", scheduler.NodeLocal},
+		{"10.0.0.1", "", scheduler.NodeLocal},
+		{"b", "/r1", scheduler.RackLocal},
+		{"b", "/r2", scheduler.Remote},
+		{"", "", scheduler.Remote},
+	} {
+		if got := p.locality(c.host, c.rack); got != c.want {
+			t.Errorf("%s in %s is %v", c.host, c.rack, got)
+		}
+	}
+	if got := p.nearest([]job.Place{{Host: "c", Rack: "/r2"}, {Host: "b", Rack: "/r1"}}); got != scheduler.RackLocal {
+		t.Errorf("the nearest place is %v", got)
+	}
+	if got := p.nearest(nil); got != scheduler.Remote || p.stores["a:1"] != "/store" {
+		t.Errorf("a split without places is %v", got)
+	}
+}
+
+// Folders are made when they are needed, and it is known that they may be there.
+func TestFolders(t *testing.T) {
+	root := t.TempDir()
+	f := &folders{scratch: filepath.Join(root, "scratch"), store: filepath.Join(root, "job-1", "a1")}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 || f.touched.Load() {
+		t.Errorf("before they are needed there is %v (%v)", entries, err)
+	}
+	for range 2 {
+		if err := errors.Join(f.makeScratch(), f.makeStore()); err != nil {
+			t.Error(err)
+		}
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 || !f.touched.Load() {
+		t.Errorf("there is %v (%v)", entries, err)
+	}
+}
+
+// A finisher takes the files that it asked for, in their order, and nothing else.
+func TestFinisherAsksForTheListOfFiles(t *testing.T) {
+	reports := newTold()
+	start := &wire.StartAttempt{Attempt: 7, Job: 3, JobName: "count", Finish: &wire.Finish{
+		Outputs: []string{"out"}, FilesTotal: 3, Files: []*wire.CommittedFile{{Name: "p0", Temporary: "t0"}},
+	}}
+	f := newFinisher(start, reports.reports, &softStop{asked: make(chan struct{})}, newCommit(7, reports.reports))
+	f.built(&layout.Layout{}, plan.Owner{Job: 3, Cluster: "c"})
+	update := func(from uint64, names ...string) {
+		m := &wire.FilesUpdate{From: from}
+		for _, n := range names {
+			m.Files = append(m.Files, &wire.CommittedFile{Name: n, Temporary: "t" + n})
+		}
+		f.take(m)
+	}
+	update(1, "too early")
+	asked := make(chan uint64)
+	f.reports.send = func(messages ...proto.Message) error {
+		asked <- messages[0].(*wire.FromWorker).GetReport().GetFilesWanted().GetFrom()
+		return nil
+	}
+	go func() {
+		for from := range asked {
+			update(from+1, "wrong")
+			update(from, "p"+string(rune('0'+from)))
+			update(from, "again")
+		}
+	}()
+	outputs, err := f.outputsOf(t.Context(), start.Finish)
+	close(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range outputs[0].Parts {
+		names = append(names, p.Name)
+	}
+	if !slices.Equal(names, []string{"p0", "p1", "p2"}) || outputs[0].Temporary != "out.job-3.c.tmp" || outputs[0].Parts[0].Node != "a node" {
+		t.Errorf("it publishes %v of %s", names, outputs[0].Temporary)
+	}
+	f.stop.ask(time.Minute)
+	f.reports.send = func(...proto.Message) error { return nil }
+	if _, err := f.askFiles(t.Context(), 1); err == nil {
+		t.Error("it waits though it was stopped")
+	}
+	if (*finisher)(nil).take(&wire.FilesUpdate{}); len(f.more) > 0 {
+		t.Error("something is left of an answer")
+	}
+}
+
+// An update is confirmed when a port needs what follows, and not while it has enough.
+func TestInputsConfirmWhenTheyNeedMore(t *testing.T) {
+	reports := newTold()
+	in := newInputs(&wire.StartAttempt{Attempt: 7}, &place{}, reports.reports, nil)
+	in.built(&layout.Layout{}, plan.Owner{})
+	port := &inPort{name: "in", merge: channel.NewMerge(1)}
+	confirmed := func(want uint64) {
+		t.Helper()
+		got := uint64(0)
+		for _, r := range reports.take() {
+			got = r.GetSourcesTaken().GetConfirm()
+		}
+		if got != want {
+			t.Errorf("update %d was confirmed, want %d", got, want)
+		}
+	}
+	in.update(nil, 1)
+	confirmed(0) // no port yet
+	in.opened(port)
+	port.ahead = sourcesAhead + 1
+	in.update(nil, 2)
+	confirmed(0) // it has enough
+	in.taken(port)
+	confirmed(0)
+	in.taken(port)
+	confirmed(2)
+	in.taken(port)
+	confirmed(0) // once
+	in.allExpected(port)
+	in.update(nil, 3)
+	confirmed(0) // nothing more is to come
+}

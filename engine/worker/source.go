@@ -1,0 +1,275 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+	"github.com/hamadryad/hamadryad/engine/channel/store"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Bounds of reading a stored channel whose launcher can't be reached: it is
+// tried again for fetchRetryMax, with waits that double from fetchWaitMin to
+// fetchWaitMax. Then the manager hears of it, and decides.
+const (
+	fetchRetryMax = 30 * time.Second
+	fetchWaitMin  = 100 * time.Millisecond
+	fetchWaitMax  = 5 * time.Second
+)
+
+// storedSource reads one partition of one producer's stored output, wherever it
+// is, and waits when it is gone until it is made again.
+type storedSource struct {
+	inputs    *inputs
+	node      *node
+	port      *inPort
+	producer  producer
+	partition int
+	store     string // of the connection: "" for the launchers' stores
+
+	handed atomic.Bool // records of it were given to the program
+
+	mu     sync.Mutex
+	closed bool
+	ended  bool         // it was read to its end
+	at     *wire.Source // what reader reads
+	direct bool         // reader opens the file itself
+	remote *wire.Source // one whose file is not where it should be on this machine
+	reader job.Source
+	file   *file.File // open on the job's storage, to be closed with reader
+}
+
+func (s *storedSource) From() int { return s.producer.from }
+
+// Stored tells channel.Merge that nothing waits for this source's reader.
+func (s *storedSource) Stored() bool { return true }
+
+// Taken is called by channel.Merge when the source is handed out or read.
+func (s *storedSource) Taken() { s.inputs.taken(s.port) }
+
+// Bytes is not known before the file is open.
+func (s *storedSource) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader == nil {
+		return -1
+	}
+	return s.reader.Bytes()
+}
+
+// Next implements job.BatchReader.
+func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
+	retry := retry{}
+	for {
+		reader, at, err := s.openCurrent(ctx)
+		var b *job.Batch
+		if err == nil {
+			b, err = reader.Next(ctx)
+		}
+		switch {
+		case err == nil:
+			s.handed.Store(true)
+			s.node.read[s.inputs.place.locality(at.Host, at.Rack)].Add(int64(len(b.Data)))
+			return b, nil
+		case err == io.EOF: //nolint:errorlint // only the bare one is the end: a failure may wrap it
+			s.end()
+			return nil, err
+		case errors.Is(err, io.EOF) || ctx.Err() != nil || s.isClosed():
+			return nil, err
+		case !failure.OfChannel(err):
+			return nil, err
+		}
+		if err := s.trouble(ctx, at, err, &retry); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// retry counts how long an unreachable launcher was tried.
+type retry struct {
+	since time.Time
+	wait  time.Duration
+}
+
+// trouble reacts to a source that could not be read. It returns nil when it is
+// worth another try.
+func (s *storedSource) trouble(ctx context.Context, at *wire.Source, cause error, r *retry) error {
+	s.drop()
+	newest, changed := s.inputs.current(s.producer)
+	if newest == nil {
+		return fmt.Errorf("%s: %w", s.name(at), channel.ErrClosed)
+	}
+	replaced := newest != at && newest.Attempt != at.Attempt
+	if s.handed.Load() {
+		if !replaced {
+			s.report(at, cause)
+		}
+		return failure.Lost(fmt.Errorf("%s: %w; some of its records were read already, so the attempt begins again", s.name(at), cause), at.Attempt)
+	}
+	if newest != at {
+		*r = retry{}
+		return nil
+	}
+	if errors.Is(cause, channel.ErrLost) && s.askRemote(at) {
+		return nil
+	}
+	if errors.Is(cause, channel.ErrUnreachable) && r.again() {
+		return pause(ctx, changed, r.wait)
+	}
+	s.report(at, cause)
+	*r = retry{}
+	return pause(ctx, changed, 0)
+}
+
+// askRemote turns to the launcher's server when the file was not found directly: a
+// store that moved away may have left a note of its old folder.
+func (s *storedSource) askRemote(at *wire.Source) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.direct || s.remote == at {
+		return false
+	}
+	s.remote = at
+	return true
+}
+
+// again reports whether there is time for another try, and sets how long to wait
+// before it.
+func (r *retry) again() bool {
+	if r.since.IsZero() {
+		r.since, r.wait = time.Now(), fetchWaitMin
+		return true
+	}
+	r.wait = min(2*r.wait, fetchWaitMax)
+	return time.Since(r.since) < fetchRetryMax
+}
+
+// pause waits for a change; at most wait, where that is not 0. Without a bound it
+// is the manager that ends it: by a source, or by stopping the attempt.
+func pause(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
+	var late <-chan time.Time
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-changed:
+	case <-late:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (s *storedSource) report(at *wire.Source, cause error) {
+	s.inputs.reports.report(&wire.Report{What: &wire.Report_InputLost{InputLost: &wire.InputLost{
+		Attempt: s.inputs.start.Attempt, Connection: uint32(s.producer.connection), From: uint32(s.producer.from),
+		Producer: at.Attempt, Damaged: errors.Is(cause, channel.ErrDamaged) || errors.Is(cause, channel.ErrLost),
+		Reason: failure.Bounded(s.name(at) + ": " + cause.Error()),
+	}}})
+}
+
+// name names the stored output in errors.
+func (s *storedSource) name(at *wire.Source) string {
+	l := s.inputs.layout
+	stage := l.StageName(l.Connections()[s.producer.connection].FromStage)
+	return fmt.Sprintf("stored output of %s.%d (attempt %d at %s)", stage, s.producer.from, at.Attempt, at.Address)
+}
+
+// openCurrent returns a reader of the newest source. It goes on with the one it
+// has: a newer one counts only when this one fails.
+func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, s.at, channel.ErrClosed
+	case s.ended:
+		return nil, s.at, io.EOF
+	}
+	if s.reader != nil {
+		return s.reader, s.at, nil
+	}
+	s.at, _ = s.inputs.current(s.producer)
+	s.direct = false
+	in := s.inputs
+	name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
+	if s.store != "" {
+		st, path, err := keptPath(in.owner, s.store, s.at.Attempt, name)
+		if err != nil {
+			return nil, s.at, err
+		}
+		if s.file, err = file.OpenStore(ctx, st, path); err != nil {
+			return nil, s.at, err
+		}
+		s.reader = s.file.Source(s.partition, s.producer.from)
+		return s.reader, s.at, nil
+	}
+	want := store.Want{
+		Key:  store.Key{Job: scheduler.JobID(in.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
+		Addr: s.at.Address, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
+	}
+	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
+		s.direct = true
+		want.Path = AttemptFolder(folder, in.start.Job, s.at.Attempt) + "/" + name
+	}
+	s.reader = in.fetcher.Source(want)
+	return s.reader, s.at, nil
+}
+
+// drop closes the reader that failed.
+func (s *storedSource) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropLocked()
+}
+
+func (s *storedSource) dropLocked() {
+	if s.reader != nil {
+		_ = s.reader.Close() // it is given up: how it ends does not matter
+		s.reader = nil
+	}
+	if s.file != nil {
+		_ = s.file.Close()
+		s.file = nil
+	}
+}
+
+// end notes that everything was read.
+func (s *storedSource) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && !s.closed {
+		s.inputs.done(s.producer)
+	}
+	s.ended = true
+}
+
+func (s *storedSource) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Close implements job.Source.
+func (s *storedSource) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && !s.closed {
+		s.inputs.done(s.producer)
+	}
+	s.closed = true
+	s.dropLocked()
+	return nil
+}
