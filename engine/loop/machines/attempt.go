@@ -19,22 +19,19 @@ type Attempt struct {
 	executing bool // has its input
 	asked     bool // for its commit
 	granted   bool
-	dead      bool                   // with its launcher's life
-	grace     time.Duration          // of its stop
-	takesWork time.Duration          // how long it executes, all in all
-	sources   map[Input]*wire.Source // as told
-	read      map[Input]uint64       // by which attempt's output
-	files     []*wire.CommittedFile  // of a last group, as told
-	lost      []*wire.InputLost      // told and not replaced yet
-	rest      rest
+	dead      bool           // with its launcher's life
+	grace     time.Duration  // of its stop
+	takesWork time.Duration  // how long it executes, all in all
+	executes  scheduler.Time // since when it executes, by its own time
+	given     given
+	clock     clock
 	ended     *wire.AttemptEnded
 }
 
 // begin takes an attempt on.
 func (l *Launcher) begin(m *wire.StartAttempt) {
-	a := &Attempt{
-		On: l, Start: m, Began: l.cluster.Loop.Now(), sources: map[Input]*wire.Source{}, read: map[Input]uint64{}, files: m.GetFinish().GetFiles(),
-	}
+	a := &Attempt{On: l, Start: m, Began: l.cluster.Loop.Now(), given: newGiven(m)}
+	a.clock = clock{now: l.cluster.Loop.Now, after: a.after}
 	l.Attempts[m.Attempt] = a
 	if m.WaitForPeers {
 		j := l.cluster.job(a)
@@ -43,7 +40,6 @@ func (l *Launcher) begin(m *wire.StartAttempt) {
 		}
 		j.gangs[m.BundleAttempt] = append(j.gangs[m.BundleAttempt], a)
 	}
-	a.keepSources(m.Sources)
 	a.Later(a.takes(Starting), a.run)
 }
 
@@ -57,10 +53,10 @@ func (a *Attempt) Executing() bool { return a.executing }
 func (a *Attempt) Asks() bool { return a.asked && !a.granted }
 
 // Read returns the attempt whose output it read; 0 when it has not.
-func (a *Attempt) Read(k Input) uint64 { return a.read[k] }
+func (a *Attempt) Read(k Input) uint64 { return a.given.read[k] }
 
 // Files are those that a last group is to publish, as far as it was told.
-func (a *Attempt) Files() []*wire.CommittedFile { return a.files }
+func (a *Attempt) Files() []*wire.CommittedFile { return a.given.files }
 
 func (a *Attempt) inventory() wire.AttemptInventory_State {
 	switch {
@@ -93,7 +89,7 @@ func (a *Attempt) reportAgain() {
 	case a.started:
 		a.tellStarted()
 	}
-	for _, l := range a.lost {
+	for _, l := range a.given.lost {
 		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 	}
 	a.askFiles()
@@ -106,7 +102,7 @@ func (a *Attempt) reportAgain() {
 func (a *Attempt) insist() {
 	var again func()
 	again = func() {
-		waits := a.ended != nil || len(a.lost) > 0 || a.Asks()
+		waits := a.ended != nil || len(a.given.lost) > 0 || a.Asks()
 		if !a.dead && a.On.Attempts[a.Start.Attempt] == a && waits && !a.On.Stands(again) {
 			a.reportAgain()
 			a.On.cluster.Loop.After(reportAgain, again)
@@ -117,10 +113,10 @@ func (a *Attempt) insist() {
 
 // execute works, when all input is there.
 func (a *Attempt) execute() {
-	a.executing, a.rest.executes = true, a.own()
+	a.executing, a.executes = true, a.clock.time()
 	a.On.Tell(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: a.Start.Attempt, Executing: true}}})
 	a.takesWork = a.slowed(a.takes(Working))
-	a.later(a.takesWork, a.Finish)
+	a.clock.later(a.takesWork, a.Finish)
 	a.tellProgress(false)
 }
 
@@ -223,7 +219,7 @@ func (a *Attempt) keep(stored []*wire.StoredOutput) {
 // work is what it did so far.
 func (a *Attempt) work() *wire.Work {
 	read := a.stored()
-	return &wire.Work{RunningNs: int64(a.own().Sub(a.Began)), Read: read[:]}
+	return &wire.Work{RunningNs: int64(a.clock.time().Sub(a.Began)), Read: read[:]}
 }
 
 // tellProgress tells how far it is, and goes on to.

@@ -16,27 +16,8 @@ func (a *Attempt) peers(m *wire.Peers) {
 	}
 }
 
-// keepSources takes in where input is. What was read already stays read; a new place of
-// what was lost ends the loss.
-func (a *Attempt) keepSources(list []*wire.Source) {
-	for _, s := range list {
-		key := Input{s.Connection, s.From}
-		if a.read[key] != 0 {
-			continue
-		}
-		a.sources[key] = s
-		kept := a.lost[:0]
-		for _, l := range a.lost {
-			if l.Connection != s.Connection || l.From != s.From {
-				kept = append(kept, l)
-			}
-		}
-		a.lost = kept
-	}
-}
-
 func (a *Attempt) moreSources(m *wire.SourcesUpdate) {
-	a.keepSources(m.Sources)
+	a.given.take(m.Sources)
 	if m.Confirm != 0 {
 		a.On.cluster.see("updates that ask to be confirmed")
 		a.Later(a.takes(Taking), func() {
@@ -48,10 +29,9 @@ func (a *Attempt) moreSources(m *wire.SourcesUpdate) {
 
 // moreFiles takes in files for a last group.
 func (a *Attempt) moreFiles(m *wire.FilesUpdate) {
-	if m.From != uint64(len(a.files)) {
-		return // it came before
+	if !a.given.takeFiles(m) {
+		return
 	}
-	a.files = append(a.files, m.Files...)
 	a.On.cluster.see("further files")
 	a.askFiles()
 	a.goOn()
@@ -59,39 +39,18 @@ func (a *Attempt) moreFiles(m *wire.FilesUpdate) {
 
 // askFiles asks for the files of a last group that it lacks.
 func (a *Attempt) askFiles() {
-	if a.lacksFiles() {
-		a.On.Tell(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.files))}}})
+	if a.given.lacksFiles() {
+		a.On.Tell(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.given.files))}}})
 	}
-}
-
-func (a *Attempt) lacksFiles() bool {
-	return uint64(len(a.files)) < a.Start.GetFinish().GetFilesTotal()
 }
 
 // goOn reads what there is to read; when it has all, it executes. One that rests does so
 // later.
 func (a *Attempt) goOn() {
-	if a.rest.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.lacksFiles() {
+	if a.clock.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
 		return
 	}
-	missing := false
-	for _, key := range a.On.cluster.job(a).Inputs(a.Start) {
-		if a.read[key] != 0 {
-			continue
-		}
-		s := a.sources[key]
-		switch {
-		case s == nil:
-			missing = true
-		case a.readable(s):
-			a.read[key] = s.Attempt
-		default:
-			missing = true
-			delete(a.sources, key)
-			a.tellLost(s)
-		}
-	}
-	if !missing {
+	if a.given.readAll(a.On.cluster.job(a).Inputs(a.Start), a.readable, a.tellLost) {
 		a.execute()
 	}
 }
@@ -114,7 +73,7 @@ func (a *Attempt) readable(s *wire.Source) bool {
 func (a *Attempt) tellLost(s *wire.Source) {
 	a.On.cluster.see("inputs lost")
 	l := &wire.InputLost{Attempt: a.Start.Attempt, Connection: s.Connection, From: s.From, Producer: s.Attempt, Reason: "can't be read"}
-	a.lost = append(a.lost, l)
+	a.given.lost = append(a.given.lost, l)
 	a.Later(a.takes(Searching), func() {
 		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 		a.insist()

@@ -1,85 +1,25 @@
 package machines
 
 import (
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// rest is what suspension is about: what an attempt is to do, and how far it is with
-// that. From the command to suspend it until it has resumed it does nothing, and what it
-// was to do takes as much longer.
-type rest struct {
-	state    restState
-	turn     int            // counts commands that changed the state
-	since    scheduler.Time // when it stopped to go on
-	rested   time.Duration  // before that
-	timers   []*timer
-	executes scheduler.Time // since when it works, by its own time
-}
-
-type restState int
-
-const (
-	awake     restState = iota
-	suspends            // does nothing, and holds its slots
-	suspended           // has left its slots
-	resumes             // has slots, and does nothing yet
-)
-
-// timer is something that an attempt is to do.
-type timer struct {
-	at   scheduler.Time // when it is awake
-	left time.Duration  // when it rests
-	do   func()
-}
 
 // Suspended says whether it holds no slots.
-func (a *Attempt) Suspended() bool { return a.rest.state == suspended }
+func (a *Attempt) Suspended() bool { return a.clock.state == suspended }
 
 // Worked is how long it executes by now, without the time in which it was suspended.
 func (a *Attempt) Worked() time.Duration {
 	if !a.executing {
 		return 0
 	}
-	return a.own().Sub(a.rest.executes)
-}
-
-// own is an attempt's own time, which stands still while it rests.
-func (a *Attempt) own() scheduler.Time {
-	now := a.On.cluster.Loop.Now()
-	if a.rest.state != awake {
-		now = a.rest.since
-	}
-	return now.Add(-a.rest.rested)
+	return a.clock.time().Sub(a.executes)
 }
 
 // Later has an attempt do something after a while, unless it ended or its launcher's life
 // did. While it is suspended the time does not pass for it.
-func (a *Attempt) Later(d time.Duration, do func()) { a.later(a.slowed(d), do) }
-
-func (a *Attempt) later(d time.Duration, do func()) {
-	t := &timer{left: d, do: do}
-	a.rest.timers = append(a.rest.timers, t)
-	if a.rest.state == awake {
-		a.arm(t)
-	}
-}
-
-// arm has a timer's time pass.
-func (a *Attempt) arm(t *timer) {
-	t.at = a.On.cluster.Loop.Now().Add(t.left)
-	turn := a.rest.turn
-	a.after(t.left, func() {
-		if a.rest.turn == turn {
-			i := slices.Index(a.rest.timers, t)
-			a.rest.timers = slices.Delete(a.rest.timers, i, i+1)
-			t.do()
-		}
-	})
-}
+func (a *Attempt) Later(d time.Duration, do func()) { a.clock.later(a.slowed(d), do) }
 
 // after has a launcher do something for an attempt, whether that is suspended or not.
 func (a *Attempt) after(d time.Duration, do func()) {
@@ -110,58 +50,20 @@ func (a *Attempt) suspend() {
 		a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_INVALID, "this launcher can't suspend")
 		return
 	}
-	r := &a.rest
-	if r.state == awake {
-		now := a.On.cluster.Loop.Now()
-		r.since = now
-		for _, t := range r.timers {
-			t.left = max(t.at.Sub(now), 0)
-		}
-	}
-	a.change(suspends, suspended, Suspending, func() {
+	a.clock.stop()
+	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), func() {
 		a.On.Tell(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
 	})
 }
 
 // resume has it go on where it was.
 func (a *Attempt) resume() {
-	a.change(resumes, awake, Resuming, func() {
+	again := a.clock.state == awake
+	a.clock.change(resumes, awake, a.slowed(a.takes(Resuming)), func() {
 		a.On.Tell(&wire.Report{What: &wire.Report_Resumed{Resumed: a.Start.Attempt}})
-	})
-}
-
-// change brings an attempt into a state by way of another, and says so then; again when
-// it is there already.
-func (a *Attempt) change(by, to restState, s Step, say func()) {
-	r := &a.rest
-	switch r.state {
-	case by:
-		return
-	case to:
-		say()
-		return
-	}
-	r.state = by
-	r.turn++
-	turn := r.turn
-	a.after(a.slowed(a.takes(s)), func() {
-		if r.turn != turn {
-			return
-		}
-		r.state = to
-		say()
-		if to == awake {
-			a.goOnAgain()
+		if !again {
+			a.clock.goOn()
+			a.goOn()
 		}
 	})
-}
-
-// goOnAgain has the time pass again for what it was to do.
-func (a *Attempt) goOnAgain() {
-	r := &a.rest
-	r.rested += a.On.cluster.Loop.Now().Sub(r.since)
-	for _, t := range slices.Clone(r.timers) {
-		a.arm(t)
-	}
-	a.goOn()
 }

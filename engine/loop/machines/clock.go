@@ -1,0 +1,107 @@
+package machines
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// clock is an attempt's own time, and what it is to do then. From the command to suspend
+// it until it has resumed the time stands still, and what it was to do takes as much longer.
+type clock struct {
+	now    func() scheduler.Time       // the loop's
+	after  func(time.Duration, func()) // has the loop do something then, while the attempt lives
+	state  restState
+	turn   int            // counts what changed the state
+	since  scheduler.Time // when it stopped to go on
+	rested time.Duration  // before that
+	timers []*timer
+}
+
+type restState int
+
+const (
+	awake     restState = iota
+	suspends            // does nothing, and holds its slots
+	suspended           // has left its slots
+	resumes             // has slots, and does nothing yet
+)
+
+// timer is something that an attempt is to do.
+type timer struct {
+	at   scheduler.Time // when it is awake
+	left time.Duration  // when it rests
+	do   func()
+}
+
+// time is the attempt's own.
+func (c *clock) time() scheduler.Time {
+	now := c.now()
+	if c.state != awake {
+		now = c.since
+	}
+	return now.Add(-c.rested)
+}
+
+// later has the attempt do something when so much of its time has passed.
+func (c *clock) later(d time.Duration, do func()) {
+	t := &timer{left: d, do: do}
+	c.timers = append(c.timers, t)
+	if c.state == awake {
+		c.arm(t)
+	}
+}
+
+// arm has a timer's time pass.
+func (c *clock) arm(t *timer) {
+	t.at = c.now().Add(t.left)
+	turn := c.turn
+	c.after(t.left, func() {
+		if c.turn == turn {
+			i := slices.Index(c.timers, t)
+			c.timers = slices.Delete(c.timers, i, i+1)
+			t.do()
+		}
+	})
+}
+
+// stop has the time stand still.
+func (c *clock) stop() {
+	if c.state != awake {
+		return
+	}
+	c.since = c.now()
+	for _, t := range c.timers {
+		t.left = max(t.at.Sub(c.since), 0)
+	}
+}
+
+// goOn has the time pass again.
+func (c *clock) goOn() {
+	c.rested += c.now().Sub(c.since)
+	for _, t := range slices.Clone(c.timers) {
+		c.arm(t)
+	}
+}
+
+// change brings it into a state by way of another, which takes a while of the loop's time,
+// and says so then; again when it is there already.
+func (c *clock) change(by, to restState, takes time.Duration, say func()) {
+	switch c.state {
+	case by:
+		return
+	case to:
+		say()
+		return
+	}
+	c.state = by
+	c.turn++
+	turn := c.turn
+	c.after(takes, func() {
+		if c.turn == turn {
+			c.state = to
+			say()
+		}
+	})
+}
