@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -38,11 +39,16 @@ func TestABundleCommitsOnce(t *testing.T) {
 	if h.Step.Stats.Finished != 1 || h.Life.Jobs.Len() != 0 || h.Life.Ended[0].Status.Summary.GroupsFinished != 1 {
 		t.Errorf("%d ends were accepted, %d jobs are there", h.Step.Stats.Finished, h.Life.Jobs.Len())
 	}
+	told := h.Told()
+	if e, is := told[len(told)-1].(scheduler.JobFinished); !is || e.Job != j.ID || e.Outcome != scheduler.JobSucceeded {
+		t.Errorf("the policy is told last %v", told[len(told)-1])
+	}
 	h.Checked()
 }
 
 // A lost output that an unfinished bundle reads is made again, and in turn what is needed
-// for that and lost too. What is not lost, or that nobody reads any more, stays finished.
+// for that and lost too. What is not lost, or that nobody reads any more, stays finished. Who
+// reads is told where it is now, and what was counted of it counts once.
 func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 	for _, story := range []struct {
 		on    string // the launcher of each bundle; b is lost
@@ -56,8 +62,15 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		h.StartPolicy(0)
 		on := map[byte]*life.Launcher{'a': h.Launcher("a", 3), 'b': h.Launcher("b", 3)}
 		j := h.Job(roomtest.Chain(3))
+		finish := func(i int, l *life.Launcher) {
+			a := h.Run(j, i, l).Attempts[0]
+			h.Attempts.EndedReport(l, &wire.AttemptEnded{
+				Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: "lines", Value: 5}},
+				Stored: []*wire.StoredOutput{roomtest.Stored(uint32(i), 0)},
+			})
+		}
 		for i := range 2 {
-			h.Finish(h.Run(j, i, on[story.on[i]]).Attempts[0], roomtest.Stored(uint32(i), 0))
+			finish(i, on[story.on[i]])
 		}
 		reader := h.Run(j, 2, on[story.on[2]])
 		h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(on['b'].ID), Incarnation: 1, Reason: "silent"})
@@ -67,14 +80,63 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		h.Checked()
 		for i := range 2 {
 			if j.Bundles[i].Phase() == life.BundleReady {
-				h.Finish(h.Run(j, i, on['a']).Attempts[0], roomtest.Stored(uint32(i), 0))
+				finish(i, on['a'])
 			}
 		}
+		h.Later(time.Second)
+		h.Orders.FlushSources()
+		told := 0
+		for _, c := range h.Commands(on['a']) {
+			told += len(c.GetSources().GetSources())
+		}
+		if again := story.on[1] == 'b'; told == 1 != again {
+			t.Errorf("on %s: who reads is told of %d sources", story.on, told)
+		}
+		if c := j.Tally.Counters(); len(c) != 1 || c[0].Value != 10 {
+			t.Errorf("on %s: counted are %v", story.on, c)
+		}
 		h.Finish(reader.Attempts[0])
-		if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobSucceeded {
-			t.Errorf("on %s: it is not over, but %s", story.on, roomtest.Stands(j))
+		if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobSucceeded || len(on['a'].Outputs) > 0 {
+			t.Errorf("on %s: it is not over, but %s, and %v is kept", story.on, roomtest.Stands(j), on['a'].Outputs)
 		}
 	}
+}
+
+// A gang that is wanted again because half of what it stored is gone stores all of it anew.
+// What it still had is then no longer counted on. That too can be only so often.
+func TestAGangLosesHalfOfItsOutput(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	h.Step.Set.LostMax = 1
+	l, m, n := h.Launcher("a", 1), h.Launcher("b", 1), h.Launcher("c", 9)
+	spec := roomtest.Gang(2)
+	spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{Name: "reads", Nodes: 1})
+	for from := range uint32(2) {
+		spec.Graph.Connections = append(spec.Graph.Connections, &wire.Connection{
+			FromStage: from, ToStage: 2, FromPort: "more", ToPort: "in" + string(rune('0'+from)), Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
+		})
+	}
+	j := h.Job(spec)
+	store := func(r *life.Run) {
+		for i, a := range r.Attempts {
+			h.Finish(a, roomtest.Stored(uint32(1+i), 0))
+		}
+	}
+	store(h.Run(j, 0, l, m))
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(m.ID), Incarnation: 1})
+	if got := roomtest.Stands(j); got != "ready waiting" || len(l.Outputs) != 1 {
+		t.Fatalf("they are %s, and of the other half %v is there", got, l.Outputs)
+	}
+	store(h.Run(j, 0, n, n))
+	if got := roomtest.Stands(j); got != "finished ready" || len(l.Outputs) != 0 || len(n.Outputs) != 2 {
+		t.Errorf("they are %s, kept are %v and %v", got, l.Outputs, n.Outputs)
+	}
+	h.Checked()
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(n.ID), Incarnation: 1})
+	if want := `stage "a" node 0 was lost 2 times, the last time because its output was lost`; !strings.HasPrefix(j.Failure.GetMessage(), want) {
+		t.Errorf("it failed with %v", j.Failure)
+	}
+	h.Checked()
 }
 
 // What fails too often, or is lost too often, fails its job; an error that trying again can't
@@ -200,7 +262,14 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Later(h.Step.Set.CleanMax)
+	if !h.Due(step.TimerClean, uint64(j.ID)) {
+		t.Error("nobody looks how long it waits")
+	}
+	h.Told()
 	h.Jobs.CleanTooLong(j.ID)
+	if e := h.Told(); len(e) != 2 || e[0].(scheduler.BundleWithdrawn).Bundle != j.Bundles[1].ID() {
+		t.Errorf("the policy is told %v", e)
+	}
 	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.Publishing.Kept()) != 1 {
 		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Life.Jobs.Len(), j.Outcome, j.Publishing.Kept())
 	}
@@ -221,7 +290,6 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	h.StartPolicy(0)
 	h.Step.Set.StepWork = 20
 	h.Later(time.Second)
-	l := h.Launcher("a", bundles)
 	j := h.Job(roomtest.Maps(bundles))
 	goOn := func() {
 		h.Later(time.Second)
@@ -235,22 +303,54 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	if opened < 2 || opened == bundles {
 		t.Fatalf("%d of %d bundles are known after two steps", opened, bundles)
 	}
-	last := h.Run(j, opened-1, l).Attempts[0]
+	var on []*life.Launcher
+	for i := range opened {
+		on = append(on, h.Launcher(string(rune('A'+i)), 1))
+		h.Run(j, i, on[i])
+	}
 	h.Later(time.Second)
 	h.Admission.KillJob(&wire.KillJob{Job: uint64(j.ID)})
 	for range bundles {
 		goOn()
 	}
-	if j.Opened != opened || j.ReadyCount() > 0 || last.Stop() == nil || h.Life.Jobs.Len() != 1 {
+	if j.Opened != opened || j.ReadyCount() > 0 || h.Life.Jobs.Len() != 1 {
 		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened, j.ReadyCount(), h.Life.Jobs.Len())
 	}
-	h.Attempts.Lose(last, "it left")
+	for _, a := range j.Attempts.Sorted() {
+		if a.Stop() == nil {
+			t.Errorf("attempt %d is not stopped", a.ID)
+		}
+		h.Attempts.Lose(a, "it left")
+	}
 	for range bundles {
 		goOn()
+	}
+	for _, l := range on {
+		if !l.Line.Drops() {
+			t.Errorf("launcher %s is not told to drop what it has of the job", l.Name)
+		}
 	}
 	if h.Life.Jobs.Len() != 0 || len(h.Life.Busy) > 0 || h.Life.Bundles.Len() > 0 {
 		t.Errorf("%d jobs, %d with work, and %d bundles are there", h.Life.Jobs.Len(), len(h.Life.Busy), h.Life.Bundles.Len())
 	}
+}
+
+// What is kept for a job is free again as soon as it ends.
+func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	victim, j := h.Run(h.Job(roomtest.Maps(1)), 0, l), h.Job(roomtest.Maps(1))
+	h.Later(time.Hour)
+	d := scheduler.Preempt{For: j.ID, Victims: []scheduler.AttemptID{victim.Attempts[0].ID}, Mode: scheduler.PreemptKill}
+	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	h.Jobs.EndJob(j, scheduler.JobKilled, nil)
+	if h.Capacity.Reservations() != 0 {
+		t.Error("something is kept for it")
+	}
+	h.Checked()
 }
 
 // However attempts end, outputs go and people kill: what is finished stays committed by the

@@ -84,6 +84,16 @@ func (h *House) Later(d time.Duration) {
 	h.Orders.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
 }
 
+// Due takes the timers that are due, and says whether one of a kind, about somebody, is among
+// them. Nobody is told of them: that is package core's.
+func (h *House) Due(kind step.TimerKind, id uint64) (found bool) {
+	for h.Step.Due() {
+		k, about := h.Step.Take()
+		found = found || k == kind && about == id
+	}
+	return found
+}
+
 // Checked fails the test when something is so that must never be.
 func (h *House) Checked() {
 	h.t.Helper()

@@ -1,0 +1,373 @@
+package attempts_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func free(l *life.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
+
+func launch(h *roomtest.House, j *life.Job, i int, on ...scheduler.LauncherID) scheduler.RefusalReason {
+	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: on})
+	return refused
+}
+
+// suspend has all of a run be suspended.
+func suspend(h *roomtest.House, r *life.Run) {
+	h.Attempts.SuspendRun(r)
+	for _, a := range r.Attempts {
+		h.Attempts.SuspendedNow(a)
+	}
+}
+
+// Slots are held from the launch until the end was reported, however long it is being
+// stopped, but for while it is suspended; its memory it keeps then.
+func TestHowLongSlotsAreHeld(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	all := l.FreeMemory()
+	j := h.Job(roomtest.Maps(2))
+	r := h.Run(j, 0, l)
+	a := r.Attempts[0]
+	if free(l) != 0 || launch(h, j, 1, l.ID) != scheduler.NoCapacity {
+		t.Fatal("its slot is free while it runs")
+	}
+	suspend(h, r)
+	if free(l) != 1 || l.FreeMemory() != all-a.Memory {
+		t.Fatalf("while it is suspended %d slots are free, and %d bytes", free(l), l.FreeMemory())
+	}
+	other := h.Run(j, 1, l)
+	if reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NoCapacity || !a.Waits() {
+		t.Fatalf("to resume without a slot is refused with %v", reason)
+	}
+	h.Finish(other.Attempts[0])
+	if reason, why := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotRefused || free(l) != 0 {
+		t.Fatalf("to resume is refused with %q, and %d slots are free", why, free(l))
+	}
+	if reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotSuspended {
+		t.Errorf("to resume twice is refused with %v", reason)
+	}
+	h.Attempts.ResumedNow(a)
+	h.Orders.StopRun(r, scheduler.Preempted, "for another", time.Minute, 0)
+	if h.Checked(); free(l) != 0 {
+		t.Error("its slot is free before its end was reported")
+	}
+	h.Attempts.Lose(a, "it left")
+	if h.Checked(); free(l) != 1 || l.FreeMemory() != all || a.Outcome() != scheduler.Preempted {
+		t.Errorf("at its end %d slots are free, and %d bytes; it was %v", free(l), l.FreeMemory(), a.Outcome())
+	}
+}
+
+// Of two attempts of a bundle the first that asks has the commit grant, however often it
+// asks. The other is stopped, and what it stored all the same is deleted.
+func TestOneHasTheCommitGrant(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l, m := h.Launcher("a", 1), h.Launcher("b", 1)
+	j := h.Job(roomtest.Chain(2))
+	first := h.Run(j, 0, l).Attempts[0]
+	h.Attempts.WantTwice(&j.Bundles[0])
+	if launch(h, j, 0, l.ID) == scheduler.NotRefused {
+		t.Fatal("the second runs where the first does")
+	}
+	second := h.Run(j, 0, m).Attempts[0]
+	h.Later(time.Second)
+	for _, ask := range []struct {
+		l       *life.Launcher
+		a       *life.Attempt
+		granted bool
+	}{{m, second, true}, {l, first, false}, {m, second, true}, {l, second, false}} {
+		h.Attempts.CommitAsked(ask.l, ask.a.ID)
+		c := h.Commands(ask.l)
+		if v := c[len(c)-1].GetCommit(); v.GetAttempt() != uint64(ask.a.ID) || v.GetGranted() != ask.granted {
+			t.Errorf("launcher %s is told %v of attempt %d", ask.l.Name, v, ask.a.ID)
+		}
+	}
+	if s := first.Stop(); s == nil || s.Outcome != scheduler.Killed {
+		t.Fatalf("the other is stopped by %v", s)
+	}
+	h.Later(time.Second)
+	h.Finish(first, roomtest.Stored(0, 0))
+	c := h.Commands(l)
+	if j.Bundles[0].Phase() != life.BundleRunning || len(c) != 2 || c[0].GetDropOutput().GetAttempt() != uint64(first.ID) || c[1].GetForget() != uint64(first.ID) {
+		t.Errorf("the bundle is %v, and the launcher is told %v", j.Bundles[0].Phase(), c)
+	}
+	h.Finish(second, roomtest.Stored(0, 0))
+	h.Finish(second, roomtest.Stored(0, 0)) // the report came twice
+	if got := roomtest.Stands(j); got != "finished ready" || j.Bundles[0].Kept[0].Attempt != second.ID || h.Step.Stats.LateCommits != 3 {
+		t.Errorf("they are %s, and %d commits came late", got, h.Step.Stats.LateCommits)
+	}
+	h.Checked()
+}
+
+// A gang of which one fails or is lost is stopped whole, what others had stored is deleted,
+// and it is offered again only when all have left.
+func TestAGangIsStoppedWhole(t *testing.T) {
+	for name, end := range map[string]func(*roomtest.House, *life.Attempt){
+		"failed": func(h *roomtest.House, a *life.Attempt) { h.Fail(a, "bad") },
+		"lost":   func(h *roomtest.House, a *life.Attempt) { h.Attempts.Lose(a, "its worker died") },
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 4)
+		spec := roomtest.Gang(3) // whose first node stores something too, for a fourth
+		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{Name: "d", Nodes: 1})
+		spec.Graph.Connections = append(spec.Graph.Connections, &wire.Connection{
+			FromStage: 0, ToStage: 3, FromPort: "more", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
+		})
+		j := h.Job(spec)
+		r := h.Run(j, 0, l, l, l)
+		h.Finish(r.Attempts[0], roomtest.Stored(2, 0))
+		if got := roomtest.Stands(j); got != "running waiting" {
+			t.Fatalf("%s: with one finished they are %s", name, got)
+		}
+		h.Later(time.Second)
+		end(h, r.Attempts[1])
+		if s := r.Attempts[2].Stop(); s == nil || roomtest.Stands(j) != "running waiting" || free(l) != 3 {
+			t.Fatalf("%s: the third is stopped by %v, they are %s, %d slots are free", name, s, roomtest.Stands(j), free(l))
+		}
+		h.Finish(r.Attempts[2]) // too late: there is no gang any more
+		c := h.Commands(l)
+		drop := c[len(c)-2].GetDropOutput().GetAttempt()
+		if got := roomtest.Stands(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || len(l.Outputs) > 0 || free(l) != 4 {
+			t.Errorf("%s: they are %s, the launcher is told %v, and keeps %v", name, got, c, l.Outputs)
+		}
+		h.Checked()
+	}
+}
+
+// Whole bundles are resumed, the first suspended first, as their slots get free; what could
+// not be for long is killed and offered again. A policy that resumes is left to it.
+func TestWhoIsSuspendedComesBack(t *testing.T) {
+	for _, resumes := range []bool{false, true} {
+		h := roomtest.New(t)
+		h.StartPolicy(map[bool]scheduler.Ability{true: scheduler.AbilityResume}[resumes])
+		l := h.Launcher("a", 2)
+		gang, single, third := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(2))
+		x := h.Run(gang, 0, l, l)
+		suspend(h, x)
+		y := h.Run(single, 0, l)
+		suspend(h, y)
+		z, last := h.Run(third, 0, l), h.Run(third, 1, l)
+		h.Finish(z.Attempts[0])
+		h.Attempts.ResumeSuspended() // there is room for the second, and not for the first
+		if y.Attempts[0].Resuming() == resumes || x.Attempts[0].Resuming() || x.Attempts[1].Resuming() {
+			t.Errorf("the policy resumes: %t, the gang: %t and %t, the single one: %t", resumes,
+				x.Attempts[0].Resuming(), x.Attempts[1].Resuming(), y.Attempts[0].Resuming())
+		}
+		h.Attempts.SuspendedTooLong(x.ID)
+		if x.Stopped() != 0 {
+			t.Error("it is stopped at once")
+		}
+		h.Later(h.Step.Set.SuspendMax)
+		h.Attempts.SuspendedTooLong(x.ID)
+		if stopped := x.Stopped() == scheduler.Preempted; stopped == resumes {
+			t.Errorf("the policy resumes: %t, the gang is stopped: %t", resumes, stopped)
+		}
+		h.Finish(last.Attempts[0])
+		for _, a := range x.Attempts {
+			h.Attempts.Lose(a, "it left")
+		}
+		if got := roomtest.Stands(gang); got != "ready" {
+			t.Errorf("the gang is %s", got)
+		}
+		h.Checked()
+	}
+}
+
+// A straggler, who runs far longer than others of its stage ran, is offered for a second
+// attempt, as few of a job as the share allows; who runs alone, waits, or must not be doubled
+// is not.
+func TestStragglers(t *testing.T) {
+	for _, story := range []struct {
+		finished, running int
+		after             time.Duration
+		never             bool // the job says
+		want              int
+	}{
+		{4, 4, 16 * time.Second, false, 1},
+		{4, 4, 14 * time.Second, false, 0}, // not that long
+		{3, 4, 16 * time.Second, false, 0}, // too few have finished
+		{4, 4, 16 * time.Second, true, 0},
+		{24, 21, 16 * time.Second, false, 2},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 100)
+		spec := roomtest.Maps(uint32(story.finished + story.running))
+		spec.NoSpeculation = story.never
+		j := h.Job(spec)
+		for i := range story.finished {
+			r := h.Run(j, i, l)
+			h.Later(time.Second)
+			h.Finish(r.Attempts[0])
+		}
+		for i := range story.running {
+			h.Run(j, story.finished+i, l)
+		}
+		h.Told()
+		h.Later(story.after)
+		h.Attempts.Speculate()
+		h.Attempts.Speculate() // what is offered counts
+		offered := 0
+		for _, e := range h.Told() {
+			if o, is := e.(scheduler.SpeculationOffered); is {
+				offered++
+				if len(o.Avoid) != 1 || o.Avoid[0] != l.ID || o.Bundle != j.Bundles[story.finished+offered-1].ID() {
+					t.Errorf("%+v: it is told %+v", story, o)
+				}
+			}
+		}
+		if offered != story.want || j.Doubled != story.want {
+			t.Errorf("%+v: %d are offered, %d are counted", story, offered, j.Doubled)
+		}
+		h.Checked()
+	}
+}
+
+// What a reader can't read is deleted and made again, and the reader is told where. One that
+// tried an older output is told where the newer is, and nothing is made again for it.
+func TestAnInputThatCannotBeRead(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l, m := h.Launcher("a", 2), h.Launcher("b", 1)
+	j := h.Job(roomtest.MapReduce(1, 1))
+	old := h.Run(j, 0, m).Attempts[0]
+	h.Finish(old, roomtest.Stored(0, 0))
+	reader := h.Run(j, 1, l).Attempts[0]
+	lost := func() {
+		h.Attempts.InputLost(reader, &wire.InputLost{Attempt: uint64(reader.ID), Producer: uint64(old.ID), Reason: "reset"})
+	}
+	h.Later(time.Second)
+	lost()
+	if c := h.Commands(m); roomtest.Stands(j) != "ready running" || len(c) != 1 || c[0].GetDropOutput().GetAttempt() != uint64(old.ID) {
+		t.Fatalf("they are %s, and who has it is told %v", roomtest.Stands(j), c)
+	}
+	lost() // it asks again
+	again := h.Run(j, 0, l).Attempts[0]
+	h.Finish(again, roomtest.Stored(0, 0))
+	h.Orders.FlushSources()
+	h.Later(time.Second)
+	lost() // and, late, once more
+	if got := roomtest.Stands(j); got != "finished running" {
+		t.Fatalf("they are %s", got)
+	}
+	h.Orders.FlushSources()
+	if c := h.Commands(l); len(c) != 1 || len(c[0].GetSources().GetSources()) != 1 || c[0].GetSources().Sources[0].GetAttempt() != uint64(again.ID) || j.Bundles[0].Losses != 1 {
+		t.Errorf("its launcher is told %v, and it was made again %d times", c, j.Bundles[0].Losses)
+	}
+	h.Checked()
+}
+
+// A launcher that can't start an attempt has it fail; one that can't suspend it has it run on,
+// and nothing is kept any more for whom it was to make room.
+func TestALauncherThatRefuses(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 2)
+	j, other := h.Job(roomtest.Maps(1)), h.Job(roomtest.Gang(2))
+	if refused := launch(h, j, 0, l.ID); refused != scheduler.NotRefused {
+		t.Fatal(refused)
+	}
+	h.Attempts.RefusedCommand(j.Attempts[0], &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "the disk is full"})
+	if got := roomtest.Stands(j); got != "ready" || j.Bundles[0].Failures != 0 || j.Bundles[0].Losses != 1 {
+		t.Fatalf("it is %s, failed %d times and lost %d times", got, j.Bundles[0].Failures, j.Bundles[0].Losses)
+	}
+	h.Later(time.Hour)
+	m := h.Launcher("b", 1)
+	a := h.Run(j, 0, m).Attempts[0]
+	z := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+	h.Later(time.Hour)
+	if reason, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID, a.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	for _, x := range []*life.Attempt{z, a} {
+		h.Attempts.RefusedCommand(x, &wire.Failure{Message: "no freezer"})
+		if x.Phase() != course.Running || x.Suspending() || x.Pending.Waits() {
+			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
+		}
+	}
+	if h.Checked(); h.Capacity.Reservations() != 0 {
+		t.Error("something is reserved that nobody frees")
+	}
+}
+
+// Whatever happens to attempts, in any order: who launches is told exactly why it can't, what
+// is held is what lives, one at most of a bundle has the grant, and all ends.
+func TestAnyAttempts(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := roomtest.New(r)
+		h.StartPolicy(0)
+		h.Step.Set.LostMax, h.Step.Set.AttemptsMax = 1000, 100
+		on := []*life.Launcher{h.Launcher("a", 3), h.Launcher("b", 2)}
+		jobs := []*life.Job{h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(3)), h.Job(roomtest.Chain(2))}
+		for range rapid.IntRange(0, 60).Draw(r, "moves") {
+			h.Later(time.Second)
+			if live := liveOf(jobs); len(live) > 0 && rapid.Bool().Draw(r, "an attempt") {
+				change(h, rapid.SampledFrom(live).Draw(r, "attempt"), rapid.IntRange(0, 11).Draw(r, "change"))
+			} else {
+				b := &rapid.SampledFrom(jobs).Draw(r, "job").Bundles[0]
+				d := scheduler.Launch{Bundle: b.ID()}
+				for range b.Width() {
+					d.Launchers = append(d.Launchers, rapid.SampledFrom(on).Draw(r, "on").ID)
+				}
+				h.Attempts.Launch(d)
+			}
+			h.Checked()
+		}
+		for range 20 {
+			for _, a := range liveOf(jobs) {
+				h.Attempts.Lose(a, "it left")
+			}
+			h.Checked()
+		}
+		if free(on[0]) != 3 || free(on[1]) != 2 || h.Life.Attempts.Len() != 0 || h.Life.Suspended.Len() != 0 {
+			r.Errorf("%d and %d slots are free, %d attempts live", free(on[0]), free(on[1]), h.Life.Attempts.Len())
+		}
+	})
+}
+
+func liveOf(jobs []*life.Job) (live []*life.Attempt) {
+	for _, j := range jobs {
+		live = append(live, j.Attempts.Sorted()...)
+	}
+	return live
+}
+
+func change(h *roomtest.House, a *life.Attempt, how int) {
+	switch how {
+	case 0:
+		h.Attempts.Started(a, "x:1")
+	case 1, 2:
+		if h.Finish(a); a.Phase() != course.Ended {
+			panic("its end was reported, and it lives")
+		}
+	case 3:
+		h.Fail(a, "bad")
+	case 4:
+		h.Attempts.Lose(a, "it went")
+	case 5:
+		h.Attempts.CommitAsked(a.Launcher, a.ID)
+	case 6, 7:
+		h.Attempts.SuspendRun(a.Run)
+	case 8:
+		h.Attempts.SuspendedNow(a)
+	case 9:
+		h.Attempts.ResumeSuspended()
+	case 10:
+		h.Attempts.ResumedNow(a)
+	case 11:
+		if b := a.Run.Bundle; a.MayBeDoubled() && a.Phase() == course.Running && b.Job.Phase() == life.JobRunning {
+			h.Attempts.WantTwice(b)
+		}
+	}
+}

@@ -1,0 +1,513 @@
+package sessions_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// welcome is the answer to the join of the step at hand.
+func welcome(h *roomtest.House) (w step.Welcome) {
+	for _, t := range h.Step.Todo() {
+		if x, is := t.Action.(step.Welcome); is {
+			w = x
+		}
+	}
+	return w
+}
+
+func lose(h *roomtest.House, l *life.Launcher) {
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "silent"})
+}
+
+// what says what a launcher is told, without who: "start 3, drop job 1".
+func what(list []*wire.Command) string {
+	var texts []string
+	for _, c := range list {
+		switch {
+		case c.GetStart() != nil:
+			texts = append(texts, fmt.Sprint("start ", c.GetStart().Attempt))
+		case c.GetStop() != nil:
+			texts = append(texts, fmt.Sprint("stop ", c.GetStop().Attempt))
+		case c.GetForget() != 0:
+			texts = append(texts, fmt.Sprint("forget ", c.GetForget()))
+		case c.GetSuspend() != 0:
+			texts = append(texts, fmt.Sprint("suspend ", c.GetSuspend()))
+		case c.GetResume() != 0:
+			texts = append(texts, fmt.Sprint("resume ", c.GetResume()))
+		case c.GetDropOutput() != nil:
+			texts = append(texts, fmt.Sprint("drop output ", c.GetDropOutput().Attempt))
+		case c.GetDropJob() != 0:
+			texts = append(texts, fmt.Sprint("drop job ", c.GetDropJob()))
+		default:
+			texts = append(texts, c.String())
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// A name belongs to the data folder of the launcher that is up under it, and to its newest
+// life. Who may not have it changes nothing.
+func TestWhoseANameIs(t *testing.T) {
+	join := func(f func(*wire.Join)) *wire.Join {
+		m := roomtest.Joining("a", 1)
+		m.Incarnation, m.Identity = 5, "mine"
+		f(m)
+		return m
+	}
+	for _, story := range []struct {
+		up      bool
+		join    *wire.Join
+		refused string // "": it is let in
+		afresh  bool
+	}{
+		{true, join(func(m *wire.Join) { m.Identity = "other" }), "has not been lost yet", false},
+		{true, join(func(m *wire.Join) { m.Identity, m.Incarnation = "other", 9 }), "has not been lost yet", false},
+		{true, join(func(m *wire.Join) { m.Incarnation = 4 }), "a newer life of this launcher joined already", false},
+		{true, join(func(*wire.Join) {}), "", false},
+		{true, join(func(m *wire.Join) { m.Incarnation = 6 }), "", false},
+		{false, join(func(*wire.Join) {}), "join as a new incarnation", true},
+		{false, join(func(m *wire.Join) { m.Incarnation = 4 }), "a newer life of this launcher joined already", false},
+		{false, join(func(m *wire.Join) { m.Identity, m.Incarnation = "other", 3 }), "", false},
+		{false, join(func(m *wire.Join) { m.Incarnation = 6 }), "", false},
+		{true, join(func(m *wire.Join) { m.Name = "" }), "1 to", false},
+		{true, join(func(m *wire.Join) { m.Memory = -1 }), "its memory is negative", false},
+		{true, join(func(m *wire.Join) { m.Slots[0].Kind = "" }), "a kind of its slots has no name", false},
+		{true, join(func(m *wire.Join) { m.Name = "b" }), "1 launchers are up, which is the limit", false},
+	} {
+		h := roomtest.New(t)
+		h.Step.Set.LaunchersMax = 1
+		h.Sessions.Join(join(func(*wire.Join) {}))
+		l := h.Life.ByName["a"]
+		if !story.up {
+			lose(h, l)
+		}
+		h.Later(time.Second)
+		h.Sessions.Join(story.join)
+		w := welcome(h)
+		if story.refused == "" && w.Refused != "" || !strings.Contains(w.Refused, story.refused) || w.Afresh != story.afresh || (w.Launcher == l.ID) != (story.refused == "") {
+			t.Errorf("up: %t, %v: it is told %+v", story.up, story.join, w)
+		}
+		if story.refused != "" && (l.Up != story.up || l.Identity != "mine" || l.Incarnation != 5 || h.Life.Launchers.Len() != 1) {
+			t.Errorf("up: %t, %v: it was refused, and changed something", story.up, story.join)
+		}
+		h.Checked()
+	}
+}
+
+// What a launcher says it has is held against what it should have. It never is told to start
+// what it was told of before and has no more.
+func TestInventory(t *testing.T) {
+	const (
+		running   = wire.AttemptInventory_STATE_RUNNING
+		suspended = wire.AttemptInventory_STATE_SUSPENDED
+		ended     = wire.AttemptInventory_STATE_ENDED
+		nothing   = wire.AttemptInventory_STATE_UNSPECIFIED
+	)
+	no := func(*roomtest.House, *life.Attempt) {}
+	started := func(h *roomtest.House, a *life.Attempt) { h.Attempts.Started(a, "") }
+	stopped := func(h *roomtest.House, a *life.Attempt) { h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0) }
+	suspending := func(h *roomtest.House, a *life.Attempt) { started(h, a); h.Attempts.SuspendRun(a.Run) }
+	rests := func(h *roomtest.House, a *life.Attempt) { suspending(h, a); h.Attempts.SuspendedNow(a) }
+	resuming := func(h *roomtest.House, a *life.Attempt) {
+		rests(h, a)
+		h.Attempts.Resume(scheduler.Resume{Attempt: a.ID})
+	}
+	for _, story := range []struct {
+		name  string
+		was   func(*roomtest.House, *life.Attempt)
+		has   wire.AttemptInventory_State
+		seen  uint64
+		told  string
+		stand string
+	}{
+		{"its start was lost", no, nothing, 0, "start 1", "running"},
+		{"its start came, and its end", no, nothing, 1, "", "ready"},
+		{"its start came", no, running, 1, "start 1", "running"},
+		{"it is gone", started, nothing, 0, "", "ready"},
+		{"its end is to be told again", started, ended, 1, "", "running"},
+		{"it was stopped and is gone", stopped, nothing, 1, "", "ready"},
+		{"it was stopped and runs", stopped, running, 1, "start 1, stop 1", "running"},
+		{"the word that it is suspended was lost", suspending, suspended, 1, "", "running"},
+		{"the command to suspend was lost", suspending, running, 1, "suspend 1", "running"},
+		{"it runs and should not", rests, running, 1, "suspend 1", "running"},
+		{"it rests and should not", started, suspended, 1, "resume 1", "running"},
+		{"the command to resume was lost", resuming, suspended, 1, "resume 1", "running"},
+		{"the word that it runs again was lost", resuming, running, 1, "", "running"},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 2)
+		j := h.Job(roomtest.Maps(1))
+		if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
+			t.Fatal(why)
+		}
+		story.was(h, j.Attempts[0])
+		h.Later(time.Second)
+		m := roomtest.Joining("a", 2)
+		if story.has != nothing {
+			m.Attempts = []*wire.AttemptInventory{{Attempt: 1, State: story.has}}
+		}
+		m.Attempts = append(m.Attempts, &wire.AttemptInventory{Attempt: 77, State: running}, &wire.AttemptInventory{Attempt: 78, State: ended})
+		m.Seen = story.seen
+		h.Sessions.Join(m)
+		want := strings.TrimSuffix("stop 77, forget 78, "+story.told, ", ")
+		if got := what(h.Commands(l)); got != want || roomtest.Stands(j) != story.stand {
+			t.Errorf("%s: it is told %q, not %q, and the bundle is %s", story.name, got, want, roomtest.Stands(j))
+		}
+		h.Checked()
+	}
+}
+
+// A launcher that is lost takes its attempts along and what it stored. Whatever it says after
+// that changes nothing, and only a new life of it is let in.
+func TestALauncherIsLost(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l, m := h.Launcher("a", 2), h.Launcher("b", 2)
+	j := h.Job(roomtest.MapReduce(3, 1))
+	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	h.Finish(h.Run(j, 1, m).Attempts[0], roomtest.Stored(0, 1))
+	a := h.Run(j, 2, l).Attempts[0]
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 7}) // of a life that there was not
+	if !l.Up {
+		t.Fatal("a word about another life of it counts")
+	}
+	lose(h, l)
+	if got := roomtest.Stands(j); got != "ready finished ready waiting" || a.Outcome() != scheduler.Lost || h.Capacity.Up() != 1 {
+		t.Fatalf("they are %s, its attempt is %v", got, a.Outcome())
+	}
+	h.Checked()
+	h.Later(time.Second)
+	stale, late := h.Step.Stats.StaleReports, h.Step.Stats.LateCommits
+	for _, r := range []*wire.Report{
+		{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: uint64(a.ID)}}},
+		{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED}}},
+	} {
+		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: r})
+	}
+	if got := roomtest.Stands(j); got != "ready finished ready waiting" || h.Step.Stats.StaleReports != stale+2 || h.Step.Stats.LateCommits != late+1 || len(h.Commands(l)) > 0 {
+		t.Errorf("they are %s, %d reports are stale, and the launcher is told %q", got, h.Step.Stats.StaleReports, what(h.Commands(l)))
+	}
+	h.Checked()
+}
+
+// A new life of a launcher that comes before the old one was missed loses what ran, and keeps
+// what it still has stored of what somebody counts on. The rest it is to delete.
+func TestANewLifeKeepsWhatIsStored(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 3)
+	j := h.Job(roomtest.MapReduce(3, 1))
+	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+	h.Run(j, 2, l)
+	h.Later(time.Second)
+	anew := roomtest.Joining("a", 3)
+	anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID), 900}
+	anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 2}, {Job: uint64(j.ID), Attempt: 55}, {Job: 800, Attempt: 56}}
+	h.Sessions.Join(anew)
+	if got := roomtest.Stands(j); got != "ready finished ready waiting" || len(l.Outputs) != 1 || len(l.Attempts) != 0 {
+		t.Errorf("they are %s, it keeps %v", got, l.Outputs)
+	}
+	if got := what(h.Commands(l)); got != "drop output 55, drop job 800, drop job 900" {
+		t.Errorf("it is told %q", got)
+	}
+	h.Checked()
+	h.Later(time.Second)
+	anew.Stored = nil
+	h.Sessions.Join(anew) // its stream broke, and now its disk is empty
+	if got := roomtest.Stands(j); got != "ready ready ready waiting" || what(h.Commands(l)) != "drop job 800, drop job 900" {
+		t.Errorf("they are %s, and it is told %q", got, what(h.Commands(l)))
+	}
+	h.Checked()
+}
+
+// On a launcher that drains nothing new starts, and what runs goes on, also when it joins
+// again; until the drain ends.
+func TestDrain(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 3)
+	j := h.Job(roomtest.Maps(3))
+	a := h.Run(j, 0, l).Attempts[0]
+	launch := func(i int) scheduler.RefusalReason {
+		_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: []scheduler.LauncherID{l.ID}})
+		return refused
+	}
+	drained := func() (list []bool) {
+		for _, e := range h.Told() {
+			if d, is := e.(scheduler.LauncherDraining); is {
+				list = append(list, d.Draining)
+			}
+		}
+		return list
+	}
+	h.Later(time.Second)
+	h.Sessions.Drain(&wire.DrainLauncher{Client: 4, Name: "b", Drain: true})
+	if r := h.Replies(); len(r) != 1 || r[0].Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
+		t.Errorf("to drain who is not there is answered with %v", r)
+	}
+	for range 2 {
+		h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
+	}
+	if told := drained(); launch(1) != scheduler.LauncherUnavailable || !slices.Equal(told, []bool{true}) {
+		t.Errorf("to launch there is refused with %v, and the policy is told %v", launch(1), told)
+	}
+	h.Finish(a)
+	lose(h, l)
+	anew := roomtest.Joining("a", 3)
+	anew.Incarnation = 2
+	h.Sessions.Join(anew)
+	if told := drained(); launch(1) != scheduler.LauncherUnavailable || !slices.Equal(told, []bool{true}) || roomtest.Stands(j) != "finished ready ready" {
+		t.Errorf("anew it is refused with %v, and the policy is told %v", launch(1), told)
+	}
+	h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: false})
+	if refused := launch(1); refused != scheduler.NotRefused {
+		t.Errorf("after the drain it is refused with %v", refused)
+	}
+	h.Checked()
+}
+
+// A launcher that knows more than the log shows that the log lost records. That is said once,
+// in the log and to each job, and ids go on above what it knows.
+func TestTheLogLostRecords(t *testing.T) {
+	for sign, f := range map[string]func(*wire.Join){
+		"it was told to start attempt 70": func(m *wire.Join) { m.Seen = 70 },
+		"it has work of job-70":           func(m *wire.Join) { m.Jobs = []uint64{1, 70} },
+		"it obeyed a manager of term 70":  func(m *wire.Join) { m.Term = 70 },
+		"":                                func(m *wire.Join) { m.Jobs = []uint64{1} },
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		j := h.Job(roomtest.Maps(1))
+		notes, lost := len(j.Notes), 0
+		for i := range 2 {
+			m := roomtest.Joining(string(rune('a'+i)), 1)
+			f(m)
+			h.Sessions.Join(m)
+		}
+		for _, x := range h.Step.Todo() {
+			if line, is := x.Action.(step.LogLine); is && line.Level == step.Error && line.Attrs[1].Value == sign {
+				lost++
+			}
+		}
+		if want := min(len(sign), 1); lost != want || h.Step.Stats.LogLosses != uint64(want) || len(j.Notes) != notes+want {
+			t.Errorf("%q: it is said %d times, counted %d times, with the notes %v", sign, lost, h.Step.Stats.LogLosses, j.Notes)
+		}
+		if top := max(h.IDs.Job, h.IDs.Attempt, h.Step.Term-min(h.Step.Term, 1)); (top == 70) != (sign != "") {
+			t.Errorf("%q: ids go on at %d and %d, in term %d", sign, h.IDs.Job, h.IDs.Attempt, h.Step.Term)
+		}
+		h.Checked()
+	}
+}
+
+// What is not confirmed is sent again, ever later; who never confirms is cut off and lost.
+func TestALauncherThatNeverConfirms(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	j := h.Job(roomtest.Maps(1))
+	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	sent := 0
+	for range 100 {
+		h.Later(h.Step.Set.CommandTimeout)
+		if h.Due(step.TimerCommand, uint64(l.ID)) {
+			h.Sessions.Resend(l.ID)
+		}
+		h.Checked()
+		if !l.Up {
+			break
+		}
+		sent += len(h.Commands(l))
+	}
+	cut := false
+	for _, x := range h.Step.Todo() {
+		c, is := x.Action.(step.CutLauncher)
+		cut = cut || is && c.Launcher == l.ID && c.Incarnation == 1
+	}
+	if !cut || l.Up || sent != h.Step.Set.CommandTries || roomtest.Stands(j) != "ready" {
+		t.Errorf("it is cut off: %t, up: %t, after %d commands; the bundle is %s", cut, l.Up, sent, roomtest.Stands(j))
+	}
+}
+
+// Of launchers that were lost so many names are kept, the last.
+func TestNamesOfTheLost(t *testing.T) {
+	h := roomtest.New(t)
+	h.Step.Set.LaunchersKept = 2
+	for _, name := range []string{"a", "b", "c", "d"} {
+		h.Launcher(name, 1)
+	}
+	for _, name := range []string{"d", "a", "b"} {
+		lose(h, h.Life.ByName[name])
+		h.Checked()
+	}
+	if _, kept := h.Life.ByName["a"]; kept || h.Life.Launchers.Len() != 3 {
+		t.Errorf("%d launchers are known, the first of the lost: %t", h.Life.Launchers.Len(), kept)
+	}
+}
+
+// Whatever streams lose, whichever lives end and however often a launcher joins again: it is
+// never told to start what it once was told and has no more, and at last all comes to an end.
+func TestNoAttemptIsStartedTwice(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := roomtest.New(r)
+		h.StartPolicy(0)
+		h.Step.Set.LostMax = 1000
+		j := h.Job(roomtest.MapReduce(3, 2))
+		list := []*machine{newMachine(h, "a"), newMachine(h, "b")}
+		for i := range rapid.IntRange(0, 60).Draw(r, "moves") + 200 {
+			if h.Life.Jobs.Len() == 0 {
+				break
+			}
+			m := rapid.SampledFrom(list).Draw(r, "machine")
+			move := rapid.IntRange(0, 5).Draw(r, "move")
+			if i >= 60 {
+				move %= 3 // nothing goes wrong any more
+			}
+			m.move(h, r, j, move)
+			for _, x := range list {
+				x.obey(h, r)
+			}
+			h.Checked()
+			h.Later(time.Second)
+		}
+		if h.Life.Jobs.Len() != 0 {
+			r.Errorf("it does not end: %s", roomtest.Stands(j))
+		}
+	})
+}
+
+// machine is a launcher as it should be.
+type machine struct {
+	l        *life.Launcher
+	join     *wire.Join
+	deaf     bool            // its stream is broken
+	has      map[uint64]bool // attempts that run
+	had      map[uint64]bool // attempts that ended
+	finished []*wire.AttemptEnded
+	stored   map[uint64]*wire.Stored
+}
+
+func newMachine(h *roomtest.House, name string) *machine {
+	return &machine{
+		l: h.Launcher(name, 2), join: roomtest.Joining(name, 2),
+		has: map[uint64]bool{}, had: map[uint64]bool{}, stored: map[uint64]*wire.Stored{},
+	}
+}
+
+// obey does what the step tells it, unless it hears nothing.
+func (m *machine) obey(h *roomtest.House, r *rapid.T) {
+	for _, c := range h.Commands(m.l) {
+		if m.deaf {
+			continue
+		}
+		switch {
+		case c.GetStart() != nil:
+			id := c.GetStart().Attempt
+			if m.had[id] {
+				r.Errorf("attempt %d is started twice on %s", id, m.join.Name)
+			}
+			m.has[id], m.join.Seen = true, max(m.join.Seen, id)
+		case c.GetStop() != nil:
+			m.end(&wire.AttemptEnded{Attempt: c.GetStop().Attempt, End: wire.End_END_STOPPED})
+		case c.GetForget() != 0:
+			m.finished = slices.DeleteFunc(m.finished, func(e *wire.AttemptEnded) bool { return e.Attempt == c.GetForget() })
+		case c.GetDropOutput() != nil:
+			delete(m.stored, c.GetDropOutput().Attempt)
+		}
+	}
+}
+
+func (m *machine) end(e *wire.AttemptEnded) {
+	if m.has[e.Attempt] {
+		delete(m.has, e.Attempt)
+		m.finished = append(m.finished, e)
+	}
+	m.had[e.Attempt] = true
+}
+
+func (m *machine) move(h *roomtest.House, r *rapid.T, j *life.Job, move int) {
+	switch move {
+	case 0: // something is launched there
+		for b := range j.AllReady() {
+			h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{m.l.ID}})
+			break
+		}
+	case 1: // what runs there comes to its end, and the reports go out
+		for _, a := range m.l.Attempts.Sorted() {
+			if m.has[uint64(a.ID)] {
+				e := &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED}
+				if a.Stage == 0 {
+					e.Stored = []*wire.StoredOutput{roomtest.Stored(0, uint32(a.Index))}
+					m.stored[e.Attempt] = &wire.Stored{Job: uint64(j.ID), Attempt: e.Attempt}
+				}
+				m.end(e)
+			}
+		}
+		for _, e := range m.finished {
+			if !m.deaf {
+				h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(m.l.ID), Report: &wire.Report{Incarnation: m.join.Incarnation, What: &wire.Report_Ended{Ended: e}}})
+			}
+		}
+	case 2: // its stream comes back, after a new life if it was given up
+		if !m.l.Up {
+			m.live()
+		}
+		m.deaf = false
+		m.join.Attempts, m.join.Stored = nil, nil
+		for _, id := range sortedKeys(m.has) {
+			m.join.Attempts = append(m.join.Attempts, &wire.AttemptInventory{Attempt: id, State: wire.AttemptInventory_STATE_RUNNING})
+		}
+		for _, e := range m.finished {
+			m.join.Attempts = append(m.join.Attempts, &wire.AttemptInventory{Attempt: e.Attempt, State: wire.AttemptInventory_STATE_ENDED})
+		}
+		for _, id := range sortedKeys(m.stored) {
+			m.join.Stored = append(m.join.Stored, m.stored[id])
+		}
+		h.Sessions.Join(m.join)
+	case 3: // its stream breaks
+		m.deaf = true
+	case 4: // its records of what ended are lost with a worker that dies
+		m.finished = nil
+		for _, id := range sortedKeys(m.has) {
+			delete(m.has, id)
+			m.had[id] = true
+		}
+		m.deaf = true
+	case 5: // it dies, or is given up
+		if rapid.Bool().Draw(r, "given up") {
+			m.deaf = true
+			lose(h, m.l)
+			return
+		}
+		m.live()
+		m.deaf = true
+	}
+}
+
+// live begins a new life: what ran is gone, what is stored may be there still.
+func (m *machine) live() {
+	m.join.Incarnation++
+	m.join.Seen, m.finished, m.has = 0, nil, map[uint64]bool{}
+}
+
+func sortedKeys[V any](m map[uint64]V) (keys []uint64) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
