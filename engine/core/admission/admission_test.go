@@ -258,6 +258,21 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// What was announced in this life of the manager is not lost; in the next, somebody who takes it
+// for submitted is told that the log lost it.
+func TestAnAnnouncementOfAnEarlierLife(t *testing.T) {
+	h := roomtest.New(t)
+	h.IDs.Begin(h.Step.Now, 0)
+	h.Later(time.Second)
+	id := announce(h)
+	before := h.Admission.Lost(id)
+	h.Later(time.Second)
+	h.IDs.Begin(h.Step.Now, time.Hour)
+	if after := h.Admission.Lost(id); before != nil || after.GetKind() != wire.ErrorKind_ERROR_KIND_LOST {
+		t.Errorf("in its life it is %v, and then %v", before, after)
+	}
+}
+
 // A client that announces and does not submit is stopped at a bound, also one that goes on for
 // long.
 func TestHowManyAreAnnounced(t *testing.T) {
@@ -317,23 +332,35 @@ func TestAPersonChangesAJob(t *testing.T) {
 	h.Checked()
 }
 
-// A draft that was made beside the core is the job, unless the settings are others by then.
+// A draft that was made beside the core is the job, unless the settings are others by then, or
+// the step is over that it was made for.
 func TestADraftIsTheJob(t *testing.T) {
-	for _, others := range []bool{false, true} {
+	for name, story := range map[string]struct {
+		change func(*roomtest.House)
+		taken  bool // to be used
+		used   bool
+	}{
+		"the same":     {func(*roomtest.House) {}, true, true},
+		"other memory": {func(h *roomtest.House) { h.Step.Set.MemoryDefault *= 2 }, false, false},
+		"other bounds": {func(h *roomtest.House) { h.Step.Set.Graph.Stages-- }, false, false},
+		"other kinds":  {func(h *roomtest.House) { h.Step.Set.Kinds = []string{scheduler.DefaultKind} }, false, false},
+		"too late":     {func(*roomtest.House) {}, true, false},
+	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		spec := roomtest.Maps(2)
 		d := admission.NewDraft(h.Step.Set, spec, nil)
-		if others {
-			h.Step.Set.MemoryDefault *= 2
+		story.change(h)
+		if taken := h.Admission.Expect(d); taken != story.taken {
+			t.Errorf("%s: it is taken: %t", name, taken)
 		}
-		if taken := h.Admission.Expect(d); taken == others {
-			t.Errorf("with other settings %t it is taken: %t", others, taken)
+		if name == "too late" {
+			h.Admission.Forget()
 		}
 		spec.Graph.Stages[0].Nodes = 5 // to tell whether it is made anew
 		j := h.Job(spec)
-		if want := map[bool]int{true: 5, false: 2}[others]; len(j.Bundles) != want || j.Bundles[0].Demand(0).Memory != h.Step.Set.MemoryDefault {
-			t.Errorf("it has %d bundles, not %d, of %d bytes", len(j.Bundles), want, j.Bundles[0].Demand(0).Memory)
+		if want := map[bool]int{true: 2, false: 5}[story.used]; len(j.Bundles) != want || j.Bundles[0].Demand(0).Memory != h.Step.Set.MemoryDefault {
+			t.Errorf("%s: it has %d bundles, not %d, of %d bytes", name, len(j.Bundles), want, j.Bundles[0].Demand(0).Memory)
 		}
 		h.Checked()
 	}

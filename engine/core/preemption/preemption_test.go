@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -46,4 +48,241 @@ func TestNobodyIsTakenOffInVain(t *testing.T) {
 	if reason != scheduler.NothingGained || r.Stopped() != 0 || len(h.Commands(l)) > 0 {
 		t.Errorf("refused with %v, the victim is stopped: %v, the launcher is told %v", reason, r.Stopped(), h.Commands(l))
 	}
+}
+
+func free(l *life.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
+
+func launch(h *roomtest.House, j *life.Job, i int, l *life.Launcher) scheduler.RefusalReason {
+	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: []scheduler.LauncherID{l.ID}})
+	return refused
+}
+
+// What was reserved and is not used is everybody's after a while, which begins when the grace
+// of the victims is over. Of grace there is no more than the settings allow.
+func TestAReservationExpires(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	victim, other, third := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
+	a := h.Run(victim, 0, l).Attempts[0]
+	h.Later(time.Hour)
+	h.Due(0, 0)
+	d := scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSoft, Grace: time.Hour}
+	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	grace := h.Step.Set.PolicyLimits.GraceMax
+	if c := h.Commands(l); len(c) != 1 || c[0].GetStop().GetGraceNs() != int64(grace) {
+		t.Errorf("the launcher is told %v", c)
+	}
+	h.Attempts.Lose(a, "it left")
+	h.Later(grace + h.Step.Set.ReserveMax - 1)
+	if h.Preemption.ReservationExpired(1); launch(h, third, 0, l) != scheduler.NoCapacity || h.Due(step.TimerReservation, 1) {
+		t.Error("it is free before its time")
+	}
+	h.Later(1)
+	if !h.Due(step.TimerReservation, 1) {
+		t.Error("nobody looks after it")
+	}
+	h.Preemption.ReservationExpired(1)
+	h.Preemption.ReservationExpired(1)
+	if refused := launch(h, third, 0, l); refused != scheduler.NotRefused || h.Step.Stats.ReservationsExpired != 1 {
+		t.Errorf("a launch is refused with %v, and %d have expired", refused, h.Step.Stats.ReservationsExpired)
+	}
+	h.Checked()
+}
+
+// Who is suspended for a beneficiary gives it its slots and keeps its memory. It comes back
+// when that has ended, and is left alone for a while then.
+func TestAVictimIsSuspended(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 2)
+	victim, other, third := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(2))
+	r := h.Run(victim, 0, l, l)
+	h.Later(time.Hour)
+	d := scheduler.Preempt{For: other.ID, Bundle: other.Bundles[0].ID(), Victims: []scheduler.AttemptID{r.Attempts[1].ID}, Mode: scheduler.PreemptSuspend}
+	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	if c := h.Commands(l); len(c) != 2 || c[0].GetSuspend() != uint64(r.Attempts[0].ID) || c[1].GetSuspend() != uint64(r.Attempts[1].ID) {
+		t.Fatalf("the launcher is told %v", c)
+	}
+	if reason, _ := h.Preemption.Preempt(d); reason == scheduler.NotRefused {
+		t.Error("it is taken off twice")
+	}
+	for _, a := range r.Attempts {
+		h.Attempts.SuspendedNow(a)
+	}
+	if h.Checked(); free(l) != 0 || launch(h, third, 0, l) != scheduler.NoCapacity {
+		t.Errorf("%d slots are everybody's", free(l))
+	}
+	b := h.Run(other, 0, l).Attempts[0]
+	if h.Checked(); free(l) != 1 || l.FreeMemory() != l.Memory()-3*b.Memory {
+		t.Errorf("%d slots are free, and %d bytes of %d", free(l), l.FreeMemory(), l.Memory())
+	}
+	h.Finish(b)
+	h.Attempts.ResumeSuspended()
+	for _, a := range r.Attempts {
+		h.Attempts.ResumedNow(a)
+	}
+	d.For, d.Bundle = third.ID, 0
+	if reason, _ := h.Preemption.Preempt(d); reason != scheduler.Protected {
+		t.Errorf("to take it off at once again is refused with %v", reason)
+	}
+	h.Later(h.Step.Set.ProtectFor)
+	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Error(why)
+	}
+	h.Checked()
+}
+
+// Whom a policy can't take off, and for whom not. Then nobody of the set is, and nothing is kept.
+func TestWhoIsNotTakenOff(t *testing.T) {
+	for name, story := range map[string]struct {
+		change func(*roomtest.House, *scheduler.Preempt, *life.Attempt)
+		want   scheduler.RefusalReason
+	}{
+		"nobody":               {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Victims = nil }, scheduler.WrongShape},
+		"nobody known":         {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Victims = append(d.Victims, 99) }, scheduler.UnknownID},
+		"in no way":            {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
+		"for nobody":           {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.For = 99 }, scheduler.UnknownID},
+		"for another's bundle": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) { d.Bundle = a.Run.Bundle.ID() }, scheduler.UnknownID},
+		"elsewhere": {func(h *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+			d.Placement = []scheduler.LauncherID{h.Life.ByName["b"].ID}
+		}, scheduler.NothingGained},
+		"nowhere": {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+			d.Placement = []scheduler.LauncherID{99}
+		}, scheduler.UnknownID},
+		"in two": {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+			d.Placement = make([]scheduler.LauncherID, 2)
+		}, scheduler.WrongShape},
+		"who commits": {func(h *roomtest.House, _ *scheduler.Preempt, a *life.Attempt) {
+			h.Attempts.CommitAsked(a.Launcher, a.ID)
+		}, scheduler.Protected},
+		"who stops": {func(h *roomtest.House, _ *scheduler.Preempt, a *life.Attempt) {
+			h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0)
+		}, scheduler.NotRunning},
+		"who can't be suspended": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) {
+			d.Mode, a.Launcher.CanSuspend = scheduler.PreemptSuspend, false
+		}, scheduler.Unsupported},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 1)
+		h.Run(h.Job(roomtest.Maps(1)), 0, h.Launcher("b", 1))
+		a, other := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0], h.Job(roomtest.Maps(1))
+		h.Later(time.Hour)
+		d := scheduler.Preempt{For: other.ID, Bundle: other.Bundles[0].ID(), Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptKill}
+		story.change(h, &d, a)
+		h.Later(time.Hour)
+		stopped := a.Stop()
+		if reason, _ := h.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Capacity.Reservations() != 0 || len(h.Commands(l)) > 0 {
+			t.Errorf("%s: it is refused with %v, and the launcher is told %v", name, reason, h.Commands(l))
+		}
+		h.Checked()
+	}
+}
+
+// early is a job whose readers start when half of two writers have stored: one has, and the
+// reader runs in the one slot that was free; the other slot is somebody else's.
+func early(t *testing.T) (h *roomtest.House, j *life.Job, reader *life.Attempt, other *life.Run) {
+	h = roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 2)
+	spec := roomtest.MapReduce(2, 1)
+	spec.Graph.Connections[0].SlowStart = 0.5
+	j = h.Job(spec)
+	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	other = h.Run(h.Job(roomtest.Maps(1)), 0, l)
+	h.Later(time.Second)
+	reader = h.Run(j, 2, l).Attempts[0]
+	return h, j, reader, other
+}
+
+// A reader that stands in the way of what it waits for gives way to it after a while, and
+// starts again when all that it reads is there, not before.
+func TestAReaderGivesWay(t *testing.T) {
+	h, j, reader, _ := early(t)
+	l := reader.Launcher
+	third := h.Job(roomtest.Maps(1))
+	h.Later(h.Step.Set.TakeBackAfter - 1)
+	h.Preemption.TakeBack(j.ID)
+	if reader.Stop() != nil {
+		t.Fatal("it is stopped at once")
+	}
+	h.Later(1)
+	if !h.Due(step.TimerTakeBack, uint64(j.ID)) {
+		t.Error("nobody looks")
+	}
+	h.Preemption.TakeBack(j.ID)
+	if s := reader.Stop(); s == nil || s.Outcome != scheduler.Preempted || s.ForJob != j.ID || h.Step.Stats.TakenBack != 1 {
+		t.Fatalf("it is stopped by %v", s)
+	}
+	h.Attempts.Lose(reader, "it left")
+	if got := roomtest.Stands(j); got != "finished ready waiting" || launch(h, third, 0, l) != scheduler.NoCapacity {
+		t.Errorf("they are %s, and somebody else may have its slot", got)
+	}
+	h.Checked()
+	h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+	if got := roomtest.Stands(j); got != "finished finished ready" {
+		t.Errorf("they are %s", got)
+	}
+	h.Checked()
+}
+
+// A reader is left alone while what it waits for has a slot, or gets one; but not for ever.
+func TestAReaderIsLeftAlone(t *testing.T) {
+	h, j, reader, other := early(t)
+	h.Finish(other.Attempts[0])
+	h.Later(h.Step.Set.TakeBackAfter)
+	if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+		t.Error("it is stopped though there is room")
+	}
+	h.Later(5 * h.Step.Set.TakeBackAfter)
+	if h.Preemption.TakeBack(j.ID); reader.Stop() == nil {
+		t.Error("what it waits for is passed over for ever")
+	}
+	h.Checked()
+
+	h, j, reader, other = early(t)
+	h.Later(time.Hour)
+	d := scheduler.Preempt{For: j.ID, Bundle: j.Bundles[1].ID(), Victims: []scheduler.AttemptID{other.Attempts[0].ID}, Mode: scheduler.PreemptKill}
+	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+		t.Error("it is stopped though a slot is being freed")
+	}
+	h.Checked()
+}
+
+// What it waits for may be suspended: then it gives way to that too.
+func TestAReaderGivesWayToTheSuspended(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 1)
+	spec := roomtest.MapReduce(2, 1)
+	spec.Graph.Connections[0].SlowStart = 0.5
+	j := h.Job(spec)
+	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	writer := h.Run(j, 1, l)
+	h.Attempts.SuspendRun(writer)
+	h.Attempts.SuspendedNow(writer.Attempts[0])
+	reader := h.Run(j, 2, l).Attempts[0]
+	for _, wait := range []time.Duration{h.Step.Set.TakeBackAfter - 1, 1} {
+		if reader.Stop() != nil {
+			t.Fatal("it is stopped at once")
+		}
+		h.Later(wait)
+		h.Preemption.TakeBack(j.ID)
+	}
+	if reader.Stop() == nil {
+		t.Fatal("it goes on, and waits for ever")
+	}
+	h.Attempts.Lose(reader, "it left")
+	if h.Attempts.ResumeSuspended(); !writer.Attempts[0].Resuming() {
+		t.Error("what it waited for does not go on")
+	}
+	h.Checked()
 }
