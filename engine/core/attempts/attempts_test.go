@@ -109,6 +109,41 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	h.Checked()
 }
 
+// Who is being stopped gets no grant, though it may still run for a while, nor does one of a
+// job that ends and has not come to it.
+func TestWhoStopsMayNotCommit(t *testing.T) {
+	for name, story := range map[string]struct {
+		before  func(*roomtest.House, *life.Attempt)
+		granted bool
+	}{
+		"runs": {func(*roomtest.House, *life.Attempt) {}, true},
+		"stops": {func(h *roomtest.House, a *life.Attempt) {
+			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", time.Minute, 0)
+		}, false},
+		"ends": {func(h *roomtest.House, a *life.Attempt) {
+			h.Step.Charge(h.Step.Set.StepWork) // so that nothing is stopped in this step
+			h.Jobs.EndJob(a.Run.Bundle.Job, scheduler.JobKilled, nil)
+		}, false},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 1)
+		a := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+		h.Later(time.Second)
+		story.before(h, a)
+		h.Attempts.CommitAsked(l, a.ID)
+		c := h.Commands(l)
+		if v := c[len(c)-1].GetCommit(); v.GetGranted() != story.granted || a.Run.Granted() != story.granted {
+			t.Errorf("one that %s is told %v", name, v)
+		}
+		h.Finish(a)
+		if accepted := h.Step.Stats.Finished == 1; accepted != (name != "ends") { // one preempted alone did its work
+			t.Errorf("the end of one that %s is accepted: %t", name, accepted)
+		}
+		h.Checked()
+	}
+}
+
 // A gang of which one fails or is lost is stopped whole, what others had stored is deleted,
 // and it is offered again only when all have left.
 func TestAGangIsStoppedWhole(t *testing.T) {
