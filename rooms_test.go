@@ -72,6 +72,37 @@ var houses = []struct {
 		map[string]string{},
 		"play fakeJob fake",
 	},
+	{
+		"engine/launcher",
+		[]string{
+			"agent.go life.go attempts.go workers.go",
+			"session.go stream.go",
+			"hire.go",
+			"pages.go",
+			"metrics.go",
+			"launcher.go doors.go",
+		},
+		map[string]string{},
+		"agent metrics hirer endpoints",
+	},
+	{
+		"engine/worker",
+		[]string{
+			"main.go group.go node.go command.go connect.go guard.go",
+			"inputs.go source.go",
+			"finish.go",
+			"files.go",
+			"work.go",
+			"commit.go",
+			"stop.go",
+			"folders.go",
+			"place.go",
+			"report.go",
+			"watchdog.go",
+		},
+		map[string]string{},
+		"worker group node place folders softStop inPort guard countedBytes",
+	},
 }
 
 func TestRoomsKeepTheirFields(t *testing.T) {

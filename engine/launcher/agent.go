@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
@@ -14,6 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
 // agent is the life of attempts: it does what the manager commands, and what workers
@@ -40,6 +44,30 @@ type agent struct {
 	endLife  context.CancelFunc
 	attempts *attempts
 	workers  *workers
+}
+
+// newAgent makes the agent of a launcher that has nothing yet.
+func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics) (*agent, error) {
+	incarnation, err := f.Incarnation()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := cache.New(cfg.Cache, cfg.CacheBytes, fetchBlob(rpc.NewLaunchersClient(manager)))
+	if err != nil {
+		return nil, err
+	}
+	box, l := outbox.New(incarnation), lease.New()
+	a := &agent{
+		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, endpoints: at,
+		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
+		shelf:    shelf.New(f.Store(), cfg.Log),
+		memory:   memory.NewWatch(),
+		hirer:    newHirer(cfg, f, box, l, programs),
+		attempts: newAttempts(),
+		workers:  newWorkers(cfg.slotsTotal()),
+	}
+	a.life, a.endLife = context.WithCancel(ctx)
+	return a, nil
 }
 
 // obey does what one command says, unless it is stale.

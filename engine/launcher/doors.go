@@ -55,7 +55,7 @@ func (d *doors) close() error {
 func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
 	server := &store.Server{Lookup: a.shelf.Lookup, Log: a.log}
 	a.metrics.shows(a, server.Sent)
-	pages := (&pages{agent: a}).server()
+	pages := newPages(a).server()
 	pages.BaseContext = func(net.Listener) context.Context { return ctx }
 	ctx, cancel := context.WithCancel(ctx)
 	var servers sync.WaitGroup

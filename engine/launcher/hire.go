@@ -33,6 +33,10 @@ type hirer struct {
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
+func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache) *hirer {
+	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c}
+}
+
 // errNoBlob: the manager has no such program or plan.
 var errNoBlob = errors.New("the manager does not have it")
 
@@ -90,7 +94,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()
-	w := &worker{Process: p, key: keyOf(s)}
+	w := newWorker(p, s)
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),

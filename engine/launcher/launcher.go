@@ -4,17 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"google.golang.org/grpc"
-
-	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
-	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
-	"github.com/hamadryad/hamadryad/engine/launcher/logs"
-	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
-	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
-	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
 // Run is a launcher's whole life. It returns nil when ctx ended, with no worker
@@ -59,28 +50,4 @@ func Run(ctx context.Context, cfg Config) error {
 		return c
 	}
 	return err
-}
-
-// newAgent makes the agent of a launcher that has nothing yet.
-func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics) (*agent, error) {
-	incarnation, err := f.Incarnation()
-	if err != nil {
-		return nil, err
-	}
-	programs, err := cache.New(cfg.Cache, cfg.CacheBytes, fetchBlob(rpc.NewLaunchersClient(manager)))
-	if err != nil {
-		return nil, err
-	}
-	box, l := outbox.New(incarnation), lease.New()
-	a := &agent{
-		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, endpoints: at,
-		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
-		shelf:    shelf.New(f.Store(), cfg.Log),
-		memory:   memory.NewWatch(),
-		hirer:    &hirer{cfg: cfg, folder: f, outbox: box, lease: l, cache: programs},
-		attempts: newAttempts(),
-		workers:  newWorkers(cfg.slotsTotal()),
-	}
-	a.life, a.endLife = context.WithCancel(ctx)
-	return a, nil
 }

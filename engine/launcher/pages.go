@@ -34,6 +34,8 @@ type pages struct {
 	readers atomic.Int32 // of logs, at most logReadersMax
 }
 
+func newPages(a *agent) *pages { return &pages{agent: a} }
+
 // server serves /metrics, /logs/ATTEMPT, and for what watches processes /livez (or
 // /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
 // as it grows, until the attempt ends.

@@ -36,6 +36,11 @@ type worker struct {
 	rested  time.Time // when it came to have nothing to do
 }
 
+// newWorker is a process that was started for an attempt and has none yet.
+func newWorker(p *process.Process, s *wire.StartAttempt) *worker {
+	return &worker{Process: p, key: keyOf(s)}
+}
+
 // tell sends it a message. A worker that does not read is killed, and not used again.
 func (w *worker) tell(m *wire.ToWorker) {
 	if !w.Send(m) {

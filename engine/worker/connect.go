@@ -112,13 +112,13 @@ func (w *wiring) connectInputs(n *node) error {
 			continue
 		}
 		if expected[c.ToPort] == 0 && !slices.ContainsFunc(n.ins, func(p *inPort) bool { return p.name == c.ToPort }) {
-			n.ins = append(n.ins, &inPort{name: c.ToPort})
+			n.ins = append(n.ins, newPort(c.ToPort))
 		}
 		low, high, list := w.layout.WriterRange(c.Index, n.index)
 		expected[c.ToPort] += high - low + len(list)
 	}
 	for _, port := range n.ins {
-		port.merge = channel.NewMerge(expected[port.name])
+		port.open(expected[port.name])
 		w.inputs.opened(port)
 		if err := w.connectPort(n, port); err != nil {
 			return err

@@ -256,7 +256,7 @@ func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
 		return nil, failure.OnInput(err, s.Path)
 	}
 	n.At(s.Path, s.Offset)
-	return &inputFile{ReadCloser: r, path: s.Path, read: &n.read[n.group.place.nearest(s.Places)]}, nil
+	return &inputFile{ReadCloser: r, path: s.Path, read: n.reads(n.group.place.nearest(s.Places))}, nil
 }
 
 // inputFile counts what is read and names the file in errors.

@@ -38,6 +38,15 @@ func newFinisher(start *wire.StartAttempt, r *reports, s *softStop, c *commit) *
 // built gives it the graph, before it runs.
 func (f *finisher) built(l *layout.Layout, owner plan.Owner) { f.layout, f.owner = l, owner }
 
+// found are the outputs that were found published; of none, for a group that publishes
+// nothing.
+func (f *finisher) found() []uint32 {
+	if f == nil {
+		return nil
+	}
+	return f.published
+}
+
 // run publishes the job's outputs, keeps what could not be published, or removes
 // what the job left. Done again, it finds either state and ends right.
 func (f *finisher) run(ctx context.Context) error {

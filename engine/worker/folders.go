@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // folders are an attempt's on its launcher's disk. Neither is made before it is needed.
@@ -18,6 +20,8 @@ type folders struct {
 	err     error       // after once
 	touched atomic.Bool // one of them may be there, and the launcher has to look
 }
+
+func foldersOf(r *wire.RunGroup) folders { return folders{scratch: r.Scratch, store: r.Store} }
 
 // makeScratch makes the folder of temporary files.
 func (f *folders) makeScratch() error {

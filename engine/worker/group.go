@@ -55,7 +55,7 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	start := r.Start
 	g := &group{
 		w: w, start: start, job: scheduler.JobID(start.Job).String(),
-		place: placeOf(r), folders: folders{scratch: r.Scratch, store: r.Store}, stop: softStop{asked: make(chan struct{})},
+		place: placeOf(r), folders: foldersOf(r), stop: newSoftStop(),
 		commit: newCommit(start.Attempt, &w.reports), peers: make(chan *wire.Peers, 1),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
@@ -267,9 +267,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	switch {
 	case g.failure == nil:
 		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.counters()
-		if g.finisher != nil {
-			e.Published = g.finisher.published
-		}
+		e.Published = g.finisher.found()
 	case g.stop.wasAsked():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure
 	default:

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // producer names one stored output that the group reads.
@@ -239,6 +241,22 @@ func (in *inputs) done(p producer) {
 		}
 	}
 }
+
+// inPort is one input port of a node.
+type inPort struct {
+	name  string
+	merge *channel.Merge
+	left  int // sources that are not added yet; guarded by inputs.mu
+	ahead int // stored ones that were added and not taken; guarded by inputs.mu
+}
+
+func newPort(name string) *inPort { return &inPort{name: name} }
+
+// open makes the port ready for so many sources.
+func (p *inPort) open(sources int) { p.merge = channel.NewMerge(sources) }
+
+// add adds a source that is no stored one.
+func (p *inPort) add(s job.Source) { p.merge.Add(s) }
 
 // bitset is a set of small numbers.
 type bitset struct{ words []uint64 }

@@ -42,7 +42,7 @@ func Main(defs []job.Definition) {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(ExitProtocol)
 	}
-	w := &worker{reports: reports{send: conn.Send}, conn: conn, defs: defs}
+	w := &worker{reports: reportsTo(conn.Send), conn: conn, defs: defs}
 	os.Exit(w.serve())
 }
 

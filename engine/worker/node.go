@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // processLog goes to standard error, which the launcher keeps as the log of the
@@ -48,17 +48,6 @@ type node struct {
 	atPath   string
 	atOffset int64
 }
-
-// inPort is one input port of a node.
-type inPort struct {
-	name  string
-	merge *channel.Merge
-	left  int // sources that are not added yet; guarded by inputs.mu
-	ahead int // stored ones that were added and not taken; guarded by inputs.mu
-}
-
-// add adds a source that is no stored one.
-func (p *inPort) add(s job.Source) { p.merge.Add(s) }
 
 var _ job.Runtime = (*node)(nil)
 
@@ -188,6 +177,9 @@ func (n *node) Output(port string) (job.Output, error) {
 	}
 	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
 }
+
+// reads counts what the node reads from so far away.
+func (n *node) reads(level scheduler.Locality) *atomic.Int64 { return &n.read[level] }
 
 // addCounters adds the node's counters to a sum.
 func (n *node) addCounters(sum map[string]int64) {

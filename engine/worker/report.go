@@ -22,6 +22,9 @@ type reports struct {
 	late *time.Timer
 }
 
+// reportsTo are reports that a function sends.
+func reportsTo(send func(...proto.Message) error) reports { return reports{send: send} }
+
 // report sends a report. A launcher that does not take it is gone, and then
 // serve ends the process.
 func (r *reports) report(report *wire.Report) {

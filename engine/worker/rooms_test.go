@@ -77,7 +77,8 @@ func TestCommit(t *testing.T) {
 // The first request to end soon says by when.
 func TestSoftStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &softStop{asked: make(chan struct{})}
+		stop := newSoftStop()
+		s := &stop
 		if s.wasAsked() || !s.by().IsZero() {
 			t.Error("nobody asked")
 		}

@@ -14,6 +14,8 @@ type softStop struct {
 	deadline time.Time // zero until then; it does not change afterwards
 }
 
+func newSoftStop() softStop { return softStop{asked: make(chan struct{})} }
+
 // ask asks the attempt to end within a while. Only the first time counts.
 func (s *softStop) ask(grace time.Duration) {
 	s.mu.Lock()
