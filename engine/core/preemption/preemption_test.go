@@ -108,6 +108,9 @@ func TestAVictimIsSuspended(t *testing.T) {
 	if c := h.Commands(l); len(c) != 2 || c[0].GetSuspend() != uint64(r.Attempts[0].ID) || c[1].GetSuspend() != uint64(r.Attempts[1].ID) {
 		t.Fatalf("the launcher is told %v", c)
 	}
+	if until := r.Bundle.Protected; until != h.Step.Now.Add(h.Step.Set.ProtectFor) {
+		t.Errorf("it is left alone until %d, and it is %d", until, h.Step.Now)
+	}
 	if reason, _ := h.Preemption.Preempt(d); reason == scheduler.NotRefused {
 		t.Error("it is taken off twice")
 	}
@@ -148,6 +151,9 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 		"in no way":            {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
 		"for nobody":           {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.For = 99 }, scheduler.UnknownID},
 		"for another's bundle": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) { d.Bundle = a.Run.Bundle.ID() }, scheduler.UnknownID},
+		"for what runs": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) {
+			d.For, d.Bundle = a.Run.Bundle.Job.ID, a.Run.Bundle.ID()
+		}, scheduler.NotReady},
 		"elsewhere": {func(h *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
 			d.Placement = []scheduler.LauncherID{h.Life.ByName["b"].ID}
 		}, scheduler.NothingGained},
