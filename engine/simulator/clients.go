@@ -134,8 +134,14 @@ func (c *clients) submitted(r core.Reply) {
 // job returns a job that has an id.
 func (c *clients) job(id uint64) *fakeJob { return c.byID[id] }
 
-// endedWell notes that an attempt told of a good end.
-func (c *clients) endedWell(a *machines.Attempt) { c.byID[a.Start.Job].ended[a.Start.Attempt] = true }
+// endedWell notes that an attempt told of a good end. Its parts are in the job's temporary
+// folders, which it made again where a cleaner of a history that the log lost had removed
+// them.
+func (c *clients) endedWell(a *machines.Attempt) {
+	j := c.byID[a.Start.Job]
+	j.ended[a.Start.Attempt] = true
+	j.rewritten = j.rewritten || a.Start.Finish == nil
+}
 
 // publish does one step of a job's last group, as storage.finish says.
 func (c *clients) publish(a *machines.Attempt) (why string, found []uint32, more bool) {

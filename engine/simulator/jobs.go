@@ -29,5 +29,6 @@ type fakeJob struct {
 	work      time.Duration
 	flaky     map[uint32]int  // by first node: failures still to come
 	ended     map[uint64]bool // attempts that told of a good end
+	rewritten bool            // parts were written since its temporary folders were removed last
 	state     wire.JobState
 }

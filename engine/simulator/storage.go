@@ -31,6 +31,7 @@ func (s *storage) prepare(out string, j *fakeJob) {
 func (s *storage) removeTemporary(out string, j *fakeJob) {
 	if s.temporary[out] == j {
 		delete(s.temporary, out)
+		j.rewritten = false
 	}
 }
 
@@ -107,6 +108,7 @@ func (s *storage) check(j *fakeJob, status *wire.JobStatus) error {
 			published++
 		}
 		_, temporary := s.temporary[out]
+		temporary = temporary || j.rewritten && len(status.Kept) > 0
 		if kept := slices.Contains(status.Kept, owner.Temporary(out)); temporary != kept {
 			return fmt.Errorf("its temporary folder beside %s is there: %t, and is to be kept: %t", out, temporary, kept)
 		}
