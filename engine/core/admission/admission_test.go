@@ -136,6 +136,9 @@ func TestWithoutAPolicy(t *testing.T) {
 		{"one that admits", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission); h.Decisions.Failed(1, "gone") }, false, refused, refused},
 		{"one that admits and need not", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission); h.Decisions.Failed(1, "gone") }, true, in, in},
 		{
+			"one that was asked and is gone", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits, in,
+		},
+		{
 			"one that is silent", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits,
 			"ERROR_KIND_INVALID: job-1 was refused: the policy did not admit it within 10s: try again later",
 		},

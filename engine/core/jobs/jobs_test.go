@@ -335,20 +335,26 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	}
 }
 
-// What is kept for a job is free again as soon as it ends.
+// What is kept for a job is free again as soon as it ends, before anything of it is stopped.
 func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	h := roomtest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
-	victim, j := h.Run(h.Job(roomtest.Maps(1)), 0, l), h.Job(roomtest.Maps(1))
+	victim, j := h.Run(h.Job(roomtest.Maps(1)), 0, l), h.Job(roomtest.Maps(2))
+	running := h.Run(j, 1, h.Launcher("b", 1)).Attempts[0]
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: j.ID, Victims: []scheduler.AttemptID{victim.Attempts[0].ID}, Mode: scheduler.PreemptKill}
 	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
+	h.Step.Charge(h.Step.Set.StepWork) // nothing of it is looked at in this step
 	h.Jobs.EndJob(j, scheduler.JobKilled, nil)
-	if h.Capacity.Reservations() != 0 {
+	if h.Capacity.Reservations() != 0 || running.Stop() != nil {
 		t.Error("something is kept for it")
+	}
+	h.Jobs.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: "and something failed"})
+	if j.Outcome != scheduler.JobKilled || j.Failure != nil {
+		t.Errorf("it ends anew, as %v: %v", j.Outcome, j.Failure)
 	}
 	h.Checked()
 }
