@@ -19,9 +19,9 @@ func (c *Core) expire() {
 		case step.TimerAdmission:
 			c.admission.AdmissionExpired(scheduler.JobID(id))
 		case step.TimerRequest:
-			c.policy.ExpireRequest(&c.step, id)
+			c.policy.Requests.Expire(&c.step, id)
 		case step.TimerSettings:
-			c.policy.ExpireSettings(&c.step, id)
+			c.policy.Changes.Expire(&c.step, id)
 		case step.TimerTakeBack:
 			c.preemption.TakeBack(scheduler.JobID(id))
 		case step.TimerSuspend:

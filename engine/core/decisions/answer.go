@@ -133,7 +133,7 @@ func (ds *Decisions) gathered(victims []scheduler.AttemptID) []scheduler.Attempt
 
 func (ds *Decisions) applyRest(d *scheduler.Decisions) {
 	for i := range d.Answers {
-		ds.policy.Answer(ds.step, &d.Answers[i])
+		ds.policy.Requests.Answer(ds.step, &d.Answers[i])
 	}
 	for _, v := range d.Settings {
 		ds.settingsVerdict(v)

@@ -35,7 +35,7 @@ func (ds *Decisions) cutOver() {
 	ds.capacity.ReleaseAll()
 	if old != nil {
 		ds.step.Act(step.PolicyGone{Generation: old.Number})
-		ds.policy.PassSettings(ds.step)
+		ds.policy.Changes.Pass(ds.step)
 	}
 	ds.limitSuspensions()
 	ds.capacity.MarkRoomier()
@@ -80,7 +80,7 @@ func (ds *Decisions) Failed(number uint64, reason string) {
 	case exchange.FailedCurrent:
 		ds.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		ds.capacity.ReleaseAll()
-		ds.policy.FailSettings(ds.step, reason)
+		ds.policy.Changes.Fail(ds.step, reason)
 		ds.cutOver()
 	}
 }

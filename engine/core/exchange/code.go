@@ -27,7 +27,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 	codec.Num(w, &x.restarts)
 	codec.Str(w, &x.problem)
 	x.codeCheckpoints(w)
-	codec.List(w, &x.requests, func(w *codec.Codec, r *request) {
+	codec.List(w, &x.Requests.list, func(w *codec.Codec, r *request) {
 		codec.Num(w, &r.id)
 		codec.Num(w, &r.client)
 		events := []scheduler.Event{r.event}
@@ -36,7 +36,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 			r.event, _ = events[0].(scheduler.Requested)
 		}
 	})
-	codec.List(w, &x.settings, func(w *codec.Codec, c *change) {
+	codec.List(w, &x.Changes.list, func(w *codec.Codec, c *change) {
 		codec.Num(w, &c.version)
 		if !w.Before {
 			codec.Num(w, &c.told)
@@ -113,7 +113,7 @@ func (x *Exchange) Clone() Exchange {
 		y.deciding = &d
 	}
 	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole
-	y.requests, y.settings = slices.Clone(x.requests), slices.Clone(x.settings)
+	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
 	return y
 }
 

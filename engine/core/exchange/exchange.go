@@ -36,8 +36,8 @@ type Exchange struct {
 	problem     string                 // the last one
 	restarts    int
 
-	requests []request // under way, in order
-	settings []change  // of the policy's settings, in order
+	Requests Requests // for the policy's own pages
+	Changes  Changes  // of its settings
 }
 
 // Generation is one life of a policy.
@@ -171,7 +171,7 @@ func (x *Exchange) Fail(number uint64, reason string) Failed {
 // gone, and clients have to ask again.
 func (x *Exchange) Forget() {
 	x.current, x.next, x.inFlight, x.deciding, x.known = nil, nil, false, nil, false
-	x.requests, x.settings = nil, nil
+	x.Requests, x.Changes = Requests{}, Changes{}
 }
 
 // KeepCheckpoint keeps what the current policy returned with the answer at hand.

@@ -148,9 +148,9 @@ func TestWhatIsAsked(t *testing.T) {
 	if got := replies(); !slices.Equal(got, []uint64{42}) || last != 2 {
 		t.Errorf("of three requests, where two may be under way, those of %v are refused; %d were given an id", got, last)
 	}
-	x.Answer(s, &scheduler.Answer{Request: 2})
-	x.Answer(s, &scheduler.Answer{Request: 2})
-	x.ExpireRequest(s, 2)
+	x.Requests.Answer(s, &scheduler.Answer{Request: 2})
+	x.Requests.Answer(s, &scheduler.Answer{Request: 2})
+	x.Requests.Expire(s, 2)
 	if got := replies(); !slices.Equal(got, []uint64{41}) {
 		t.Errorf("a request ends once: replies to %v", got)
 	}
@@ -246,14 +246,14 @@ func TestUntoldSettingsAreNotJudged(t *testing.T) {
 	x.round(time.Second)
 	x.change(3)
 	x.Fail(1, "it died")
-	x.FailSettings(x.s, "it died")
+	x.Changes.Fail(x.s, "it died")
 	x.says("2 0 unanswered 1", "3 0 untold 1")
 	start(t, &x.Exchange, 2, 0)
 	x.change(4)
 	x.round(time.Second)
 	start(t, &x.Exchange, 3, 0)
-	x.PassSettings(x.s)
-	x.FailSettings(x.s, "once more")
+	x.Changes.Pass(x.s)
+	x.Changes.Fail(x.s, "once more")
 	x.says("4 0 untold 1")
 	if x.Verdict(x.s, scheduler.SettingsVerdict{Version: 4}); len(x.s.Todo()) != 0 {
 		t.Error("a policy judges what another was asked")
@@ -274,7 +274,7 @@ func TestLateVerdicts(t *testing.T) {
 			t.Fatal("nobody looks for the verdict any more")
 		}
 		_, version := x.s.Take()
-		x.ExpireSettings(x.s, version)
+		x.Changes.Expire(x.s, version)
 	}
 	due(wait)
 	x.says()
@@ -289,7 +289,7 @@ func TestLateVerdicts(t *testing.T) {
 	x.round(time.Second)
 	x.s.Begin(x.s.Now.Add(wait))
 	x.change(7)
-	x.FailSettings(x.s, "it died")
+	x.Changes.Fail(x.s, "it died")
 	x.says("6 0 unanswered 1", "7 0 untold 1")
 }
 
@@ -344,8 +344,8 @@ func TestStateComesBack(t *testing.T) {
 				x.Request(s, &last, &wire.PolicyRequest{Client: n})
 				x.ChangeSettings(s, &wire.SettingsChange{Version: n})
 			case 8:
-				x.ExpireRequest(s, n)
-				x.ExpireSettings(s, n)
+				x.Requests.Expire(s, n)
+				x.Changes.Expire(s, n)
 			}
 		}
 		was := codectest.Bytes(t, x.Code)
@@ -357,7 +357,7 @@ func TestStateComesBack(t *testing.T) {
 		}
 		x.Tell(scheduler.TimePassed{At: 99})
 		x.Begin(9, "q")
-		x.ExpireRequest(s, 1)
+		x.Requests.Expire(s, 1)
 		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
 			t.Fatal("a clone changed")
 		}

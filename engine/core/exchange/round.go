@@ -47,7 +47,7 @@ func (x *Exchange) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.
 	if g.vain++; len(offers) > 0 || !g.onlyRefusals() {
 		g.vain = 0
 	}
-	x.toldSettings(now)
+	x.Changes.tell(now)
 	g.events, g.notes, g.refused, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, false
 	return r
 }
