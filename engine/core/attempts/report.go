@@ -120,6 +120,9 @@ func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 		as.noteSuspended(a.Run)
 		as.step.Log(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	default:
+		if !a.Resuming() && a.Stop() == nil {
+			a.Pending.Confirmed()
+		}
 		as.step.Log(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	}
 }

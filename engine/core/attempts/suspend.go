@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -22,6 +23,7 @@ func (as *Attempts) SuspendRun(r *life.Run) {
 func (as *Attempts) SuspendedNow(a *life.Attempt) {
 	as.SureStarted(a)
 	if !a.Suspend(as.step.Now) {
+		as.settled(a, course.Suspended)
 		return
 	}
 	a.Rest(+1)
@@ -34,6 +36,14 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
 	as.life.Touch(a.Run.Bundle.Job)
 	as.noteSuspended(a.Run)
+}
+
+// settled takes it that an attempt is on its launcher, too, what it counts as here. An
+// inventory had told otherwise, where the log lost what came between.
+func (as *Attempts) settled(a *life.Attempt, p course.Phase) {
+	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
+		a.Pending.Confirmed()
+	}
 }
 
 // noteSuspended lists a run as suspended when as much of it is as will be: some
@@ -88,6 +98,7 @@ func (as *Attempts) resumeRun(r *life.Run) string {
 // ResumedNow has an attempt run again.
 func (as *Attempts) ResumedNow(a *life.Attempt) {
 	if !a.Resume(as.step.Now) {
+		as.settled(a, course.Running)
 		return
 	}
 	a.Rest(-1)

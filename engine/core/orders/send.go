@@ -30,8 +30,10 @@ func (od *Orders) SendAgain(a *life.Attempt) {
 		od.SendSuspend(a)
 	case a.Resuming():
 		od.SendResume(a)
-	default:
-		a.Pending.Confirmed()
+	case a.Phase() == course.Suspended: // its launcher says that it runs
+		od.SendSuspend(a)
+	default: // its launcher says that it is suspended
+		od.SendResume(a)
 	}
 }
 

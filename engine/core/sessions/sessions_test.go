@@ -539,3 +539,51 @@ func sortedKeys[V any](m map[uint64]V) (keys []uint64) {
 	slices.Sort(keys)
 	return keys
 }
+
+// A launcher whose inventory says that a running attempt is suspended is told to resume it
+// until it says that it has, and no longer. So is one that runs what counts as suspended.
+func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		h := roomtest.New(t)
+		h.StartPolicy(scheduler.AbilityResume)
+		l := h.Launcher("a", 1)
+		j := h.Job(roomtest.Maps(1))
+		r := h.Run(j, 0, l)
+		a := r.Attempts[0]
+		has := wire.AttemptInventory_STATE_SUSPENDED
+		if suspended {
+			h.Later(time.Second)
+			h.Attempts.SuspendRun(r)
+			h.Attempts.SuspendedNow(a)
+			has = wire.AttemptInventory_STATE_RUNNING
+		}
+		h.Later(time.Second)
+		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
+			Incarnation: 1, What: &wire.Report_Inventory{Inventory: &wire.Inventory{Attempts: []*wire.AttemptInventory{{Attempt: uint64(a.ID), State: has}}}},
+		}})
+		told := func() (n int) {
+			for _, c := range h.Commands(l) {
+				if c.GetResume() == uint64(a.ID) && !suspended || c.GetSuspend() == uint64(a.ID) && suspended {
+					n++
+				}
+			}
+			return n
+		}
+		for try := range 2 { // the first is lost
+			if told() != 1 {
+				t.Fatalf("suspended %t, time %d: it is told %v", suspended, try, h.Commands(l))
+			}
+			h.Later(h.Step.Set.CommandTimeoutMax)
+			h.Sessions.Resend(l.ID)
+		}
+		if suspended {
+			h.Attempts.SuspendedNow(a)
+		} else {
+			h.Attempts.ResumedNow(a)
+		}
+		h.Later(time.Hour)
+		if h.Sessions.Resend(l.ID); told() != 0 || a.Pending.Waits() {
+			t.Errorf("suspended %t: when it has said so it is told %v", suspended, h.Commands(l))
+		}
+	}
+}
