@@ -101,6 +101,28 @@ func TestAGangIsToldWhereItsMembersListen(t *testing.T) {
 	}
 }
 
+// A gang that is being stopped is told nothing more of its members: one of them may have
+// ended before it said where it listens.
+func TestAGangThatIsStoppedIsToldNothing(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 4)
+	j := h.Job(roomtest.Gang(2))
+	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID, l.ID}}); refused != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	r := j.Bundles[0].Runs()[0]
+	h.Later(time.Second)
+	h.Orders.StopRun(r, scheduler.Lost, "test", 0, 0)
+	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(r.Attempts[0].ID), End: wire.End_END_STOPPED})
+	h.Attempts.Started(r.Attempts[1], "x:2")
+	for _, c := range h.Commands(l) {
+		if c.GetPeers() != nil {
+			t.Errorf("it is told of %v", c.GetPeers())
+		}
+	}
+}
+
 // A stop that was sent is sent again only by a harder one; when its job ends it says why.
 func TestStopsAreSentOnce(t *testing.T) {
 	h := roomtest.New(t)

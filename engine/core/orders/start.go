@@ -87,7 +87,7 @@ func (od *Orders) mark(id scheduler.JobID) string {
 
 // SendPeers tells all of a bundle attempt where the others listen, once all do.
 func (od *Orders) SendPeers(r *life.Run) {
-	if !r.Bundle.Wired {
+	if !r.Bundle.Wired || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
 		return
 	}
 	for _, a := range r.Attempts {
