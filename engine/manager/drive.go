@@ -52,9 +52,14 @@ type driver struct {
 	checkpoints *checkpoints.Maker
 }
 
-// run drives the core until ctx ends or the log fails.
-func (d *driver) run(ctx context.Context) error {
+// run drives the core until ctx ends or the log fails. The opening of this life is the first
+// step, before all that was put into the inbox: launchers and clients may have come already,
+// and what they say would be decided as if the last life still went on.
+func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 	defer d.inbox.End()
+	if err := d.feed(&wire.Batch{At: int64(d.clock.Now()), Inputs: opening}); err != nil {
+		return err
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var entries []inbox.Entry

@@ -1,11 +1,22 @@
 package manager
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // A step takes no more than its bound and one entry.
@@ -21,5 +32,66 @@ func TestStepIsBoundedByBytes(t *testing.T) {
 		if len(entries) != want {
 			t.Fatalf("a step takes %d entries, want %d", len(entries), want)
 		}
+	}
+}
+
+// oldData is the data folder of a manager that began an hour ago and has no job.
+func oldData(t *testing.T) string {
+	t.Helper()
+	data := t.TempDir()
+	log, err := eventlog.Open(eventlog.Options{Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		header := eventlog.Header{Core: core.Version, Identity: "old", Term: 1, Began: time.Now().Add(-time.Hour).UnixNano()}
+		err = log.Begin(header, core.New(core.DefaultSettings()).WriteCheckpoint)
+	}
+	if err == nil {
+		err = log.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// live is one life of a driver on a data folder. Entries wait before it begins; it ends when
+// all of them were taken.
+func live(t *testing.T, data string, waiting ...inbox.Entry) {
+	t.Helper()
+	synced := &afterSync{}
+	kept := graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
+	log, life, err := recovery.Open(t.Context(), eventlog.Options{
+		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
+		OnDurable: func(seq uint64, _ int, _ time.Duration) { synced.reached(seq) },
+	}, core.DefaultSettings(), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	d := &driver{
+		core: life.Core, log: log, synced: synced, clock: life.Clock, inbox: inbox.New(), stats: metrics.New(), graphs: kept,
+		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, durable: func(core.Action) {},
+	}
+	for _, e := range append(waiting, inbox.Entry{Look: func(*core.Core) func() { return stop }}) {
+		if err := d.inbox.Put(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(d.run(ctx, life.Opening(core.DefaultSettings())), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A launcher that joins before the manager has begun its new life has work of a job that
+// the log lost. Whoever asks for the job is told that it was lost, not that there is none.
+func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
+	var lost *wire.Failure
+	live(t, oldData(t),
+		inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
+			Name: "oak", Host: "oak", DataAddress: "oak:1", Incarnation: 1, Jobs: []uint64{1},
+		}})}},
+		inbox.Entry{Look: func(c *core.Core) func() { lost = c.Lost(scheduler.JobID(1)); return nil }},
+	)
+	if lost == nil {
+		t.Fatal("job-1, of which a launcher has work, counts as one that never was")
 	}
 }

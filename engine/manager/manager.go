@@ -177,13 +177,12 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 			_ = log.Close()
 		}
 	})
-	_ = m.inbox.Put(ctx, inbox.Entry{Inputs: m.life.Opening(m.cfg.Core)}) // there is room: nothing runs yet
 	m.supervisor.Begin(m.cfg.Policy)
 	m.log.Info("the manager serves", "address", listener.Addr(), "http", web.Addr(), "term", m.life.Term, "data", m.cfg.Data)
 	if m.cfg.Ready != nil {
 		m.cfg.Ready(listener.Addr().String(), web.Addr().String())
 	}
-	err = m.driver.run(ctx)
+	err = m.driver.run(ctx, m.life.Opening(m.cfg.Core))
 	cancel(err)
 	close(m.stopping)
 	stopServer(server)
