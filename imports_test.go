@@ -92,6 +92,10 @@ var directions = []struct {
 		"sdk/scheduler", "engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange",
 		"engine/core/ids", "engine/core/life", "engine/core/preemption", "engine/core/step", "engine/wire", "internal/prefetch",
 	}, inOrder},
+	{"engine/core/house", []string{
+		"engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/decisions", "engine/core/events", "engine/core/exchange",
+		"engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/orders", "engine/core/preemption", "engine/core/sessions", "engine/core/status", "engine/core/step",
+	}, "it joins the rooms of the core and decides nothing"},
 	{"engine/core/roomtest", []string{"sdk/scheduler", "engine/core", "engine/wire"}, "it is for tests of the rooms of the core"},
 	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},

@@ -75,10 +75,10 @@ func (b *bench) submit(tb testing.TB, groups int) {
 		s.Inputs = append(s.Inputs, in)
 	}
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.next = scheduler.BundleID(b.c.ids.Bundle + 1)
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
-	b.last = scheduler.BundleID(b.c.ids.Bundle)
-	if b.c.life.Jobs.Len() == 0 {
+	b.next = scheduler.BundleID(b.c.rooms.IDs.Bundle + 1)
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.rooms.IDs.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
+	b.last = scheduler.BundleID(b.c.rooms.IDs.Bundle)
+	if b.c.rooms.Life.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }
@@ -87,7 +87,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 func (b *bench) launchSome(n int) {
 	var d scheduler.Decisions
 	for ; n > 0 && b.next <= b.last; n-- {
-		where := scheduler.LauncherID(1 + int(b.next)%b.c.capacity.Up())
+		where := scheduler.LauncherID(1 + int(b.next)%b.c.rooms.Capacity.Up())
 		d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.next, Launchers: []scheduler.LauncherID{where}})
 		b.next++
 	}
@@ -204,7 +204,7 @@ func BenchmarkStatusOfAMillion(b *testing.B) {
 	c.submitPlain(b, 1_000_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.c.JobStatus(scheduler.JobID(c.c.ids.Job), false)
+		c.c.JobStatus(scheduler.JobID(c.c.rooms.IDs.Job), false)
 	}
 }
 
@@ -212,10 +212,10 @@ func BenchmarkStatusOfAMillion(b *testing.B) {
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.ids.Job, Spec: &wire.JobSpec{
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.rooms.IDs.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}))
-	if b.c.life.Jobs.Len() == 0 {
+	if b.c.rooms.Life.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }
@@ -229,7 +229,7 @@ func TestStatusDoesNotGrowWithTheJob(t *testing.T) {
 		least := time.Hour
 		for range 50 {
 			start := time.Now()
-			c.c.JobStatus(scheduler.JobID(c.c.ids.Job), false)
+			c.c.JobStatus(scheduler.JobID(c.c.rooms.IDs.Job), false)
 			least = min(least, time.Since(start))
 		}
 		return least

@@ -55,7 +55,7 @@ func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}
 	c := New(Settings{})
-	c.life.Graphs = graphs
+	c.rooms.Life.Graphs = graphs
 	codeCore(r, c)
 	if r.Err == nil && r.Left() > 0 {
 		r.Err = fmt.Errorf("%d bytes are left over", r.Left())
@@ -67,7 +67,7 @@ func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 }
 
 func codeCore(w *codec.Codec, c *Core) {
-	settings := c.step.Set.JSON()
+	settings := c.rooms.Step.Set.JSON()
 	codec.Blob(w, &settings)
 	if w.Reading && w.Err == nil {
 		s, err := ParseSettings(settings)
@@ -75,33 +75,33 @@ func codeCore(w *codec.Codec, c *Core) {
 			w.Fail(err)
 			return
 		}
-		c.step.Set = s
+		c.rooms.Step.Set = s
 	}
-	c.step.CodeTime(w)
-	c.ids.CodeLast(w)
-	c.step.CodeLast(w)
-	c.life.CodeBefore(w)
-	c.life.CodeLaunchers(w)
-	c.life.CodeJobs(w)
-	c.life.CodeOutputs(w)
-	c.capacity.CodeReservations(w)
-	c.life.CodeSuspended(w)
-	c.policy.Code(w)
-	c.step.CodeTimers(w)
-	c.capacity.CodeChanged(w)
-	codec.Flag(w, &c.attempts.Speculating)
-	codec.Flag(w, &c.decisions.StallWatched)
-	c.capacity.CodeNews(w)
-	c.life.CodeNames(w)
+	c.rooms.Step.CodeTime(w)
+	c.rooms.IDs.CodeLast(w)
+	c.rooms.Step.CodeLast(w)
+	c.rooms.Life.CodeBefore(w)
+	c.rooms.Life.CodeLaunchers(w)
+	c.rooms.Life.CodeJobs(w)
+	c.rooms.Life.CodeOutputs(w)
+	c.rooms.Capacity.CodeReservations(w)
+	c.rooms.Life.CodeSuspended(w)
+	c.rooms.Policy.Code(w)
+	c.rooms.Step.CodeTimers(w)
+	c.rooms.Capacity.CodeChanged(w)
+	codec.Flag(w, &c.rooms.Attempts.Speculating)
+	codec.Flag(w, &c.rooms.Decisions.StallWatched)
+	c.rooms.Capacity.CodeNews(w)
+	c.rooms.Life.CodeNames(w)
 	codeLoads(w, c)
-	c.life.CodeIdentities(w)
+	c.rooms.Life.CodeIdentities(w)
 	codeLosses(w, c)
 }
 
 // codeLoads codes what came later: older checkpoints end before it.
 func codeLoads(w *codec.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
-		c.capacity.CodeLoads(w)
+		c.rooms.Capacity.CodeLoads(w)
 	}
 }
 
@@ -110,12 +110,12 @@ func codeLosses(w *codec.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
-	c.ids.CodeLife(w)
-	codec.Flag(w, &c.sessions.LossTold)
-	for _, id := range c.life.Jobs.IDs() {
-		c.life.Jobs.Get(id).Publishing.CodeOutlived(w)
+	c.rooms.IDs.CodeLife(w)
+	codec.Flag(w, &c.rooms.Sessions.LossTold)
+	for _, id := range c.rooms.Life.Jobs.IDs() {
+		c.rooms.Life.Jobs.Get(id).Publishing.CodeOutlived(w)
 	}
-	for _, id := range c.life.Launchers.IDs() {
-		c.life.Launchers.Get(id).Line.CodeDrops(w)
+	for _, id := range c.rooms.Life.Launchers.IDs() {
+		c.rooms.Life.Launchers.Get(id).Line.CodeDrops(w)
 	}
 }

@@ -52,7 +52,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
-	codeIdentities := func(w *codec.Codec, c *Core) { c.life.CodeIdentities(w) }
+	codeIdentities := func(w *codec.Codec, c *Core) { c.rooms.Life.CodeIdentities(w) }
 	for name, part := range map[string][]func(*codec.Codec, *Core){
 		"losses": {codeLosses}, "identities": {codeLosses, codeIdentities}, "loads": {codeLosses, codeIdentities, codeLoads},
 	} {
@@ -69,7 +69,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}
-		c.ids = b.c.ids // what is not known of an older one until it begins a life
+		c.rooms.IDs = b.c.rooms.IDs // what is not known of an older one until it begins a life
 		if !slices.Equal(c.Checkpoint(), good) {
 			t.Fatalf("one from before %s comes back as another state", name)
 		}

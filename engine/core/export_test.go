@@ -9,10 +9,10 @@ import (
 // whether it may be. Which bundles straggle is measured; for the conformance kit's
 // games that is decided elsewhere.
 func (c *Core) WantTwice(id scheduler.BundleID) bool {
-	b := c.life.Bundles.Get(id)
+	b := c.rooms.Life.Bundles.Get(id)
 	if b == nil || len(b.Runs()) == 0 || b.Runs()[0].Attempts[0].Phase() != course.Running || !b.Runs()[0].Attempts[0].MayBeDoubled() {
 		return false
 	}
-	c.attempts.WantTwice(b)
+	c.rooms.Attempts.WantTwice(b)
 	return true
 }

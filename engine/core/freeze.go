@@ -18,11 +18,11 @@ type Frozen struct{ core *Core }
 // is too long still (FreezeTime), a core that replays the log beside this one writes the
 // same checkpoint.
 func (c *Core) Freeze() *Frozen {
-	f := New(c.step.Set)
-	f.step, f.ids, f.policy = c.step.Clone(), c.ids.Clone(), c.policy.Clone()
-	f.life.Freeze(c.life)
-	f.capacity = c.capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.life.Launchers.Get(id).Launcher })
-	f.sessions.LossTold, f.attempts.Speculating, f.decisions.StallWatched = c.sessions.LossTold, c.attempts.Speculating, c.decisions.StallWatched
+	f := New(c.rooms.Step.Set)
+	f.rooms.Step, f.rooms.IDs, f.rooms.Policy = c.rooms.Step.Clone(), c.rooms.IDs.Clone(), c.rooms.Policy.Clone()
+	f.rooms.Life.Freeze(c.rooms.Life)
+	f.rooms.Capacity = c.rooms.Capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.rooms.Life.Launchers.Get(id).Launcher })
+	f.rooms.Sessions.LossTold, f.rooms.Attempts.Speculating, f.rooms.Decisions.StallWatched = c.rooms.Sessions.LossTold, c.rooms.Attempts.Speculating, c.rooms.Decisions.StallWatched
 	return &Frozen{f}
 }
 
@@ -40,11 +40,11 @@ const (
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
-	small := c.step.Timers() + c.policy.Events()
-	took := time.Duration(c.life.Launchers.Len())*freezeLauncher + time.Duration(c.life.Attempts.Len())*freezeAttempt +
-		time.Duration(c.capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
-	for _, id := range c.life.Jobs.IDs() {
-		took += freezeJob + time.Duration(len(c.life.Jobs.Get(id).Bundles))*freezeBundle
+	small := c.rooms.Step.Timers() + c.rooms.Policy.Events()
+	took := time.Duration(c.rooms.Life.Launchers.Len())*freezeLauncher + time.Duration(c.rooms.Life.Attempts.Len())*freezeAttempt +
+		time.Duration(c.rooms.Capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
+	for _, id := range c.rooms.Life.Jobs.IDs() {
+		took += freezeJob + time.Duration(len(c.rooms.Life.Jobs.Get(id).Bundles))*freezeBundle
 	}
 	return took
 }

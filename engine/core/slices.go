@@ -15,20 +15,20 @@ import (
 
 // goOn goes on with what earlier steps left.
 func (c *Core) goOn() {
-	if c.policy.Deciding() != nil {
-		c.decisions.Decide()
+	if c.rooms.Policy.Deciding() != nil {
+		c.rooms.Decisions.Decide()
 	}
-	for _, id := range slices.Clone(c.life.Busy) {
-		c.jobs.GoOnWith(c.life.Jobs.Get(id))
+	for _, id := range slices.Clone(c.rooms.Life.Busy) {
+		c.rooms.Jobs.GoOnWith(c.rooms.Life.Jobs.Get(id))
 	}
-	c.events.Gather()
+	c.rooms.Events.Gather()
 }
 
 // waitsForRound says whether all that a later step has to go on with are jobs that offer
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
-	return c.policy.Crowded(c.step.Set.RoundEvents) && !slices.ContainsFunc(c.life.Busy, func(id scheduler.JobID) bool {
-		j := c.life.Jobs.Get(id)
+	return c.rooms.Policy.Crowded(c.rooms.Step.Set.RoundEvents) && !slices.ContainsFunc(c.rooms.Life.Busy, func(id scheduler.JobID) bool {
+		j := c.rooms.Life.Jobs.Get(id)
 		return j.Phase() != life.JobRunning || j.Inputs.Telling()
 	})
 }

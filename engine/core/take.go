@@ -15,27 +15,27 @@ import (
 // else is to be done, and logs the batch. The batch and its messages must not be changed
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
-	c.step.Begin(scheduler.Time(b.GetAt()))
-	c.orders.Feeds.Begin(c.step.Now, c.step.Set.CommandBytes)
+	c.rooms.Step.Begin(scheduler.Time(b.GetAt()))
+	c.rooms.Orders.Feeds.Begin(c.rooms.Step.Now, c.rooms.Step.Set.CommandBytes)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
-			c.life.PrefetchReports(next)
+			c.rooms.Life.PrefetchReports(next)
 		}
 		c.input(in)
 	}
 	c.goOn()
 	c.expire()
 	c.settle()
-	c.admission.Forget()
-	c.decisions.Forget()
-	return c.decisions.StartRound()
+	c.rooms.Admission.Forget()
+	c.rooms.Decisions.Forget()
+	return c.rooms.Decisions.StartRound()
 }
 
 // Rest is the second part of a step: what is to be done beside the round, in order.
 func (c *Core) Rest() []Action {
 	c.tellChanged()
-	todo := c.step.Todo()
+	todo := c.rooms.Step.Todo()
 	actions := make([]Action, len(todo))
 	for i := range todo {
 		if next := prefetch.Next(todo, i); next != nil {
@@ -43,7 +43,7 @@ func (c *Core) Rest() []Action {
 		}
 		actions[i] = c.action(&todo[i])
 	}
-	c.step.Done()
+	c.rooms.Step.Done()
 	return actions
 }
 
@@ -64,57 +64,57 @@ func (c *Core) action(t *step.Todo) Action {
 	if !later {
 		return t.Action
 	}
-	m := c.orders.StartCommand(a)
-	m.Term, m.Incarnation = c.step.Term, t.Incarnation
-	c.step.Stats.Commands++
+	m := c.rooms.Orders.StartCommand(a)
+	m.Term, m.Incarnation = c.rooms.Step.Term, t.Incarnation
+	c.rooms.Step.Stats.Commands++
 	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
-	if c.capacity.TakeReplaced() {
-		c.admission.CheckPlaceable()
-		c.bundles.RelaxAvoid()
+	if c.rooms.Capacity.TakeReplaced() {
+		c.rooms.Admission.CheckPlaceable()
+		c.rooms.Bundles.RelaxAvoid()
 	}
-	if c.capacity.TakeRoomier() {
-		c.attempts.ResumeSuspended()
+	if c.rooms.Capacity.TakeRoomier() {
+		c.rooms.Attempts.ResumeSuspended()
 	}
-	c.orders.FlushSources()
-	c.decisions.WatchStall()
+	c.rooms.Orders.FlushSources()
+	c.rooms.Decisions.WatchStall()
 }
 
 func (c *Core) input(in *wire.Input) {
 	switch w := in.GetWhat().(type) {
 	case *wire.Input_Report:
-		c.sessions.Report(w.Report)
+		c.rooms.Sessions.Report(w.Report)
 	case *wire.Input_PolicyAnswer:
-		c.decisions.Answer(w.PolicyAnswer)
+		c.rooms.Decisions.Answer(w.PolicyAnswer)
 	case *wire.Input_Prepare:
-		c.admission.Prepare(w.Prepare)
+		c.rooms.Admission.Prepare(w.Prepare)
 	case *wire.Input_Submit:
-		c.admission.Submit(w.Submit)
+		c.rooms.Admission.Submit(w.Submit)
 	case *wire.Input_KillJob:
-		c.admission.KillJob(w.KillJob)
+		c.rooms.Admission.KillJob(w.KillJob)
 	case *wire.Input_UpdateJob:
-		c.admission.UpdateJob(w.UpdateJob)
+		c.rooms.Admission.UpdateJob(w.UpdateJob)
 	case *wire.Input_LauncherJoin:
-		c.sessions.Join(w.LauncherJoin.GetJoin())
+		c.rooms.Sessions.Join(w.LauncherJoin.GetJoin())
 	case *wire.Input_LauncherLost:
-		c.sessions.LauncherLost(w.LauncherLost)
+		c.rooms.Sessions.LauncherLost(w.LauncherLost)
 	case *wire.Input_Drain:
-		c.sessions.Drain(w.Drain)
+		c.rooms.Sessions.Drain(w.Drain)
 	case *wire.Input_PolicyStart:
-		c.decisions.Start(w.PolicyStart)
+		c.rooms.Decisions.Start(w.PolicyStart)
 	case *wire.Input_PolicyStarted:
-		c.decisions.Started(w.PolicyStarted)
+		c.rooms.Decisions.Started(w.PolicyStarted)
 	case *wire.Input_PolicyFailed:
-		c.decisions.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
+		c.rooms.Decisions.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
 	case *wire.Input_Settings:
-		c.policy.ChangeSettings(&c.step, w.Settings)
+		c.rooms.Policy.ChangeSettings(&c.rooms.Step, w.Settings)
 	case *wire.Input_Note:
-		c.policy.Note(&c.step, scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
+		c.rooms.Policy.Note(&c.rooms.Step, scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
-		c.policy.Request(&c.step, &c.ids.Request, w.Request)
+		c.rooms.Policy.Request(&c.rooms.Step, &c.rooms.IDs.Request, w.Request)
 	case *wire.Input_ManagerStart:
 		c.managerStart(w.ManagerStart)
 	case *wire.Input_Site:
@@ -125,11 +125,11 @@ func (c *Core) input(in *wire.Input) {
 // managerStart opens a life of the manager: the policy's processes of the last
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
-	c.step.Term = max(m.GetTerm(), c.step.Term+1)
-	c.ids.Begin(c.step.Now, time.Duration(m.GetAgeNs()))
-	c.sessions.LossTold = false
-	c.decisions.DropPolicies()
-	for j := range c.life.Jobs.All() {
+	c.rooms.Step.Term = max(m.GetTerm(), c.rooms.Step.Term+1)
+	c.rooms.IDs.Begin(c.rooms.Step.Now, time.Duration(m.GetAgeNs()))
+	c.rooms.Sessions.LossTold = false
+	c.rooms.Decisions.DropPolicies()
+	for j := range c.rooms.Life.Jobs.All() {
 		j.Client = 0
 		j.Publishing.Outlive()
 	}
@@ -139,14 +139,14 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 func (c *Core) site(m *wire.SiteSettings) {
 	s, err := ParseSettings(m.GetJson())
 	if err != nil {
-		c.step.Log(Error, "the new settings of the core were not taken over", "error", err.Error())
+		c.rooms.Step.Log(Error, "the new settings of the core were not taken over", "error", err.Error())
 		return
 	}
-	c.step.Set = s
+	c.rooms.Step.Set = s
 }
 
 func (c *Core) tellChanged() {
-	if ids, ended := c.life.TakeChanged(); len(ids) > 0 {
-		c.step.Act(JobsChanged{Jobs: ids, Ended: ended})
+	if ids, ended := c.rooms.Life.TakeChanged(); len(ids) > 0 {
+		c.rooms.Step.Act(JobsChanged{Jobs: ids, Ended: ended})
 	}
 }

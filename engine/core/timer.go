@@ -7,40 +7,40 @@ import (
 
 // expire does what is due.
 func (c *Core) expire() {
-	for c.step.Due() && c.step.Spend(step.WorkTimer) {
-		kind, id := c.step.Take()
+	for c.rooms.Step.Due() && c.rooms.Step.Spend(step.WorkTimer) {
+		kind, id := c.rooms.Step.Take()
 		switch kind {
 		case step.TimerCommand:
-			c.sessions.Resend(scheduler.LauncherID(id))
+			c.rooms.Sessions.Resend(scheduler.LauncherID(id))
 		case step.TimerReservation:
-			c.preemption.ReservationExpired(id)
+			c.rooms.Preemption.ReservationExpired(id)
 		case step.TimerSpeculate:
-			c.attempts.Speculate()
+			c.rooms.Attempts.Speculate()
 		case step.TimerAdmission:
-			c.admission.AdmissionExpired(scheduler.JobID(id))
+			c.rooms.Admission.AdmissionExpired(scheduler.JobID(id))
 		case step.TimerRequest:
-			c.policy.Requests.Expire(&c.step, id)
+			c.rooms.Policy.Requests.Expire(&c.rooms.Step, id)
 		case step.TimerSettings:
-			c.policy.Changes.Expire(&c.step, id)
+			c.rooms.Policy.Changes.Expire(&c.rooms.Step, id)
 		case step.TimerTakeBack:
-			c.preemption.TakeBack(scheduler.JobID(id))
+			c.rooms.Preemption.TakeBack(scheduler.JobID(id))
 		case step.TimerSuspend:
-			c.attempts.SuspendedTooLong(id)
+			c.rooms.Attempts.SuspendedTooLong(id)
 		case step.TimerUnplaceable:
-			c.admission.UnplaceableTooLong(scheduler.JobID(id))
+			c.rooms.Admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerBlame:
-			c.capacity.Forgive(scheduler.LauncherID(id))
+			c.rooms.Capacity.Forgive(scheduler.LauncherID(id))
 		case step.TimerPublish:
-			c.jobs.PublishAgain(scheduler.JobID(id))
+			c.rooms.Jobs.PublishAgain(scheduler.JobID(id))
 		case step.TimerClean:
-			c.jobs.CleanTooLong(scheduler.JobID(id))
+			c.rooms.Jobs.CleanTooLong(scheduler.JobID(id))
 		case step.TimerPrepared:
-			c.admission.ExpirePrepared()
+			c.rooms.Admission.ExpirePrepared()
 		case step.TimerStall:
-			c.decisions.StallDue(id)
+			c.rooms.Decisions.StallDue(id)
 		case step.TimerFeed:
-			if a := c.life.Attempts.Get(scheduler.AttemptID(id)); a != nil {
-				c.orders.Feed(a)
+			if a := c.rooms.Life.Attempts.Get(scheduler.AttemptID(id)); a != nil {
+				c.rooms.Orders.Feed(a)
 			}
 		}
 	}
@@ -48,13 +48,13 @@ func (c *Core) expire() {
 
 // overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
-func (c *Core) Overdue() bool { return c.step.Due() }
+func (c *Core) Overdue() bool { return c.rooms.Step.Due() }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.life.Busy) > 0 && !c.waitsForRound() || c.policy.Deciding() != nil || c.policy.Gathering() != nil {
-		return c.step.Now, true
+	if len(c.rooms.Life.Busy) > 0 && !c.waitsForRound() || c.rooms.Policy.Deciding() != nil || c.rooms.Policy.Gathering() != nil {
+		return c.rooms.Step.Now, true
 	}
 	var at scheduler.Time
 	found := false
@@ -63,10 +63,10 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 			at, found = t, true
 		}
 	}
-	if first, ok := c.step.NextTimer(); ok {
+	if first, ok := c.rooms.Step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.policy.Wake(c.step.Set.RoundGap, c.step.Set.RefusedGapMax, c.capacity.AnyChanged()); ok {
+	if round, ok := c.rooms.Policy.Wake(c.rooms.Step.Set.RoundGap, c.rooms.Step.Set.RefusedGapMax, c.rooms.Capacity.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

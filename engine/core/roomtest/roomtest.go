@@ -6,20 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/admission"
-	"github.com/hamadryad/hamadryad/engine/core/attempts"
-	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/decisions"
-	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/jobs"
+	"github.com/hamadryad/hamadryad/engine/core/house"
 	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/orders"
-	"github.com/hamadryad/hamadryad/engine/core/preemption"
-	"github.com/hamadryad/hamadryad/engine/core/sessions"
-	"github.com/hamadryad/hamadryad/engine/core/status"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -32,46 +20,17 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// House is all rooms, joined as package core joins them.
+// House is the rooms of a core, of which a test has the keys.
 type House struct {
-	t T
-
-	Step     step.Step
-	IDs      ids.IDs
-	Capacity capacity.Capacity
-	Policy   exchange.Exchange
-	Life     *life.State
-
-	Events     *events.Events
-	Orders     *orders.Orders
-	Status     *status.Reader
-	Bundles    *bundles.Bundles
-	Jobs       *jobs.Jobs
-	Admission  *admission.Admission
-	Attempts   *attempts.Attempts
-	Preemption *preemption.Preemption
-	Sessions   *sessions.Sessions
-	Decisions  *decisions.Decisions
-
+	*house.House
+	t          T
 	generation uint64
 }
 
 // New returns a house in its first step, one hour after the beginning of time, with the
 // default settings and nobody in it.
 func New(t T) *House {
-	h := &House{t: t, Step: step.Step{Set: step.DefaultSettings()}}
-	s, p, c := &h.Step, &h.Policy, &h.Capacity
-	h.Life = life.New(s, c)
-	h.Events = events.New(s, p, h.Life)
-	h.Orders = orders.New(s, h.Life)
-	h.Status = status.New(s, c, p, h.Life)
-	h.Bundles = bundles.New(s, c, h.Life, h.Events)
-	h.Jobs = jobs.New(s, c, p, h.Life, h.Events, h.Orders, h.Status, h.Bundles)
-	h.Admission = admission.New(s, &h.IDs, c, p, h.Life, h.Status, h.Jobs)
-	h.Attempts = attempts.New(s, &h.IDs, c, p, h.Life, h.Events, h.Orders, h.Bundles, h.Jobs)
-	h.Preemption = preemption.New(s, &h.IDs, c, h.Life, h.Events, h.Orders, h.Bundles, h.Attempts)
-	h.Sessions = sessions.New(s, &h.IDs, c, p, h.Life, h.Events, h.Orders, h.Jobs, h.Attempts)
-	h.Decisions = decisions.New(s, &h.IDs, c, p, h.Life, h.Events, h.Bundles, h.Admission, h.Attempts, h.Preemption)
+	h := &House{House: house.New(step.DefaultSettings()), t: t}
 	h.Later(time.Hour)
 	return h
 }
