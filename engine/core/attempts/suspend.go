@@ -24,6 +24,7 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 	as.SureStarted(a)
 	if !a.Suspend(as.step.Now) {
 		as.settled(a, course.Suspended)
+		as.resumeUnasked(a)
 		return
 	}
 	a.Rest(+1)
@@ -43,6 +44,14 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 func (as *Attempts) settled(a *life.Attempt, p course.Phase) {
 	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
 		a.Pending.Confirmed()
+	}
+}
+
+// resumeUnasked has an attempt go on that its launcher has suspended and that counts as
+// running: the log lost that it started, and all that came after.
+func (as *Attempts) resumeUnasked(a *life.Attempt) {
+	if a.Phase() == course.Running && !a.Suspending() && a.Stop() == nil {
+		as.orders.SendResume(a)
 	}
 }
 

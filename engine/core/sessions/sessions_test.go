@@ -587,3 +587,55 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 		}
 	}
 }
+
+// A launcher has suspended attempts of which the log lost that they started. It is told to
+// start them, says that they run and are suspended, and is told to resume them until it has.
+func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
+	for width, spec := range map[int]*wire.JobSpec{1: roomtest.Maps(1), 2: roomtest.Gang(2)} {
+		h := roomtest.New(t)
+		h.StartPolicy(scheduler.AbilityResume)
+		l := h.Launcher("a", 2)
+		j := h.Job(spec)
+		if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: slices.Repeat([]scheduler.LauncherID{l.ID}, width)}); refused != scheduler.NotRefused {
+			t.Fatal(why)
+		}
+		all := j.Bundles[0].Runs()[0].Attempts
+		has := &wire.Inventory{}
+		for _, a := range all {
+			has.Attempts = append(has.Attempts, &wire.AttemptInventory{Attempt: uint64(a.ID), State: wire.AttemptInventory_STATE_SUSPENDED})
+		}
+		told := func(of func(*wire.Command) uint64) (ids []uint64) {
+			for _, c := range h.Commands(l) {
+				if id := of(c); id != 0 {
+					ids = append(ids, id)
+				}
+			}
+			return ids
+		}
+		h.Later(time.Second)
+		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: has}}})
+		if starts := told(func(c *wire.Command) uint64 { return c.GetStart().GetAttempt() }); len(starts) != width {
+			t.Fatalf("%d attempts: it is told to start %v", width, starts)
+		}
+		h.Later(time.Second)
+		for _, a := range all {
+			h.Attempts.Started(a, "a:3")
+			h.Attempts.SuspendedNow(a)
+		}
+		for try := range 2 { // the first is lost
+			if resumed := told((*wire.Command).GetResume); len(resumed) != width {
+				t.Fatalf("%d attempts, time %d: it is told to resume %v", width, try, resumed)
+			}
+			h.Later(h.Step.Set.CommandTimeoutMax)
+			h.Sessions.Resend(l.ID)
+		}
+		for _, a := range all {
+			h.Attempts.ResumedNow(a)
+		}
+		h.Later(time.Hour)
+		if h.Sessions.Resend(l.ID); len(told((*wire.Command).GetResume)) > 0 || all[0].Pending.Waits() {
+			t.Errorf("%d attempts: when it has said so it is told %v", width, h.Commands(l))
+		}
+		h.Checked()
+	}
+}

@@ -89,6 +89,9 @@ func (a *Attempt) reportAgain() {
 	case a.started:
 		a.tellStarted()
 	}
+	if a.Suspended() {
+		a.tellSuspended()
+	}
 	for _, l := range a.given.lost {
 		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 	}

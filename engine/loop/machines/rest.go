@@ -51,9 +51,11 @@ func (a *Attempt) suspend() {
 		return
 	}
 	a.clock.stop()
-	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), func() {
-		a.On.Tell(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
-	})
+	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), a.tellSuspended)
+}
+
+func (a *Attempt) tellSuspended() {
+	a.On.Tell(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
 }
 
 // resume has it go on where it was.
