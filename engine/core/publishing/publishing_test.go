@@ -28,13 +28,13 @@ func TestWhatFollows(t *testing.T) {
 		end               End
 		want              What
 	}{
-		"it was preempted":      {want: Again},
-		"its launcher was lost": {end: End{Lost: "gone", Losses: 1}, want: Again},
-		"lost again":            {tries: 1, end: End{Lost: "gone", Losses: 2}, want: Later},
-		"lost too often":        {tries: 2, end: End{Lost: "gone", Losses: 3}, want: Keep},
-		"lost as often, but outputs may be there": {granted: true, tries: 2, end: End{Lost: "gone", Losses: 3}, want: Later},
-		"it failed":           {end: End{Failure: failure(program), Failures: 1}, want: Later},
-		"it failed too often": {tries: 2, end: End{Failure: failure(program), Failures: 3}, want: Keep},
+		"it was preempted":                          {want: Again},
+		"its launcher was lost":                     {end: End{Lost: "gone", Losses: 1}, want: Again},
+		"lost again":                                {tries: 1, end: End{Lost: "gone", Losses: 2}, want: Later},
+		"lost too often":                            {tries: 2, end: End{Lost: "gone", Losses: 3}, want: Keep},
+		"lost as often, after a grant":              {granted: true, tries: 2, end: End{Lost: "gone", Losses: 3}, want: Later},
+		"it failed":                                 {end: End{Failure: failure(program), Failures: 1}, want: Later},
+		"it failed too often":                       {tries: 2, end: End{Failure: failure(program), Failures: 3}, want: Keep},
 		"failed as often, but outputs may be there": {granted: true, tries: 2, end: End{Failure: failure(program), Failures: 3}, want: Later},
 		"tried as often as may be":                  {granted: true, tries: 3, end: End{Failure: failure(program), Failures: 4}, want: Keep},
 		"the outputs can't be written":              {end: End{Failure: failure(output), Failures: 1}, want: Keep},
