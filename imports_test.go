@@ -138,6 +138,7 @@ var directions = []struct {
 	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
+	{"plugins/hfsp/virtual", []string{"sdk/scheduler"}, "the virtual cluster knows what it is told: pass it in as values"},
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"internal", nil, "it is plumbing below everything: it knows nothing of the project"},
 	{"hdfs/mini", []string{"sdk", "hdfs", "internal/spawn"}, "hdfs implements sdk/storage and nothing else"},

@@ -1,0 +1,118 @@
+package virtual
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// ID names a job of the virtual cluster: one stage of a DAG. Jobs that finish at the
+// same time are in the order of their IDs.
+type ID struct {
+	Job   scheduler.JobID
+	Stage scheduler.StageID
+}
+
+// Compare orders IDs: jobs as they were submitted, and the stages of one in order.
+func (a ID) Compare(b ID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage))
+}
+
+// Spec is what is known of a job. What is out of bounds counts as the nearest value
+// that is in them, so no estimate, however wrong, can harm the others.
+type Spec struct {
+	// Size is the estimated work of the whole job, with what has been done of it, in
+	// slot-seconds. Negative or NaN counts as 0, which makes the job late; SizeMax and
+	// more, also +Inf, is work without an end: the job has its share, and comes after
+	// all that finish.
+	Size float64
+	// Weight is the part of the slots that it has in comparison with others, between
+	// WeightMin and WeightMax. It is rounded to a multiple of 2⁻³², so that sums of
+	// weights are exact. Zero, negative or NaN counts as WeightMin.
+	Weight float64
+	// Cap is how many slots it could use at most: those of all its tasks together,
+	// whether they have really finished or not, because it makes progress of its own in
+	// the virtual cluster. (What it can really use is told to Allot.) Negative counts as
+	// 0. With 0 it waits: it has no rate, and no finish.
+	Cap int
+}
+
+// The bounds of a job's numbers.
+const (
+	SizeMax   = 1e15 // slot-seconds; 32 million years of a slot
+	WeightMin = 1. / 1024
+	WeightMax = 1024
+	CapMax    = 1 << 31 // slots, of a job and of the cluster
+)
+
+// Never is the finish of a job that has none: its size has no end, its cap is 0, or
+// there is no capacity.
+const Never scheduler.Time = math.MaxInt64
+
+// weightUnits is how many units a weight of 1 has: weights are kept as whole numbers,
+// so that their sum does not drift.
+const weightUnits = 1 << 32
+
+func (s Spec) bounded() Spec {
+	if !(s.Size >= 0) {
+		s.Size = 0
+	}
+	if s.Size >= SizeMax {
+		s.Size = math.Inf(1)
+	}
+	if !(s.Weight >= WeightMin) {
+		s.Weight = WeightMin
+	}
+	s.Weight = math.Round(min(s.Weight, WeightMax)*weightUnits) / weightUnits
+	s.Cap = min(max(s.Cap, 0), CapMax)
+	return s
+}
+
+// Job is a job of a virtual cluster. Its methods take constant time. It is good until
+// it is removed or retired.
+type Job struct {
+	// Owner is the caller's; the cluster does not look at it.
+	Owner any
+
+	id   ID
+	spec Spec
+	in   *Cluster // nil once it is removed
+
+	retired bool // it has really finished
+
+	done   float64        // work done virtually, slot-seconds
+	rate   float64        // slots that it has virtually
+	late   bool           // done has reached the size
+	finish scheduler.Time // when it became late
+}
+
+// ID returns the job's name.
+func (j *Job) ID() ID { return j.id }
+
+// Spec returns what the cluster counts with: what it was told, within bounds.
+func (j *Job) Spec() Spec { return j.spec }
+
+// Cap returns how many slots the job could use at most.
+func (j *Job) Cap() int { return j.spec.Cap }
+
+// Done returns the work that was done virtually up to the cluster's time, in
+// slot-seconds. It never gets less, and is more than the size only when the size was
+// set lower.
+func (j *Job) Done() float64 { return j.done }
+
+// Remaining returns the virtual work that is left, in slot-seconds: 0 for a late job,
+// +Inf for one without an end.
+func (j *Job) Remaining() float64 {
+	if j.late {
+		return 0
+	}
+	return j.spec.Size - j.done
+}
+
+// Share returns how many slots the job has virtually at the cluster's time; 0 for a
+// late one.
+func (j *Job) Share() float64 { return j.rate }
+
+// Late says whether the job has finished virtually.
+func (j *Job) Late() bool { return j.late }
