@@ -1,0 +1,237 @@
+package estimation
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// LengthMax is the longest that a task can be taken to run, in seconds: thirty years.
+const LengthMax = 1e9
+
+// length is a task's length within bounds.
+func length(seconds float64) float64 {
+	if !(seconds > 0) { // no number too
+		return 0
+	}
+	return min(seconds, LengthMax)
+}
+
+// Settings say how sizes are estimated.
+type Settings struct {
+	// Xi is by how much larger than tasks of the past suggest a stage is taken to be that
+	// is not trained: 1 or more, infinity allowed.
+	Xi float64
+	// Samples is how many tasks train a stage, 1 or more.
+	Samples int
+	// Distribution is fitted to them.
+	Distribution Distribution
+	// Delta is how long a task of a stage that shuffles executes before its progress
+	// counts, 0 or more.
+	Delta time.Duration
+	// Default is a task's length before anything is known.
+	Default time.Duration
+}
+
+// Defaults are the published settings.
+func Defaults() Settings {
+	return Settings{Xi: 1, Samples: 5, Distribution: Uniform, Delta: time.Minute, Default: time.Minute}
+}
+
+// Measure is how long a task took, net of suspension, in seconds.
+type Measure struct {
+	Shuffle float64 // 0 of one that does not shuffle
+	Execute float64
+	Bytes   int64 // of its input, by which shuffling is weighted
+}
+
+func (m Measure) bounded() Measure {
+	return Measure{length(m.Shuffle), length(m.Execute), max(m.Bytes, 0)}
+}
+
+// Stage is what is known of the tasks of one stage: plain data, to be saved.
+type Stage struct {
+	Kind
+	Tasks int // of the stage; may grow
+	Slots int // of each
+	// Samples are the first tasks that finished, at most Settings.Samples of them.
+	Samples []Measure `json:",omitempty"`
+	// Running are further samples that are estimated, in order of task.
+	Running []Running `json:",omitempty"`
+	// Later is how many tasks finished after the samples, LaterSeconds what they took.
+	Later        int     `json:",omitempty"`
+	LaterSeconds float64 `json:",omitempty"`
+}
+
+// Running is a task that has not finished and counts as a sample.
+type Running struct {
+	Task     uint64
+	Progress float64 // the highest that was told
+	Measure
+}
+
+// NewStage returns a stage of which nothing has run.
+func NewStage(k Kind, tasks, slots int) *Stage { return &Stage{Kind: k, Tasks: tasks, Slots: slots} }
+
+// Estimator estimates the sizes of stages. What it knows of one is in the Stage; a task is
+// any number that no other task of the stage has at that time.
+type Estimator interface {
+	// Size returns a stage's size in slot-seconds: never less than 0 and a number, but
+	// infinite when nothing is known that is. trained says whether it is more than a guess
+	// from past tasks.
+	Size(s *Stage) (slotSeconds float64, trained bool)
+	// Progress takes in how far a task is that has executed so many seconds after
+	// shuffling, and says whether that changed anything.
+	Progress(s *Stage, task uint64, m Measure, progress float64) bool
+	// Finished takes in a task that has finished.
+	Finished(s *Stage, task uint64, m Measure)
+	// Gone takes in a task that ended in vain, or starts anew, and says whether that
+	// changed anything.
+	Gone(s *Stage, task uint64) bool
+}
+
+// Sampling is the published estimator.
+type Sampling struct {
+	Settings Settings
+	Past     Past
+}
+
+var _ Estimator = (*Sampling)(nil)
+
+// New returns an estimator that knows of no past tasks.
+func New(s Settings) *Sampling { return &Sampling{Settings: s} }
+
+// Need returns how many samples train a stage: all tasks of a small one.
+func (e *Sampling) Need(s *Stage) int { return min(e.Settings.Samples, s.Tasks) }
+
+// Measured returns how many of them there are.
+func (e *Sampling) Measured(s *Stage) int { return len(s.Samples) + len(s.Running) }
+
+// Size implements Estimator.
+func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {
+	tasks := float64(max(s.Tasks, 0)) * float64(max(s.Slots, 0))
+	n := len(s.Samples) + len(s.Running)
+	if n == 0 || n < e.Need(s) {
+		if math.IsInf(e.Settings.Xi, 1) { // also where tasks of the past took no time
+			return e.Settings.Xi, false
+		}
+		return float64(e.Settings.Xi * float64(tasks*e.past(s.Kind))), false
+	}
+	return float64(tasks * e.task(s)), true
+}
+
+// past is the mean length of past tasks.
+func (e *Sampling) past(k Kind) float64 {
+	if l, ok := e.Past.Of(k); ok {
+		return l
+	}
+	return length(e.Settings.Default.Seconds())
+}
+
+// task is the mean length of a trained stage's tasks.
+func (e *Sampling) task(s *Stage) float64 {
+	n := len(s.Samples) + len(s.Running)
+	all := make([]Measure, 0, n)
+	all = append(all, s.Samples...)
+	for i := range s.Running {
+		all = append(all, s.Running[i].Measure)
+	}
+	lengths := make([]float64, n)
+	for i, m := range all {
+		lengths[i] = m.Execute
+	}
+	one := e.Settings.Distribution.Mean(lengths)
+	if s.Shuffles {
+		one += shuffle(all)
+	}
+	return (float64(one*float64(n)) + s.LaterSeconds) / float64(n+s.Later)
+}
+
+// shuffle is how long tasks shuffle: the mean, weighted with their part of the input.
+func shuffle(all []Measure) float64 {
+	bytes := 0.0
+	for _, m := range all {
+		bytes += float64(m.Bytes)
+	}
+	sum := 0.0
+	for _, m := range all {
+		weight := 1 / float64(len(all))
+		if bytes > 0 {
+			weight = float64(m.Bytes) / bytes
+		}
+		sum += float64(m.Shuffle * weight)
+	}
+	return length(sum)
+}
+
+// Expected returns how long a task executes in all that has executed for so many seconds and is so far, and false
+// while that says nothing.
+func (s Settings) Expected(executed, progress float64) (float64, bool) {
+	if !(executed >= s.Delta.Seconds()) || !(progress > 0) {
+		return 0, false
+	}
+	return length(executed / min(progress, 1)), true
+}
+
+// Progress implements Estimator. Only tasks of a stage that shuffles are worth it: others
+// are short.
+func (e *Sampling) Progress(s *Stage, task uint64, m Measure, progress float64) bool {
+	if !s.Shuffles {
+		return false
+	}
+	i, known := slices.BinarySearchFunc(s.Running, task, func(r Running, task uint64) int {
+		switch {
+		case r.Task < task:
+			return -1
+		case r.Task > task:
+			return 1
+		}
+		return 0
+	})
+	if known && !(progress > s.Running[i].Progress) {
+		progress = s.Running[i].Progress
+	}
+	expected, ok := e.Settings.Expected(m.Execute, progress)
+	if !ok || math.IsNaN(progress) || !known && len(s.Samples)+len(s.Running) >= e.Settings.Samples {
+		return false
+	}
+	m = m.bounded()
+	m.Execute = expected
+	if !known {
+		s.Running = slices.Insert(s.Running, i, Running{Task: task})
+	}
+	r := &s.Running[i]
+	changed := *r != Running{task, min(progress, 1), m}
+	*r = Running{task, min(progress, 1), m}
+	return changed
+}
+
+// Finished implements Estimator.
+func (e *Sampling) Finished(s *Stage, task uint64, m Measure) {
+	e.Gone(s, task)
+	m = m.bounded()
+	if !s.Shuffles {
+		m.Execute, m.Shuffle = length(m.Execute+m.Shuffle), 0
+	}
+	e.Past.Learn(s.Kind, m.Shuffle+m.Execute)
+	switch n := len(s.Samples) + len(s.Running); {
+	case n < e.Settings.Samples:
+		s.Samples = append(s.Samples, m)
+	case len(s.Running) > 0 && len(s.Samples) < e.Settings.Samples: // what is known is better than what is expected
+		s.Running = s.Running[:len(s.Running)-1]
+		s.Samples = append(s.Samples, m)
+	default:
+		s.Later++
+		s.LaterSeconds += m.Shuffle + m.Execute
+	}
+}
+
+// Gone implements Estimator.
+func (e *Sampling) Gone(s *Stage, task uint64) bool {
+	n := len(s.Running)
+	s.Running = slices.DeleteFunc(s.Running, func(r Running) bool { return r.Task == task })
+	if len(s.Running) == 0 {
+		s.Running = nil
+	}
+	return len(s.Running) < n
+}
