@@ -62,6 +62,9 @@ func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 				kill(p.runs[e.Attempt].job)
 			}
 			if p.up[p.runs[e.Attempt].launcher] {
+				if e.Outcome == scheduler.Lost {
+					list = append(list, p.stuck(e.Attempt)...)
+				}
 				list = append(list, p.report(e.Attempt, func(id uint64) *wire.Report {
 					return &wire.Report{What: &wire.Report_Ended{Ended: p.ended(id, e)}}
 				}))
@@ -69,6 +72,16 @@ func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 		}
 	}
 	return list
+}
+
+// stuck is what a launcher says that can't have an attempt go on, if it is suspended.
+func (p *pair) stuck(id scheduler.AttemptID) []*wire.Input {
+	if a := p.view.Attempt(p.attempts[id]); a == nil || a.State != view.Suspended {
+		return nil
+	}
+	return []*wire.Input{p.report(id, func(id uint64) *wire.Report {
+		return &wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: id, Failure: &wire.Failure{Message: "it is stuck"}}}}
+	})}
 }
 
 func drain(id scheduler.LauncherID, begin bool) *wire.Input {
@@ -201,12 +214,30 @@ func (p *pair) decide() (d scheduler.Decisions) {
 	if p.standIn.Abilities == 0 {
 		d.Resume = nil // the manager does
 	}
+	rests := slices.DeleteFunc(slices.Clone(all), func(a *view.Attempt) bool { return a.State != view.Suspended })
+	for _, a := range rests {
+		ready = append(ready, a.Bundle) // it may be a beneficiary too
+	}
 	if len(ready) > 0 && len(all) > 0 && p.rng.IntN(3) == 0 {
 		for range 1 + p.rng.IntN(2) {
 			d.Preempt = append(d.Preempt, p.preemption(ready, all))
 		}
 	}
+	if len(rests) > 0 && p.rng.IntN(4) == 0 {
+		d.Preempt = append(d.Preempt, p.preemptionToGoOn(rests[p.rng.IntN(len(rests))], all))
+	}
 	return d
+}
+
+// preemptionToGoOn is one for a suspended attempt, of others on its launcher.
+func (p *pair) preemptionToGoOn(rests *view.Attempt, all []*view.Attempt) scheduler.Preempt {
+	x := scheduler.Preempt{Mode: scheduler.PreemptMode(1 + p.rng.IntN(3)), For: rests.Job().ID(), Bundle: rests.Bundle.ID}
+	for _, a := range all {
+		if a.Launcher == rests.Launcher && (a.Bundle != rests.Bundle || p.rng.IntN(20) == 0) && p.rng.IntN(2) == 0 {
+			x.Victims = append(x.Victims, a.ID)
+		}
+	}
+	return x
 }
 
 func (p *pair) preemption(ready []*view.Bundle, all []*view.Attempt) scheduler.Preempt {

@@ -34,6 +34,7 @@ var (
 // settings, loads).
 func TestStandIn(t *testing.T) {
 	var all cluster.Tally
+	drawn := 0
 	reasons := map[scheduler.RefusalReason]int{}
 	games := schedtest.Games(schedtest.Options{Seeds: *gamesFlag, First: *gameFlag})
 	for _, g := range games {
@@ -49,14 +50,18 @@ func TestStandIn(t *testing.T) {
 		all.Lost += p.standIn.Tally.Lost
 		all.Failed += p.standIn.Tally.Failed
 		all.Seconds += p.standIn.Tally.Seconds
+		all.ForSuspended += p.standIn.Tally.ForSuspended
+		all.Stuck += p.standIn.Tally.Stuck
+		drawn += p.drawn
 		for r, n := range p.reasons {
 			reasons[r] += n
 		}
 	}
-	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 || all.Seconds == 0 {
-		t.Errorf("the games were too tame: %+v", all)
+	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 || all.Seconds == 0 || all.ForSuspended == 0 || all.Stuck == 0 || drawn == 0 {
+		t.Errorf("the games were too tame: %d resumptions drew on what was kept for them, %+v", drawn, all)
 	}
-	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed, %d second attempts; refusals %v", len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, reasons)
+	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed, %d second attempts, %d preemptions for what is suspended, of which %d drew on what was kept, %d stuck; refusals %v",
+		len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, all.ForSuspended, drawn, all.Stuck, reasons)
 }
 
 // fine is how much finer the core's clock is than the stand-in's: its steps each take some
@@ -77,6 +82,7 @@ type pair struct {
 	view      view.View // of what the core tells
 	specs     map[scheduler.JobID]cluster.Spec
 	reasons   map[scheduler.RefusalReason]int
+	drawn     int // resumptions for which something was kept
 
 	heard    []heard             // on the stand-in, and not told the core
 	ledOut   []scheduler.Outcome // of the stand-in, of the answer at hand
@@ -344,11 +350,34 @@ func (p *pair) outcomes(d scheduler.Decisions) {
 			return
 		}
 		p.reasons[led.Reason]++
+		if led.Kind == scheduler.DecisionResume && led.Accepted {
+			p.resumed(led.Attempts, own.Attempts)
+			continue
+		}
 		for g, id := range led.Attempts {
 			p.attempts[id] = own.Attempts[g]
 			b := p.led.Bundle(led.Launch.Bundle)
 			p.runs[id] = running{b.Job.ID(), b.ID, g, led.Launch.Launchers[g]}
 		}
+	}
+}
+
+// resumed holds those against each other that a resumption has go on, and counts one for
+// which something was kept when it was decided.
+func (p *pair) resumed(led, own []scheduler.AttemptID) {
+	var want []scheduler.AttemptID
+	for _, id := range led {
+		want = append(want, p.attempts[id])
+	}
+	if !slices.Equal(want, own) {
+		p.t.Errorf("the stand-in has attempts %d go on, and the core %d", want, own)
+	}
+	a := p.led.Attempt(led[0])
+	if a == nil || p.led.Launcher(a.Launcher) == nil {
+		return // it came and went while the policy thought
+	}
+	if slices.ContainsFunc(p.led.Launcher(a.Launcher).Offer.Reserved, func(r scheduler.Reservation) bool { return r.Bundle == a.Bundle.ID }) {
+		p.drawn++
 	}
 }
 
@@ -381,9 +410,11 @@ func (p *pair) compare(snapshots bool) {
 	}
 }
 
-// leaving lists the attempts that a preemption takes off their slots, and for whom.
+// leaving lists the attempts that a preemption takes off their slots, and for whom, and
+// those that are to go on.
 func (p *pair) leaving(v *view.View, translate bool) (text string) {
 	all := map[scheduler.AttemptID]scheduler.JobID{}
+	var resuming []scheduler.AttemptID
 	for _, j := range v.Jobs() {
 		for _, a := range j.Attempts() {
 			id := a.ID
@@ -393,9 +424,13 @@ func (p *pair) leaving(v *view.View, translate bool) (text string) {
 			if a.Leaving != 0 {
 				all[id] = a.Leaving
 			}
+			if a.Resuming {
+				resuming = append(resuming, id)
+			}
 		}
 	}
-	return fmt.Sprintln("leaving:", all)
+	slices.Sort(resuming)
+	return fmt.Sprintln("leaving:", all, "resuming:", resuming)
 }
 
 // coarse is a world of the core with the times of the stand-in: what lasts there ends half

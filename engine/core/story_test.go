@@ -268,6 +268,8 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "fail":
 		kind := wire.ErrorKind(wire.ErrorKind_value["ERROR_KIND_"+strings.ToUpper(named["kind"])])
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"], Stage: named["stage"]}}}})
+	case "refuse":
+		report(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: id, Failure: &wire.Failure{Message: named["why"]}}}})
 	case "stopped":
 		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_STOPPED}}})
 	case "progress":

@@ -10,7 +10,7 @@ import (
 
 // hooks have a launcher go wrong, and take random times.
 func (f *fake) hooks() machines.Hooks {
-	return machines.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, Ends: f.ends}
+	return machines.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, Balks: f.balks, Ends: f.ends}
 }
 
 // takes draws how long a step takes.
@@ -48,6 +48,15 @@ func (f *fake) refuses(*wire.StartAttempt) string {
 	}
 	f.fleet.Seen["refused starts"]++
 	return "no space for its folder"
+}
+
+// balks says why it can't have a suspended attempt go on.
+func (f *fake) balks(*machines.Attempt) string {
+	if f.fleet.calm || !f.fleet.chance(50) {
+		return ""
+	}
+	f.fleet.Seen["refused resumptions"]++
+	return "its processes do not go on"
 }
 
 // take has a launcher do what the manager says, and whatever goes wrong with that.

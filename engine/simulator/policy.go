@@ -311,6 +311,9 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 		d.checkCapacity(l, o)
 		if o.Accepted {
 			d.Seen["accepted "+o.Kind.String()]++
+			if b := l.mirror.Bundle(o.Preempt.Bundle); b != nil && b.State == view.Launched {
+				d.Seen["preempted for the suspended"]++
+			}
 		} else {
 			d.Seen["refused: "+o.Reason.String()]++
 		}

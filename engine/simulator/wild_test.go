@@ -66,9 +66,18 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// preempt takes an attempt, for some job with something ready if there is one.
+// preempt takes an attempt, for some job with something ready if there is one, or for what
+// is suspended where it runs.
 func (p *wild) preempt(a *view.Attempt) scheduler.Preempt {
 	d := scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptMode(1 + p.rand.IntN(3)), Grace: time.Second, For: a.Job().ID()}
+	if l := p.Launcher(a.Launcher); l != nil && p.rand.IntN(2) == 0 {
+		for _, x := range l.Attempts() {
+			if x.State == view.Suspended && p.rand.IntN(2) == 0 {
+				d.For, d.Bundle = x.Job().ID(), x.Bundle.ID
+				return d
+			}
+		}
+	}
 	for b := range p.Ready() {
 		if p.rand.IntN(3) == 0 {
 			d.For = b.Job.ID()

@@ -52,17 +52,21 @@ func (m PreemptMode) String() string {
 	return name(m, "unknown", "kill", "soft kill", "suspend")
 }
 
-// Preempt takes one set of victims for the good of a named beneficiary: one ready
-// bundle of a job where Bundle is set, else any of the job's ready bundles. The manager
-// accepts the set whole or refuses it: what is free, reserved for the beneficiary and
-// freed must fit it. A victim in a bundle joined by tcp channels means the whole bundle.
-// A suspended attempt can be a victim too, of a kill: what it frees is memory. The
-// offer to launch a victim a second time ends.
+// Preempt takes one set of victims for the good of a named beneficiary: one bundle of a
+// job where Bundle is set, which is ready or suspended, else any of the job's ready
+// bundles. The manager accepts the set whole or refuses it: what is free, reserved for the
+// beneficiary and freed must fit it. A victim in a bundle joined by tcp channels means the
+// whole bundle. A suspended attempt can be a victim too, of a kill: what it frees is
+// memory. The offer to launch a victim a second time ends.
 //
 // What the victims free, sooner if they end by themselves, becomes a Reservation for the
 // beneficiary. Name the bundle when it has to be that one, such as a gang, whose slots no
 // other bundle of its job may take one by one. Name none when any will do: then none of
 // the slots wait for the one while another could use them.
+//
+// A bundle is suspended when all of a bundle attempt that still lives is, and nothing stops
+// or resumes it. It goes on where it is, so what the victims free has to be there, and
+// Placement is nil. Resume it when they have left.
 //
 // A victim is protected from the acceptance on: for Environment.ProtectFor no preemption
 // of it is accepted. So is its bundle, for as long again, from each later launch of it,
@@ -74,11 +78,15 @@ type Preempt struct {
 	Mode      PreemptMode
 	Grace     time.Duration // for PreemptSoft; bounded by the site
 	For       JobID
-	Bundle    BundleID     // the one bundle it is for; 0: any of the job's
-	Placement []LauncherID // where that bundle is to go, one for each group, or nil
+	Bundle    BundleID     // the one bundle it is for; 0: any of the job's that are ready
+	Placement []LauncherID // where that bundle, being ready, is to go, one for each group, or nil
 }
 
-// Resume lets a suspended attempt run again, with the rest of its bundle.
+// Resume lets a suspended attempt run again, where it is, with the rest of its bundle. It
+// takes their slots first from what is reserved for their bundle alone, then from what is
+// free (view.TakeAgain says whether there is enough). The outcome lists the attempts that
+// are to go on, and AttemptResumed follows for each. A launcher may fail to let one go on:
+// then they end as lost, and their bundle is ready again.
 type Resume struct{ Attempt AttemptID }
 
 // Launch starts a whole bundle: Launchers[i] runs its i-th group.

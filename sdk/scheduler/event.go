@@ -332,7 +332,7 @@ type Outcome struct {
 	Kind     DecisionKind
 	Index    int // in the list of its kind
 	Accepted bool
-	Attempts []AttemptID // of an accepted launch, one for each group in order
+	Attempts []AttemptID // of an accepted launch, one for each group in order; of an accepted resumption, those that are to go on
 	Launch   Launch      // the decision itself when Kind is DecisionLaunch
 	Preempt  Preempt     // the decision itself when Kind is DecisionPreempt
 	Reason   RefusalReason

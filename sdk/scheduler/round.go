@@ -32,14 +32,15 @@ type Offer struct {
 // Reservation is free capacity at one launcher, kept by a preemption for its
 // beneficiary, or by the manager for work that others of its job wait for.
 //
-// Where Bundle is set only a launch of that bundle may draw on it, and where it is 0 one
-// of any bundle of the job. A launch draws first on what is reserved for its bundle, then
-// on what is for its job, then on what is free. Nothing else draws on it: neither other
-// jobs, nor the resumption of what is suspended.
+// Where Bundle is set only a launch of that bundle may draw on it, or its resumption, and
+// where it is 0 a launch of any bundle of the job. A launch draws first on what is reserved
+// for its bundle, then on what is for its job, then on what is free; a resumption on what
+// is reserved for its bundle, then on what is free. Nothing else draws on it.
 //
 // A reservation ends, and what is left of it is free for all, when
 //
-//   - its bundle is launched, wherever that is, or is not ready any more;
+//   - its bundle is launched, wherever that is, or resumed;
+//   - its bundle is neither ready nor suspended any more: an attempt of it ended, or is to;
 //   - where no bundle is named, a launch has left the job without a ready bundle;
 //   - Environment.ReserveMax has passed since the preemption, and the grace of a soft kill;
 //   - the launcher drains or is lost, for what is kept there;
@@ -47,7 +48,7 @@ type Offer struct {
 //   - another policy takes over, or this one is started anew.
 type Reservation struct {
 	Job    JobID
-	Bundle BundleID // the one bundle that may draw on it; 0: any of the job's
+	Bundle BundleID // the one bundle that may draw on it; 0: any of the job's that starts
 	Kind   SlotKind
 	Slots  int   // 0 where only memory is kept
 	Memory int64 // bytes; counted once, on the reservation's first kind

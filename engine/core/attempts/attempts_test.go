@@ -1,6 +1,7 @@
 package attempts_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -46,14 +47,14 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 		t.Fatalf("while it is suspended %d slots are free, and %d bytes", free(l), l.FreeMemory())
 	}
 	other := h.Run(j, 1, l)
-	if reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NoCapacity || !a.Waits() {
+	if _, reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NoCapacity || !a.Waits() {
 		t.Fatalf("to resume without a slot is refused with %v", reason)
 	}
 	h.Finish(other.Attempts[0])
-	if reason, why := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotRefused || free(l) != 0 {
+	if _, reason, why := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotRefused || free(l) != 0 {
 		t.Fatalf("to resume is refused with %q, and %d slots are free", why, free(l))
 	}
-	if reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotSuspended {
+	if _, reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotSuspended {
 		t.Errorf("to resume twice is refused with %v", reason)
 	}
 	h.Attempts.ResumedNow(a)
@@ -338,6 +339,50 @@ func TestALauncherThatRefuses(t *testing.T) {
 
 // Whatever happens to attempts, in any order: who launches is told exactly why it can't, what
 // is held is what lives, one at most of a bundle has the grant, and all ends.
+// One that its launcher can't have go on is stopped there and lost, with the rest of its
+// bundle, and is offered again. One that it can't have rest, which it was thought to, too.
+func TestOneThatCannotGoOn(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(scheduler.AbilityResume)
+	l := h.Launcher("a", 3)
+	j, single := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1))
+	r, z := h.Run(j, 0, l, l), h.Run(single, 0, l).Attempts[0]
+	suspend(h, r)
+	suspend(h, z.Run)
+	ids, _, why := h.Attempts.Resume(scheduler.Resume{Attempt: r.Attempts[1].ID})
+	if len(ids) != 2 || ids[0] != r.Attempts[0].ID {
+		t.Fatalf("attempts %d are to go on: %s", ids, why)
+	}
+	h.Later(time.Second)
+	h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: &wire.Inventory{
+		Attempts: []*wire.AttemptInventory{
+			{Attempt: uint64(r.Attempts[0].ID), State: wire.AttemptInventory_STATE_SUSPENDED},
+			{Attempt: uint64(r.Attempts[1].ID), State: wire.AttemptInventory_STATE_SUSPENDED},
+			{Attempt: uint64(z.ID), State: wire.AttemptInventory_STATE_RUNNING},
+		},
+	}}}})
+	for _, a := range []*life.Attempt{r.Attempts[0], z} {
+		h.Later(time.Second)
+		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"})
+		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"}) // the command was sent twice
+		if s := a.Stop(); s == nil || s.Outcome != scheduler.Lost || len(h.Commands(l)) != len(a.Run.Attempts) {
+			t.Fatalf("attempt %d is stopped by %v, and its launcher told %v", a.ID, s, h.Commands(l))
+		}
+	}
+	h.Checked()
+	h.Told()
+	for _, a := range append(slices.Clone(r.Attempts), z) {
+		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_STOPPED})
+		if a.Outcome() != scheduler.Lost {
+			t.Errorf("attempt %d is %v", a.ID, a.Outcome())
+		}
+	}
+	h.Checked()
+	if got := roomtest.Stands(j) + roomtest.Stands(single); got != "readyready" || free(l) != 3 || !l.Up || j.Bundles[0].Losses != 1 || single.Bundles[0].Losses != 1 || !l.Usable() {
+		t.Errorf("they are %s, and %d slots are free", got, free(l))
+	}
+}
+
 func TestAnyAttempts(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := roomtest.New(r)

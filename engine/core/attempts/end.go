@@ -152,7 +152,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.capacity.GiveAll(&a.Launcher.Launcher, &a.Holding)
 	as.capacity.VictimDone(&a.Holding)
 	as.orders.StopWaiting(a)
-	as.life.DropSuspended(a.Run)
+	as.dropSuspended(a.Run)
 	as.life.RemoveAttempt(a)
 	a.End(as.step.Now, outcome)
 	b.SetTwice(0)

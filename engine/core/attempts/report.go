@@ -107,8 +107,9 @@ func (as *Attempts) grant(a *life.Attempt) {
 	}
 }
 
-// RefusedCommand ends an attempt that a launcher can't start, and forgets the
-// wish to suspend one that it can't suspend.
+// RefusedCommand ends an attempt that a launcher can't start, and forgets the wish to
+// suspend one that it can't suspend. One that does not stand or go on as it has to is
+// stopped as lost: its bundle is queued again, and its launcher has done nothing wrong.
 func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 	switch {
 	case a.Phase() == course.Assigned:
@@ -119,10 +120,22 @@ func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 		as.capacity.VictimDone(&a.Holding)
 		as.noteSuspended(a.Run)
 		as.step.Log(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+	case a.Pending.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
+		as.cannot(a, f)
 	default:
-		if !a.Resuming() && a.Stop() == nil {
-			a.Pending.Confirmed()
-		}
 		as.step.Log(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	}
+}
+
+// cannot gives up an attempt of which its launcher says that it can't go on, or can't rest.
+func (as *Attempts) cannot(a *life.Attempt, f *wire.Failure) {
+	do := "resumed"
+	if a.Waits() {
+		do = "suspended"
+	}
+	why := fmt.Sprintf("launcher %s could not have it %s: %s", a.Launcher.Name, do, f.GetMessage())
+	a.Run.Lose(as.step.Short(why))
+	as.life.NoteJob(a.Run.Bundle.Job, fmt.Sprintf("%s is lost: %s", a.Run.Bundle.Job.Describe(a.Run.Bundle, a.Group), why))
+	as.orders.StopRun(a.Run, scheduler.Lost, why, 0, 0)
+	as.dropSuspended(a.Run)
 }

@@ -3,7 +3,6 @@ package attempts
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
@@ -64,44 +63,51 @@ func (as *Attempts) noteSuspended(r *life.Run) {
 	}
 }
 
-// Resume lets a suspended attempt run again, with the rest of its bundle.
-func (as *Attempts) Resume(d scheduler.Resume) (scheduler.RefusalReason, string) {
+// dropSuspended takes a run off the list of those that wait to be resumed, if it is there.
+// What is kept for its bundle to go on is free for all when none of it waits any more.
+func (as *Attempts) dropSuspended(r *life.Run) {
+	if r.Suspended() == 0 {
+		return
+	}
+	as.life.DropSuspended(r)
+	if r.Bundle.Resting() == nil {
+		as.capacity.ReleaseForBundle(r.Bundle.ID())
+	}
+}
+
+// Resume lets a suspended attempt run again, with the rest of its bundle, and returns those
+// that are to.
+func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	a := as.life.Attempts.Get(d.Attempt)
 	switch {
 	case a == nil:
-		return scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
+		return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
 	case !a.Waits() || a.Stop() != nil || a.Run.Stopped() != 0:
-		return scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
+		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
 	}
-	if why := as.resumeRun(a.Run); why != "" {
-		return scheduler.NoCapacity, why
+	ids, why := as.resumeRun(a.Run)
+	if why != "" {
+		return nil, scheduler.NoCapacity, why
 	}
-	return scheduler.NotRefused, ""
+	return ids, scheduler.NotRefused, ""
 }
 
 // resumeRun takes the slots of a run's suspended attempts and resumes them, or
 // says why it can't and takes none.
-func (as *Attempts) resumeRun(r *life.Run) string {
-	var back []*life.Attempt
-	var held []capacity.Held
-	for _, a := range r.Attempts {
-		if a.Waits() {
-			back = append(back, a)
-			held = append(held, capacity.Held{On: &a.Launcher.Launcher, Holding: &a.Holding})
-		}
+func (as *Attempts) resumeRun(r *life.Run) (ids []scheduler.AttemptID, why string) {
+	list, held := r.Waiting()
+	if why := as.capacity.TakeAgain(r.Bundle.ID(), held); why != "" {
+		return nil, why
 	}
-	if lacks := as.capacity.TakeAgain(held); lacks >= 0 {
-		a := back[lacks]
-		return fmt.Sprintf("attempt %d needs %d %s slots, and launcher %d (%s) has %d free",
-			a.ID, a.Slots, a.Kind, a.Launcher.ID, a.Launcher.Name, a.Launcher.Free().Of(a.Kind))
-	}
-	for _, a := range back {
+	for _, a := range list {
+		ids = append(ids, a.ID)
 		a.AskResume()
 		as.orders.SendResume(a)
 	}
 	as.life.DropSuspended(r)
+	as.capacity.ReleaseForBundle(r.Bundle.ID())
 	as.events.Protect(r.Bundle)
-	return ""
+	return ids, ""
 }
 
 // ResumedNow has an attempt run again.
@@ -140,7 +146,7 @@ func (as *Attempts) SuspendedTooLong(id uint64) {
 	for r := range as.life.Suspended.All() {
 		if r.ID == id && as.step.Now.Sub(r.Suspended()) >= as.step.Set.SuspendMax {
 			as.orders.StopRun(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", as.step.Set.SuspendMax), 0, 0)
-			as.life.DropSuspended(r)
+			as.dropSuspended(r)
 		}
 	}
 }

@@ -179,9 +179,7 @@ func (w *world) step(t *rapid.T) {
 			w.c.VictimDone(h)
 		}
 	case 6:
-		if l, h := w.some(t, false); h != nil {
-			w.c.TakeAgain([]Held{{l, h}})
-		}
+		w.goOn(t)
 	case 7:
 		w.preempt(t)
 	case 8:
@@ -238,6 +236,55 @@ func (w *world) launch(t *rapid.T) {
 	}
 }
 
+// goOn has what gave its slots back take them again, which it does if what is free and
+// what is kept for its bundle alone are enough: of that first.
+func (w *world) goOn(t *rapid.T) {
+	b := scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle"))
+	var list []Held
+	kept, free, needed := map[place]int{}, map[place]int{}, map[place]int{}
+	for range 2 {
+		l, h := w.some(t, false)
+		if h == nil || slices.ContainsFunc(list, func(x Held) bool { return x.Holding == h }) {
+			continue
+		}
+		list = append(list, Held{l, h})
+		at := place{l, h.Kind}
+		needed[at] += h.Slots
+		kept[at], free[at] = 0, l.Free().Of(h.Kind)
+		for _, r := range l.Offer().Reserved {
+			if r.Bundle == b && r.Kind == h.Kind {
+				kept[at] += r.Slots
+			}
+		}
+	}
+	fits := true
+	for at, n := range needed {
+		fits = fits && kept[at]+free[at] >= n
+	}
+	if could, took := w.c.FitsAgain(b, list, nil), w.c.TakeAgain(b, list) == ""; could != fits || took != fits {
+		t.Fatalf("%v is kept for bundle %d, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
+	}
+	for at, n := range needed {
+		if want := free[at] - max(0, n-kept[at]); fits && at.on.Free().Of(at.kind) != want {
+			t.Fatalf("%v was kept for bundle %d, %v was free, %v needed, and %d are free now, not %d", kept, b, free, needed, at.on.Free().Of(at.kind), want)
+		}
+	}
+	if fits && len(list) > 0 {
+		w.c.ReleaseForBundle(b)
+		for _, l := range w.all {
+			if l.ReservedAlone(b, "map")+l.ReservedAlone(b, "reduce") > 0 {
+				t.Fatalf("something is kept for bundle %d that goes on", b)
+			}
+		}
+	}
+}
+
+// place is where slots of a kind are.
+type place struct {
+	on   *Launcher
+	kind string
+}
+
 func (w *world) preempt(t *rapid.T) {
 	w.last++
 	job := scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "for"))
@@ -246,7 +293,7 @@ func (w *world) preempt(t *rapid.T) {
 		r.Bundle = scheduler.BundleID(job) + 2
 	}
 	for range 2 {
-		if _, h := w.some(t, true); h != nil {
+		if _, h := w.some(t, rapid.IntRange(0, 3).Draw(t, "suspended") > 0); h != nil {
 			w.c.AddVictim(r, h)
 		}
 	}

@@ -73,6 +73,29 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 	return true
 }
 
+// FitsAgain says whether a bundle's holdings that gave back their slots would find them
+// in what is free, reserved for that bundle alone and freed.
+func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	for _, h := range list {
+		r := rooms[h.On.ID]
+		if r == nil {
+			r = &room{slots: slices.Clone(h.On.free)}
+			for _, p := range h.On.reservedForAlone(b) {
+				r.slots.addAll(p.slots)
+			}
+			if f := freed[h.On.ID]; f != nil {
+				r.slots.addAll(f.slots)
+			}
+			rooms[h.On.ID] = r
+		}
+		if !r.take(Demand{Kind: h.Kind, Slots: h.Slots}) {
+			return false
+		}
+	}
+	return true
+}
+
 // FitsEmpty says whether a bundle would have room on the usable launchers, were they
 // empty.
 func (c *Capacity) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {

@@ -3,6 +3,8 @@ package capacity
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Holding is what one attempt holds on its launcher: its memory while it lives, and its
@@ -91,24 +93,37 @@ type Held struct {
 	*Holding
 }
 
-// TakeAgain takes the slots of holdings again that gave them back, from what is free. It
-// returns the first that finds too few, and then took none; -1 when it took all.
-func (c *Capacity) TakeAgain(list []Held) int {
-	for i, h := range list {
-		if h.On.free.Of(h.Kind) < h.Slots {
-			for _, x := range list[:i] {
-				x.HasSlots = false
-				x.On.free.Add(x.Kind, x.Slots)
-				x.On.park(x.Holding, +1)
+// TakeAgain takes the slots of a bundle's holdings again that gave them back, first from
+// what is reserved for that bundle alone and then from what is free. It says what is
+// missing, and then took none; "" when it took all.
+func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
+	var undo []func()
+	for _, h := range list {
+		l, kind, need := h.On, h.Kind, h.Slots
+		own := l.reservedForAlone(b)
+		if have := l.free.Of(kind) + own.slots(kind); have < need {
+			for _, f := range slices.Backward(undo) {
+				f()
 			}
-			return i
+			return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, need, kind, l.ID, l.Name, have)
+		}
+		for _, p := range own {
+			n := min(need, p.slots.Of(kind))
+			p.draw(kind, n, 0)
+			need -= n
+			undo = append(undo, func() { p.draw(kind, -n, 0) })
 		}
 		h.HasSlots = true
-		h.On.free.Add(h.Kind, -h.Slots)
-		h.On.park(h.Holding, -1)
-		c.Changed(h.On)
+		l.free.Add(kind, -need)
+		l.park(h.Holding, -1)
+		undo = append(undo, func() {
+			h.HasSlots = false
+			l.free.Add(kind, need)
+			l.park(h.Holding, +1)
+		})
+		c.Changed(l)
 	}
-	return -1
+	return ""
 }
 
 // Adopt counts a holding in that was read from a checkpoint.

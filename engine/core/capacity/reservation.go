@@ -8,9 +8,10 @@ import (
 )
 
 // Reservation keeps what a preemption or a take-back frees for whom it was made: one
-// bundle where one is named, else any of its job. It ends when that bundle starts or may
-// not any more, or the job has none left that is ready; when it expires; or when the
-// policy changes. What is left is free for all then.
+// bundle where one is named, which starts or goes on where it was suspended, else any of
+// its job that starts. It ends when that bundle does or may not any more, or the job has
+// none left that is ready; when it expires; or when the policy changes. What is left is
+// free for all then.
 type Reservation struct {
 	ID      uint64
 	Job     scheduler.JobID
@@ -74,6 +75,22 @@ func (l *Launcher) reservedFor(b Bundle) parts {
 		}
 	}
 	return append(own, any...)
+}
+
+// reservedForAlone lists what is kept on a launcher for a bundle and no other.
+func (l *Launcher) reservedForAlone(b scheduler.BundleID) (own parts) {
+	for _, p := range l.parts {
+		if p.of.Bundle == b {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// ReservedAlone returns how many slots of a kind are kept on a launcher for a bundle and
+// no other.
+func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
+	return l.reservedForAlone(b).slots(kind)
 }
 
 // Reserve makes a reservation that keeps nothing yet. Its ID is above all before.
@@ -170,6 +187,16 @@ func (c *Capacity) ReleaseFor(b Bundle, ready int) {
 			c.release(r)
 		default:
 			c.ReleaseIfEmpty(r)
+		}
+	}
+}
+
+// ReleaseForBundle ends the reservations for one bundle that goes on where it was suspended,
+// or can't any more.
+func (c *Capacity) ReleaseForBundle(b scheduler.BundleID) {
+	for r := range c.reservations.All() {
+		if r.Bundle == b {
+			c.release(r)
 		}
 	}
 }

@@ -100,8 +100,14 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 		}
 	}
 	for ; *resume < len(list.Resume) && ds.step.Spend(step.WorkDecide); *resume++ {
-		reason, why := ds.attempts.Resume(list.Resume[*resume])
-		ds.policy.Tell(outcome(scheduler.DecisionResume, *resume, reason, why))
+		ids, reason, why := ds.attempts.Resume(list.Resume[*resume])
+		o := outcome(scheduler.DecisionResume, *resume, reason, why)
+		o.Attempts = ids
+		ds.policy.Tell(o)
+		if known := ds.gathered(ids); o.Accepted && len(known) > 0 {
+			o.Attempts = known
+			ds.policy.TellNext(o)
+		}
 	}
 	for ; *launch < len(list.Launch) && ds.step.Spend(step.WorkDecide); *launch++ {
 		if next := prefetch.Next(list.Launch, *launch); next != nil {
@@ -119,13 +125,13 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
 
-// gathered returns those of some victims that a generation that is being started knows:
+// gathered returns those of some attempts that a generation that is being started knows:
 // what happens to the others it sees when its snapshot comes to them.
-func (ds *Decisions) gathered(victims []scheduler.AttemptID) []scheduler.AttemptID {
+func (ds *Decisions) gathered(list []scheduler.AttemptID) []scheduler.AttemptID {
 	if ds.policy.Gathering() == nil {
-		return victims
+		return list
 	}
-	return slices.DeleteFunc(slices.Clone(victims), func(id scheduler.AttemptID) bool {
+	return slices.DeleteFunc(slices.Clone(list), func(id scheduler.AttemptID) bool {
 		a := ds.life.Attempts.Get(id)
 		return a == nil || !ds.policy.NextKnows(a.Run.Bundle.Job.ID, a.Run.Bundle.Index)
 	})

@@ -197,7 +197,11 @@ func addAttempt(g *exchange.Gathering, a *life.Attempt) {
 			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
 		}
 		if a.Phase() == course.Suspended {
-			g.Add(scheduler.AttemptSuspended{At: max(a.Since(), a.Executing()), Attempt: a.ID})
+			at := max(a.Since(), a.Executing())
+			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})
+			if a.Resuming() {
+				g.Add(scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: []scheduler.AttemptID{a.ID}})
+			}
 		}
 	}
 	if a.Phase() == course.Ended {

@@ -162,6 +162,16 @@ func (b *Bundle) HasRun(r *Run) bool {
 	return false
 }
 
+// Resting is the attempt of it that waits to be resumed, and may be; nil: none does.
+func (b *Bundle) Resting() *Run {
+	for _, r := range b.Runs() {
+		if r.Suspended() != 0 && r.Stopped() == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
 // DropRun takes an attempt off its list.
 func (b *Bundle) DropRun(r *Run) {
 	i := slices.Index(b.Runs(), r)

@@ -103,6 +103,17 @@ func (r *Run) Rests() bool {
 	return rests
 }
 
+// Waiting lists its attempts that wait to be resumed, and what they hold.
+func (r *Run) Waiting() (list []*Attempt, held []capacity.Held) {
+	for _, a := range r.Attempts {
+		if a.Waits() {
+			list = append(list, a)
+			held = append(held, capacity.Held{On: &a.Launcher.Launcher, Holding: &a.Holding})
+		}
+	}
+	return list, held
+}
+
 // NewRun makes a bundle attempt and the attempts of its groups, which have no ids
 // yet, and room for those. What starts together is one piece of memory: most
 // bundles are one group, and thousands start in a second.

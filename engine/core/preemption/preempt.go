@@ -34,6 +34,9 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	k := pr.reserve(j.ID, d.Bundle, grace)
 	for _, r := range runs {
 		pr.preemptRun(r, k, d.Mode == scheduler.PreemptSuspend, grace)
+		if r.Suspended() != 0 && r.Bundle.Resting() == nil {
+			pr.capacity.ReleaseForBundle(r.Bundle.ID()) // it does not go on
+		}
 	}
 	pr.capacity.ReleaseIfEmpty(k)
 	return scheduler.NotRefused, ""
@@ -118,8 +121,8 @@ func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalRe
 	return scheduler.NotRefused, ""
 }
 
-// wouldFit checks that what is free, reserved for the job and freed fits the
-// beneficiary: the bundle that was named, or one of the job's ready ones.
+// wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the
+// bundle that was named, ready or suspended, or one of the job's ready ones.
 func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Run) (scheduler.RefusalReason, string) {
 	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {
@@ -138,6 +141,9 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Ru
 	if b == nil || b.Job != j {
 		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.ID, d.Bundle)
 	}
+	if r := b.Resting(); r != nil {
+		return pr.wouldGoOn(d, r, runs, freed)
+	}
 	if b.Phase() != life.BundleReady {
 		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
 	}
@@ -154,6 +160,18 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Ru
 	}
 	if !pr.bundles.Fits(b, where, freed) {
 		return scheduler.NothingGained, fmt.Sprintf("bundle %d would not fit", b.ID())
+	}
+	return scheduler.NotRefused, ""
+}
+
+// wouldGoOn checks that a suspended bundle could be resumed, which it is where it is.
+func (pr *Preemption) wouldGoOn(d scheduler.Preempt, r *life.Run, runs []*life.Run, freed capacity.Freed) (scheduler.RefusalReason, string) {
+	id := r.Bundle.ID()
+	if d.Placement != nil {
+		return scheduler.WrongShape, fmt.Sprintf("bundle %d goes on where it is suspended, and launchers were named for it", id)
+	}
+	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.capacity.FitsAgain(id, held, freed) {
+		return scheduler.NothingGained, fmt.Sprintf("bundle %d could not be resumed", id)
 	}
 	return scheduler.NotRefused, ""
 }

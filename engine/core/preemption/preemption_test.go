@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -138,6 +139,99 @@ func TestAVictimIsSuspended(t *testing.T) {
 		t.Error(why)
 	}
 	h.Checked()
+}
+
+// What is suspended may be the beneficiary, named, where it is: then what its victims free is
+// kept for it to go on, and for nothing else of its job, and ends when it does or can't any
+// more.
+func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
+	kept := func(h *roomtest.House, l *life.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
+	for name, story := range map[string]struct {
+		then func(*roomtest.House, *life.Run)
+		kept int
+	}{
+		"and nothing else happens": {func(*roomtest.House, *life.Run) {}, 2},
+		"and goes on": {func(h *roomtest.House, r *life.Run) {
+			ids, _, why := h.Attempts.Resume(scheduler.Resume{Attempt: r.Attempts[1].ID})
+			if len(ids) != 2 || why != "" {
+				t.Errorf("%v are to go on: %s", ids, why)
+			}
+		}, 0},
+		"and is lost": {func(h *roomtest.House, r *life.Run) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
+		"and is taken off itself": {func(h *roomtest.House, r *life.Run) {
+			d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
+			if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+				t.Error(why)
+			}
+		}, 0},
+		"and waits too long": {func(h *roomtest.House, r *life.Run) {
+			h.StartPolicy(0)
+			h.Later(h.Step.Set.SuspendMax)
+			h.Attempts.SuspendedTooLong(r.ID)
+		}, 0},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(scheduler.AbilityResume)
+		l, m := h.Launcher("a", 3), h.Launcher("b", 1)
+		gang, other := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(4))
+		r := h.Run(gang, 0, l, l)
+		h.Later(time.Hour)
+		h.Attempts.SuspendRun(r)
+		h.Attempts.SuspendedNow(r.Attempts[0])
+		elsewhere := h.Run(other, 0, m).Attempts[0]
+		x, y := h.Run(other, 1, l).Attempts[0], h.Run(other, 2, l).Attempts[0]
+		d := scheduler.Preempt{For: gang.ID, Bundle: r.Bundle.ID(), Victims: []scheduler.AttemptID{x.ID, y.ID}, Mode: scheduler.PreemptKill}
+		if reason, _ := h.Preemption.Preempt(d); reason != scheduler.NotReady {
+			t.Errorf("half of it still runs, and that is refused with %v", reason)
+		}
+		h.Attempts.SuspendedNow(r.Attempts[1])
+		h.Checked()
+		for what, wrong := range map[string]struct {
+			change func(*scheduler.Preempt)
+			want   scheduler.RefusalReason
+		}{
+			"elsewhere":  {func(d *scheduler.Preempt) { d.Victims = []scheduler.AttemptID{elsewhere.ID} }, scheduler.NothingGained},
+			"itself":     {func(d *scheduler.Preempt) { d.Victims = append(d.Victims, r.Attempts[0].ID) }, scheduler.NothingGained},
+			"to a place": {func(d *scheduler.Preempt) { d.Placement = []scheduler.LauncherID{l.ID, l.ID} }, scheduler.WrongShape},
+		} {
+			bad := d
+			bad.Victims = slices.Clone(d.Victims)
+			wrong.change(&bad)
+			if reason, _ := h.Preemption.Preempt(bad); reason != wrong.want || h.Capacity.Reservations() > 0 {
+				t.Errorf("%s: refused with %v", what, reason)
+			}
+		}
+		if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+			t.Fatal(why)
+		}
+		for _, a := range []*life.Attempt{x, y} {
+			h.Attempts.Lose(a, "it left")
+		}
+		h.Checked()
+		story.then(h, r)
+		h.Checked()
+		if n := kept(h, l); n != story.kept {
+			t.Errorf("it is suspended %s: %d slots are kept, want %d", name, n, story.kept)
+		}
+		if story.kept > 0 {
+			if refused := launch(h, other, 3, l); refused != scheduler.NotRefused { // the third slot
+				t.Errorf("what is free is refused with %v", refused)
+			}
+			if refused := launch(h, other, 1, l); refused != scheduler.NoCapacity {
+				t.Errorf("what is kept is refused with %v", refused)
+			}
+		}
+	}
+}
+
+// held are the slots that attempts hold.
+func held(h *roomtest.House, l *life.Launcher) (n int) {
+	for x := range h.Life.Holdings(l.ID) {
+		if x.HasSlots {
+			n += x.Slots
+		}
+	}
+	return n
 }
 
 // Whom a policy can't take off, and for whom not. Then nobody of the set is, and nothing is kept.

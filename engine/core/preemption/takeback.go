@@ -110,7 +110,7 @@ func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
 			p := place{a.Launcher, a.Kind}
 			if _, there := lacks[p]; !there {
 				places = append(places, p)
-				lacks[p] = -a.Launcher.Free().Of(a.Kind) - a.Launcher.Stopping(a.Kind)
+				lacks[p] = -a.Launcher.Free().Of(a.Kind) - a.Launcher.ReservedAlone(s.Bundle.ID(), a.Kind) - a.Launcher.Stopping(a.Kind)
 			}
 			lacks[p] += a.Slots
 		}

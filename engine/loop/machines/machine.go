@@ -50,6 +50,8 @@ type Hooks struct {
 	// Refuses says why an attempt can't be started; "": it can. One that was refused
 	// stays so.
 	Refuses func(*wire.StartAttempt) string
+	// Balks says why a suspended attempt can't go on; "": it can.
+	Balks func(*Attempt) string
 	// Ends is how an attempt ends whose work is done and that may commit; nil: as
 	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished
 	// once more by Attempt.Finish.

@@ -58,8 +58,14 @@ func (a *Attempt) tellSuspended() {
 	a.On.Tell(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
 }
 
-// resume has it go on where it was.
+// resume has it go on where it was, or says that it can't.
 func (a *Attempt) resume() {
+	if a.Suspended() && a.On.Balks != nil {
+		if why := a.On.Balks(a); why != "" {
+			a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_RESOURCE, why)
+			return
+		}
+	}
 	again := a.clock.state == awake
 	a.clock.change(resumes, awake, a.slowed(a.takes(Resuming)), func() {
 		a.On.Tell(&wire.Report{What: &wire.Report_Resumed{Resumed: a.Start.Attempt}})

@@ -166,6 +166,10 @@ func (p *planner) trouble() {
 		n := p.rng.IntN(8)
 		p.at(func() { p.Straggle(n) })
 	}
+	for range 2 {
+		n := p.of.IntN(8)
+		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Stick(n) })
+	}
 	drained := scheduler.LauncherID(1 + p.rng.IntN(launchersMax))
 	from := p.when()
 	p.After(from, func() { p.Drain(drained, true) })

@@ -130,6 +130,8 @@ func parseByID(verb string, id uint64, args []string) (func(*cluster.Cluster, Op
 		return func(c *cluster.Cluster, _ Options) { c.Kill(job) }, nil
 	case "straggle":
 		return func(c *cluster.Cluster, _ Options) { c.Straggle(int(id)) }, nil //nolint:gosec // parsed as 32 bits
+	case "stick":
+		return func(c *cluster.Cluster, _ Options) { c.Stick(int(id)) }, nil //nolint:gosec // parsed as 32 bits
 	case "update":
 		var s cluster.Spec
 		for _, a := range args {

@@ -40,6 +40,9 @@ type Attempt struct {
 	// Leaving is the job for which an accepted preemption takes the attempt's
 	// slots, 0 when none does.
 	Leaving scheduler.JobID
+	// Resuming says that it is suspended, and an accepted resumption has it go on: it holds
+	// its slots.
+	Resuming bool
 
 	run   *run
 	on    *Launcher     // nil in Start, for one told after it, or gone
@@ -74,6 +77,23 @@ func (a *Attempt) isOf(turn int) bool { return a.turn == turn }
 func (a *Attempt) isLast() bool {
 	a.run.left--
 	return a.run.left == 0
+}
+
+// together walks the live attempts that were launched together with one, and that.
+func (a *Attempt) together(yield func(*Attempt) bool) {
+	for _, x := range a.Bundle.Attempts() {
+		if x.run == a.run && !yield(x) {
+			return
+		}
+	}
+}
+
+// waits says whether it is suspended, and nothing resumes or stops it.
+func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
+
+// again is what it needs to go on: its memory it still has.
+func (a *Attempt) again() scheduler.Group {
+	return scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots}
 }
 
 // prefetch returns what the end of the attempt is about.

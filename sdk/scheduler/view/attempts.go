@@ -61,6 +61,15 @@ func (as *attempts) preempted(p scheduler.Preempt) {
 	}
 }
 
+// goOn marks those that are to go on.
+func (as *attempts) goOn(ids []scheduler.AttemptID) {
+	for _, id := range ids {
+		if a := as.byID.Get(id); a != nil && a.State == Suspended {
+			a.Resuming = true
+		}
+	}
+}
+
 // launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
 func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) error {
 	if !b.Launchable() {
@@ -178,7 +187,7 @@ func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 	if a.State != Suspended {
 		return fmt.Errorf("attempt %d is resumed while it is %s", a.ID, a.State)
 	}
-	a.State, a.Since = Running, e.At
+	a.State, a.Since, a.Resuming = Running, e.At, false
 	a.Job().held.add(a.Need.Kind, a.Need.Slots)
 	return nil
 }

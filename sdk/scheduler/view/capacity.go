@@ -269,6 +269,16 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	return true
 }
 
+// takeAlone takes what a bundle that is suspended needs at a launcher to go on, from what is
+// reserved for it alone first, and returns false when there is not that much.
+func (c *capacity) takeAlone(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
+	if slots, memory := c.room(l, 0, b, g.Kind); slots < g.Slots || memory < g.Memory {
+		return false
+	}
+	c.take(l, 0, b, g)
+	return true
+}
+
 func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
 	kind := c.note(l, g.Kind)
 	slots, memory := g.Slots, g.Memory

@@ -100,6 +100,8 @@ func (v *View) outcome(e scheduler.Outcome) error {
 		return v.launched(b, e, &v.launchers)
 	case e.Kind == scheduler.DecisionPreempt:
 		v.preempted(e.Preempt)
+	case e.Kind == scheduler.DecisionResume:
+		v.goOn(e.Attempts)
 	}
 	return nil
 }

@@ -118,6 +118,65 @@ func TestReservationIsForItsJobOnly(t *testing.T) {
 	wantFit(t, v, v.Bundle(8))
 }
 
+// What is suspended goes on, whole, on what is reserved for its bundle alone and on what is
+// free; not while it is about to, or to be killed.
+func TestTakeAgain(t *testing.T) {
+	v := cluster(t)
+	gang := ready(t, v, 8, group(5), group(5))
+	ids := []scheduler.AttemptID{11, 12}
+	on := []scheduler.LauncherID{1, 1}
+	apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{
+		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: ids, Launch: scheduler.Launch{Bundle: 8, Launchers: on}},
+		scheduler.AttemptStarted{Job: 1, Bundle: 8, Attempt: 11, Launcher: 1},
+		scheduler.AttemptStarted{Job: 1, Bundle: 8, Group: 1, Attempt: 12, Launcher: 1},
+		scheduler.AttemptSuspended{Attempt: 11},
+	}})
+	offer := func(free int, reserved ...scheduler.Reservation) scheduler.Round {
+		return scheduler.Round{Number: v.Round() + 1, Offers: []scheduler.Offer{{
+			Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: free}}, Suspended: 2, Held: 10, Reserved: reserved,
+		}}}
+	}
+	can := func(want bool, what string) {
+		t.Helper()
+		mark := v.Mark()
+		if got := v.TakeAgain(v.Attempt(12)); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+		if !want && v.Mark() != mark {
+			t.Errorf("%s: something stays taken", what)
+		}
+	}
+	apply(t, v, offer(2))
+	can(false, "half of it runs")
+	r := offer(1, scheduler.Reservation{Job: 1, Kind: "default", Slots: 4}, scheduler.Reservation{Job: 1, Bundle: 9, Kind: "default", Slots: 4})
+	r.Events = []scheduler.Event{scheduler.AttemptSuspended{Attempt: 12}}
+	apply(t, v, r)
+	can(false, "with what is free, and not for it")
+	r = offer(1, scheduler.Reservation{Job: 1, Bundle: 8, Kind: "default", Slots: 1})
+	apply(t, v, r)
+	can(true, "with what is free and for it")
+	if slots, _ := v.Room(v.Launcher(1), 0, "default"); slots != 0 || gang.Attempts()[0].State != Suspended {
+		t.Errorf("%d slots are free beside it", slots)
+	}
+	can(false, "twice")
+	accepted := scheduler.Outcome{Kind: scheduler.DecisionResume, Accepted: true, Attempts: ids}
+	for i, round := range [][]scheduler.Event{
+		{accepted},
+		{
+			scheduler.AttemptResumed{Attempt: 11},
+			scheduler.AttemptResumed{Attempt: 12},
+			scheduler.AttemptSuspended{Attempt: 11},
+			scheduler.AttemptSuspended{Attempt: 12},
+			scheduler.Outcome{Kind: scheduler.DecisionPreempt, Accepted: true, Preempt: scheduler.Preempt{Victims: ids[:1], Mode: scheduler.PreemptKill, For: 1}},
+		},
+	} {
+		r := offer(2)
+		r.Events = round
+		apply(t, v, r)
+		can(false, []string{"it goes on already", "it is to be killed"}[i])
+	}
+}
+
 // What is reserved for one bundle is no room for another of its job, and is what that
 // bundle takes first.
 func TestReservationForOneBundle(t *testing.T) {

@@ -26,9 +26,13 @@ func (rs *reservations) replace(l *Launcher, list []scheduler.Reservation) {
 	}
 }
 
-// drawable tells whether a bundle may draw on a reservation.
+// drawable tells whether a bundle of a job may draw on a reservation. With job 0 it is a
+// bundle that goes on: it may draw on what is for it alone.
 func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID) bool {
-	return r.Job == job && (r.Bundle == 0 || r.Bundle == b)
+	if r.Bundle == 0 {
+		return r.Job == job
+	}
+	return r.Bundle == b
 }
 
 // drawn is what is left of reservations when a group of a bundle takes what it needs, and

@@ -78,11 +78,14 @@ func (s Search) free(v []*view.Attempt) {
 		if !s.usable(a) {
 			continue
 		}
-		memory := a.Need.Memory
+		slots, memory := a.Need.Slots, a.Need.Memory
 		if s.Suspend {
 			memory = 0
 		}
-		s.View.Give(s.View.Launcher(a.Launcher), a.Need.Kind, a.Need.Slots, memory)
+		if a.State == view.Suspended {
+			slots = 0 // it gave them back
+		}
+		s.View.Give(s.View.Launcher(a.Launcher), a.Need.Kind, slots, memory)
 	}
 }
 

@@ -105,6 +105,18 @@ func TestNothingWhereItDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestTheSuspendedHoldNoSlots: to kill one frees memory, and no slot.
+func TestTheSuspendedHoldNoSlots(t *testing.T) {
+	v := full(t)
+	b := wants(t, v, nil, slots(1, 4))
+	play(t, v, []scheduler.Offer{{Launcher: 1, Memory: 2, Suspended: 1, Held: 4}}, scheduler.AttemptSuspended{Attempt: 1}) // its slot is taken already
+	victims, _, _ := find(preemption.Search{View: v, Bundle: b, Most: 64}, 1)
+	want(t, "for its slot", victims, nil)
+	play(t, v, []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 1}}, Memory: 2, Suspended: 1, Held: 4}})
+	victims, _, _ = find(preemption.Search{View: v, Bundle: b, Most: 64}, 1)
+	want(t, "for its memory", victims, []scheduler.AttemptID{1})
+}
+
 // TestWhereTheBundleMayNotGo: a launcher that it avoids, or that is draining, is no use to it.
 func TestWhereTheBundleMayNotGo(t *testing.T) {
 	v := full(t)

@@ -33,10 +33,14 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 	}
 	for i, x := range d.Resume {
 		reason, r := c.mayResume(x)
-		c.outcome(scheduler.Outcome{Kind: scheduler.DecisionResume, Index: i}, reason)
-		if reason == scheduler.NotRefused {
-			c.resume(r)
+		o := scheduler.Outcome{Kind: scheduler.DecisionResume, Index: i}
+		if reason != scheduler.NotRefused {
+			c.outcome(o, reason)
+			continue
 		}
+		o.Attempts = r.ids()
+		c.aboutTold(r.bundle, c.outcome(o, reason))
+		c.resume(r)
 	}
 	for i, x := range d.Launch {
 		c.applyLaunch(i, x)
@@ -145,7 +149,7 @@ func (c *Cluster) mayResume(x scheduler.Resume) (scheduler.RefusalReason, *run) 
 		return scheduler.UnknownID, nil
 	case !a.suspended() || a.run.leaves():
 		return scheduler.NotSuspended, nil
-	case !c.resumable(a.run):
+	case !c.resumable(a.run, nil, 0):
 		return scheduler.NoCapacity, nil
 	}
 	return scheduler.NotRefused, a.run

@@ -13,6 +13,7 @@ const (
 	assigned attemptState = iota
 	running
 	suspended
+	resuming // it holds its slots again, and does not run yet
 )
 
 // run is one launch of a bundle.
@@ -22,6 +23,7 @@ type run struct {
 	done     int        // groups that have finished
 	second   bool
 	leaving  *leaving // nil: it stays
+	stuck    bool     // it can't be resumed, and nobody knows yet
 }
 
 // leaving is what takes a run off its slots.
@@ -36,6 +38,21 @@ func (r *run) kills() bool { return r.leaving != nil && r.leaving.by.Mode != sch
 // leaves says whether something takes it off its slots.
 func (r *run) leaves() bool { return r.leaving != nil }
 
+// rests says whether it can be resumed: all of it is suspended, and nothing takes it away.
+func (r *run) rests() bool {
+	return len(r.attempts) > 0 && r.leaving == nil && !slices.ContainsFunc(r.attempts, func(a *attempt) bool { return !a.suspended() })
+}
+
+// resting is the run of a bundle that rests, or nil.
+func (b *bundle) resting() *run {
+	for _, r := range b.runs {
+		if r.rests() {
+			return r
+		}
+	}
+	return nil
+}
+
 // goneSince keeps the outcome by which the run is to leave, for snapshots.
 func (r *run) goneSince(t telling) { r.leaving.since = t }
 
@@ -43,10 +60,7 @@ func (r *run) goneSince(t telling) { r.leaving.since = t }
 func (r *run) stillLeaving() telling {
 	t := r.leaving.since
 	o := t.event.(scheduler.Outcome)
-	o.Preempt.Victims = nil
-	for _, a := range r.attempts {
-		o.Preempt.Victims = append(o.Preempt.Victims, a.id)
-	}
+	o.Preempt.Victims = r.ids()
 	return t.as(o)
 }
 
@@ -54,6 +68,14 @@ func (r *run) stillLeaving() telling {
 func (r *run) where() (all []scheduler.LauncherID) {
 	for _, a := range r.attempts {
 		all = append(all, a.on.id)
+	}
+	return all
+}
+
+// ids lists its live attempts.
+func (r *run) ids() (all []scheduler.AttemptID) {
+	for _, a := range r.attempts {
+		all = append(all, a.id)
 	}
 	return all
 }
@@ -97,6 +119,11 @@ func (a *attempt) holds(kind scheduler.SlotKind) int {
 		return 0
 	}
 	return a.need.Slots
+}
+
+// takesAgain is what it needs to go on: its memory it still has.
+func (a *attempt) takesAgain() *scheduler.Group {
+	return &scheduler.Group{Kind: a.need.Kind, Slots: a.need.Slots}
 }
 
 // still returns a function that says whether the attempt neither stopped nor ended since.

@@ -158,6 +158,7 @@ func (as *attempts) leave(r *run, p scheduler.Preempt, to *reservation, after ti
 		}
 	}
 	as.tally.Victims += len(r.attempts)
+	as.goesOnNoMore(r.bundle)
 	as.time.After(after, func() { as.left(r) })
 }
 
@@ -182,6 +183,13 @@ func (as *attempts) left(r *run) {
 	}
 }
 
+// goesOnNoMore ends what is kept for a bundle that nothing of is suspended any more.
+func (as *attempts) goesOnNoMore(b *bundle) {
+	if b.state == launched && b.resting() == nil {
+		as.reservations.releaseAlone(b.id)
+	}
+}
+
 func (as *attempts) suspend(a *attempt) {
 	a.stops(as.time.Now())
 	as.freed(a, a.need.Slots, 0)
@@ -198,9 +206,33 @@ func (as *attempts) suspend(a *attempt) {
 	})
 }
 
+// resume has a run go on where it is; its launchers may fail to.
 func (as *attempts) resume(r *run) {
-	as.jobs.protect(r.bundle)
 	as.suspended = slices.DeleteFunc(as.suspended, func(x *run) bool { return x == r })
+	for _, a := range r.attempts {
+		as.reservations.draw(0, r.bundle.id, a.on.id, a.takesAgain())
+	}
+	as.reservations.releaseAlone(r.bundle.id)
+	as.jobs.protect(r.bundle)
+	for _, a := range r.attempts {
+		a.state = resuming
+		a.life++
+	}
+	still := r.attempts[0].still()
+	as.time.After(resumeDelay, func() {
+		if still() {
+			as.resumed(r)
+		}
+	})
+}
+
+// resumed has a run go on, or be lost.
+func (as *attempts) resumed(r *run) {
+	if r.stuck {
+		as.tally.Stuck++
+		as.end(r.attempts[0], scheduler.Lost, 0)
+		return
+	}
 	for _, a := range r.attempts {
 		as.jobs.about(r.bundle, scheduler.AttemptResumed{At: as.time.Now(), Attempt: a.id})
 		as.goOn(a)
@@ -208,15 +240,25 @@ func (as *attempts) resume(r *run) {
 	}
 }
 
-// resumable says whether all of a run is suspended and its slots are free.
-func (as *attempts) resumable(r *run) bool {
-	room := as.launchers.room(0, 0)
+// resumable says whether all of a run is suspended and its slots are there with some runs
+// gone: free, or reserved for its bundle alone.
+func (as *attempts) resumable(r *run, gone []*run, mode scheduler.PreemptMode) bool {
+	room := as.launchers.room(0, r.bundle.id)
+	room.leave(gone, mode)
 	for _, a := range r.attempts {
-		if a.state != suspended || !room.take(a.on.id, a.need.Kind, a.need.Slots, 0) {
+		if n := a.takesAgain(); a.state != suspended || !room.take(a.on.id, n.Kind, n.Slots, n.Memory) {
 			return false
 		}
 	}
 	return len(r.attempts) > 0
+}
+
+// stick has the nth suspended run stay where it is when it is resumed.
+func (as *attempts) stick(n int) {
+	all := slices.DeleteFunc(slices.Clone(as.suspended), func(r *run) bool { return !r.rests() })
+	if len(all) > 0 {
+		all[n%len(all)].stuck = true
+	}
 }
 
 // resumeSome resumes what has room, for a policy that does not.
@@ -226,7 +268,9 @@ func (as *attempts) resumeSome() {
 		return
 	}
 	for _, r := range slices.Clone(as.suspended) {
-		if r.leaving == nil && as.resumable(r) {
+		if r.leaving == nil && as.resumable(r, nil, 0) {
+			o := scheduler.Outcome{At: as.time.Now(), Kind: scheduler.DecisionResume, Accepted: true, Attempts: r.ids()}
+			as.jobs.aboutTold(r.bundle, as.time.untold(o)) // the policy decided nothing
 			as.resume(r)
 		}
 	}
@@ -248,6 +292,9 @@ func (as *attempts) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficia
 	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
 	a.on.leave(a)
 	as.freed(a, a.holds(a.need.Kind), a.need.Memory)
+	if a.suspended() {
+		as.goesOnNoMore(a.run.bundle)
+	}
 	a.run.bundle.endOffer()
 	as.jobs.about(a.run.bundle, scheduler.AttemptEnded{
 		At: now, Attempt: a.id, Outcome: outcome, Work: scheduler.Work{Running: a.ran}, For: beneficiary,

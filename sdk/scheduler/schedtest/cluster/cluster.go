@@ -20,6 +20,7 @@ const (
 const (
 	startDelay  = 20 * time.Millisecond // from an accepted launch to AttemptStarted
 	stopDelay   = 20 * time.Millisecond // from an accepted preemption to its effect
+	resumeDelay = 20 * time.Millisecond // from an accepted resumption to AttemptResumed
 	graceMax    = time.Minute           // of a soft kill
 	answerMax   = 10 * time.Second      // for an admission or a request
 	thinkMax    = 2 * time.Second       // what may pass while the policy thinks
@@ -78,6 +79,7 @@ type Tally struct {
 	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
 	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
 	SpeculationOffered, Seconds                                              int // offers to launch a straggler a second time; those that were taken
+	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended ones that could not go on
 }
 
 // Add adds another's counts.
@@ -164,6 +166,10 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 
 // Straggle lets the nth running bundle be offered a second attempt.
 func (c *Cluster) Straggle(n int) { c.straggle(n, !c.Plain) }
+
+// Stick has the nth of the suspended bundle attempts fail to go on: it is lost when it is
+// resumed.
+func (c *Cluster) Stick(n int) { c.stick(n) }
 
 // Idle returns the jobs that have work which fits, while nothing at all runs.
 func (c *Cluster) Idle() (ids []scheduler.JobID) {

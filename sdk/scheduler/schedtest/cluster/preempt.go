@@ -66,15 +66,15 @@ func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.Refus
 		return scheduler.NotRunning
 	}
 	for _, a := range r.live() {
-		if mode == scheduler.PreemptSuspend && a.state != running {
+		if a.state == resuming || mode == scheduler.PreemptSuspend && a.state != running {
 			return scheduler.NotRunning
 		}
 	}
 	return scheduler.NotRefused
 }
 
-// gain says whether what is freed fits the beneficiary: the bundle that was named, or
-// one of the job's ready ones.
+// gain says whether what is freed fits the beneficiary: the bundle that was named, which is
+// ready or suspended, or one of the job's ready ones.
 func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.RefusalReason {
 	if p.Bundle == 0 {
 		tried := 0
@@ -93,6 +93,8 @@ func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.Refus
 	switch {
 	case b == nil || b.job != j:
 		return scheduler.UnknownID
+	case b.resting() != nil:
+		return c.gainAgain(b.resting(), p, runs)
 	case b.state != ready:
 		return scheduler.NotReady
 	case p.Placement != nil && len(p.Placement) != len(b.groups):
@@ -109,6 +111,18 @@ func (c *Cluster) gain(j *job, p scheduler.Preempt, runs []*run) scheduler.Refus
 	return scheduler.NotRefused
 }
 
+// gainAgain says whether what is freed lets a suspended run go on.
+func (c *Cluster) gainAgain(r *run, p scheduler.Preempt, runs []*run) scheduler.RefusalReason {
+	switch {
+	case p.Placement != nil:
+		return scheduler.WrongShape
+	case slices.Contains(runs, r) || !c.resumable(r, runs, p.Mode):
+		return scheduler.NothingGained
+	}
+	c.Tally.ForSuspended++
+	return scheduler.NotRefused
+}
+
 // bundlesTried bounds how many ready bundles are tried for a preemption that names none.
 const bundlesTried = 16
 
@@ -116,10 +130,6 @@ const bundlesTried = 16
 // anywhere.
 func (c *Cluster) fits(b *bundle, where []scheduler.LauncherID, runs []*run, mode scheduler.PreemptMode) bool {
 	r := c.room(b.job.id(), b.id)
-	for _, f := range runs {
-		for _, a := range f.live() {
-			r.give(a, mode != scheduler.PreemptSuspend)
-		}
-	}
+	r.leave(runs, mode)
 	return c.launchers.fits(r, b.groups, where, b.excluded())
 }

@@ -15,7 +15,7 @@ type reservation struct {
 	victims int                // still to free what they hold
 	held    []holding          // in order of launcher
 	kept    bool               // it had something once
-	drawn   bool               // a launch had some of that
+	drawn   bool               // a launch or a resumption had some of that
 }
 
 // holding is what a reservation has at one launcher.
@@ -160,17 +160,22 @@ func sum(all []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reser
 	return all
 }
 
+// releaseAlone ends what was reserved for one bundle that goes on, or can't any more.
+func (rs *reservations) releaseAlone(bundle scheduler.BundleID) {
+	rs.list = slices.DeleteFunc(rs.list, func(x *reservation) bool { return x.bundle == bundle })
+}
+
 // drawable lists what is reserved at a launcher that a bundle may draw on: first what is
-// for it alone.
+// for it alone. With job 0 it is a bundle that goes on, for which nothing else is.
 func (rs *reservations) drawable(job scheduler.JobID, bundle scheduler.BundleID, id scheduler.LauncherID) []*holding {
 	var own, any []*holding
 	for _, x := range rs.list {
 		for i := range x.held {
 			switch h := &x.held[i]; {
-			case h.launcher != id || x.job != job:
+			case h.launcher != id:
 			case x.bundle == bundle:
 				own = append(own, h)
-			case x.bundle == 0:
+			case x.bundle == 0 && x.job == job:
 				any = append(any, h)
 			}
 		}
@@ -178,8 +183,8 @@ func (rs *reservations) drawable(job scheduler.JobID, bundle scheduler.BundleID,
 	return append(own, any...)
 }
 
-// draw takes what a group of a bundle that starts needs from what is reserved for it; the
-// rest it has from what is free.
+// draw takes what a group of a bundle that starts or goes on needs from what is reserved
+// for it; the rest it has from what is free.
 func (rs *reservations) draw(job scheduler.JobID, bundle scheduler.BundleID, id scheduler.LauncherID, g *scheduler.Group) {
 	slots, memory := g.Slots, g.Memory
 	for _, h := range rs.drawable(job, bundle, id) {

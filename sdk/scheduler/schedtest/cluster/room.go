@@ -14,7 +14,8 @@ type room struct {
 }
 
 // room adds up what is free or reserved for a bundle, and, for bundle 0, only what is
-// free for all.
+// free for all. With job 0 it is a bundle that goes on: of what is reserved it may have
+// what is for it alone.
 func (ls *launchers) room(job scheduler.JobID, bundle scheduler.BundleID) room {
 	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]int64{}}
 	for _, l := range ls.list {
@@ -27,7 +28,7 @@ func (ls *launchers) room(job scheduler.JobID, bundle scheduler.BundleID) room {
 			continue
 		}
 		for _, x := range ls.reservations.at(l.id) {
-			if x.Job == job && (x.Bundle == 0 || x.Bundle == bundle) {
+			if x.Bundle == bundle || x.Bundle == 0 && x.Job == job {
 				kinds[x.Kind] += x.Slots
 				r.memory[l.id] += x.Memory
 			}
@@ -65,6 +66,15 @@ func (r room) give(a *attempt, killed bool) {
 	}
 	if killed {
 		r.memory[a.on.id] += a.need.Memory
+	}
+}
+
+// leave adds what some runs would leave.
+func (r room) leave(runs []*run, mode scheduler.PreemptMode) {
+	for _, f := range runs {
+		for _, a := range f.attempts {
+			r.give(a, mode != scheduler.PreemptSuspend)
+		}
 	}
 }
 

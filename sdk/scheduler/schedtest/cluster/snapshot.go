@@ -90,7 +90,7 @@ func worldBundle(j *view.WorldJob, b *bundle) {
 			j.Attempts = append(j.Attempts, view.WorldAttempt{
 				ID: a.id, Bundle: b.id, Group: a.group, Launcher: a.on.id, Speculative: r.second,
 				Protected: b.protected,
-				State:     [...]view.AttemptState{view.Assigned, view.Running, view.Suspended}[a.state],
+				State:     [...]view.AttemptState{view.Assigned, view.Running, view.Suspended, view.Suspended}[a.state],
 			})
 		}
 	}

@@ -80,6 +80,13 @@ func (x *timeline) tell(e scheduler.Event) telling {
 	return telling{x.seq, e}
 }
 
+// untold is tell for what the policy that decides now need not know, and one that takes
+// over does.
+func (x *timeline) untold(e scheduler.Event) telling {
+	x.seq++
+	return telling{x.seq, e}
+}
+
 // news says whether there is something that a round is to tell.
 func (x *timeline) news() bool { return len(x.pending) > 0 || x.woken }
 

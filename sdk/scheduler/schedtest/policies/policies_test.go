@@ -16,7 +16,9 @@ func TestConformance(t *testing.T) {
 		new  func() scheduler.TaskScheduler
 		did  func(cluster.Tally) bool
 	}{
-		{"suspend", Suspend, func(t cluster.Tally) bool { return t.Suspensions > 0 && t.Resumptions > 0 }},
+		{"suspend", Suspend, func(t cluster.Tally) bool {
+			return t.Suspensions > 0 && t.Resumptions > 0 && t.ForSuspended > 0 && t.Stuck > 0
+		}},
 		{"gang", Gang, func(t cluster.Tally) bool { return t.Victims > 0 && t.Suspensions == 0 }},
 		{"load", Load, func(t cluster.Tally) bool { return t.Loads > 0 && t.Busy == 0 }},
 		{"delay", Delay, func(t cluster.Tally) bool { return t.Local > 0 }},

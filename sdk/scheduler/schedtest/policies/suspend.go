@@ -8,42 +8,80 @@ import (
 )
 
 // Suspend runs the most urgent work and stops less urgent work for it, which it
-// resumes where it was stopped once slots are free. An attempt is stopped once
-// at most.
+// resumes where it was stopped once slots are free. What was stopped has to wait for its
+// own launcher, so less urgent work there is stopped for it in turn. An attempt is stopped
+// once at most.
 func Suspend() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "suspend", Version: "1", Abilities: scheduler.AbilityResume}}
 	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
 		jobs := p.byPriority()
 		unfit := p.fill(jobs, d)
-		p.resume(d)
-		if unfit == nil {
+		rests := p.resume(jobs, d)
+		if unfit == nil && rests == nil {
 			return
 		}
 		d.WakeAt = p.nextTick()
-		if !woken(r) || p.expecting(unfit.Job.ID()) {
+		if !woken(r) {
 			return
 		}
-		less := slices.DeleteFunc(jobs, func(j *view.Job) bool { return j.Info.Priority >= unfit.Job.Info.Priority })
-		candidates := slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool { return a.Ran(p.Now()) > p.Now().Sub(a.Since) })
-		if victims, where := p.victimsFor(unfit, candidates, false); where != nil {
-			d.Preempt = append(d.Preempt, scheduler.Preempt{
-				Victims: victims, Mode: scheduler.PreemptSuspend, For: unfit.Job.ID(), Bundle: unfit.ID, Placement: where,
-			})
+		if unfit != nil && !p.expecting(unfit.Job.ID()) {
+			if victims, where := p.victimsFor(unfit, p.fresh(jobs, unfit.Job), false); where != nil {
+				d.Preempt = append(d.Preempt, scheduler.Preempt{
+					Victims: victims, Mode: scheduler.PreemptSuspend, For: unfit.Job.ID(), Bundle: unfit.ID, Placement: where,
+				})
+				return
+			}
+		}
+		if rests != nil && !p.expecting(rests.Job().ID()) {
+			if victims := p.victimsToGoOn(rests, p.fresh(jobs, rests.Job())); victims != nil {
+				d.Preempt = append(d.Preempt, scheduler.Preempt{
+					Victims: victims, Mode: scheduler.PreemptSuspend, For: rests.Job().ID(), Bundle: rests.Bundle.ID,
+				})
+			}
 		}
 	}
 	return p
 }
 
-// resume lets suspended attempts go on where their slots are free, with what the
-// launches of the round have left.
-func (p *base) resume(d *scheduler.Decisions) {
-	for _, j := range p.Jobs() {
+// fresh are the takeable attempts of jobs that are less urgent than one, which were never
+// stopped before.
+func (p *base) fresh(jobs []*view.Job, than *view.Job) []*view.Attempt {
+	less := slices.DeleteFunc(slices.Clone(jobs), func(j *view.Job) bool { return j.Info.Priority >= than.Info.Priority })
+	return slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool { return a.Ran(p.Now()) > p.Now().Sub(a.Since) })
+}
+
+// resume lets suspended attempts go on where their slots are kept for them or free, with
+// what the launches of the round have left. It returns the first, of jobs in their order,
+// that can't.
+func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Attempt) {
+	for _, j := range jobs {
 		for _, a := range j.Attempts() {
-			l := p.Launcher(a.Launcher)
-			need := scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots} // its memory it still has
-			if a.State == view.Suspended && l != nil && p.Take(l, &need) {
+			switch {
+			case a.State != view.Suspended:
+			case p.TakeAgain(a):
 				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
+			case rests == nil:
+				rests = a
 			}
 		}
 	}
+	return rests
+}
+
+// victimsToGoOn adds victims on a suspended attempt's launcher, in their order, until it
+// could be resumed. It takes nothing for good.
+func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []scheduler.AttemptID {
+	mark := p.Mark()
+	defer p.Undo(mark)
+	var victims []scheduler.AttemptID
+	for _, a := range candidates {
+		if l := p.Launcher(a.Launcher); a.Launcher == rests.Launcher && l != nil && !l.Draining {
+			p.Give(l, a.Need.Kind, a.Need.Slots, 0)
+			victims = append(victims, a.ID)
+			if p.TakeAgain(rests) {
+				return victims
+			}
+		}
+	}
+	return nil
 }
