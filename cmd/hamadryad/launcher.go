@@ -19,6 +19,10 @@ func (c *cli) launcherCommand() *cobra.Command {
 and memory, starts and ends the workers that run jobs, and serves what they store.
 Launchers may come and go while jobs run.
 
+Attempts that a policy suspends stand still by the freezer of cgroup2 where the launcher
+may make groups below its own, else by stop signals to each of their processes
+(launcher.suspend: auto, freezer or signals). The log says at the start which, and why.
+
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
 hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
@@ -37,7 +41,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 				return err
 			}
 			defer stop()
-			cfg.Ready = func() { part.Ready("joined") }
+			cfg.Ready, cfg.Keeper = func() { part.Ready("joined") }, keeperCommand
 			return launcher.Run(ctx, cfg)
 		},
 	}

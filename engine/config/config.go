@@ -69,14 +69,15 @@ type Launcher struct {
 	Slots    Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
 	Memory   Size          `koanf:"memory"`                                                       // 0: most of the machine's
 	Data     string        `koanf:"data" validate:"required"`
-	Cache    string        `koanf:"cache"`                               // folder of programs; "": below Data
-	Bind     string        `koanf:"bind" validate:"required"`            // address that its ports listen on
-	DataPort int           `koanf:"dataPort" validate:"min=0,max=65535"` // of the store; 0: any free one
-	HTTPPort int           `koanf:"httpPort" validate:"min=0,max=65535"` // of metrics and logs; 0: any free one
-	Store    Size          `koanf:"programs" validate:"min=1048576"`     // bound of the cached programs
-	Logs     Size          `koanf:"logs" validate:"min=65536"`           // bound of all attempts' logs
-	LogSize  Size          `koanf:"attemptLog" validate:"min=4096"`      // bound of one attempt's log
-	Idle     time.Duration `koanf:"workerIdle" validate:"min=1ms"`       // a warm worker without work ends
+	Cache    string        `koanf:"cache"`                                         // folder of programs; "": below Data
+	Bind     string        `koanf:"bind" validate:"required"`                      // address that its ports listen on
+	DataPort int           `koanf:"dataPort" validate:"min=0,max=65535"`           // of the store; 0: any free one
+	HTTPPort int           `koanf:"httpPort" validate:"min=0,max=65535"`           // of metrics and logs; 0: any free one
+	Store    Size          `koanf:"programs" validate:"min=1048576"`               // bound of the cached programs
+	Logs     Size          `koanf:"logs" validate:"min=65536"`                     // bound of all attempts' logs
+	LogSize  Size          `koanf:"attemptLog" validate:"min=4096"`                // bound of one attempt's log
+	Idle     time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
+	Suspend  string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
 }
 
 // Policy says which policy decides, and how it is kept running.
@@ -140,6 +141,7 @@ func defaults() map[string]any {
 		"launcher.logs":              "1GiB",
 		"launcher.attemptLog":        "8MiB",
 		"launcher.workerIdle":        "30s",
+		"launcher.suspend":           "auto",
 		"policy.name":                "fifo",
 		"policy.path":                "",
 		"policy.folder":              "",

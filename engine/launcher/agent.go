@@ -11,13 +11,16 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 // agent is the life of attempts: it does what the manager commands, and what workers
@@ -35,6 +38,7 @@ type agent struct {
 	memory  *memory.Watch
 	hirer   *hirer
 	folder  *folder.Folder
+	keeper  *keeper.Keeper
 	endpoints
 
 	ctx context.Context // of the whole launcher
@@ -47,7 +51,7 @@ type agent struct {
 }
 
 // newAgent makes the agent of a launcher that has nothing yet.
-func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics) (*agent, error) {
+func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way) (*agent, error) {
 	incarnation, err := f.Incarnation()
 	if err != nil {
 		return nil, err
@@ -62,7 +66,8 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
 		shelf:    shelf.New(f.Store(), cfg.Log),
 		memory:   memory.NewWatch(),
-		hirer:    newHirer(cfg, f, box, l, programs),
+		hirer:    newHirer(cfg, f, box, l, programs, w),
+		keeper:   keeper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts: newAttempts(),
 		workers:  newWorkers(cfg.slotsTotal()),
 	}
@@ -180,6 +185,7 @@ func (a *agent) die() {
 	a.endLife()
 	a.mu.Unlock()
 	a.endWorkers()
+	a.keeper.Close()
 }
 
 // endWorkers kills every worker and waits until they are gone.

@@ -13,6 +13,7 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -42,6 +43,8 @@ type Config struct {
 	FileCodec  string        // of file channels whose author chose none: none, lz4 or zstd; "": the engine's default
 	TCPCodec   string        // likewise for tcp channels
 	Env        []string      // added to the workers' environment, NAME=value
+	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
+	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
 
 	Log *slog.Logger `json:"-"` // nil: slog.Default()
 	// Source is what this was made from. It is kept when the manager has let the
@@ -148,6 +151,9 @@ func (c Config) check() error {
 		}
 		seen[s.Kind] = true
 		total += s.Count
+	}
+	if err := suspend.Check(c.Suspend); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Names) > namesMax:

@@ -11,7 +11,7 @@
 //
 // The agent is the life of attempts; the session talks with the manager, and has the agent
 // obey. What they stand on are the packages below: outbox, lease, process, suspend,
-// memory, shelf, logs, cache, folder and load.
+// freezer, keeper, memory, shelf, logs, cache, folder and load.
 //
 // Workers die with the launcher (parent-death signal, closed socket, lease), and
 // what is left of an earlier life in the data folder is removed at the start.

@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
@@ -29,12 +30,13 @@ type hirer struct {
 	outbox *outbox.Outbox
 	lease  *lease.Lease
 	cache  *cache.Cache
+	way    suspend.Way
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache) *hirer {
-	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c}
+func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way) *hirer {
+	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w}
 }
 
 // errNoBlob: the manager has no such program or plan.
@@ -87,7 +89,7 @@ func (h *hirer) explain(err error) error {
 func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(h.number.Add(1), 10)
 	p, err := process.Start(ctx, process.Command{
-		Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark),
+		Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way,
 	}, h.lease, h.cfg.Log)
 	if err != nil {
 		return nil, err

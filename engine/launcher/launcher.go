@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 )
 
 // Run is a launcher's whole life. It returns nil when ctx ended, with no worker
@@ -25,6 +26,11 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer f.Close()
+	way, err := suspend.Choose(cfg.Suspend, f.Identity(), cfg.Log)
+	if err != nil {
+		return err
+	}
+	defer way.Close()
 	d, err := openDoors(cfg, f)
 	if err != nil {
 		return err
@@ -38,7 +44,7 @@ func Run(ctx context.Context, cfg Config) error {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLife()
 	machine := load.New(life)
-	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, machine))
+	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, way.Name(), machine), way)
 	if err != nil {
 		return errors.Join(err, d.close())
 	}

@@ -329,6 +329,9 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 	if !current {
 		return
 	}
+	if stand {
+		a.keeper.Watch()
+	}
 	err := w.Tree.Set(stand)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,14 +11,24 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
 
 // launcherVariable makes the test binary a launcher: it holds the configuration.
 const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 
+// keepArgument makes the test binary a launcher's keeper.
+const keepArgument = "keep"
+
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == keepArgument {
+		if err := keeper.Keep(os.Args[2:]); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if os.Getenv(worker.Variable) == "1" {
 		limitFiles()
 		worker.Main(definitions)

@@ -20,7 +20,7 @@ type metrics struct {
 // channelNames are the kinds of channel in the order of Work.channel_bytes.
 var channelNames = []string{"file", "tcp", "shm"}
 
-func newMetrics(cfg Config, more ...prometheus.Collector) *metrics {
+func newMetrics(cfg Config, way string, more ...prometheus.Collector) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -43,8 +43,10 @@ func newMetrics(cfg Config, more ...prometheus.Collector) *metrics {
 	if cfg.Problem != nil {
 		wrong.Set(1)
 	}
+	ways := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_suspend_info", Help: "Always 1: by what way this launcher suspends, freezer or signals."}, []string{"way"})
+	ways.WithLabelValues(way).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong)
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways)
 	m.registry.MustRegister(more...)
 	return m
 }

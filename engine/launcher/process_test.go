@@ -97,29 +97,6 @@ func TestWorkerKilledIsNoticedWithinASecond(t *testing.T) {
 	}
 }
 
-func TestSuspendAndResumeTheWholeTree(t *testing.T) {
-	m := newManager(t)
-	n := m.launch("a", nil)
-	id, pids := startFamily(n, m.job("family"))
-	n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
-	n.report("suspension", func(r *wire.Report) bool { return r.GetSuspended() == id })
-	for _, pid := range pids {
-		if s := state(pid); s != 'T' {
-			t.Errorf("process %d is in state %c while suspended", pid, s)
-		}
-	}
-	n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
-	n.report("resumption", func(r *wire.Report) bool { return r.GetResumed() == id })
-	for _, pid := range pids {
-		waitFor(t, "resumption", func() bool { s := state(pid); return s != 'T' && s != 0 })
-	}
-	n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
-	n.report("suspension", func(r *wire.Report) bool { return r.GetSuspended() == id })
-	n.stop(id, 0)
-	n.ended(id)
-	waitDead(t, pids...)
-}
-
 // A suspended worker gets no pings, and must not take its thaw for a lapse.
 func TestSuspensionOutlivesTheLease(t *testing.T) {
 	m := newManager(t)

@@ -1,6 +1,7 @@
 package launcher_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -91,6 +92,7 @@ var definitions = []job.Definition{
 		n.Count("held", int64(len(held)))
 		return nil
 	}),
+	single("hoard", hoard),
 	single("loud", func(ctx context.Context, n *job.Node) error {
 		for i := 0; ctx.Err() == nil; i++ {
 			fmt.Println("line", i, "of the loud")
@@ -186,6 +188,36 @@ func single(name string, program job.Program) job.Definition {
 		}
 		return nil
 	}}
+}
+
+// hoard holds so many MiB, and as soon as a file is there so many; its task says how many
+// and which.
+func hoard(_ context.Context, n *job.Node) error {
+	task := strings.SplitN(n.Task()[0].Path, ",", 3)
+	var held [][]byte
+	hold := func(size string) error {
+		most, err := strconv.Atoi(size)
+		for len(held) < most {
+			held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+		}
+		return err
+	}
+	if err := hold(task[0]); err != nil {
+		return err
+	}
+	fmt.Println("holds it")
+	for {
+		if _, err := os.Stat(task[2]); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := hold(task[1]); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // so that several looks see it
+	n.Count("held", int64(len(held)))
+	return nil
 }
 
 //go:noinline

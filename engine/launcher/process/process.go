@@ -44,6 +44,7 @@ type Command struct {
 	Env     []string // all of it, but the mark
 	Dir     string
 	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
+	Way     suspend.Way   // how it is stopped and continued
 }
 
 // Process is one worker's process. Its methods are safe for concurrent use, but Receive
@@ -52,7 +53,6 @@ type Process struct {
 	cmd   *exec.Cmd
 	conn  *link.Conn
 	pipe  *logs.Pipe
-	mark  proctree.Mark
 	lease *lease.Lease
 	log   *slog.Logger
 
@@ -61,7 +61,7 @@ type Process struct {
 	killing sync.Once           // its number may be another's once it is gone
 
 	// Tree is what is stopped and continued when its attempt is suspended.
-	Tree suspend.Tree
+	Tree *suspend.Tree
 }
 
 // Start starts a process and takes in what it prints. The caller goes on with Receive.
@@ -76,25 +76,29 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		theirs.Close()
 		return nil, err
 	}
+	tree := c.Way.Tree(c.Mark)
 	cmd, err := start(ctx, func() *exec.Cmd {
 		cmd := exec.Command(c.Program)
 		cmd.Env, cmd.Dir = append(c.Env[:len(c.Env):len(c.Env)], string(c.Mark)), c.Dir
 		cmd.Stdout, cmd.Stderr = theirOut, theirOut
 		cmd.ExtraFiles = []*os.File{theirs}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		tree.Into(cmd.SysProcAttr)
 		return cmd
 	})
 	theirs.Close()
 	theirOut.Close()
 	if err != nil {
+		tree.Gone()
 		conn.Close()
 		pipe.Close()
 		return nil, err
 	}
+	tree.Started(cmd.Process.Pid)
 	p := &Process{
-		cmd: cmd, conn: conn, pipe: pipe, mark: c.Mark, lease: l, log: log,
+		cmd: cmd, conn: conn, pipe: pipe, lease: l, log: log,
 		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}),
-		Tree: suspend.NewTree(cmd.Process.Pid, c.Mark),
+		Tree: tree,
 	}
 	l.Covers(cmd.Process)
 	go pipe.Run()
@@ -182,9 +186,8 @@ func (p *Process) wait() {
 	_ = p.cmd.Wait() // how it ended is in ProcessState
 	p.lease.Gone(p.cmd.Process)
 	close(p.gone)
-	// Its children die with it too. Should one hold the socket open, the reader must not wait for it.
-	_ = proctree.KillMarked(p.mark)
-	time.AfterFunc(goneWait, func() { p.conn.Close() })
+	time.AfterFunc(goneWait, func() { p.conn.Close() }) // a child may hold it open: the reader must not wait for that
+	p.Tree.Gone()                                       // its children die with it too
 }
 
 // Dismiss asks a worker that has nothing to do to end itself, and kills it if it does not.
@@ -204,7 +207,7 @@ func (p *Process) Kill() {
 			return // its number may be another's by now; wait sees to its children
 		default:
 		}
-		if err := proctree.Kill(p.PID(), p.mark); err != nil {
+		if err := p.Tree.Kill(); err != nil {
 			p.log.Warn("can't kill a worker", "pid", p.PID(), "error", err)
 		}
 	})

@@ -1,25 +1,19 @@
 // Package suspend is how a launcher has an attempt stand still and go on: what the
 // manager wants, what is so, the time that it ran, and how its processes are stopped.
 //
+//	way, err := suspend.Choose(suspend.Auto, identity, log)
+//	tree := way.Tree(mark)  // of a worker that is about to be started
+//
 //	var s suspend.State
-//	s.Begin()           // it runs
-//	s.Want(true)        // the manager's command
-//	p.Tree.Lock()       // whoever carries it out
-//	err := p.Tree.Set(true)
-//	s.Became(true, err) // and what came of it
-//	p.Tree.Unlock()
+//	s.Begin()               // it runs
+//	s.Want(true)            // the manager's command
+//	tree.Lock()             // whoever carries it out
+//	err := tree.Set(true)
+//	s.Became(true, err)     // and what came of it
+//	tree.Unlock()
 package suspend
 
-import (
-	"sync"
-	"time"
-
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
-)
-
-// Can reports whether this launcher can suspend. Signals to whole trees of processes
-// need no permission of the system, so it always can.
-func Can() bool { return true }
+import "time"
 
 // State is that of one attempt. Its owner guards it by a lock. The zero State is an
 // attempt that has not begun.
@@ -80,23 +74,3 @@ func (s *State) run() {
 }
 
 func (s *State) stop() { s.ran, s.since = s.Ran(), time.Time{} }
-
-// Tree is the processes of one worker. Whoever stops or continues it holds its lock from
-// the look at what is wanted until that is done, so that the last word is carried out
-// last.
-type Tree struct {
-	*sync.Mutex
-	root int
-	mark proctree.Mark
-}
-
-// NewTree is the tree of a process, and of all that carries a mark.
-func NewTree(root int, mark proctree.Mark) Tree { return Tree{&sync.Mutex{}, root, mark} }
-
-// Set stops the whole tree, or has it go on. It waits until all stand still.
-func (t Tree) Set(stand bool) error {
-	if stand {
-		return proctree.Stop(t.root, t.mark)
-	}
-	return proctree.Continue(t.root, t.mark)
-}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
+)
+
+// keeperCommand is how a launcher runs keepCommand: by the program that it is itself, also
+// when the file of that name was replaced since.
+var keeperCommand = []string{"/proc/self/exe", "keep"}
+
+// keepCommand is for launchers alone: when one was killed, it ends what the launcher has
+// left that stands still.
+func (c *cli) keepCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "keep", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return keeper.Keep(args) },
+	}
+}

@@ -1,0 +1,241 @@
+package freezer
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
+)
+
+const patience = time.Minute
+
+// launcherVariable makes the test binary a launcher of that identity, which has one group
+// with a frozen process, and waits until it is killed.
+const launcherVariable = "HAMADRYAD_TEST_FREEZER"
+
+func TestMain(m *testing.M) {
+	identity := os.Getenv(launcherVariable)
+	if identity == "" {
+		os.Exit(m.Run())
+	}
+	f, err := Open(identity)
+	if err != nil {
+		panic(err)
+	}
+	g, err := f.NewGroup()
+	if err != nil {
+		panic(err)
+	}
+	cmd, _ := family(g)
+	if err := errors.Join(cmd.Start(), g.Set(true)); err != nil {
+		panic(err)
+	}
+	os.Stdout.WriteString(f.Folder() + "\n")
+	time.Sleep(patience)
+}
+
+// open opens a freezer. These tests need a cgroup2 that they may write to.
+func open(t *testing.T, identity string) *Freezer {
+	t.Helper()
+	f, err := Open(identity)
+	if err != nil {
+		t.Fatalf("no freezer: %v; run this test as root on a system with cgroup2, or with systemd-run --user --scope -p Delegate=yes", err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+// family is a shell in a group, with a child and one in a session of its own. Both count
+// what is on their standard input, which the file feeds.
+func family(g *Group) (*exec.Cmd, *os.File) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command("sh", "-c", "exec 3<&0; setsid cat <&3 & cat <&3 & wait")
+	cmd.Stdin = r
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()}
+	return cmd, w
+}
+
+// start starts a family, and waits until all three are in the group.
+func start(t *testing.T, g *Group) (out *bufio.Reader, in *os.File) {
+	t.Helper()
+	cmd, in := family(g)
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Started()
+	cmd.Stdin.(*os.File).Close()
+	t.Cleanup(func() {
+		in.Close()
+		_ = g.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	watch.Until(t, patience, "three processes in the group", func() bool { return len(members(g.folder)) == 3 })
+	return bufio.NewReader(stdout), in
+}
+
+// A group stands still with all that is in it and goes on again; whoever is killed in it
+// is gone, in whatever state.
+func TestGroup(t *testing.T) {
+	f := open(t, "group")
+	for name, end := range map[string]func(*Group) error{
+		"killed while it runs":    func(g *Group) error { return g.Kill() },
+		"killed while it stands":  func(g *Group) error { return errors.Join(g.Set(true), g.Kill()) },
+		"killed one by one":       func(g *Group) error { return killEach(g.folder) },
+		"stands, and one by one":  func(g *Group) error { return errors.Join(g.Set(true), killEach(g.folder)) },
+		"removed while it stands": func(g *Group) error { return g.Set(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := f.NewGroup()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, in := start(t, g)
+			if err := g.Set(true); err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(in, "x\n")
+			if stands, err := await(g.folder, "frozen 1", 0); !stands || err != nil {
+				t.Errorf("the group does not stand still: %v", err)
+			}
+			if n, _ := unread(in); n != 2 {
+				t.Errorf("of 2 bytes a group that stands still left %d", n)
+			}
+			if err := g.Set(false); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := out.ReadString('\n'); line != "x\n" {
+				t.Errorf("it goes on with %q: %v", line, err)
+			}
+			pids := members(g.folder)
+			if err := end(g); err != nil {
+				t.Error(err)
+			}
+			g.Remove()
+			for _, pid := range pids {
+				if err := unix.Kill(pid, 0); err == nil && !zombie(pid) {
+					t.Errorf("process %d lives", pid)
+				}
+			}
+			if _, err := os.Stat(g.folder); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the group is left: %v", err)
+			}
+			if err := errors.Join(g.Set(true), g.Set(false), g.Kill()); err != nil {
+				t.Errorf("of a group that is gone: %v", err)
+			}
+		})
+	}
+}
+
+// unread is what nobody has read yet of what was written into a pipe.
+func unread(pipe *os.File) (int, error) { return unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ) }
+
+// zombie reports whether a process has ended and only waits for its parent.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
+// What a program makes of its group goes with it.
+func TestGroupsInAGroup(t *testing.T) {
+	f := open(t, "nested")
+	g, err := f.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := filepath.Join(g.folder, "a", "b")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g)
+	if err := put(inner, procsFile, strconv.Itoa(members(g.folder)[1])); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Set(true); err != nil {
+		t.Fatal(err)
+	}
+	g.Remove()
+	if _, err := os.Stat(g.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the group is left: %v", err)
+	}
+}
+
+// A launcher that was killed leaves its group with what stands still there. The next to
+// start removes it, whoever that is, and nobody who lives loses his.
+func TestDeadLaunchersAreSweptAway(t *testing.T) {
+	lives := open(t, "lives")
+	g, err := lives.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, g)
+	for _, successor := range []string{"other", "dead"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), launcherVariable+"=dead")
+		stdout, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimSpace(line)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if empty, err := await(folder, "populated 0", 0); empty || err != nil {
+			t.Fatalf("nothing is left of a launcher that was killed: %v", err)
+		}
+		f := open(t, successor)
+		left, err := os.ReadDir(folder)
+		if successor == "dead" && err == nil {
+			for _, e := range left {
+				if e.IsDir() {
+					t.Errorf("left in the successor's group: %s", e.Name())
+				}
+			}
+		} else if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("another launcher left %v: %v", left, err)
+		}
+		f.Close()
+	}
+	if len(members(g.folder)) != 3 {
+		t.Error("the group of one who lives was emptied")
+	}
+}
+
+// Groups can't be made in what is no cgroup2, and nothing is left there.
+func TestWhatIsNoFreezer(t *testing.T) {
+	folder := t.TempDir()
+	if f, err := openIn(folder, "x"); err == nil {
+		f.Close()
+		t.Error("a folder of files is a freezer")
+	}
+	if left, _ := os.ReadDir(folder); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := openIn(filepath.Join(folder, "none"), "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package freezer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files of a group.
+const (
+	eventsFile = "cgroup.events"
+	freezeFile = "cgroup.freeze"
+	killFile   = "cgroup.kill"
+	procsFile  = "cgroup.procs"
+)
+
+const (
+	// stopMax is how long Set waits until all stand still: a process in the middle of a
+	// slow disk's answer stops after it.
+	stopMax = 2 * time.Second
+	// look is how often the events of a group are read while something is waited for.
+	look = time.Millisecond
+	// endMax is how long Remove waits for processes that were killed.
+	endMax = 5 * time.Second
+	// killRounds bounds how often processes are looked for where the kernel does not
+	// kill whole groups. They stand still, so that a second look finds what the first missed.
+	killRounds = 50
+)
+
+// Group is that of one worker and of all that it starts.
+type Group struct {
+	folder string
+	dir    *os.File // open until the worker was started
+}
+
+// FD is what a process is started in the group with. It is good until Started.
+func (g *Group) FD() int { return int(g.dir.Fd()) }
+
+// Started says that no further process is put into the group.
+func (g *Group) Started() { g.dir.Close() }
+
+// Set stops the whole group, or has it go on. It waits until all stand still; those that
+// don't after two seconds will as soon as the system call they are in ends. A group that
+// is gone stands as it should.
+func (g *Group) Set(stand bool) error {
+	value := "0"
+	if stand {
+		value = "1"
+	}
+	err := put(g.folder, freezeFile, value)
+	if err == nil && stand {
+		_, err = await(g.folder, "frozen 1", stopMax)
+	}
+	return g.unlessGone(err)
+}
+
+// Kill ends all processes of the group, also those that stand still. Nothing is left to
+// end in a group that is gone.
+func (g *Group) Kill() error { return g.unlessGone(kill(g.folder)) }
+
+// unlessGone is an error of a group that is there.
+func (g *Group) unlessGone(err error) error {
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
+		return err
+	}
+	if _, there := os.Stat(g.folder); there != nil {
+		return nil
+	}
+	return err
+}
+
+// Remove ends all processes of the group and removes it. It waits until they are gone,
+// for five seconds at most: what the system does not let go by then is removed with the
+// launcher's group.
+func (g *Group) Remove() {
+	g.dir.Close()
+	RemoveAll(g.folder)
+}
+
+// RemoveAll ends all processes of a group and of those below it, and removes them.
+func RemoveAll(folder string) {
+	if kill(folder) != nil {
+		return // it is gone, or not ours
+	}
+	if empty, err := await(folder, "populated 0", endMax); !empty || err != nil {
+		return
+	}
+	all := below(folder)
+	slices.Reverse(all) // the innermost first
+	for _, g := range all {
+		_ = unix.Rmdir(g) // one that is left is found at the next start
+	}
+}
+
+// below lists a group and all in it, each before what it holds.
+func below(folder string) (all []string) {
+	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			all = append(all, path)
+		}
+		return nil // what goes meanwhile need not be listed
+	})
+	return all
+}
+
+// kill ends all processes of a group and of those below it.
+func kill(folder string) error {
+	err := put(folder, killFile, "1")
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return killEach(folder) // a kernel before 5.14
+}
+
+// killEach stops a group, so that nothing escapes by a fork, and kills one process after
+// the other.
+func killEach(folder string) error {
+	if err := put(folder, freezeFile, "1"); err != nil {
+		return err
+	}
+	for range killRounds {
+		if empty, err := await(folder, "populated 0", 0); empty || err != nil {
+			return err
+		}
+		for _, g := range below(folder) {
+			for _, pid := range members(g) {
+				_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+			}
+		}
+		if empty, err := await(folder, "populated 0", endMax/killRounds); empty || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members are the processes of a group, without those of groups in it.
+func members(folder string) (pids []int) {
+	text, err := os.ReadFile(filepath.Join(folder, procsFile))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		// 0 is a process that this one can't see.
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// put writes a value into a file that is there.
+func put(folder, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(folder, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(value)
+	return err
+}
+
+// await waits until a group's events have a line, for a time at most, and reports whether
+// they do.
+func await(folder, line string, most time.Duration) (bool, error) {
+	f, err := os.Open(filepath.Join(folder, eventsFile))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	for late := time.Now().Add(most); ; {
+		var text [256]byte
+		n, err := f.ReadAt(text[:], 0)
+		if n == 0 && err != nil {
+			return false, err
+		}
+		if slices.Contains(strings.Split(string(text[:n]), "\n"), line) {
+			return true, nil
+		}
+		left := time.Until(late)
+		if left <= 0 {
+			return false, nil
+		}
+		// The kernel tells of changes too, and up to ten milliseconds late.
+		time.Sleep(min(left, look))
+	}
+}

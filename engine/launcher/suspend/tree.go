@@ -1,0 +1,63 @@
+package suspend
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/freezer"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+// Tree is the processes of one worker. Whoever stops or continues it holds its lock from
+// the look at what is wanted until that is done, so that the last word is carried out
+// last. Kill needs no lock.
+type Tree struct {
+	sync.Mutex
+	root  int
+	mark  proctree.Mark
+	group *freezer.Group // nil: by signals
+}
+
+// Into has a process that is about to be started be the root of the tree.
+func (t *Tree) Into(a *syscall.SysProcAttr) {
+	if t.group != nil {
+		a.UseCgroupFD, a.CgroupFD = true, t.group.FD()
+	}
+}
+
+// Started says that the root is there.
+func (t *Tree) Started(root int) {
+	t.root = root
+	if t.group != nil {
+		t.group.Started()
+	}
+}
+
+// Set stops the whole tree, or has it go on. It waits until all stand still.
+func (t *Tree) Set(stand bool) error {
+	switch {
+	case t.group != nil:
+		return t.group.Set(stand)
+	case stand:
+		return proctree.Stop(t.root, t.mark)
+	default:
+		return proctree.Continue(t.root, t.mark)
+	}
+}
+
+// Kill ends the whole tree. The root is there, or has ended and was not waited for.
+func (t *Tree) Kill() error {
+	if t.group == nil {
+		return proctree.Kill(t.root, t.mark)
+	}
+	return errors.Join(t.group.Kill(), proctree.KillMarked(t.mark))
+}
+
+// Gone says that the root has ended, or was never started: what is left of the tree ends.
+func (t *Tree) Gone() {
+	_ = proctree.KillMarked(t.mark) // what can't be killed is tried again at the next start
+	if t.group != nil {
+		t.group.Remove()
+	}
+}

@@ -1,0 +1,230 @@
+package launcher_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+)
+
+// eachWay runs a test with launchers that suspend by the freezer, and by signals. It needs
+// a cgroup2 that it may write to; the launcher says what to do where there is none.
+func eachWay(t *testing.T, test func(t *testing.T, change func(*configuration))) {
+	for _, way := range []string{suspend.Freezer, suspend.Signals} {
+		t.Run(way, func(t *testing.T) {
+			test(t, func(c *configuration) { c.Suspend = way })
+		})
+	}
+}
+
+// suspend has an attempt stand still, and waits until it does.
+func (n *node) suspend(id uint64) {
+	n.m.t.Helper()
+	n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
+	n.report("suspension", func(r *wire.Report) bool { return r.GetSuspended() == id })
+}
+
+// resume has it go on.
+func (n *node) resume(id uint64) {
+	n.m.t.Helper()
+	n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
+	n.report("resumption", func(r *wire.Report) bool { return r.GetResumed() == id })
+}
+
+// group is the cgroup2 folder of a process, "" where it is in no launcher's.
+func group(pid int) string {
+	text, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	mounts, err2 := os.ReadFile("/proc/self/mountinfo")
+	if errors.Join(err1, err2) != nil {
+		return ""
+	}
+	_, own, _ := strings.Cut(string(text), "0::")
+	own, _, _ = strings.Cut(own, "\n")
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); strings.Contains(line, " - cgroup2 ") && strings.Contains(own, "hamadryad-") {
+			return filepath.Join(fields[4], own)
+		}
+	}
+	return ""
+}
+
+// standsStill reports whether a process was stopped, by whatever way.
+func standsStill(pid int) bool {
+	if state(pid) == 'T' {
+		return true
+	}
+	events, err := os.ReadFile(filepath.Join(group(pid), "cgroup.events"))
+	return err == nil && group(pid) != "" && strings.Contains(string(events), "frozen 1")
+}
+
+func TestSuspendAndResumeTheWholeTree(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		n := m.launch("a", change)
+		id, pids := startFamily(n, m.job("family"))
+		n.suspend(id)
+		for _, pid := range pids {
+			if !standsStill(pid) {
+				t.Errorf("process %d is in state %c while suspended", pid, state(pid))
+			}
+		}
+		n.resume(id)
+		for _, pid := range pids {
+			waitFor(t, "resumption", func() bool { return !standsStill(pid) && state(pid) != 0 })
+		}
+		n.suspend(id)
+		n.stop(id, 0)
+		n.ended(id)
+		waitDead(t, pids...)
+	})
+}
+
+// However what stands still is given up, nothing of it is left: no process, no group.
+func TestNothingSuspendedIsLeftBehind(t *testing.T) {
+	for name, end := range map[string]func(n *node, b *built, id uint64){
+		"killed":       func(n *node, _ *built, id uint64) { n.stop(id, 0) },
+		"ended softly": func(n *node, _ *built, id uint64) { n.stop(id, 50*time.Millisecond) },
+		"its job over": func(n *node, b *built, _ uint64) { n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}}) },
+		"forgotten":    func(n *node, _ *built, id uint64) { n.do(&wire.Command{Do: &wire.Command_Forget{Forget: id}}) },
+		"its manager has other data": func(n *node, _ *built, _ uint64) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.m.id = "another"
+			n.cut()
+		},
+		"resumed by a later life of the manager, and killed": func(n *node, _ *built, id uint64) {
+			n.m.term.Add(1)
+			n.mu.Lock()
+			joins := n.joins
+			n.cut()
+			n.mu.Unlock()
+			n.wait("another join", func() bool { return n.joins > joins })
+			n.resume(id)
+			n.stop(id, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWay(t, func(t *testing.T, change func(*configuration)) {
+				m := newManager(t)
+				n := m.launch("a", change)
+				b := m.job("family")
+				id, pids := startFamily(n, b)
+				n.suspend(id)
+				in := group(pids[0])
+				end(n, b, id)
+				waitDead(t, pids...)
+				if in != "" {
+					waitGone(t, in)
+				}
+			})
+		})
+	}
+}
+
+// A launcher that is killed takes with it what stands still, also what its workers
+// started: nobody could have that go on any more.
+func TestSuspendedDiesWithItsLauncher(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		cfg := m.config("a")
+		change(&cfg)
+		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		n, cmd := m.launchProcess(cfg)
+		id, pids := startFamily(n, m.job("family"))
+		n.suspend(id)
+		in := filepath.Dir(group(pids[0]))
+		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		waitDead(t, pids...)
+		if cfg.Suspend == suspend.Freezer {
+			waitGone(t, in)
+		}
+		waitFor(t, "the end of its keeper", func() bool {
+			return len(proctree.Members(0, proctree.Mark("HAMADRYAD_DATA="+cfg.Data))) == 0
+		})
+	})
+}
+
+// A launcher that ends leaves nothing: no process of what stood still, no keeper, no group.
+func TestSuspendedEndsWithItsLauncher(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		cfg := m.config("a")
+		change(&cfg)
+		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		n, cmd := m.launchProcess(cfg)
+		id, pids := startFamily(n, m.job("family"))
+		n.suspend(id)
+		in := filepath.Dir(group(pids[0]))
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		if left := proctree.Members(0, proctree.Mark("HAMADRYAD_DATA="+cfg.Data)); len(left) > 0 {
+			t.Errorf("processes %v are left, of %v", left, pids)
+		}
+		if _, err := os.Stat(in); cfg.Suspend == suspend.Freezer && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("group %s is left: %v", in, err)
+		}
+	})
+}
+
+// The memory of an attempt that was suspended counts on: its peak is told, and too much
+// ends it when it goes on.
+func TestMemoryOfWhatWasSuspended(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		n := m.launch("a", change)
+		gate := filepath.Join(t.TempDir(), "gate")
+		modest, greedy := m.job("hoard", "100,100,"+gate).attempt(0, 0), m.job("hoard", "60,400,"+gate).attempt(0, 0)
+		greedy.Memory = 64 << 20
+		for _, s := range []*wire.StartAttempt{modest, greedy} {
+			n.start(s)
+			n.logged(s.Attempt, "holds it")
+			n.suspend(s.Attempt)
+		}
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n.resume(modest.Attempt)
+		n.resume(greedy.Attempt)
+		if e := n.finished(modest.Attempt); e.Work.PeakMemory < 100<<20 {
+			t.Errorf("peak of %d bytes", e.Work.PeakMemory)
+		}
+		n.starved(greedy.Attempt, "64 MiB")
+	})
+}
+
+// Which way is taken is in the metrics.
+func TestWayIsTold(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		n := m.launch("a", change)
+		way := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]
+		answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		if err != nil || !slices.Contains(strings.Split(string(page), "\n"), `hamadryad_launcher_suspend_info{way="`+way+`"} 1`) {
+			t.Errorf("the metrics don't tell of %s", way)
+		}
+	})
+}
