@@ -141,7 +141,9 @@ var directions = []struct {
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins/hfsp/virtual", []string{"sdk/scheduler"}, "the virtual cluster knows what it is told: pass it in as values"},
+	{"plugins/hfsp/work", []string{"sdk/scheduler"}, "the book of stages knows the view alone"},
 	{"plugins/hfsp/estimation", []string{"sdk/scheduler"}, "an estimate is arithmetic: pass what it needs in as values"},
+	{"plugins/hfsp", []string{"sdk", "plugins/hfsp"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"internal", nil, "it is plumbing below everything: it knows nothing of the project"},
 	{"hdfs/mini", []string{"sdk", "hdfs", "internal/spawn"}, "hdfs implements sdk/storage and nothing else"},

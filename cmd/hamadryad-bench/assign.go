@@ -15,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -41,7 +42,7 @@ var assignWarm = struct{ ends, rounds int }{1000, 40}
 var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
 // inside makes the policies that can be measured in process.
-var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New}
+var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}
 
 // assignShape is a cluster and its load.
 type assignShape struct{ launchers, pools, jobs int } // jobs of all pools together

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
@@ -58,6 +59,23 @@ func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
 	}
 	if r.Games < 20 {
 		t.Errorf("%d games", r.Games)
+	}
+}
+
+// hfsp has what no other policy has together: it resumes, wants progress, and its checkpoint counts.
+func TestHFSPPluginConforms(t *testing.T) {
+	path := build(t, "plugins/hfsp/hamadryad-policy-hfsp")
+	r := schedtest.Check(t.Context(), drive(t, policy.Options{Path: path}), few)
+	for _, p := range r.Problems {
+		t.Error(p)
+	}
+	o := schedtest.Options{Seeds: 4, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 1s\n")}}
+	r = schedtest.Compare(t.Context(), schedtest.InProcess(hfsp.New), drive(t, policy.Options{Path: path}), o)
+	for _, p := range r.Problems {
+		t.Error(p)
+	}
+	if r.Tally.Resumptions == 0 {
+		t.Errorf("nothing was resumed: %+v", r.Tally)
 	}
 }
 

@@ -51,9 +51,11 @@ func (m Measure) bounded() Measure {
 
 // Stage is what is known of the tasks of one stage: plain data, to be saved.
 type Stage struct {
-	Kind
+	Kind  Kind
 	Tasks int // of the stage; may grow
 	Slots int // of each
+	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
+	Guess *float64 `json:",omitempty"`
 	// Samples are the first tasks that finished, at most Settings.Samples of them.
 	Samples []Measure `json:",omitempty"`
 	// Running are further samples that are estimated, in order of task.
@@ -67,7 +69,7 @@ type Stage struct {
 type Running struct {
 	Task     uint64
 	Progress float64 // the highest that was told
-	Measure
+	Measure  Measure
 }
 
 // NewStage returns a stage of which nothing has run.
@@ -76,6 +78,8 @@ func NewStage(k Kind, tasks, slots int) *Stage { return &Stage{Kind: k, Tasks: t
 // Estimator estimates the sizes of stages. What it knows of one is in the Stage; a task is
 // any number that no other task of the stage has at that time.
 type Estimator interface {
+	// Came is called when the first task of a stage may run.
+	Came(s *Stage)
 	// Size returns a stage's size in slot-seconds: never less than 0 and a number, but
 	// infinite when nothing is known that is. trained says whether it is more than a guess
 	// from past tasks.
@@ -115,9 +119,22 @@ func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {
 		if math.IsInf(e.Settings.Xi, 1) { // also where tasks of the past took no time
 			return e.Settings.Xi, false
 		}
-		return float64(e.Settings.Xi * float64(tasks*e.past(s.Kind))), false
+		guess := e.past(s.Kind)
+		if s.Guess != nil {
+			guess = length(*s.Guess)
+		}
+		return float64(e.Settings.Xi * float64(tasks*guess)), false
 	}
 	return float64(tasks * e.task(s)), true
+}
+
+// Came fixes what past tasks say of a stage, once: what others do later does not change its
+// size.
+func (e *Sampling) Came(s *Stage) {
+	if s.Guess == nil {
+		guess := e.past(s.Kind)
+		s.Guess = &guess
+	}
 }
 
 // past is the mean length of past tasks.
@@ -141,7 +158,7 @@ func (e *Sampling) task(s *Stage) float64 {
 		lengths[i] = m.Execute
 	}
 	one := e.Settings.Distribution.Mean(lengths)
-	if s.Shuffles {
+	if s.Kind.Shuffles {
 		one += shuffle(all)
 	}
 	return (float64(one*float64(n)) + s.LaterSeconds) / float64(n+s.Later)
@@ -176,7 +193,7 @@ func (s Settings) Expected(executed, progress float64) (float64, bool) {
 // Progress implements Estimator. Only tasks of a stage that shuffles are worth it: others
 // are short.
 func (e *Sampling) Progress(s *Stage, task uint64, m Measure, progress float64) bool {
-	if !s.Shuffles {
+	if !s.Kind.Shuffles {
 		return false
 	}
 	i, known := slices.BinarySearchFunc(s.Running, task, func(r Running, task uint64) int {
@@ -210,7 +227,7 @@ func (e *Sampling) Progress(s *Stage, task uint64, m Measure, progress float64) 
 func (e *Sampling) Finished(s *Stage, task uint64, m Measure) {
 	e.Gone(s, task)
 	m = m.bounded()
-	if !s.Shuffles {
+	if !s.Kind.Shuffles {
 		m.Execute, m.Shuffle = length(m.Execute+m.Shuffle), 0
 	}
 	e.Past.Learn(s.Kind, m.Shuffle+m.Execute)

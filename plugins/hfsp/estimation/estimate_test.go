@@ -1,6 +1,7 @@
 package estimation
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -38,6 +39,23 @@ func TestSizeOfMaps(t *testing.T) {
 	want(100*2*40, true)
 	s.Tasks = 200
 	want(200*2*40, true)
+}
+
+// What others do after a stage came does not change its size.
+func TestGuessStays(t *testing.T) {
+	e := New(Defaults())
+	e.Past.Learn(maps, 10)
+	s, other := NewStage(maps, 10, 1), NewStage(maps, 10, 1)
+	e.Came(s)
+	e.Past.Learn(maps, 30)
+	e.Came(s)
+	e.Came(other)
+	if size, _ := e.Size(s); !near(size, 100) {
+		t.Errorf("size %v, want 100", size)
+	}
+	if size, _ := e.Size(other); !near(size, 200) {
+		t.Errorf("the other's size %v, want 200", size)
+	}
 }
 
 func TestSmallStageIsAllSamples(t *testing.T) {
@@ -212,6 +230,14 @@ func check(t *rapid.T, e *Sampling, s *Stage, finished int) {
 	}
 	if !slices.IsSortedFunc(s.Running, func(a, b Running) int { return int(a.Task) - int(b.Task) }) {
 		t.Fatalf("running samples %v", s.Running)
+	}
+	data, err := json.Marshal(s)
+	var read Stage
+	if err != nil || json.Unmarshal(data, &read) != nil {
+		t.Fatalf("%+v cannot be saved and read: %v", s, err)
+	}
+	if again, is := e.Size(&read); again != size || is != trained {
+		t.Fatalf("saved and read: size %v, trained %t, want %v, %t of %s", again, is, size, trained, data)
 	}
 	more := *s
 	more.Tasks++

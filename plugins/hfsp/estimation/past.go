@@ -35,7 +35,7 @@ const (
 
 // Mean is the mean length of past tasks of a kind.
 type Mean struct {
-	Kind
+	Kind    Kind
 	Tasks   int     // at most weightMax
 	Seconds float64 // of one
 }

@@ -1,0 +1,163 @@
+package hfsp
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+)
+
+// assignment is the work of one round.
+type assignment struct {
+	*Policy
+	launches []scheduler.Launch
+	resumes  []scheduler.Resume
+	preempts []scheduler.Preempt
+	wakeAt   scheduler.Time
+
+	// What is being collected for a bundle: nothing more is launched that needs these
+	// kinds, or nothing at all.
+	kept    gangs.Kept
+	keptFor scheduler.JobID
+	tries   int // bundles for which it was asked whether they would fit if nothing ran
+
+	entitled map[*kind][]entitlement
+	coming   map[coming]int
+	vain     int // searches for victims that found none
+}
+
+// entitlement says up to how many slots a stage may have what is free, and take it from others.
+type entitlement struct {
+	stage *stage
+	upTo  int
+}
+
+// coming is what a preemption brings a job of a kind.
+type coming struct {
+	job  scheduler.JobID
+	kind scheduler.SlotKind
+}
+
+// assign decides one round.
+func (d *assignment) assign() {
+	d.entitled = map[*kind][]entitlement{}
+	for _, k := range d.kinds {
+		k.haunt()
+		d.entitle(k)
+	}
+	for _, k := range d.kinds {
+		for _, e := range d.entitled[k] {
+			d.fill(e.stage, e.upTo)
+		}
+	}
+	for _, k := range d.kinds {
+		d.useRest(k)
+	}
+	for _, k := range d.kinds {
+		d.takeBack(k)
+		d.wakeLate(k)
+	}
+}
+
+// serve walks all stages of a kind in the order in which they are served.
+func (d *assignment) serve(k *kind) iter.Seq[*stage] {
+	return func(yield func(*stage) bool) {
+		for _, s := range k.urgent {
+			if !yield(s) {
+				return
+			}
+		}
+		for j := range k.cluster.Order() {
+			if !yield(j.Owner.(*stage)) {
+				return
+			}
+		}
+	}
+}
+
+// entitle divides the slots of a kind: those that have no place in the virtual cluster, then
+// samples on the training slots, then all in the order of their virtual finish.
+func (d *assignment) entitle(k *kind) {
+	left := max(k.slots-d.book.Beside[k.name], 0)
+	var list []entitlement
+	give := func(s *stage, n int) {
+		d.begin(s)
+		if n = min(n, left, s.want()-s.entitled); n > 0 {
+			s.entitled += n
+			left -= n
+			list = append(list, entitlement{s, s.entitled})
+		}
+	}
+	for _, s := range k.urgent {
+		give(s, math.MaxInt)
+	}
+	training := min(d.trainingSlots(k), left)
+	for _, s := range k.training {
+		if training <= 0 {
+			break
+		}
+		before := left
+		give(s, min(d.samples(s), training))
+		training -= before - left
+	}
+	want := func(j *virtual.Job) int {
+		s := j.Owner.(*stage)
+		d.begin(s)
+		return s.want() - s.entitled
+	}
+	for j, n := range k.cluster.Allot(left, d.options.rule(), want) {
+		s := j.Owner.(*stage)
+		s.entitled += n
+		list = append(list, entitlement{s, s.entitled})
+	}
+	d.entitled[k] = list
+}
+
+// begin clears what a stage has of earlier rounds.
+func (d *assignment) begin(s *stage) {
+	if s.round != d.view.Round() {
+		s.round = d.view.Round()
+		s.entitled, s.granted, s.launched, s.delayed, s.unfit = 0, 0, 0, false, nil
+	}
+}
+
+// trainingSlots is how many slots samples always get, at least one.
+func (d *assignment) trainingSlots(k *kind) int {
+	if d.options.TrainingPart == 0 || k.slots == 0 {
+		return 0
+	}
+	return max(1, int(math.Round(d.options.TrainingPart*float64(k.slots))))
+}
+
+// samples is how many slots the tasks need that are to train a stage, those that run included.
+func (d *assignment) samples(s *stage) int {
+	return max(d.estimator.Need(s.tasks)-len(s.tasks.Samples), 0) * max(s.tasks.Slots, 1)
+}
+
+// wakeLate asks for a round when the next stage will be late, which then shares with the others that are,
+// if anything waits.
+func (d *assignment) wakeLate(k *kind) {
+	waits := slices.ContainsFunc(k.waiting, func(s *stage) bool { d.begin(s); return s.ReadyBundles > s.launched })
+	if !waits || d.options.rule() != virtual.Sharing {
+		return
+	}
+	for j := range k.cluster.Order() {
+		if j.Late() {
+			continue
+		}
+		if at := k.cluster.Finish(j); at != virtual.Never {
+			d.wake(at)
+		}
+		return
+	}
+}
+
+// wake asks for a round at a time.
+func (d *assignment) wake(at scheduler.Time) {
+	if at > d.view.Now() && (d.wakeAt == 0 || at < d.wakeAt) {
+		d.wakeAt = at
+	}
+}

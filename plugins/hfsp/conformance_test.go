@@ -1,0 +1,31 @@
+package hfsp
+
+import (
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
+)
+
+func TestConformance(t *testing.T) {
+	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
+}
+
+// TestConformanceOfEverySetting runs the kit with each choice there is.
+func TestConformanceOfEverySetting(t *testing.T) {
+	for name, settings := range map[string]string{
+		"suspend":  "preempt-maps: suspend\npreempt-reduces: suspend\nsamples: 1\ntask-default: 1s\n",
+		"kill":     "preempt-maps: kill\npreempt-reduces: kill\nsamples: 2\ntask-default: 1s\n",
+		"wait":     "preempt-reduces: wait\ntask-default: 500ms\nlocality: none\n",
+		"infinite": "xi: .inf\ndelta: 0s\ntraining-part: 0.5\npreempt-maps: suspend\n",
+		"plain":    "late: plain\ntask-default: 100ms\ndistribution: exponential\npreempt-maps: kill\n",
+		"bound":    "suspended-max: 1\nsuspended-memory: 0.1\npreempt-maps: suspend\ndistribution: normal\n",
+		"delay":    "locality: time\nnode-delay: 3s\nrack-delay: 1s\npriority-weight: 1\n",
+		"skips":    "node-skips: 20\nrack-skips: 3\ntraining-part: 0\n",
+		"collect":  "collect-after: 300ms\npreempt-maps: suspend\ntask-default: 0s\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			schedtest.Run(t, New, schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
+		})
+	}
+}

@@ -1,0 +1,77 @@
+// Package hfsp is the Hadoop Fair Sojourn Protocol of Pastorelli, Barbuzzi, Carra,
+// Dell'Amico and Michiardi, "Practical Size-based Scheduling for MapReduce Workloads":
+// small work first, with sizes that are found out while it runs, and nobody waits longer than
+// he would if all shared.
+//
+// # Stages
+//
+// Every stage of a job is what the paper calls a job. It comes when the first bundle of it is
+// ready, so that one that is not ready never outranks one that is. A bundle belongs to the stage of its
+// first group.
+//
+// # Who is served
+//
+// Package estimation says how large a stage is, in slot-seconds. Package virtual simulates,
+// for each kind of slot, a cluster of the same slots in which all stages share fairly, by
+// the weight of their priority. Slots of the real cluster go
+//
+//  1. to the manager's own last stage, which publishes: it is never trained, and never waits;
+//  2. on the training slots, to samples: the first tasks of stages that are not trained yet, in
+//     order of submission;
+//  3. to stages that are late: that have finished virtually, and not really;
+//  4. to all others in the order in which they would finish virtually.
+//
+// Each may use as many as it can. What is then left over goes to whoever can use it, in the
+// same order.
+//
+// With late: share, stages that are late share the slots by weight, so that one that was taken to be much
+// smaller than it is holds nobody up. With late: plain they are served one after the
+// other, as published.
+//
+// # Who gives way
+//
+// A stage that has fewer slots than are due to it, and something ready, takes them from those
+// that have more than are due to them: the least urgent first, and of it the youngest launches
+// first. How is set by the stage that loses: wait takes nothing, and slots come as tasks end;
+// kill throws away what was done; suspend stops an attempt, which is resumed where it is
+// once its slots are free again and its stage is next, the oldest first. Slots elsewhere take
+// what has never run. Where too many attempts are suspended, or too much memory is, or a launcher can't suspend,
+// the stage waits. The work of samples is never thrown away, and
+// an attempt that the manager protects is left alone until it does no more.
+//
+// # Settings
+//
+//	xi: 1                     # by how much more than past tasks suggest a stage is taken to be before its samples ran, 1 or more;
+//	                          # .inf: it runs its samples only, until all that are trained are served
+//	samples: 5                # how many tasks train a stage
+//	distribution: uniform     # of task lengths: uniform, normal, exponential
+//	delta: 1m                 # a task that shuffled counts as a sample when it has executed so long, by its progress
+//	task-default: 1m          # how long a task is taken to be before any has finished
+//	training-part: 0.1        # the part of the slots of each kind that samples get when they need them, at least one; 0: none
+//	late: share               # share, plain
+//	preempt-maps: wait        # how attempts are taken off of stages that do not shuffle: wait, kill, suspend
+//	preempt-reduces: suspend  # and of those that do
+//	suspended-max: 8          # attempts that are suspended on one launcher
+//	suspended-memory: 0.5     # the part of a launcher's memory that they may have
+//	locality: attempts        # how long work with located input waits for a launcher near it: attempts, time, none
+//	node-skips: auto          # attempts: offers passed up for a node-local slot; auto: as many as there are launchers
+//	rack-skips: auto          # then for a rack-local one
+//	node-delay: auto          # time: the same; auto: 1.5 heartbeats
+//	rack-delay: auto
+//	priority-weight: 2        # how much more of the virtual cluster a stage has for each level of its job's priority; 1: the same
+//	collect-after: 30s        # passed over for longer, large work has slots collected for it; 0s: never
+//
+// One offer that is passed up is one launcher with a free slot, once in a heartbeat period at most.
+//
+// # What a restart keeps
+//
+// A checkpoint holds how long tasks of each kind were, what is known of the live stages, and
+// the virtual clusters. A policy that starts from it decides as if it had gone on. It is
+// written in each round in which it changed while there are few stages, and once a second
+// when there are many. One of another version is ignored, and a note says so.
+//
+// # Rooms
+//
+// Package work keeps what there is to do and what runs, by stage; package estimation says how large stages are, and
+// package virtual who would finish first. This package decides with them.
+package hfsp

@@ -1,0 +1,146 @@
+package hfsp
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Policy is the HFSP policy. The zero value is ready for Check and Start.
+type Policy struct {
+	options     options
+	environment scheduler.Environment
+	view        view.View
+	book        work.Book
+	estimator   *estimation.Sampling
+	kinds       []*kind // in order of name
+	memory      memory
+	last        *assignment // the last round; nil before the first
+	notes       []scheduler.Note
+	told        map[scheduler.JobID]scheduler.WaitReason // as last told to the manager
+}
+
+var _ scheduler.TaskScheduler = (*Policy)(nil)
+
+// New returns an HFSP policy.
+func New() scheduler.TaskScheduler { return &Policy{} }
+
+// Check validates settings.
+func (p *Policy) Check(c scheduler.Config) error {
+	_, err := parse(c)
+	return err
+}
+
+// Start takes over settings, world and, if there is one, the checkpoint.
+func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	o, err := parse(c)
+	if err != nil {
+		return scheduler.Description{}, err
+	}
+	*p = Policy{options: o, environment: e, view: p.view, book: p.book, told: map[scheduler.JobID]scheduler.WaitReason{}}
+	if err := p.view.Start(s); err != nil {
+		return scheduler.Description{}, err
+	}
+	p.estimator = estimation.New(o.estimation())
+	p.book.Start(&p.view)
+	for _, j := range p.view.Jobs() {
+		p.meet(j.ID())
+	}
+	missed := p.recall(s)
+	p.countSlots()
+	p.learn(missed)
+	for _, j := range p.view.Jobs() {
+		for _, w := range p.book.Stages(j.ID()) {
+			p.settle(of(w))
+		}
+	}
+	d := scheduler.Description{Name: "hfsp", Version: "1"}
+	d.Abilities, d.ProgressEvery = o.abilities()
+	return d, nil
+}
+
+// AssignTasks decides one round.
+func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	d := scheduler.Decisions{Notes: p.notes}
+	p.notes = nil
+	if err := p.view.Apply(r); err != nil {
+		return d, err
+	}
+	for _, e := range r.Events {
+		if s, ok := e.(scheduler.SettingChanged); ok {
+			d.Settings = append(d.Settings, p.change(s))
+		}
+	}
+	for _, k := range p.kinds {
+		k.cluster.Advance(r.Now)
+	}
+	p.book.Update(r.Events)
+	p.update(r.Events)
+	a := &assignment{Policy: p}
+	a.assign()
+	d.Preempt, d.Resume, d.Launch = a.preempts, a.resumes, a.launches
+	d.WakeAt = a.wakeAt
+	d.Waiting = a.tell()
+	p.last = a
+	p.book.Rest()
+	d.Checkpoint = p.remember()
+	return d, nil
+}
+
+// update takes in the events of a round that view and book have applied.
+func (p *Policy) update(events []scheduler.Event) {
+	launchers := false
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.LauncherJoined:
+			launchers = true
+			p.memory.suspends(e.Launcher)
+		case scheduler.LauncherLost, scheduler.LauncherDraining:
+			launchers = true
+		case scheduler.JobSubmitted:
+			p.meet(e.Job.ID)
+		}
+	}
+	if launchers {
+		p.countSlots()
+	}
+	p.learn(events)
+	for _, w := range p.book.Touched() {
+		p.settle(of(w))
+	}
+	for _, w := range p.book.Ended() {
+		p.part(of(w))
+	}
+	p.memory.forget(&p.view)
+	for _, e := range events {
+		if f, ok := e.(scheduler.JobFinished); ok {
+			delete(p.told, f.Job)
+		}
+	}
+}
+
+// change takes over a new version of the settings, or says what is wrong with it.
+func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
+	o, err := parse(s.Config)
+	v := settings.Verdict(s, err)
+	if err == nil {
+		p.options, p.estimator.Settings = o, o.estimation()
+		v.Abilities, v.ProgressEvery = o.abilities()
+		for _, j := range p.view.Jobs() {
+			for _, w := range p.book.Stages(j.ID()) {
+				p.book.Touch(w)
+			}
+		}
+	}
+	return v
+}
+
+// heartbeat is the period of launchers' heartbeats, which must not be nothing.
+func (p *Policy) heartbeat() time.Duration { return max(p.environment.Heartbeat, time.Millisecond) }
+
+// Terminate ends the policy; it holds nothing that needs an end.
+func (p *Policy) Terminate() {}

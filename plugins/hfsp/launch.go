@@ -1,0 +1,247 @@
+package hfsp
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+const (
+	// scanMax bounds how many bundles of a stage are tried in vain in one pass.
+	scanMax = 32
+	// pausedMax bounds how many suspended launches of a stage are asked whether their slots are free.
+	pausedMax = 256
+	// collectTriesMax bounds for how many bundles a round asks whether an empty cluster
+	// would hold them, which costs a walk over all launchers.
+	collectTriesMax = 4
+)
+
+// open says whether there is anything free that a job could have.
+func (d *assignment) open(s *stage) bool {
+	return d.view.FreeSlots(s.kind.name) > 0 || d.view.Reserved(s.Job.ID())
+}
+
+// useRest gives what is free after all have what they are entitled to: to whoever can use it, in order.
+func (d *assignment) useRest(k *kind) {
+	if d.view.FreeSlots(k.name) == 0 && !d.view.AnyReserved() {
+		return
+	}
+	for s := range d.serve(k) {
+		if s.ReadyBundles > 0 || s.Suspended > 0 {
+			d.begin(s)
+			d.fill(s, math.MaxInt)
+		}
+		if d.view.FreeSlots(k.name) == 0 && !d.view.AnyReserved() {
+			return
+		}
+	}
+}
+
+// fill resumes and launches a stage's work up to so many slots: first what is suspended,
+// the oldest first and only where it is, then what never ran.
+func (d *assignment) fill(s *stage, upTo int) {
+	if s.has() >= upTo {
+		return
+	}
+	if s.Suspended > 0 {
+		d.resume(s, upTo)
+	}
+	if s.ReadyBundles == s.launched || !d.open(s) {
+		return
+	}
+	level := scheduler.Remote
+	located := d.options.Locality != delayNone && s.Job.Located()
+	if located {
+		limits := d.limits()
+		level = s.wait.Allowed(d.view.Now(), limits)
+		d.near(s, upTo, level)
+	}
+	d.anywhere(s, upTo, level)
+	if located {
+		d.skipped(s, upTo, level)
+	}
+}
+
+// resume has launches go on that are suspended.
+func (d *assignment) resume(s *stage, upTo int) {
+	tried := 0
+	for u := range s.Paused {
+		if s.has() >= upTo || tried == pausedMax {
+			return
+		}
+		tried++
+		if u.Turn == d.view.Round() || !d.takeAgain(u) {
+			continue
+		}
+		u.Turn = d.view.Round()
+		s.granted += u.Slots
+		d.resumes = append(d.resumes, scheduler.Resume{Attempt: u.Attempts[0].ID})
+	}
+}
+
+// takeAgain takes the slots of a suspended launch, all or none.
+func (d *assignment) takeAgain(u *work.Unit) bool {
+	for _, a := range u.Attempts {
+		if l := d.view.Launcher(a.Launcher); l != nil && l.Draining {
+			return len(u.Attempts) == 1 && d.unused(l, a.Need.Kind) >= a.Need.Slots
+		}
+	}
+	return d.view.TakeAgain(u.Attempts[0])
+}
+
+// unused counts the slots that nothing holds on a launcher that drains: it offers none, and
+// lets what is suspended there go on.
+func (d *assignment) unused(l *view.Launcher, kind scheduler.SlotKind) int {
+	n := l.Total(kind)
+	for _, a := range l.Attempts() {
+		asked := a.State != view.Suspended || a.Resuming
+		if u := d.book.Unit(a.ID); u != nil && u.Turn == d.view.Round() {
+			asked = true
+		}
+		if a.Need.Kind == kind && asked {
+			n -= a.Need.Slots
+		}
+	}
+	return n
+}
+
+// near launches bundles on launchers that hold their input, then in racks that do.
+func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
+	on, racks := d.view.NearRoom(s.Job, s.kind.name)
+	for _, l := range on {
+		d.each(s, upTo, d.view.ReadyAt(s.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
+	}
+	if level == scheduler.NodeLocal {
+		return
+	}
+	for _, rack := range racks {
+		d.each(s, upTo, d.view.ReadyIn(s.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+			return d.view.FitNear(b, scheduler.RackLocal)
+		})
+	}
+}
+
+// anywhere launches bundles that may go anywhere.
+func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
+	d.each(s, upTo, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+		if level != scheduler.Remote && len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
+			return nil, false
+		}
+		where, ok := d.view.Fit(b)
+		if !ok {
+			if s.unfit == nil {
+				s.unfit = b
+			}
+			d.collect(s, b)
+		}
+		return where, ok
+	})
+}
+
+// each launches those of the bundles that are the stage's and fit, up to so many slots.
+func (d *assignment) each(s *stage, upTo int, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
+	misses := 0
+	for b := range bundles {
+		if s.has() >= upTo || !d.open(s) || misses == scanMax {
+			return
+		}
+		if d.book.StageOf(b) != s.Stage || d.keeps(b) {
+			misses++
+			continue
+		}
+		where, ok := fit(b)
+		if !ok {
+			misses++
+			continue
+		}
+		d.launches = append(d.launches, d.view.Launch(b, where))
+		d.book.Given(s.Stage, b)
+		s.granted += gangs.Slots(b, s.kind.name)
+		s.launched++
+		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
+			s.wait.Launched(view.Locality(d.view.Launcher(where[0]), g))
+		}
+	}
+}
+
+// keeps says whether slots are collected that a bundle would need.
+func (d *assignment) keeps(b *view.Bundle) bool {
+	for i := range b.Groups {
+		if d.kept.Keeps(b.Groups[i].Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect keeps back what stands behind a bundle in the order that has been passed over long enough.
+// What is suspended is resumed all the same: it holds memory.
+func (d *assignment) collect(s *stage, b *view.Bundle) {
+	if s.launched > 0 || d.tries == collectTriesMax || !gangs.Overdue(&d.view, b, d.options.CollectAfter) {
+		return
+	}
+	if d.tries++; d.view.FitEver(b) {
+		d.keptFor = s.Job.ID()
+		d.kept.For(&d.view, b)
+	}
+}
+
+// limits are how long, or how many offers, stages wait for locality.
+func (d *assignment) limits() locality.Limits {
+	if d.options.Locality == delayTime {
+		auto := locality.Automatic(d.heartbeat())
+		return locality.Limits{Node: time.Duration(d.options.NodeDelay.or(int64(auto.Node))), Rack: time.Duration(d.options.RackDelay.or(int64(auto.Rack)))}
+	}
+	// A Wait that is never skipped, and told what it waited, counts anything.
+	all := int64(len(d.view.Launchers()))
+	return locality.Limits{Node: time.Duration(d.options.NodeSkips.or(all)), Rack: time.Duration(d.options.RackSkips.or(all))}
+}
+
+// skipped notes that a stage passed up what is free, for want of locality, or that it did not.
+func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
+	now := d.view.Now()
+	passed := level != scheduler.Remote && s.has() < upTo && s.launched < s.ReadyBundles && d.view.FreeSlots(s.kind.name) > 0 && d.somewhereLocated(s)
+	if d.options.Locality == delayTime {
+		if !passed {
+			s.wait.Pause(now)
+			return
+		}
+		s.delayed = true
+		s.wait.Skip(now)
+		if at, ok := s.wait.Next(now, d.limits()); ok {
+			d.wake(at)
+		}
+		return
+	}
+	if !passed {
+		return
+	}
+	s.delayed = true
+	if next := s.skip.Add(d.heartbeat()); s.skip == 0 || now >= next {
+		for range d.view.WithRoom(s.kind.name) {
+			s.wait.Waited++
+		}
+		s.skip = now
+	}
+	d.wake(s.skip.Add(d.heartbeat()))
+}
+
+// somewhereLocated says whether one of a stage's next bundles has input somewhere.
+func (d *assignment) somewhereLocated(s *stage) bool {
+	n := 0
+	for b := range d.book.Launchable(s.Stage) {
+		if len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
+			return true
+		}
+		if n++; n == scanMax {
+			return false
+		}
+	}
+	return false
+}

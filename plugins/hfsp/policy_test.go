@@ -1,0 +1,346 @@
+package hfsp
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// A small stage comes while a large one has all slots: the youngest attempts are suspended, just as many as the small
+// one needs, and go on, the oldest first, once it has ended.
+func TestSmallStageOvertakes(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 4)
+	w.at(0, reduces(4, 1000*time.Second))
+	w.at(10*time.Second, reduces(2, 10*time.Second))
+	w.until(11 * time.Second)
+	all := w.p.view.Job(1).Attempts()
+	equal(t, "suspended", w.lives(1, view.Suspended), []scheduler.AttemptID{all[2].ID, all[3].ID})
+	if n := len(w.lives(2, view.Running)); n != 2 {
+		t.Errorf("%d attempts of the small stage run, want 2", n)
+	}
+	suspended := w.lives(1, view.Suspended)
+	var back []scheduler.AttemptID
+	w.look = func(d scheduler.Decisions) {
+		for _, r := range d.Resume {
+			back = append(back, r.Attempt)
+		}
+	}
+	w.until(time.Hour)
+	equal(t, "resumed", back, suspended)
+	if n := w.outcomes(1); n[scheduler.Finished] != 4 || len(w.ended) != 2 {
+		t.Errorf("%v, %d jobs ended", n, len(w.ended))
+	}
+}
+
+// What is suspended goes on where it is only. Slots elsewhere take what has never run.
+func TestSlotsElsewhereTakeWhatNeverRan(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(2, 1)
+	w.at(0, reduces(4, 60*time.Second))
+	w.at(10*time.Second, reduces(1, 10_000*time.Second))
+	w.until(11 * time.Second)
+	suspended := w.lives(1, view.Suspended)
+	if len(suspended) != 1 {
+		t.Fatalf("suspended %v, want one", suspended)
+	}
+	w.until(2000 * time.Second) // the other launcher runs the rest
+	if n := w.outcomes(1)[scheduler.Finished]; n != 3 {
+		t.Errorf("%d tasks of the first job have finished, want all but the one that is suspended", n)
+	}
+	equal(t, "still suspended", w.lives(1, view.Suspended), suspended)
+	w.until(10 * time.Hour)
+	if len(w.ended) != 2 || w.outcomes(1)[scheduler.Finished] != 4 {
+		t.Errorf("%d jobs ended, %v", len(w.ended), w.outcomes(1))
+	}
+}
+
+// Maps are not preempted by default, nor anything in the mode wait.
+func TestWhoIsTakenOff(t *testing.T) {
+	for _, c := range []struct {
+		settings string
+		large    cluster.Layer
+		want     cluster.Tally
+	}{
+		{"", maps(4, time.Hour), cluster.Tally{}},
+		{"", reduces(4, time.Hour), cluster.Tally{Preemptions: 2, Suspensions: 2}},
+		{"preempt-maps: suspend\n", maps(4, time.Hour), cluster.Tally{Preemptions: 2, Suspensions: 2}},
+		{"preempt-reduces: wait\n", reduces(4, time.Hour), cluster.Tally{}},
+		{"preempt-maps: kill\nsamples: 1\n", maps(4, time.Hour), cluster.Tally{Preemptions: 2}},
+		{"preempt-maps: kill\nsamples: 3\n", maps(4, time.Hour), cluster.Tally{Preemptions: 1}}, // the other three are samples
+		{"suspended-max: 1\n", reduces(4, time.Hour), cluster.Tally{Preemptions: 1, Suspensions: 1}},
+		{"suspended-max: 0\n", reduces(4, time.Hour), cluster.Tally{}},
+		{"suspended-memory: 0.0015\n", reduces(4, time.Hour), cluster.Tally{Preemptions: 1, Suspensions: 1}}, // 1.5 GiB
+	} {
+		w := newPlay(t, c.settings)
+		w.launchers(1, 4)
+		w.at(0, c.large)
+		w.at(10*time.Second, maps(2, time.Second))
+		w.until(12 * time.Second)
+		got := cluster.Tally{Preemptions: w.c.Tally.Preemptions, Suspensions: w.c.Tally.Suspensions}
+		if got != c.want {
+			t.Errorf("%q: %d preemptions, %d suspensions, want %d, %d", c.settings, got.Preemptions, got.Suspensions, c.want.Preemptions, c.want.Suspensions)
+		}
+	}
+}
+
+// Samples of a stage that would come last get the training slots, and no more.
+func TestSamplesHaveTrainingSlots(t *testing.T) {
+	for settings, want := range map[string]int{"training-part: 0.2\n": 2, "training-part: 0\n": 0, "": 1, "samples: 1\ntraining-part: 0.5\n": 1} {
+		w := newPlay(t, "preempt-maps: suspend\n"+settings)
+		w.launchers(1, 10)
+		w.at(0, maps(200, 20*time.Second))
+		w.at(100*time.Second, maps(2000, time.Hour))
+		w.until(103 * time.Second)
+		if s := w.stage(1); !s.trained {
+			t.Fatal("the first stage is not trained")
+		}
+		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+			t.Errorf("%q: the stage in training has %d slots, want %d", settings, got, want)
+		}
+	}
+}
+
+// With an infinite xi a stage that is not trained runs its samples only, as long as those that are trained
+// can use the rest.
+func TestInfiniteXi(t *testing.T) {
+	for xi, want := range map[string]int{"1": 4, ".inf": 1} {
+		w := newPlay(t, "preempt-maps: suspend\ntask-default: 1s\nsamples: 2\nxi: "+xi+"\n")
+		w.launchers(1, 4)
+		w.at(0, maps(400, 20*time.Second))
+		w.at(100*time.Second, maps(8, time.Hour))
+		w.until(102 * time.Second)
+		if s := w.stage(1); !s.trained {
+			t.Fatal("the first stage is not trained")
+		}
+		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+			t.Errorf("xi %s: the stage that is not trained has %d slots, want %d", xi, got, want)
+		}
+	}
+}
+
+// A stage that is much larger than estimated is late, and would come before all others for ever.
+func TestLateStages(t *testing.T) {
+	for rule, want := range map[string]int{"share": 2, "plain": 0} {
+		w := newPlay(t, "preempt-maps: suspend\ntask-default: 1s\ntraining-part: 0\nlate: "+rule+"\n")
+		w.launchers(1, 4)
+		w.at(0, maps(100, time.Hour))
+		w.at(100*time.Second, maps(2, 100*time.Second))
+		w.until(103 * time.Second)
+		if s := w.stage(1); !s.job.Late() {
+			t.Fatal("the first stage is not late")
+		}
+		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+			t.Errorf("late: %s: the small stage has %d slots, want %d", rule, got, want)
+		}
+	}
+}
+
+// Work waits for a launcher that holds its input while so many offers are passed up, one of a launcher in a heartbeat
+// period, or for a time; others use the slots.
+func TestDelayScheduling(t *testing.T) {
+	for settings, want := range map[string]time.Duration{
+		"locality: none\n":               0,
+		"node-skips: 3\nrack-skips: 0\n": time.Second, // there are two offers a period
+		"node-skips: 3\nrack-skips: 2\n": 2 * time.Second,
+		"node-skips: 7\nrack-skips: 0\n": 4 * time.Second, // two twice, and one once the other job has its slot
+		"":                               3 * time.Second, // three offers, and three more
+		"locality: time\nnode-delay: 2s\nrack-delay: 3s\n": 5 * time.Second,
+	} {
+		w := newPlay(t, settings)
+		w.launchers(3, 1) // racks 1, 1 and 2
+		far := maps(1, time.Hour)
+		far.Hosts = []scheduler.LauncherID{3}
+		hold := maps(1, 10*time.Hour)
+		hold.Hosts = []scheduler.LauncherID{3}
+		w.at(0, hold)
+		other := maps(1, time.Hour)
+		w.at(time.Second, far)
+		w.at(2*time.Second, other)
+		var at scheduler.Time
+		w.look = func(d scheduler.Decisions) {
+			for _, l := range d.Launch {
+				if b := w.p.view.Bundle(l.Bundle); b.Job.ID() == 2 {
+					at = w.c.Now()
+				}
+			}
+		}
+		w.until(30 * time.Second)
+		if got := at.Sub(w.begin.Add(time.Second)); (got-want).Abs() > 200*time.Millisecond || at == 0 {
+			t.Errorf("%q: launched after %v, want %v", settings, got, want)
+		}
+	}
+}
+
+// What was learnt outlives a restart, with all that is known of live stages. A checkpoint of another version does
+// not, and a note says so.
+func TestWhatARestartKeeps(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 4)
+	w.at(0, maps(4, 8*time.Second))
+	w.at(20*time.Second, reduces(100, time.Hour))
+	w.until(30 * time.Second)
+	before, learnt := w.p.dump(), w.p.estimator.Past
+	if len(learnt) != 1 || learnt[0].Tasks != 4 {
+		t.Fatalf("learnt %+v", learnt)
+	}
+	w.restart("")
+	if after := w.p.dump(); after != before {
+		t.Errorf("after a restart\n%s\nbefore\n%s", after, before)
+	}
+	p := &Policy{}
+	other := scheduler.Snapshot{Now: w.c.Now(), Checkpoint: &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{}")}}
+	if _, err := p.Start(scheduler.Config{}, other, environment()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.c.Now()})
+	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 2") {
+		t.Errorf("notes %v, error %v", d.Notes, err)
+	}
+	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.c.Now()}); err != nil || len(d.Notes) != 0 {
+		t.Errorf("noted twice: %v, %v", d.Notes, err)
+	}
+}
+
+// The manager's own last stage goes before everything, and is in no virtual cluster.
+func TestPublishingNeverWaits(t *testing.T) {
+	p := &Policy{}
+	kind := scheduler.DefaultKind
+	slots := []scheduler.SlotCount{{Kind: kind, Count: 1}}
+	job := func(id scheduler.JobID, names ...string) scheduler.JobSubmitted {
+		j := scheduler.Job{ID: id}
+		for i, n := range names {
+			j.Stages = append(j.Stages, scheduler.Stage{ID: scheduler.StageID(i), Name: n, Groups: 1, Kind: kind, Slots: 1})
+		}
+		return scheduler.JobSubmitted{At: 1, Job: j}
+	}
+	ready := func(id scheduler.JobID, b scheduler.BundleID, s scheduler.StageID) scheduler.BundleReady {
+		return scheduler.BundleReady{At: 1, Job: id, Bundle: b, Groups: []scheduler.Group{{Stage: s, Kind: kind, Slots: 1}}}
+	}
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
+		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots}, job(1, "map", "publish"), job(2, "publish"), job(3, "map"),
+	}}, environment()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 1, Offers: []scheduler.Offer{{Launcher: 1, Free: slots}}, Events: []scheduler.Event{
+		ready(3, 1, 0), ready(2, 2, 0), ready(1, 3, 1),
+	}})
+	if err != nil || len(d.Launch) != 1 || d.Launch[0].Bundle != 3 {
+		t.Errorf("launched %v, %v, want what publishes job 1", d.Launch, err)
+	}
+	if s := of(p.book.Stages(1)[1]); s.job != nil || s.trains {
+		t.Error("what publishes is trained, or shares the virtual cluster")
+	}
+	if s := of(p.book.Stages(2)[0]); s.job == nil {
+		t.Error("an only stage that is called publish is a job's own, and is not served as others")
+	}
+}
+
+func TestExplainAndStatus(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 4)
+	w.at(0, maps(40, time.Hour))
+	w.at(time.Second, maps(400, time.Hour))
+	w.until(10 * time.Second)
+	x, err := w.p.Explain(2)
+	if err != nil || x.Reason != scheduler.WaitTurn || x.Place != 2 || !strings.Contains(x.Detail, "24000.0 slot-seconds") {
+		t.Errorf("Explain = %+v, %v", x, err)
+	}
+	facts := map[string]string{}
+	for _, f := range x.Facts {
+		facts[f.Name] = f.Value
+	}
+	if facts["stage 0 layer-0-0: trained"] != "false" || facts["stage 0 layer-0-0: place"] != "2" {
+		t.Errorf("facts %v", facts)
+	}
+	if _, err := w.p.Explain(9); !errors.Is(err, scheduler.ErrUnknownJob) {
+		t.Errorf("of a job that is not there: %v", err)
+	}
+	s, err := w.p.Status()
+	if err != nil || s.Check() != nil || len(s.Pools) != 3 || s.Pools[0].Running != 4 || s.Pools[0].Demand != 440 || s.Pools[1].Parent != "hfsp" {
+		t.Errorf("Status = %+v, %v", s, err)
+	}
+}
+
+func TestSettingsAreStrict(t *testing.T) {
+	p := New()
+	for _, c := range []struct{ text, says string }{
+		{"xi: 0.5", "xi: must be 1 or more"},
+		{"xi: .nan", "xi: must be 1 or more"},
+		{"samples: 0", "samples: must be from 1"},
+		{"delta: -1s", "delta: must not be negative"},
+		{"task-default: -1s", "task-default: must not be negative"},
+		{"distribution: zipf", `distribution: "zipf" is unknown: use uniform, normal, exponential`},
+		{"training-part: 1.5", "training-part: must be from 0 to 1"},
+		{"late: never", `late: "never" is unknown: use share, plain`},
+		{"preempt-maps: soft", "use wait, kill, suspend"},
+		{"preempt-reduces: 3", "use wait, kill, suspend"},
+		{"suspended-max: -1", "suspended-max: must not be negative"},
+		{"suspended-memory: -0.1", "suspended-memory: must be from 0 to 1"},
+		{"locality: near", "use attempts, time, none"},
+		{"node-skips: 3s", "node-skips: must be auto, or how many"},
+		{"rack-skips: -3", "rack-skips: must be auto, or how many"},
+		{"node-delay: 3", "node-delay: must be auto, or a duration"},
+		{"rack-delay: soon", "neither auto, nor a number or a duration"},
+		{"priority-weight: 0", "priority-weight: must be from 1 to 1024"},
+		{"collect-after: -1s", "collect-after: must not be negative"},
+		{"trainings: 3", `unknown setting "trainings"`},
+	} {
+		var problems scheduler.Problems
+		err := p.Check(scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("\n" + c.text + "\n")})
+		if !errors.As(err, &problems) || problems[0].Line != 4 || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want line 4 and %q", c.text, err, c.says)
+		}
+	}
+	good := "xi: .inf\nnode-skips: 3\nrack-skips: auto\nnode-delay: auto\nrack-delay: 0s\n"
+	if err := p.Check(scheduler.Config{Text: []byte(good)}); err != nil {
+		t.Error(err)
+	}
+	w := newPlay(t, "")
+	w.launchers(1, 1)
+	w.c.Config = scheduler.Config{}
+	w.at(0, maps(2, time.Hour))
+	w.until(time.Second)
+	w.c.Settings(scheduler.Config{Text: []byte("priority-weight: 4\n")}, cluster.MustAccept)
+	w.c.Settings(scheduler.Config{Text: []byte("priority-weight: -4\n")}, cluster.MustReject)
+	w.until(2 * time.Second)
+	if w.p.options.PriorityWeight != 4 {
+		t.Errorf("settings %+v", w.p.options)
+	}
+}
+
+// A launcher that can't suspend is asked once; its attempts are waited for, not killed.
+func TestLaunchersThatCannotSuspend(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 2)
+	w.at(0, reduces(2, time.Hour))
+	w.until(time.Second)
+	w.at(2*time.Second, maps(1, time.Second))
+	asked := 0
+	w.look = func(d scheduler.Decisions) {
+		for _, x := range d.Preempt {
+			asked++
+			w.p.outcome(scheduler.Outcome{At: w.c.Now(), Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: x})
+		}
+	}
+	for w.c.Step() && asked == 0 {
+		r := w.c.Round()
+		d, err := w.p.AssignTasks(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.look(d)
+		d.Preempt = nil // as if it had been refused
+		w.c.Apply(r.Number, d)
+	}
+	w.until(10 * time.Minute)
+	if asked != 1 || w.c.Tally.Preemptions != 0 || !slices.Equal(w.p.memory.NoSuspend, []scheduler.LauncherID{1}) {
+		t.Errorf("asked %d times, %d preemptions, %v", asked, w.c.Tally.Preemptions, w.p.memory.NoSuspend)
+	}
+}

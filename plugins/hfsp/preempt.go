@@ -1,0 +1,319 @@
+package hfsp
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+const (
+	// victimsMax bounds the victims that are tried for one bundle.
+	victimsMax = 64
+	// pausedTriesMax bounds the suspended launches of a stage for which victims are sought in a round.
+	pausedTriesMax = 8
+	// vainMax bounds how many stages of a round search victims in vain.
+	vainMax = 4
+)
+
+// mode says how a stage's attempts are taken off their slots; 0 is not at all.
+func (p *Policy) mode(s *stage) scheduler.PreemptMode {
+	choice := p.options.PreemptMaps
+	if s.Info().Shuffles {
+		choice = p.options.PreemptReduces
+	}
+	switch {
+	case s.Publishes:
+		return 0
+	case choice == preemptKill:
+		return scheduler.PreemptKill
+	case choice == preemptSuspend:
+		return scheduler.PreemptSuspend
+	}
+	return 0
+}
+
+// loser is a stage that has more than it is entitled to.
+type loser struct {
+	stage  *stage
+	excess int // slots
+	mode   scheduler.PreemptMode
+}
+
+// takeBack preempts for stages that lack slots to which they are entitled, in order.
+func (d *assignment) takeBack(k *kind) {
+	var losers []*loser
+	looked := false
+	for i, e := range d.entitled[k] {
+		s := e.stage
+		lack := s.entitled - s.has()
+		if lack <= 0 || s.ReadyBundles == s.launched && s.Suspended == 0 || slices.ContainsFunc(d.entitled[k][:i], func(x entitlement) bool { return x.stage == s }) {
+			continue
+		}
+		if lack -= d.due(s, lack); lack <= 0 {
+			continue
+		}
+		if at := d.memory.retryAt(s.Job.ID()); at > d.view.Now() {
+			d.wake(at)
+			continue
+		}
+		if !looked {
+			looked, losers = true, d.losers(k)
+		}
+		if len(losers) == 0 || d.vain == vainMax {
+			return
+		}
+		if !d.takeFor(s, lack, losers) {
+			d.vain++
+		}
+	}
+}
+
+// due is what of a lack is covered by what is reserved for the job, or being taken off for it. It counts once.
+func (d *assignment) due(s *stage, lack int) int {
+	key := coming{s.Job.ID(), s.kind.name}
+	if d.coming == nil {
+		d.coming = map[coming]int{}
+		for _, k := range d.kinds {
+			for _, x := range k.all {
+				if x.Leaving == 0 {
+					continue
+				}
+				for u := range x.Oldest {
+					for _, a := range u.Attempts {
+						if a.Leaving != 0 && a.State != view.Suspended {
+							d.coming[coming{a.Leaving, a.Need.Kind}] += a.Need.Slots
+						}
+					}
+				}
+			}
+		}
+	}
+	if _, known := d.coming[coming{key.job, ""}]; !known {
+		d.coming[coming{key.job, ""}] = 1 // what is reserved for it is counted
+		for _, k := range d.kinds {
+			for _, l := range d.view.ReservedFor(key.job) {
+				d.coming[coming{key.job, k.name}] += d.view.ReservedSlots(l, key.job, k.name)
+			}
+		}
+	}
+	n := min(d.coming[key], lack)
+	d.coming[key] -= n
+	return n
+}
+
+// losers lists the stages that have more than they are entitled to and can lose it, the least urgent first.
+func (d *assignment) losers(k *kind) (all []*loser) {
+	for s := range d.serve(k) {
+		d.begin(s)
+		mode := d.mode(s)
+		if excess := s.Held - s.entitled; mode != 0 && excess > 0 {
+			all = append(all, &loser{s, excess, mode})
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// takeFor names victims for a stage until what it lacks is covered, and says whether it found any: first for what
+// is suspended, the oldest first, then for its next bundles.
+func (d *assignment) takeFor(s *stage, lack int, losers []*loser) (found bool) {
+	tried := 0
+	for u := range s.Paused {
+		if lack <= 0 || tried == pausedTriesMax {
+			break
+		}
+		if u.Turn == d.view.Round() || u.Slots > lack && found {
+			continue
+		}
+		tried++
+		if d.goOn(u, losers) {
+			found = true
+			lack -= u.Slots
+		}
+	}
+	if lack <= 0 {
+		return found
+	}
+	return d.takeForReady(s, lack, losers) || found
+}
+
+// goOn names victims, all in one way, for a launch that is suspended: it goes on where it is.
+func (d *assignment) goOn(u *work.Unit, losers []*loser) bool {
+	return d.victimsToGoOn(u, scheduler.PreemptSuspend, losers) || d.victimsToGoOn(u, scheduler.PreemptKill, losers)
+}
+
+func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, losers []*loser) bool {
+	on := func(a *view.Attempt) bool {
+		return slices.ContainsFunc(u.Attempts, func(x *view.Attempt) bool { return x.Launcher == a.Launcher })
+	}
+	mark := d.view.Mark()
+	p := scheduler.Preempt{Mode: mode, For: u.Bundle.Job.ID(), Bundle: u.Bundle.ID}
+	var taken []*work.Unit
+	for v, l := range d.candidates(mode, losers) {
+		if !slices.ContainsFunc(v.Attempts, on) {
+			continue
+		}
+		for _, a := range v.Attempts {
+			if x := d.view.Launcher(a.Launcher); x != nil && !x.Draining {
+				d.view.Give(x, a.Need.Kind, a.Need.Slots, 0)
+			}
+			p.Victims = append(p.Victims, a.ID)
+		}
+		v.Turn = d.view.Round()
+		l.excess -= v.Slots
+		taken = append(taken, v)
+		if d.view.TakeAgain(u.Attempts[0]) {
+			u.Turn = d.view.Round()
+			d.preempts = append(d.preempts, p)
+			return true
+		}
+		if len(taken) == victimsMax {
+			break
+		}
+	}
+	d.view.Undo(mark)
+	for _, v := range taken {
+		v.Turn = 0
+		for _, l := range losers {
+			if l.stage.Stage == v.Stage {
+				l.excess += v.Slots
+			}
+		}
+	}
+	return false
+}
+
+// takeForReady names victims for a stage's next bundles.
+func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bool) {
+	for b := range d.book.Launchable(s.Stage) {
+		need := gangs.Slots(b, s.kind.name)
+		if b.SpeculationOffered || need > lack && (found || s.has() > 0) {
+			continue
+		}
+		p, ok := d.victims(b, scheduler.PreemptSuspend, losers)
+		if !ok {
+			p, ok = d.victims(b, scheduler.PreemptKill, losers)
+		}
+		if !ok {
+			return found // what does not fit a first time is not tried on the rest
+		}
+		found = true
+		d.book.Given(s.Stage, b) // it is not tried again
+		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
+			p.Bundle, p.Placement = 0, nil
+		}
+		d.preempts = append(d.preempts, p)
+		if lack -= need; lack <= 0 {
+			return found
+		}
+	}
+	return found
+}
+
+// victims picks launches to be taken off in one way, until a bundle fits.
+func (d *assignment) victims(b *view.Bundle, mode scheduler.PreemptMode, losers []*loser) (p scheduler.Preempt, ok bool) {
+	type pick struct {
+		unit *work.Unit
+		from *loser
+	}
+	var picked []pick
+	next := d.candidates(mode, losers)
+	search := preemption.Search{View: &d.view, Bundle: b, Suspend: mode == scheduler.PreemptSuspend, Most: victimsMax}
+	places, where := search.Find(func() []*view.Attempt {
+		for u, l := range next {
+			if !search.Useful(u.Attempts) {
+				continue
+			}
+			u.Turn = d.view.Round()
+			l.excess -= u.Slots
+			picked = append(picked, pick{u, l})
+			return u.Attempts
+		}
+		return nil
+	}, func(place int) {
+		picked[place].unit.Turn = 0
+		picked[place].from.excess += picked[place].unit.Slots
+	})
+	if where == nil {
+		return p, false
+	}
+	p = scheduler.Preempt{Mode: mode, For: b.Job.ID(), Bundle: b.ID, Placement: where}
+	for _, place := range places {
+		for _, a := range picked[place].unit.Attempts {
+			p.Victims = append(p.Victims, a.ID)
+		}
+	}
+	return p, true
+}
+
+// candidates walks what can be taken off in one way: of the least urgent stage first, the youngest first.
+// A second walk goes on where the first one ended, as all that was passed is taken, or can't be.
+func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) func(func(*work.Unit, *loser) bool) {
+	return func(yield func(*work.Unit, *loser) bool) {
+		for _, l := range losers {
+			if l.mode != mode {
+				continue
+			}
+			for u := range l.stage.Youngest {
+				if l.excess < u.Slots {
+					break
+				}
+				if d.mayGo(u, l) && !yield(u, l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// mayGo says whether a launch can be taken off now.
+func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
+	switch {
+	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0:
+		return false
+	case u.Bundle.ProtectedUntil > d.view.Now():
+		d.wake(u.Bundle.ProtectedUntil)
+		return false
+	case l.mode == scheduler.PreemptKill:
+		return !d.isSample(u, l.stage)
+	}
+	return u.Runs() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(a) })
+}
+
+// isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.
+func (d *assignment) isSample(u *work.Unit, s *stage) bool {
+	if !s.trains {
+		return false
+	}
+	left := d.estimator.Need(s.tasks) - len(s.tasks.Samples)
+	for x := range s.Oldest {
+		if left <= 0 {
+			return false
+		}
+		if x == u {
+			return true
+		}
+		left -= len(x.Attempts)
+	}
+	return false
+}
+
+// canSuspend says whether an attempt's launcher suspends, and may have one more that is suspended.
+func (d *assignment) canSuspend(a *view.Attempt) bool {
+	l := d.view.Launcher(a.Launcher)
+	if l == nil || d.memory.neverSuspends(l.ID) {
+		return false
+	}
+	n, memory := l.Offer.Suspended+1, l.Offer.Held+a.Need.Memory
+	for _, x := range l.Attempts() {
+		if u := d.book.Unit(x.ID); x != a && x.State != view.Suspended && (x.Leaving != 0 || u != nil && u.Turn == d.view.Round()) {
+			n++
+			memory += x.Need.Memory
+		}
+	}
+	return n <= d.options.SuspendedMax && float64(memory) <= d.options.SuspendedMemory*float64(l.Memory)
+}

@@ -1,0 +1,186 @@
+package hfsp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
+)
+
+// The choices of the settings.
+const (
+	lateShare = "share"
+	latePlain = "plain"
+
+	preemptWait    = "wait"
+	preemptKill    = "kill"
+	preemptSuspend = "suspend"
+
+	delayAttempts = "attempts"
+	delayTime     = "time"
+	delayNone     = "none"
+)
+
+const (
+	// trainingDefault is a tenth: bursts of new jobs leave nine tenths to others.
+	trainingDefault = 0.1
+	// suspendedMaxDefault is how many attempts are suspended on one launcher.
+	suspendedMaxDefault = 8
+	// suspendedMemoryDefault is half of a launcher's memory.
+	suspendedMemoryDefault = 0.5
+	// priorityWeightDefault has a stage of a priority one level up get twice as much.
+	priorityWeightDefault = 2
+	// collectAfterDefault is that of the other policies.
+	collectAfterDefault = 30 * time.Second
+	// levelsMax is how many levels above and below normal a priority counts.
+	levelsMax = 10
+	// samplesMax bounds what is kept of a stage.
+	samplesMax = 1000
+)
+
+// options are the policy's settings; doc.go says what they mean.
+type options struct {
+	Xi              float64       `yaml:"xi"`
+	Samples         int           `yaml:"samples"`
+	Distribution    string        `yaml:"distribution"`
+	Delta           time.Duration `yaml:"delta"`
+	TaskDefault     time.Duration `yaml:"task-default"`
+	TrainingPart    float64       `yaml:"training-part"`
+	Late            string        `yaml:"late"`
+	PreemptMaps     string        `yaml:"preempt-maps"`
+	PreemptReduces  string        `yaml:"preempt-reduces"`
+	SuspendedMax    int           `yaml:"suspended-max"`
+	SuspendedMemory float64       `yaml:"suspended-memory"`
+	Locality        string        `yaml:"locality"`
+	NodeSkips       automatic     `yaml:"node-skips"`
+	RackSkips       automatic     `yaml:"rack-skips"`
+	NodeDelay       automatic     `yaml:"node-delay"`
+	RackDelay       automatic     `yaml:"rack-delay"`
+	PriorityWeight  float64       `yaml:"priority-weight"`
+	CollectAfter    time.Duration `yaml:"collect-after"`
+}
+
+// automatic is a number or a duration, or the word auto.
+type automatic struct {
+	set   bool
+	timed bool
+	n     int64
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (a *automatic) UnmarshalYAML(node *yaml.Node) error {
+	if *a = (automatic{}); node.Value == "auto" {
+		return nil
+	}
+	if node.Decode(&a.n) == nil {
+		a.set = true
+		return nil
+	}
+	var d time.Duration
+	if node.Decode(&d) != nil {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is neither auto, nor a number or a duration", node.Line, node.Value)}}
+	}
+	*a = automatic{set: true, timed: true, n: int64(d)}
+	return nil
+}
+
+func (a automatic) or(n int64) int64 {
+	if a.set {
+		return a.n
+	}
+	return n
+}
+
+func defaults() options {
+	e := estimation.Defaults()
+	return options{
+		Xi: e.Xi, Samples: e.Samples, Distribution: string(e.Distribution), Delta: e.Delta, TaskDefault: e.Default,
+		TrainingPart: trainingDefault, Late: lateShare, PreemptMaps: preemptWait, PreemptReduces: preemptSuspend,
+		SuspendedMax: suspendedMaxDefault, SuspendedMemory: suspendedMemoryDefault,
+		Locality: delayAttempts, PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
+	}
+}
+
+func parse(c scheduler.Config) (options, error) {
+	o := defaults()
+	if err := settings.Decode(c, &o); err != nil {
+		return options{}, err
+	}
+	w := wrong{config: c}
+	w.choice("distribution", o.Distribution, names(estimation.Distributions())...)
+	w.choice("late", o.Late, lateShare, latePlain)
+	w.choice("preempt-maps", o.PreemptMaps, preemptWait, preemptKill, preemptSuspend)
+	w.choice("preempt-reduces", o.PreemptReduces, preemptWait, preemptKill, preemptSuspend)
+	w.choice("locality", o.Locality, delayAttempts, delayTime, delayNone)
+	w.that(o.Xi >= 1, "xi", "must be 1 or more: 1 trusts what tasks of the past say, .inf lets a stage that is not trained run its samples only")
+	w.that(o.Samples >= 1 && o.Samples <= samplesMax, "samples", fmt.Sprintf("must be from 1 to %d: without a sample no stage is ever trained", samplesMax))
+	w.that(o.Delta >= 0, "delta", "must not be negative; 0s counts progress from the first report on")
+	w.that(o.TaskDefault >= 0, "task-default", "must not be negative")
+	w.that(o.TrainingPart >= 0 && o.TrainingPart <= 1, "training-part", "must be from 0 to 1: it is a part of the slots")
+	w.that(o.SuspendedMax >= 0, "suspended-max", "must not be negative; 0 suspends nothing")
+	w.that(o.SuspendedMemory >= 0 && o.SuspendedMemory <= 1, "suspended-memory", "must be from 0 to 1: it is a part of a launcher's memory")
+	w.that(o.PriorityWeight >= 1 && o.PriorityWeight <= virtual.WeightMax, "priority-weight", fmt.Sprintf("must be from 1 to %d: 1 lets priorities count for nothing", int(virtual.WeightMax)))
+	w.that(o.CollectAfter >= 0, "collect-after", "must not be negative; 0s lets smaller work pass for ever")
+	w.that(o.NodeSkips.n >= 0 && !o.NodeSkips.timed, "node-skips", "must be auto, or how many offers are passed up, 0 or more")
+	w.that(o.RackSkips.n >= 0 && !o.RackSkips.timed, "rack-skips", "must be auto, or how many offers are passed up, 0 or more")
+	w.that(o.NodeDelay.n >= 0 && o.NodeDelay.timed == o.NodeDelay.set, "node-delay", "must be auto, or a duration such as 5s, not negative")
+	w.that(o.RackDelay.n >= 0 && o.RackDelay.timed == o.RackDelay.set, "rack-delay", "must be auto, or a duration such as 5s, not negative")
+	if len(w.problems) > 0 {
+		return options{}, w.problems
+	}
+	return o, nil
+}
+
+type wrong struct {
+	config   scheduler.Config
+	problems scheduler.Problems
+}
+
+func (w *wrong) that(right bool, key, message string) {
+	if !right {
+		w.problems = append(w.problems, settings.At(w.config, key, message))
+	}
+}
+
+func (w *wrong) choice(key, value string, choices ...string) {
+	w.that(slices.Contains(choices, value), key, fmt.Sprintf("%q is unknown: use %s", value, strings.Join(choices, ", ")))
+}
+
+func names(all []estimation.Distribution) (list []string) {
+	for _, d := range all {
+		list = append(list, string(d))
+	}
+	return list
+}
+
+func (o options) estimation() estimation.Settings {
+	return estimation.Settings{Xi: o.Xi, Samples: o.Samples, Distribution: estimation.Distribution(o.Distribution), Delta: o.Delta, Default: o.TaskDefault}
+}
+
+func (o options) rule() virtual.Rule {
+	if o.Late == latePlain {
+		return virtual.Plain
+	}
+	return virtual.Sharing
+}
+
+// abilities is what the policy can do, and how often it wants to hear of progress: a few
+// times within delta.
+func (o options) abilities() (scheduler.Ability, time.Duration) {
+	every := min(max(o.Delta/6, 100*time.Millisecond), 10*time.Second)
+	return scheduler.AbilityCheckpoint | scheduler.AbilityResume | scheduler.AbilityProgress, every
+}
+
+// weight is a job's part of the virtual cluster by its priority.
+func (o options) weight(p scheduler.Priority) float64 {
+	level := min(max(int(p), -levelsMax), levelsMax)
+	return math.Pow(o.PriorityWeight, float64(level))
+}

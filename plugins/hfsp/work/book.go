@@ -1,0 +1,327 @@
+package work
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Book is what is kept of all live jobs. The zero Book is ready for Start. It belongs to
+// one goroutine.
+type Book struct {
+	// Beside is how many slots of a kind are held by groups of bundles that belong to a
+	// stage of another kind.
+	Beside map[scheduler.SlotKind]int
+
+	view    *view.View
+	stages  map[scheduler.JobID][]*Stage // by id
+	listed  map[scheduler.BundleID]listed
+	units   map[scheduler.AttemptID]*Unit
+	touched []*Stage
+	over    []*Stage // of jobs that ended
+	turn    uint64
+}
+
+// listed is where a launchable bundle counts.
+type listed struct {
+	stage *Stage
+	slots int
+}
+
+// Start looks at everything.
+func (b *Book) Start(v *view.View) {
+	*b = Book{
+		view: v, turn: b.turn + 1, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
+		listed: map[scheduler.BundleID]listed{}, units: map[scheduler.AttemptID]*Unit{},
+	}
+	for _, j := range v.Jobs() {
+		b.submitted(j)
+		var before *Unit
+		for _, a := range j.Attempts() { // in order of id, and so of launch
+			before = b.found(a, before)
+		}
+	}
+	for _, e := range v.Ended() {
+		if s := b.Of(e.Attempt); s != nil {
+			s.Came = true
+		}
+	}
+	for bundle := range v.Ready() {
+		b.list(bundle)
+	}
+}
+
+// Stages returns a live job's stages by id.
+func (b *Book) Stages(j scheduler.JobID) []*Stage { return b.stages[j] }
+
+// Unit returns what an attempt was launched with, or nil.
+func (b *Book) Unit(id scheduler.AttemptID) *Unit { return b.units[id] }
+
+// Of returns the stage that an attempt's group is of; nil when its job ended before this round.
+func (b *Book) Of(a *view.Attempt) *Stage {
+	if all := b.stages[a.Job().ID()]; all != nil {
+		return all[a.Need.Stage]
+	}
+	return nil
+}
+
+// StageOf returns the stage that a bundle belongs to; nil when it has no groups any more.
+func (b *Book) StageOf(x *view.Bundle) *Stage {
+	all := b.stages[x.Job.ID()]
+	if len(x.Groups) == 0 || int(x.Groups[0].Stage) >= len(all) {
+		return nil
+	}
+	return all[x.Groups[0].Stage]
+}
+
+// Touched returns the stages to which something happened since the last Rest, in order.
+func (b *Book) Touched() []*Stage {
+	slices.SortFunc(b.touched, Compare)
+	return b.touched
+}
+
+// Ended returns the stages of jobs that ended since the last Rest.
+func (b *Book) Ended() []*Stage { return b.over }
+
+// Rest ends a round.
+func (b *Book) Rest() {
+	for _, s := range b.touched {
+		s.touched = false
+	}
+	for _, s := range b.over {
+		delete(b.stages, s.Job.ID())
+	}
+	b.touched, b.over = b.touched[:0], b.over[:0]
+}
+
+// Launchable walks a stage's launchable bundles in order of id, but those that were given away since
+// the last Update.
+func (b *Book) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.each(b.turn) }
+
+// Given notes that a bundle is launched in this round.
+func (b *Book) Given(s *Stage, x *view.Bundle) {
+	if i, found := s.ready.find(x.ID); found {
+		s.ready.entries[i].given = b.turn
+	}
+}
+
+// WasGiven says whether a bundle is launched in this round.
+func (b *Book) WasGiven(s *Stage, x *view.Bundle) bool {
+	i, found := s.ready.find(x.ID)
+	return found && s.ready.entries[i].given == b.turn
+}
+
+// Update takes in the events of a round that the view has applied.
+func (b *Book) Update(events []scheduler.Event) {
+	b.turn++
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.JobSubmitted:
+			if j := b.view.Job(e.Job.ID); j != nil {
+				b.submitted(j)
+			}
+		case scheduler.JobUpdated:
+			b.touchAll(e.Job)
+		case scheduler.StageGrown:
+			b.touchAll(e.Job)
+		case scheduler.BundleReady:
+			b.bundle(e.Bundle)
+		case scheduler.BundleWithdrawn:
+			b.bundle(e.Bundle)
+		case scheduler.BundleWantedAgain:
+			b.touchAll(e.Job)
+		case scheduler.SpeculationOffered:
+			b.bundle(e.Bundle)
+		case scheduler.Outcome:
+			b.outcome(&e)
+		case scheduler.AttemptStarted:
+			b.attempt(e.Attempt)
+		case scheduler.AttemptSuspended:
+			b.attempt(e.Attempt)
+		case scheduler.AttemptResumed:
+			b.attempt(e.Attempt)
+		}
+	}
+	for _, e := range b.view.Ended() {
+		b.ended(e)
+	}
+	for _, e := range events {
+		if e, ok := e.(scheduler.JobFinished); ok {
+			b.finished(e.Job)
+		}
+	}
+}
+
+func (b *Book) submitted(j *view.Job) {
+	list := make([]*Stage, len(j.Info.Stages))
+	for i := range j.Info.Stages {
+		info := &j.Info.Stages[i]
+		list[i] = &Stage{Job: j, id: scheduler.StageID(i), kind: info.Kind, Publishes: i > 0 && i == len(list)-1 && info.Name == publishing} //nolint:gosec // a plan has few stages
+		b.touch(list[i])
+	}
+	b.stages[j.ID()] = list
+}
+
+func (b *Book) finished(id scheduler.JobID) {
+	for _, s := range b.stages[id] {
+		for _, e := range s.ready.entries {
+			delete(b.listed, e.id)
+		}
+		b.over = append(b.over, s)
+		if s.touched {
+			b.touched = slices.DeleteFunc(b.touched, func(x *Stage) bool { return x == s })
+		}
+	}
+}
+
+func (b *Book) touch(s *Stage) {
+	if !s.touched {
+		s.touched = true
+		b.touched = append(b.touched, s)
+	}
+}
+
+func (b *Book) touchAll(id scheduler.JobID) {
+	for _, s := range b.stages[id] {
+		b.touch(s)
+	}
+}
+
+// Touch has a stage looked at in this round.
+func (b *Book) Touch(s *Stage) { b.touch(s) }
+
+func (b *Book) bundle(id scheduler.BundleID) {
+	if x := b.view.Bundle(id); x != nil {
+		b.list(x)
+	}
+}
+
+// list takes over whether a bundle may be launched.
+func (b *Book) list(x *view.Bundle) {
+	was, is := b.listed[x.ID]
+	now := x.Launchable()
+	if is && (!now || was.stage.needs(x) != was.slots) {
+		was.stage.ready.remove(x.ID)
+		was.stage.ReadyBundles--
+		was.stage.Ready -= was.slots
+		delete(b.listed, x.ID)
+		b.touch(was.stage)
+		is = false
+	}
+	if !now || is {
+		return
+	}
+	s := b.StageOf(x)
+	n := s.needs(x)
+	s.ready.add(x)
+	s.ReadyBundles++
+	s.Ready += n
+	b.listed[x.ID] = listed{s, n}
+	b.came(x)
+}
+
+// came notes that the stages of a bundle's groups have begun.
+func (b *Book) came(x *view.Bundle) {
+	all := b.stages[x.Job.ID()]
+	for i := range x.Groups {
+		s := all[x.Groups[i].Stage]
+		s.Came = true
+		b.touch(s)
+	}
+}
+
+func (b *Book) outcome(e *scheduler.Outcome) {
+	switch {
+	case !e.Accepted:
+	case e.Kind == scheduler.DecisionLaunch:
+		var u *Unit
+		for _, id := range e.Attempts {
+			if a := b.view.Attempt(id); a != nil {
+				u = b.launched(a, u)
+			}
+		}
+		b.bundle(e.Launch.Bundle)
+	case e.Kind == scheduler.DecisionResume:
+		for _, id := range e.Attempts {
+			b.attempt(id)
+		}
+	case e.Kind == scheduler.DecisionPreempt:
+		for _, id := range e.Preempt.Victims {
+			b.attempt(id)
+			if a := b.view.Attempt(id); a != nil {
+				b.list(a.Bundle)
+			}
+		}
+	}
+}
+
+// found is launched for an attempt of a snapshot, where those that were launched together
+// follow each other.
+func (b *Book) found(a *view.Attempt, before *Unit) *Unit {
+	if before != nil && (before.Bundle != a.Bundle || before.Attempts[0].AssignedAt != a.AssignedAt || before.Attempts[0].Speculative != a.Speculative) {
+		before = nil
+	}
+	return b.launched(a, before)
+}
+
+// launched adds an attempt to the unit of those that were launched with it; nil makes one.
+func (b *Book) launched(a *view.Attempt, u *Unit) *Unit {
+	if u == nil {
+		s := b.StageOf(a.Bundle)
+		if s == nil { // another launch of it has finished
+			s = b.Of(a)
+		}
+		u = &Unit{Stage: s, Bundle: a.Bundle, gang: len(a.Bundle.Groups) != 1}
+		s.enter(u)
+		b.came(a.Bundle)
+	}
+	u.Attempts = append(u.Attempts, a)
+	b.units[a.ID] = u
+	if a.Need.Kind != u.Stage.kind {
+		b.Beside[a.Need.Kind] += a.Need.Slots
+	}
+	b.sync(u)
+	return u
+}
+
+func (b *Book) attempt(id scheduler.AttemptID) {
+	if u := b.units[id]; u != nil {
+		b.sync(u)
+	}
+}
+
+// sync takes over where a unit stands.
+func (b *Book) sync(u *Unit) {
+	s := u.Stage
+	b.touch(s)
+	s.count(u, -1)
+	u.state, u.Slots = u.look()
+	s.count(u, +1)
+}
+
+func (b *Book) ended(e view.Ended) {
+	if s := b.Of(e.Attempt); s != nil {
+		b.touch(s)
+	}
+	if x := b.view.Bundle(e.Bundle.ID); x != nil {
+		b.list(x)
+	}
+	u := b.units[e.ID]
+	if u == nil {
+		return // launched and ended in one round
+	}
+	delete(b.units, e.ID)
+	u.Attempts = slices.DeleteFunc(u.Attempts, func(a *view.Attempt) bool { return a.ID == e.ID })
+	if e.Need.Kind != u.Stage.kind {
+		b.Beside[e.Need.Kind] -= e.Need.Slots
+	}
+	b.sync(u)
+	if u.gang { // its last end is that of all its stages' groups
+		b.touchAll(e.Job().ID())
+	}
+	if u.state == gone {
+		u.Stage.leave(u)
+	}
+}

@@ -1,0 +1,185 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// publishing is the name of the last stage of each job, which is the manager's own.
+const publishing = "publish"
+
+// Stage is a stage of a live job.
+type Stage struct {
+	Job *view.Job
+	// Publishes says that it is the manager's own last stage, which makes outputs
+	// visible.
+	Publishes bool
+	// Held, Leaving and Suspended are slots of the stage's kind: of its launches that run, or are
+	// assigned; that a preemption takes off; that are suspended. Ready is how many its launchable
+	// bundles need. Each slot counts once.
+	Held, Leaving, Suspended, Ready int
+	// ReadyBundles is how many bundles may be launched.
+	ReadyBundles int
+	// Came says that something of it was ready or ran.
+	Came bool
+	// Owner is the caller's.
+	Owner any
+
+	id      scheduler.StageID
+	kind    scheduler.SlotKind
+	ready   list
+	units   []*Unit // in order of launch; nil in a gap
+	gaps    int
+	paused  int // of units, how many are suspended
+	touched bool
+}
+
+// ID returns the stage's number in its job.
+func (s *Stage) ID() scheduler.StageID { return s.id }
+
+// Kind returns the kind of slot that it needs.
+func (s *Stage) Kind() scheduler.SlotKind { return s.kind }
+
+// Info returns the stage as the manager tells of it.
+func (s *Stage) Info() *scheduler.Stage { return &s.Job.Info.Stages[s.id] }
+
+// Over says whether all of its groups have finished.
+func (s *Stage) Over() bool {
+	c := s.Job.Counts[s.id]
+	return c.Waiting+c.Running == 0 && c.Finished > 0
+}
+
+// Compare orders stages: jobs by id, and a job's stages by theirs.
+func Compare(a, b *Stage) int {
+	return cmp.Or(cmp.Compare(a.Job.ID(), b.Job.ID()), cmp.Compare(a.id, b.id))
+}
+
+// Unit is one launch of a bundle: what is preempted and resumed at once.
+type Unit struct {
+	Stage    *Stage
+	Bundle   *view.Bundle
+	Attempts []*view.Attempt // live, in order of group
+	// Slots of the stage's kind that its live attempts need.
+	Slots int
+	// Turn is the caller's.
+	Turn uint64
+
+	gang  bool
+	state state
+	at    int // in the stage's list
+}
+
+// state says which of a stage's counts a unit's slots are in.
+type state uint8
+
+const (
+	gone state = iota
+	held
+	leaving
+	suspended
+)
+
+// Suspended says whether all that lives of it is suspended, and is not to go on already.
+func (u *Unit) Suspended() bool { return u.state == suspended }
+
+// Stays says whether it runs, or is assigned, and nothing takes it off.
+func (u *Unit) Stays() bool { return u.state == held }
+
+// Runs says whether all of it runs: what is assigned only, or has stopped in part, can't be suspended.
+func (u *Unit) Runs() bool {
+	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running })
+}
+
+// look says where a unit stands, and what it has of the stage's kind.
+func (u *Unit) look() (state, int) {
+	slots, paused, leaves := 0, 0, false
+	for _, a := range u.Attempts {
+		if a.Need.Kind == u.Stage.kind {
+			slots += a.Need.Slots
+		}
+		if a.State == view.Suspended && !a.Resuming {
+			paused++
+		}
+		leaves = leaves || a.Leaving != 0
+	}
+	switch {
+	case len(u.Attempts) == 0:
+		return gone, 0
+	case leaves:
+		return leaving, slots
+	case paused == len(u.Attempts):
+		return suspended, slots
+	}
+	return held, slots
+}
+
+// count adds what a unit counts for, or takes it away again.
+func (s *Stage) count(u *Unit, sign int) {
+	switch u.state {
+	case held:
+		s.Held += sign * u.Slots
+	case leaving:
+		s.Leaving += sign * u.Slots
+	case suspended:
+		s.Suspended += sign * u.Slots
+		s.paused += sign
+	case gone:
+	}
+}
+
+func (s *Stage) enter(u *Unit) {
+	u.at = len(s.units)
+	s.units = append(s.units, u)
+}
+
+func (s *Stage) leave(u *Unit) {
+	s.units[u.at] = nil
+	s.gaps++
+	if s.gaps > gapsMin && s.gaps > len(s.units)/2 {
+		s.units = slices.DeleteFunc(s.units, func(u *Unit) bool { return u == nil })
+		s.gaps = 0
+		for i, u := range s.units {
+			u.at = i
+		}
+	}
+}
+
+// Oldest walks the launches of the stage, the first one first.
+func (s *Stage) Oldest(yield func(*Unit) bool) {
+	for _, u := range s.units {
+		if u != nil && !yield(u) {
+			return
+		}
+	}
+}
+
+// Youngest walks them, the last one first.
+func (s *Stage) Youngest(yield func(*Unit) bool) {
+	for _, u := range slices.Backward(s.units) {
+		if u != nil && !yield(u) {
+			return
+		}
+	}
+}
+
+// Paused walks those that are suspended, the first one first.
+func (s *Stage) Paused(yield func(*Unit) bool) {
+	left := s.paused
+	for _, u := range s.units {
+		if left == 0 {
+			return
+		}
+		if u != nil && u.state == suspended {
+			if left--; !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// needs is how many slots of the stage's kind a bundle needs.
+func (s *Stage) needs(b *view.Bundle) int { return gangs.Slots(b, s.kind) }
