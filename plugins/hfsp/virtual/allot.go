@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -27,13 +26,15 @@ const (
 // those that never finish come last. The cluster must not be changed meanwhile.
 func (c *Cluster) Order() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
-		for _, j := range c.late {
-			if !yield(j) {
+		for e := c.late.Front(); e != nil; e = e.Next() {
+			if !yield(e.Value.(*Job)) {
 				return
 			}
 		}
-		for _, p := range c.project() {
-			if !p.job.retired && !yield(p.job) {
+		p := &c.plan
+		p.ensure()
+		for i := 0; i < len(p.order) || p.next(); i++ {
+			if !yield(p.order[i]) {
 				return
 			}
 		}
@@ -54,13 +55,15 @@ func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Jo
 			left -= n
 			return yield(j, n)
 		}
-		if late == Sharing && len(c.late) > 0 {
-			sharers := make([]Sharer, len(c.late))
-			for i, j := range c.late {
-				sharers[i] = Sharer{want(j), j.spec.Weight}
+		if late == Sharing && c.late.Len() > 0 {
+			jobs := make([]*Job, 0, c.late.Len())
+			sharers := make([]Sharer, 0, c.late.Len())
+			for e := c.late.Front(); e != nil; e = e.Next() {
+				j := e.Value.(*Job)
+				jobs, sharers = append(jobs, j), append(sharers, Sharer{want(j), j.spec.Weight})
 			}
 			for i, n := range Slots(slots, sharers) {
-				if !give(c.late[i], n) {
+				if !give(jobs[i], n) {
 					return
 				}
 			}
@@ -69,7 +72,7 @@ func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Jo
 			if left <= 0 {
 				return
 			}
-			if late == Sharing && j.late {
+			if late == Sharing && j.Late() {
 				continue
 			}
 			if !give(j, want(j)) {
@@ -82,46 +85,17 @@ func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Jo
 // Finish returns when a job finishes virtually if nobody comes any more and nothing
 // else changes; for a late one, when it did. It may be Never.
 func (c *Cluster) Finish(j *Job) scheduler.Time {
-	if j.in != c || j.retired {
+	switch {
+	case j.in != c || j.retired:
 		return Never
+	case j.Late():
+		return j.ended
 	}
-	if j.late {
-		return j.finish
-	}
-	for _, p := range c.project() {
-		if p.job == j {
-			return p.finish
+	p := &c.plan
+	for p.ensure(); j.planned != p.number; {
+		if !p.next() {
+			return Never
 		}
 	}
-	return Never
-}
-
-type projected struct {
-	job    *Job
-	finish scheduler.Time
-}
-
-// project plays on a copy until nothing moves any more.
-func (c *Cluster) project() (all []projected) {
-	copied := &Cluster{now: c.now, capacity: c.capacity}
-	for _, j := range c.jobs {
-		x := *j
-		x.Owner = j
-		x.in = copied
-		copied.jobs = append(copied.jobs, &x)
-	}
-	copied.Advance(Never)
-	for _, l := range [][]*Job{copied.late, copied.jobs} {
-		for _, x := range l {
-			p := projected{x.Owner.(*Job), Never}
-			if x.late {
-				p.finish = x.finish
-			}
-			all = append(all, p)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b projected) int {
-		return int(min(max(a.finish-b.finish, -1), 1))
-	})
-	return all
+	return after(c.start, j.ends)
 }

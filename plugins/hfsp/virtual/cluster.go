@@ -1,40 +1,63 @@
 package virtual
 
 import (
-	"cmp"
+	"container/list"
 	"math"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Cluster is the virtual cluster of one kind of slot. It is not safe for concurrent
-// use. Its state is a function of the calls made, in their order.
+// use. Its state is a function of the calls made, in their order. Add, Set, Retire,
+// Remove and SetCapacity happen at the cluster's time.
 type Cluster struct {
 	now      scheduler.Time
-	capacity int
-	jobs     []*Job // those that are not late, in order of ID
-	late     []*Job // in order of their virtual finish
+	start    scheduler.Time // seconds count from here
+	seconds  float64
+	capacity int64
+
+	// The level, and its integral over seconds. It is +Inf when no job shares, and then
+	// the integral stands.
+	level, integral float64
+	weight          int64 // of the jobs that share, in units
+	caps            int64 // of those that are bound
+
+	classes        map[float64]*class // by ratio
+	sharing, bound side
+	late           *list.List // of *Job, in order of their virtual finish
+	retired        int        // jobs that have really finished, and not virtually
+	added          uint64
+	plan           projection
 }
 
 // New returns a cluster without jobs. A negative capacity counts as 0.
 func New(capacity int, now scheduler.Time) *Cluster {
-	return &Cluster{now: now, capacity: min(max(capacity, 0), CapMax)}
+	c := &Cluster{
+		now: now, start: now, level: math.Inf(1), capacity: within(capacity), classes: map[float64]*class{},
+		sharing: newSide(func(a, b *class) bool { return a.ratio < b.ratio }),
+		bound:   newSide(func(a, b *class) bool { return a.ratio > b.ratio }),
+		late:    list.New(),
+	}
+	c.plan.cluster = c
+	return c
 }
+
+func within(slots int) int64 { return int64(min(max(slots, 0), CapMax)) }
 
 // Now returns the cluster's time.
 func (c *Cluster) Now() scheduler.Time { return c.now }
 
 // Add adds a job, of which done slot-seconds are done virtually: 0 for a new one, and
 // what Job.Done said for one that a checkpoint knows. A job with nothing left to do is
-// late at once. IDs must differ.
+// late at once.
 func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	if !(done >= 0) {
 		done = 0
 	}
-	j := &Job{id: id, spec: s.bounded(), in: c, done: min(done, SizeMax)}
+	c.added++
+	j := &Job{id: id, serial: c.added, spec: s.bounded(), in: c, done: min(done, SizeMax)}
 	c.put(j)
-	c.share()
+	c.fill()
 	return j
 }
 
@@ -43,35 +66,41 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 // negative, so the job is late from now on. A late job whose size grows beyond what was
 // done is not late any more. A job that was removed or retired stays so.
 func (c *Cluster) Set(j *Job, s Spec) {
-	if s = s.bounded(); j.in != c || j.retired || s == j.spec {
-		return
+	s = s.bounded()
+	switch {
+	case j.in != c || j.retired || s == j.spec:
+	case j.Late() && j.done >= s.Size*(1-rounding):
+		j.spec = s
+	default:
+		c.take(j)
+		j.spec = s
+		c.put(j)
+		c.fill()
 	}
-	late := j.late
-	j.spec = s
-	if late && s.Size <= j.done {
-		return
-	}
-	c.take(j)
-	c.put(j)
-	c.share()
 }
 
 // Retire says that a job has really finished, and that it was work of so many
-// slot-seconds. The caller is done with it: it is in no order any more. Virtually it
-// goes on to its end where it has not come to it, because the others are served in the
-// order of processor sharing, in which it would still be there. Without that they would
-// be late also where all sizes are known.
+// slot-seconds. The caller is done with it: it is in no order any more. If it is not
+// late, it goes on virtually until it would have finished there, because the others are
+// served in the order of processor sharing, in which it would still be there. Without
+// that they would be late also where all sizes are known. Where there would be no end
+// of that (the size has none or is no number, the cap is 0, or there are RetiredMax such
+// jobs), it is as with Remove.
 func (c *Cluster) Retire(j *Job, size float64) {
+	s := j.spec
+	s.Size = size
+	if s = s.bounded(); j.class == nil || s.Cap == 0 || math.IsInf(s.Size, 1) || c.retired >= RetiredMax {
+		c.Remove(j)
+		return
+	}
 	if j.in != c || j.retired {
 		return
 	}
-	s := j.spec
-	s.Size = size
-	j.spec = s.bounded()
-	j.retired = true
 	c.take(j)
+	j.spec, j.retired = s, true
+	c.retired++
 	c.put(j)
-	c.share()
+	c.fill()
 }
 
 // Remove takes away a job that came to nothing: it failed or was killed.
@@ -81,14 +110,17 @@ func (c *Cluster) Remove(j *Job) {
 	}
 	c.take(j)
 	j.in = nil
-	c.share()
+	c.fill()
 }
 
 // SetCapacity changes how many slots there are. Without any nothing moves. Negative
 // counts as 0.
 func (c *Cluster) SetCapacity(slots int) {
-	c.capacity = min(max(slots, 0), CapMax)
-	c.share()
+	if n := within(slots); n != c.capacity {
+		c.capacity = n
+		c.plan.valid = false
+		c.fill()
+	}
 }
 
 // Advance brings the cluster to a time: all jobs make the progress that they make
@@ -99,32 +131,28 @@ func (c *Cluster) Advance(to scheduler.Time) {
 	if to <= c.now {
 		return
 	}
-	start, whole, at := c.now, seconds(c.now, to), 0.0
-	for len(c.jobs) > 0 {
-		step := whole - at
-		for _, j := range c.jobs {
-			step = min(step, j.until())
-		}
-		at += step
-		c.now = after(start, at)
-		for _, j := range slices.Clone(c.jobs) {
-			if j.until() > step+nanosecond {
-				j.done += j.rate * step
-				continue
-			}
-			j.done = j.spec.Size
-			c.take(j)
-			c.put(j)
-		}
-		c.share()
-		if at >= whole {
+	end := seconds(c.start, to)
+	for {
+		j, at := c.next()
+		if j == nil || at > end+nanosecond {
 			break
 		}
+		c.pass(min(at, end))
+		c.now = min(max(after(c.start, at), c.now), to)
+		c.finish(j)
+		c.fill()
 	}
+	c.pass(end)
 	c.now = to
+	if max(c.seconds, c.integral) > rebaseAt {
+		c.rebase()
+	}
 }
 
-const nanosecond = 1e-9 // in seconds
+const (
+	nanosecond = 1e-9  // in seconds
+	rounding   = 1e-12 // the part of a job's size that counts as nothing
+)
 
 // seconds is the time from a to b, which is not before it.
 func seconds(a, b scheduler.Time) float64 { return float64(uint64(b)-uint64(a)) / 1e9 }
@@ -132,61 +160,99 @@ func seconds(a, b scheduler.Time) float64 { return float64(uint64(b)-uint64(a)) 
 // after is the time so many seconds after t, Never where there is none.
 func after(t scheduler.Time, seconds float64) scheduler.Time {
 	if ns := math.Round(seconds * 1e9); ns < float64(uint64(Never)-uint64(t)) {
-		return t + scheduler.Time(ns)
+		return t + scheduler.Time(uint64(ns))
 	}
 	return Never
 }
 
-// until returns the seconds to the job's virtual finish at its present rate.
-func (j *Job) until() float64 {
-	if j.rate == 0 {
-		return math.Inf(1)
-	}
-	return max(j.Remaining(), 0) / j.rate
-}
-
-// take takes a job out of the list that it is in.
-func (c *Cluster) take(j *Job) {
-	is := func(x *Job) bool { return x == j }
-	c.jobs, c.late = slices.DeleteFunc(c.jobs, is), slices.DeleteFunc(c.late, is)
-	j.rate, j.late = 0, false
-}
-
-// put puts a job into the list that it belongs to.
-func (c *Cluster) put(j *Job) {
-	if j.spec.Size <= j.done {
-		if j.retired {
-			j.in = nil
-			return
+// pass lets time go by in which nothing finishes.
+func (c *Cluster) pass(to float64) {
+	if to > c.seconds {
+		if c.weight > 0 {
+			c.integral += c.level * (to - c.seconds)
 		}
-		j.late, j.finish = true, c.now
-		c.late = append(c.late, j)
+		c.seconds = to
+	}
+}
+
+// next finds who finishes first, and when.
+func (c *Cluster) next() (first *Job, at float64) {
+	at = math.Inf(1)
+	earliest := func(j *Job, t float64) {
+		if first == nil || t < at || t == at && j.compare(first) < 0 {
+			first, at = j, t
+		}
+	}
+	for _, k := range c.bound.byDue.first() {
+		earliest(k.first(), k.due)
+	}
+	for _, k := range c.sharing.byDue.first() {
+		earliest(k.first(), reach(c.seconds, k.due-c.integral, c.level))
+	}
+	if g := c.bound.ghosts.first(); g != nil {
+		earliest(g.job, g.due)
+	}
+	if g := c.sharing.ghosts.first(); g != nil {
+		earliest(g.job, reach(c.seconds, g.due-c.integral, c.level))
+	}
+	return first, at
+}
+
+func (c *Cluster) finish(j *Job) {
+	c.take(j)
+	j.done = j.spec.Size
+	c.put(j)
+}
+
+// put puts a job where it belongs, and take takes it out. The level is not right until
+// fill is called.
+func (c *Cluster) put(j *Job) {
+	switch {
+	case j.done < j.spec.Size*(1-rounding):
+		c.join(j)
+	case j.retired:
+		c.retired--
+		j.in = nil
+	default:
+		j.late, j.ended = c.late.PushBack(j), c.now
+	}
+}
+
+func (c *Cluster) take(j *Job) {
+	if j.late != nil {
+		c.late.Remove(j.late)
+		j.late = nil
 		return
 	}
-	i, _ := slices.BinarySearchFunc(c.jobs, j, func(a, b *Job) int { return a.id.Compare(b.id) })
-	c.jobs = slices.Insert(c.jobs, i, j)
+	j.done = j.Done()
+	c.leave(j)
 }
 
-// share fills the capacity like water: those with the least cap by weight first.
-func (c *Cluster) share() {
-	order := slices.Clone(c.jobs)
-	slices.SortStableFunc(order, func(a, b *Job) int {
-		return cmp.Compare(float64(a.spec.Cap)/a.spec.Weight, float64(b.spec.Cap)/b.spec.Weight)
-	})
-	left, weights := float64(c.capacity), 0.0
-	for _, j := range order {
-		weights += j.spec.Weight
-	}
-	for i, j := range order {
-		level := left / weights
-		if float64(j.spec.Cap)/j.spec.Weight > level {
-			for _, j := range order[i:] {
-				j.rate = j.spec.Weight * level
+// rebaseAt bounds what is added up, the seconds (twelve days) and the level's integral:
+// beyond it all counts from 0 again, so that times stay exact to less than a nanosecond.
+const rebaseAt = 1 << 20
+
+func (c *Cluster) rebase() {
+	c.plan.valid = false
+	for _, s := range []*side{&c.sharing, &c.bound} {
+		s.ghosts = nil
+		for _, k := range s.byRatio.items {
+			clock := c.clock(k)
+			k.from, k.base = 0, 0
+			for _, jobs := range [][]*Job{k.jobs.items, k.retired} {
+				for _, j := range jobs {
+					j.tag -= clock
+					j.mark -= clock
+				}
 			}
-			return
+			for _, j := range k.retired {
+				s.ghosts = s.ghosts.insert(k.ghost(j))
+			}
+			if k.jobs.order(); len(k.jobs.items) > 0 {
+				k.due = k.when(k.first().tag)
+			}
 		}
-		j.rate = float64(j.spec.Cap)
-		left -= j.rate
-		weights -= j.spec.Weight
+		s.byDue.order()
 	}
+	c.start, c.seconds, c.integral = c.now, 0, 0
 }

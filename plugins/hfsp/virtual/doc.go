@@ -33,4 +33,41 @@
 //	}
 //
 // It does not know of tasks, launchers, samples or what really runs: the policy does.
+//
+// # How it is fast
+//
+// Divided by its weight, what a job has left shrinks at the speed min(cap/weight, level).
+// That depends on the ratio of cap to weight alone, so jobs of one ratio, a class, make
+// progress in step, whatever the level does: each class has a clock of that progress, a
+// job's tag is what the clock will show at its end, and tags stay. A class whose cap binds
+// goes by seconds, one whose cap does not by the level's integral over them, as in
+// weighted fair queueing. An event changes the tag of one job, and then the classes
+// whose cap starts or stops to bind, each as one.
+//
+// Who finishes first is known on each side, the classes that are bound and those that
+// share; how the two interleave is not, because it depends on how the level will rise as
+// jobs finish. So the order is found by playing on (projection), from finish to finish,
+// as far as it is asked for and until something changes. It touches only what comes next
+// in each heap. Since nobody comes in it, the level only rises, and a class that is bound
+// in it stays so: one that is found to be bound after the projection began is slower than
+// those that share, so its jobs come up too early among these, and go over when they do.
+// This is the plain simulation, with the same finishes; only what does not matter yet is
+// left out. Those that were retired (ghosts) are most of what finishes first, as FSP
+// finishes jobs long before processor sharing would. They lie in trees with sums, which
+// say what all of them do until a time and when they have done so much, so that they
+// are passed at once.
+//
+// With n jobs, of which some are retired:
+//
+//   - Add, Set, Retire, Remove, SetCapacity and each virtual finish in Advance take
+//     O(log n), and O(log n) for each class whose cap starts or stops to bind and for each
+//     retired job of one;
+//   - Order and Allot take O(log n) for each job that is taken from them (and a binding
+//     O(log² n), once for each class), and constant time where nothing has changed since
+//     they were last taken; so does Finish, for each job that finishes before;
+//   - Allot with late jobs takes O(m log m) for m of them under the rule Sharing.
+//
+// Weights and caps are added up as whole numbers and times count from a recent one, so
+// that nothing drifts. The order is that of exact arithmetic but for jobs that finish
+// less than a rounding error apart.
 package virtual

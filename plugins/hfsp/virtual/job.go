@@ -2,21 +2,18 @@ package virtual
 
 import (
 	"cmp"
+	"container/list"
 	"math"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // ID names a job of the virtual cluster: one stage of a DAG. Jobs that finish at the
-// same time are in the order of their IDs.
+// same time are in the order of their IDs, and those that have the same in that in which
+// they were added: a stage that was retired may come again.
 type ID struct {
 	Job   scheduler.JobID
 	Stage scheduler.StageID
-}
-
-// Compare orders IDs: jobs as they were submitted, and the stages of one in order.
-func (a ID) Compare(b ID) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage))
 }
 
 // Spec is what is known of a job. What is out of bounds counts as the nearest value
@@ -44,6 +41,8 @@ const (
 	WeightMin = 1. / 1024
 	WeightMax = 1024
 	CapMax    = 1 << 31 // slots, of a job and of the cluster
+	// RetiredMax is how many jobs are kept that have really finished, and not virtually.
+	RetiredMax = 1 << 16
 )
 
 // Never is the finish of a job that has none: its size has no end, its cap is 0, or
@@ -75,17 +74,32 @@ type Job struct {
 	// Owner is the caller's; the cluster does not look at it.
 	Owner any
 
-	id   ID
-	spec Spec
-	in   *Cluster // nil once it is removed
+	id      ID
+	serial  uint64 // counts jobs as they are added
+	spec    Spec
+	in      *Cluster // nil once it is removed
+	retired bool     // it has really finished
 
-	retired bool // it has really finished
+	// While it is in a class: its place there, and what the class's clock shows at its
+	// end and showed when done was noted.
+	class     *class
+	place     int
+	tag, mark float64
+	done      float64 // work done virtually, slot-seconds
 
-	done   float64        // work done virtually, slot-seconds
-	rate   float64        // slots that it has virtually
-	late   bool           // done has reached the size
-	finish scheduler.Time // when it became late
+	late  *list.Element  // its place in Cluster.late
+	ended scheduler.Time // when it became late
+
+	planned uint64  // the number of the projection that has come to it
+	ends    float64 // its end by that, as Cluster.seconds
 }
+
+// compare orders jobs that finish at the same time.
+func (j *Job) compare(k *Job) int {
+	return cmp.Or(cmp.Compare(j.id.Job, k.id.Job), cmp.Compare(j.id.Stage, k.id.Stage), cmp.Compare(j.serial, k.serial))
+}
+
+func (j *Job) units() int64 { return int64(j.spec.Weight * weightUnits) }
 
 // ID returns the job's name.
 func (j *Job) ID() ID { return j.id }
@@ -99,20 +113,28 @@ func (j *Job) Cap() int { return j.spec.Cap }
 // Done returns the work that was done virtually up to the cluster's time, in
 // slot-seconds. It never gets less, and is more than the size only when the size was
 // set lower.
-func (j *Job) Done() float64 { return j.done }
+func (j *Job) Done() float64 {
+	if j.class == nil {
+		return j.done
+	}
+	return min(j.done+max(j.in.clock(j.class)-j.mark, 0)*j.spec.Weight, j.spec.Size)
+}
 
 // Remaining returns the virtual work that is left, in slot-seconds: 0 for a late job,
 // +Inf for one without an end.
-func (j *Job) Remaining() float64 {
-	if j.late {
-		return 0
-	}
-	return j.spec.Size - j.done
-}
+func (j *Job) Remaining() float64 { return max(j.spec.Size-j.Done(), 0) }
 
 // Share returns how many slots the job has virtually at the cluster's time; 0 for a
 // late one.
-func (j *Job) Share() float64 { return j.rate }
+func (j *Job) Share() float64 {
+	switch {
+	case j.class == nil:
+		return 0
+	case j.class.bound:
+		return float64(j.spec.Cap)
+	}
+	return j.spec.Weight * j.in.level
+}
 
 // Late says whether the job has finished virtually.
-func (j *Job) Late() bool { return j.late }
+func (j *Job) Late() bool { return j.late != nil }

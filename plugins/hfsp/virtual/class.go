@@ -1,0 +1,112 @@
+package virtual
+
+import "math"
+
+// class is the jobs of one ratio of cap to weight. The cap of all of them binds at the
+// same level, and so, by weight, they always make progress at one speed: that of the
+// level while they share, and that of the ratio while their cap binds. Their clock
+// counts that progress, in slot-seconds by weight. A job's tag is what the clock shows
+// when it finishes. It stays, and the order of the jobs with it, whatever the level
+// does; a class whose cap starts or stops to bind is changed as one.
+type class struct {
+	ratio        float64
+	jobs         heap[*Job]                   // by tag
+	retired      []*Job                       // those of its jobs that are ghosts
+	weight, caps int64                        // of all together; weights in units
+	gone         struct{ weight, caps int64 } // of the ghosts
+
+	bound bool // the caps bind
+	// The clock showed base at from, which is in the level's integral while the class
+	// shares, and in seconds of the cluster while it is bound.
+	from, base float64
+	due        float64 // when the first of jobs finishes, in what from is in
+
+	byRatio, byDue int // where it lies in the heaps of its side
+	ahead          ahead
+}
+
+// side is the classes that are bound, or those that share.
+type side struct {
+	byRatio heap[*class] // first the one that changes sides first
+	byDue   heap[*class] // first the one of which a job finishes first; only those with jobs
+	ghosts  *ghosts      // of all
+}
+
+func newSide(before func(a, b *class) bool) side {
+	return side{
+		byRatio: heap[*class]{before: before, moved: func(k *class, i int) { k.byRatio = i }},
+		byDue: heap[*class]{
+			before: func(a, b *class) bool {
+				return a.due < b.due || a.due == b.due && a.first().compare(b.first()) < 0
+			},
+			moved: func(k *class, i int) { k.byDue = i },
+		},
+	}
+}
+
+// add takes in a class, and remove lets it go, with all that is in it.
+func (s *side) add(k *class) {
+	s.byRatio.push(k)
+	if len(k.jobs.items) > 0 {
+		k.due = k.when(k.first().tag)
+		s.byDue.push(k)
+	}
+	for _, j := range k.retired {
+		s.ghosts = s.ghosts.insert(k.ghost(j))
+	}
+}
+
+func (s *side) remove(k *class) {
+	s.byRatio.remove(k.byRatio)
+	if len(k.jobs.items) > 0 {
+		s.byDue.remove(k.byDue)
+	}
+	for _, j := range k.retired {
+		s.ghosts = s.ghosts.remove(k.when(j.tag), j)
+	}
+}
+
+func newClass(ratio float64) *class {
+	return &class{ratio: ratio, jobs: heap[*Job]{before: earlier, moved: func(j *Job, i int) { j.place = i }}}
+}
+
+func earlier(a, b *Job) bool {
+	return a.tag < b.tag || a.tag == b.tag && a.compare(b) < 0
+}
+
+func (k *class) first() *Job { return k.jobs.items[0] }
+
+// clock reads the clock at x, which is in what from is in.
+func (k *class) clock(x float64) float64 {
+	if k.bound {
+		return k.base + k.ratio*(x-k.from)
+	}
+	return k.base + (x - k.from)
+}
+
+// when says when the clock shows a tag.
+func (k *class) when(tag float64) float64 {
+	if k.bound {
+		return reach(k.from, tag-k.base, k.ratio)
+	}
+	return k.from + (tag - k.base)
+}
+
+// ghost makes one of a retired job.
+func (k *class) ghost(j *Job) *ghosts {
+	if k.bound {
+		return newGhost(j, k.when(j.tag), float64(j.spec.Cap))
+	}
+	return newGhost(j, k.when(j.tag), j.spec.Weight)
+}
+
+// empty says whether the class has neither jobs nor ghosts.
+func (k *class) empty() bool { return len(k.jobs.items)+len(k.retired) == 0 }
+
+// reach is where something is, having been at from, when it has gone a way at a speed.
+func reach(from, way, speed float64) float64 {
+	if speed == 0 {
+		return math.Inf(1)
+	}
+	return from + way/speed
+}

@@ -1,0 +1,200 @@
+package virtual
+
+// ghosts are retired jobs that share, or that are bound, in order of their end: a treap
+// that is never changed but made anew along one path, so that a projection has its own.
+// What they do together until a time, and when they have done so much, is found in
+// logarithmic time. So their number does not matter when the others are put in order,
+// and they are as many as these: FSP finishes jobs long before processor sharing would.
+//
+// Times and ends are in what classes go by: the level's integral, or seconds. A ghost
+// does amount (its weight, or its cap) for each of it.
+type ghosts struct {
+	due    float64
+	amount float64
+	job    *Job
+	rank   uint64 // larger than those below
+
+	left, right *ghosts
+	last        float64 // the last due from here down
+	sum         float64 // of all amounts from here down
+	moment      float64 // of amount × (due - this due), from here down
+}
+
+func (g *ghosts) total() float64 {
+	if g == nil {
+		return 0
+	}
+	return g.sum
+}
+
+// sums returns what g's part of the tree amounts to, and the moment about a time.
+func (g *ghosts) sums(about float64) (sum, moment float64) {
+	if g == nil {
+		return 0, 0
+	}
+	return g.sum, g.moment + g.sum*(g.due-about)
+}
+
+// with is g above other parts of the tree.
+func (g *ghosts) with(left, right *ghosts) *ghosts {
+	x := *g
+	x.left, x.right = left, right
+	l, lm := left.sums(g.due)
+	r, rm := right.sums(g.due)
+	x.sum, x.moment, x.last = l+g.amount+r, lm+rm, g.due
+	if right != nil {
+		x.last = right.last
+	}
+	return &x
+}
+
+func newGhost(j *Job, due, amount float64) *ghosts {
+	// The ranks are like lots, and the same each time (splitmix64).
+	z := j.serial * 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return &ghosts{due: due, amount: amount, job: j, rank: z ^ z>>31, last: due, sum: amount}
+}
+
+func (g *ghosts) before(due float64, j *Job) bool {
+	return g.due < due || g.due == due && g.job.compare(j) < 0
+}
+
+func (g *ghosts) insert(x *ghosts) *ghosts {
+	switch {
+	case g == nil:
+		return x
+	case x.rank > g.rank:
+		return x.with(g.split(x))
+	case g.before(x.due, x.job):
+		return g.with(g.left, g.right.insert(x))
+	}
+	return g.with(g.left.insert(x), g.right)
+}
+
+// split returns those before x and those after it.
+func (g *ghosts) split(x *ghosts) (left, right *ghosts) {
+	switch {
+	case g == nil:
+		return nil, nil
+	case g.before(x.due, x.job):
+		l, r := g.right.split(x)
+		return g.with(g.left, l), r
+	}
+	l, r := g.left.split(x)
+	return l, g.with(r, g.right)
+}
+
+// remove takes out the ghost of a job, which ends at due.
+func (g *ghosts) remove(due float64, j *Job) *ghosts {
+	switch {
+	case g == nil:
+		panic("virtual: a retired job is not where it was put")
+	case g.job == j:
+		return join(g.left, g.right)
+	case g.before(due, j):
+		return g.with(g.left, g.right.remove(due, j))
+	}
+	return g.with(g.left.remove(due, j), g.right)
+}
+
+func join(a, b *ghosts) *ghosts {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.rank > b.rank:
+		return a.with(a.left, join(a.right, b))
+	}
+	return b.with(join(a, b.left), b.right)
+}
+
+// first is who ends first; nil where there is none.
+func (g *ghosts) first() *ghosts {
+	for g != nil && g.left != nil {
+		g = g.left
+	}
+	return g
+}
+
+// progress is where ghosts are at a time: what those amount to that have not ended, and
+// what all have done since another time.
+type progress struct{ left, done float64 }
+
+// at returns the progress at a time since another.
+func (g *ghosts) at(time, since float64) progress {
+	p := progress{left: g.total()}
+	for g != nil {
+		switch {
+		case time >= g.last:
+			p = p.end(g, g.sum, g.moment, since)
+			g = nil
+		case time >= g.due:
+			sum, moment := g.left.sums(g.due)
+			p = p.end(g, sum+g.amount, moment, since)
+			g = g.right
+		default:
+			g = g.left
+		}
+	}
+	p.done += p.left * (time - since)
+	return p
+}
+
+// end is the progress when more have ended, which are so much together and have a moment
+// about the due of g. It is without what those do that have not ended.
+func (p progress) end(g *ghosts, sum, moment, since float64) progress {
+	return progress{p.left - sum, p.done + moment + sum*(g.due-since)}
+}
+
+// reach returns when so much work is done by others, at a speed that stays, and times
+// sign by the ghosts: this counts from a time, at which their progress is given.
+func (g *ghosts) reach(work, speed, sign, from float64, begin progress, since float64) (float64, progress) {
+	p, last, x := progress{left: g.total()}, from, g
+	until := func(time float64, p progress) float64 {
+		return speed*(time-from) + sign*(p.done+p.left*(time-since)-begin.done)
+	}
+	for x != nil {
+		if q := p.end(x, x.sum, x.moment, since); x.last <= from || until(x.last, q) <= work {
+			p, last = q, max(last, x.last)
+			break
+		}
+		sum, moment := x.left.sums(x.due)
+		if q := p.end(x, sum+x.amount, moment, since); x.due <= from || until(x.due, q) <= work {
+			p, last, x = q, max(last, x.due), x.right
+		} else {
+			x = x.left
+		}
+	}
+	time := last
+	if s := speed + sign*p.left; s > 0 {
+		time = max(last, from+(work-until(from, p))/s)
+	}
+	return time, g.at(time, since) // rounding may have brought it to an end
+}
+
+// latest returns the last due up to a time, or from.
+func (g *ghosts) latest(from, time float64) float64 {
+	for g != nil {
+		if g.due <= time {
+			from, g = max(from, g.due), g.right
+		} else {
+			g = g.left
+		}
+	}
+	return from
+}
+
+// find returns the first due after a time of which something is true that stays true of
+// all later ones; to, where there is none before it.
+func (g *ghosts) find(from, to float64, is func(due float64) bool) float64 {
+	for g != nil {
+		if g.due > from && (g.due >= to || is(g.due)) {
+			to, g = min(to, g.due), g.left
+		} else {
+			g = g.right
+		}
+	}
+	return to
+}

@@ -1,0 +1,137 @@
+package virtual
+
+import "math"
+
+// join puts a job into its class, and leave takes it out.
+func (c *Cluster) join(j *Job) {
+	ratio := float64(j.spec.Cap) / j.spec.Weight
+	k := c.classes[ratio]
+	if k == nil {
+		k = newClass(ratio)
+		k.bound = ratio <= c.level
+		k.from = c.hand(k)
+		c.classes[ratio] = k
+		c.side(k).add(k)
+	}
+	j.class, j.mark, j.tag = k, c.clock(k), math.Inf(1)
+	if ratio > 0 {
+		j.tag = j.mark + (j.spec.Size-j.done)/j.spec.Weight
+	}
+	s := c.side(k)
+	switch {
+	case j.retired:
+		j.place = len(k.retired)
+		k.retired = append(k.retired, j)
+		s.ghosts = s.ghosts.insert(k.ghost(j))
+	case len(k.jobs.items) == 0:
+		k.jobs.push(j)
+		k.due = k.when(j.tag)
+		s.byDue.push(k)
+	default:
+		k.jobs.push(j)
+		k.due = k.when(k.first().tag)
+		s.byDue.fix(k.byDue)
+	}
+	c.weigh(k, j, 1)
+}
+
+func (c *Cluster) leave(j *Job) {
+	k := j.class
+	s := c.side(k)
+	switch {
+	case j.retired:
+		s.ghosts = s.ghosts.remove(k.when(j.tag), j)
+		last := len(k.retired) - 1
+		k.retired[j.place] = k.retired[last]
+		k.retired[j.place].place = j.place
+		k.retired[last] = nil
+		k.retired = k.retired[:last]
+	case len(k.jobs.items) == 1:
+		s.byDue.remove(k.byDue)
+		k.jobs.remove(j.place)
+	default:
+		k.jobs.remove(j.place)
+		k.due = k.when(k.first().tag)
+		s.byDue.fix(k.byDue)
+	}
+	c.weigh(k, j, -1)
+	j.class = nil
+	if k.empty() {
+		s.remove(k)
+		delete(c.classes, k.ratio)
+	}
+}
+
+// weigh adds what a job weighs to the sums, or takes it off.
+func (c *Cluster) weigh(k *class, j *Job, sign int64) {
+	c.count(k, -1)
+	weight, caps := sign*j.units(), sign*int64(j.spec.Cap)
+	k.weight += weight
+	k.caps += caps
+	if j.retired {
+		k.gone.weight += weight
+		k.gone.caps += caps
+	}
+	c.count(k, 1)
+}
+
+// count adds what a class weighs to the sums of its side, or takes it off.
+func (c *Cluster) count(k *class, sign int64) {
+	c.plan.valid = false
+	if k.bound {
+		c.caps += sign * k.caps
+	} else {
+		c.weight += sign * k.weight
+	}
+}
+
+func (c *Cluster) side(k *class) *side {
+	if k.bound {
+		return &c.bound
+	}
+	return &c.sharing
+}
+
+// hand is what the clock of a class goes by.
+func (c *Cluster) hand(k *class) float64 {
+	if k.bound {
+		return c.seconds
+	}
+	return c.integral
+}
+
+func (c *Cluster) clock(k *class) float64 { return k.clock(c.hand(k)) }
+
+// fill finds the level, and changes the classes whose cap starts or stops to bind.
+func (c *Cluster) fill() {
+	for b := &c.bound.byRatio; len(b.items) > 0 && b.items[0].ratio > level(c.capacity-c.caps, c.weight); {
+		c.change(b.items[0])
+	}
+	for s := &c.sharing.byRatio; len(s.items) > 0 && s.items[0].ratio <= level(c.capacity-c.caps, c.weight); {
+		c.change(s.items[0])
+	}
+	c.level = level(c.capacity-c.caps, c.weight)
+}
+
+// level is what slots come to by weight, in units: what those that share have when
+// those that are bound have theirs. It is negative where these have too many.
+func level(slots, weight int64) float64 {
+	switch {
+	case weight > 0:
+		return float64(slots) * weightUnits / float64(weight)
+	case slots >= 0:
+		return math.Inf(1)
+	}
+	return math.Inf(-1)
+}
+
+// change makes a class that shares a bound one, or the other way round.
+func (c *Cluster) change(k *class) {
+	clock := c.clock(k)
+	c.count(k, -1)
+	c.side(k).remove(k)
+	k.bound = !k.bound
+	k.base, k.from = clock, c.hand(k)
+	c.side(k).add(k)
+	c.count(k, 1)
+}

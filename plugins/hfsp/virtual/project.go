@@ -1,0 +1,319 @@
+package virtual
+
+import (
+	"math"
+	"slices"
+)
+
+// projection is the order in which jobs will finish if nobody comes and nothing changes
+// but by their finishing. It is found as far as it is asked for, and good until
+// something changes.
+//
+// Without arrivals the level only rises. So a class that is bound stays so, and one
+// that shares may be bound from some finish on. What comes next is found without
+// touching the cluster's heaps: of each, the projection holds only the items that are
+// next after those that it has passed. Ghosts are passed many at a time.
+type projection struct {
+	cluster *Cluster
+	valid   bool
+	number  uint64 // of this projection; marks what it has touched
+	order   []*Job // as far as it is known; no ghosts
+
+	begin, at    moment
+	weight, caps float64 // of the jobs that share, and that are bound, without the ghosts
+
+	sharing, bound             heap[entry]  // who may come next, by what their classes go by
+	ratios                     heap[*class] // of those that share, which may be bound next
+	sharingGhosts, boundGhosts *ghosts
+}
+
+// moment is a time, the level's integral then, and where the ghosts are since the
+// projection began.
+type moment struct {
+	seconds, integral float64
+	sharing, bound    progress
+}
+
+type entry struct {
+	due float64
+	job *Job
+}
+
+func (a entry) before(b entry) bool {
+	return a.due < b.due || a.due == b.due && a.job.compare(b.job) < 0
+}
+
+// ahead is what the projection knows of a class that it has touched.
+type ahead struct {
+	number       uint64
+	weight, caps float64 // of the jobs that have not finished, without the ghosts
+	bound        bool
+	from, base   float64 // as the class's, when it is bound
+}
+
+// of returns what is known of a class.
+func (p *projection) of(k *class) *ahead {
+	if k.ahead.number != p.number {
+		k.ahead = ahead{
+			number: p.number, weight: float64(k.weight-k.gone.weight) / weightUnits, caps: float64(k.caps - k.gone.caps),
+			bound: k.bound, from: k.from, base: k.base,
+		}
+	}
+	return &k.ahead
+}
+
+// ensure begins anew when the last projection is not good any more.
+func (p *projection) ensure() {
+	if p.valid {
+		return
+	}
+	c := p.cluster
+	p.valid = true
+	p.number++
+	clear(p.order)
+	p.order = p.order[:0]
+	p.sharing.reset(entry.before)
+	p.bound.reset(entry.before)
+	p.ratios.reset(c.sharing.byRatio.before)
+	if c.capacity == 0 {
+		p.stand()
+		return
+	}
+	p.sharingGhosts, p.boundGhosts = c.sharing.ghosts, c.bound.ghosts
+	p.begin = moment{seconds: c.seconds, integral: c.integral}
+	p.at = p.ghosts(p.begin)
+	p.weight = float64(c.weight)/weightUnits - p.sharingGhosts.total()
+	p.caps = float64(c.caps) - p.boundGhosts.total()
+	p.heads(c.sharing.byDue.first())
+	p.heads(c.bound.byDue.first())
+	p.ratios.items = append(p.ratios.items, c.sharing.byRatio.first()...)
+}
+
+// stand is the order when nothing moves.
+func (p *projection) stand() {
+	for _, s := range []*side{&p.cluster.sharing, &p.cluster.bound} {
+		for _, k := range s.byDue.items {
+			p.order = append(p.order, k.jobs.items...)
+		}
+	}
+	slices.SortFunc(p.order, (*Job).compare)
+	for _, j := range p.order {
+		j.planned, j.ends = p.number, math.Inf(1)
+	}
+}
+
+// next adds who finishes next to the order; false when nobody is left.
+func (p *projection) next() bool {
+	for {
+		p.sort()
+		j, to, shared := p.first()
+		switch {
+		case j == nil:
+			return false
+		case math.IsInf(to.seconds, 1): // nobody else ends any more
+			p.take(j, to, shared)
+			return true
+		case !p.bindUntil(to):
+			p.take(j, to, shared)
+			p.at = to
+			p.finish(j)
+			return true
+		}
+	}
+}
+
+// sort puts who comes next on the right side. A class that shares in the cluster and is
+// bound by now is slower than the others that share, so that its jobs come up too early.
+func (p *projection) sort() {
+	for len(p.sharing.items) > 0 && p.of(p.sharing.items[0].job.class).bound {
+		j := p.sharing.pop().job
+		p.neighbours(j)
+		p.offer(j)
+	}
+}
+
+// first finds who finishes next, ghosts apart, and when, if no class is bound before. It
+// compares the work that those that share do until the first of them finishes with what
+// the capacity leaves for them until the first of those that are bound does.
+func (p *projection) first() (j *Job, to moment, shared bool) {
+	s, b := entry{due: math.Inf(1)}, entry{due: math.Inf(1)}
+	if len(p.sharing.items) > 0 {
+		s = p.sharing.items[0]
+	}
+	if len(p.bound.items) > 0 {
+		b = p.bound.items[0]
+	}
+	switch {
+	case math.IsInf(s.due, 1) && math.IsInf(b.due, 1):
+		if never := (moment{seconds: math.Inf(1)}); b.job == nil || s.job != nil && s.before(b) {
+			return s.job, never, true
+		} else {
+			return b.job, never, false
+		}
+	case math.IsInf(b.due, 1):
+		return s.job, p.sharedTo(s.due), true
+	case math.IsInf(s.due, 1):
+		return b.job, p.secondsTo(b.due), false
+	}
+	if to = p.sharedTo(s.due); to.seconds < b.due || to.seconds == b.due && s.job.compare(b.job) < 0 {
+		return s.job, to, true
+	}
+	return b.job, p.secondsTo(b.due), false
+}
+
+// sharedTo is the moment at which the level's integral is so much.
+func (p *projection) sharedTo(integral float64) moment {
+	if integral <= p.at.integral {
+		return p.at
+	}
+	m := moment{integral: integral, sharing: p.sharingGhosts.at(integral, p.begin.integral)}
+	work := p.weight*(integral-p.at.integral) + m.sharing.done - p.at.sharing.done
+	m.seconds, m.bound = p.boundGhosts.reach(work, p.free(), -1, p.at.seconds, p.at.bound, p.begin.seconds)
+	return m
+}
+
+// secondsTo is the moment at a time.
+func (p *projection) secondsTo(seconds float64) moment {
+	if seconds <= p.at.seconds {
+		return p.at
+	}
+	m := moment{seconds: seconds, bound: p.boundGhosts.at(seconds, p.begin.seconds)}
+	work := p.free()*(seconds-p.at.seconds) - (m.bound.done - p.at.bound.done)
+	m.integral, m.sharing = p.sharingGhosts.reach(work, p.weight, 1, p.at.integral, p.at.sharing, p.begin.integral)
+	return m
+}
+
+// ghosts is a moment with the ghosts where they are then.
+func (p *projection) ghosts(m moment) moment {
+	m.sharing = p.sharingGhosts.at(m.integral, p.begin.integral)
+	m.bound = p.boundGhosts.at(m.seconds, p.begin.seconds)
+	return m
+}
+
+// free is the slots that the jobs that are bound leave.
+func (p *projection) free() float64 { return float64(p.cluster.capacity) - p.caps }
+
+// levelAt is the level when the ghosts have gone that end until a moment.
+func (p *projection) levelAt(m moment) float64 {
+	weight := p.weight + m.sharing.left
+	if weight < 0.5/weightUnits {
+		return math.Inf(1)
+	}
+	return (p.free() - m.bound.left) / weight
+}
+
+// take has a job come next in the order.
+func (p *projection) take(j *Job, at moment, shared bool) {
+	p.order = append(p.order, j)
+	j.planned, j.ends = p.number, at.seconds
+	if shared {
+		p.sharing.pop()
+	} else {
+		p.bound.pop()
+	}
+	if shared != j.class.bound { // it comes from the heap in which its class lies
+		p.neighbours(j)
+	}
+	for _, x := range j.class.jobs.below(j.place) {
+		p.offer(x)
+	}
+}
+
+// finish has a job finish at the present moment.
+func (p *projection) finish(j *Job) {
+	a := p.of(j.class)
+	a.weight -= j.spec.Weight
+	a.caps -= float64(j.spec.Cap)
+	if a.bound {
+		p.caps -= float64(j.spec.Cap)
+	} else {
+		p.weight -= j.spec.Weight
+	}
+	p.raise()
+}
+
+// offer notes a job as one that may come next.
+func (p *projection) offer(j *Job) {
+	if a := p.of(j.class); a.bound {
+		p.bound.push(entry{reach(a.from, j.tag-a.base, j.class.ratio), j})
+	} else {
+		p.sharing.push(entry{a.from + (j.tag - a.base), j})
+	}
+}
+
+// neighbours notes the classes that come next after that of a job, if the job is the
+// first of its class.
+func (p *projection) neighbours(j *Job) {
+	if j.place == 0 {
+		p.heads(p.cluster.side(j.class).byDue.below(j.class.byDue))
+	}
+}
+
+// heads notes the first jobs of classes where the cluster has them.
+func (p *projection) heads(classes []*class) {
+	for _, k := range classes {
+		if e := (entry{k.due, k.first()}); k.bound {
+			p.bound.push(e)
+		} else {
+			p.sharing.push(e)
+		}
+	}
+}
+
+// bindUntil binds the next class if the level comes to its ratio before a moment at
+// which a job finishes: that happens when a ghost ends.
+func (p *projection) bindUntil(to moment) bool {
+	if len(p.ratios.items) == 0 || p.levelAt(to) < p.ratios.items[0].ratio {
+		return false
+	}
+	ratio, from := p.ratios.items[0].ratio, p.at
+	// It is at the last of their ends, or earlier.
+	at := p.sharedTo(p.sharingGhosts.latest(from.integral, to.integral))
+	if b := p.secondsTo(p.boundGhosts.latest(from.seconds, to.seconds)); b.seconds > at.seconds {
+		at = b
+	}
+	if s := p.sharedTo(p.sharingGhosts.find(from.integral, at.integral, func(due float64) bool {
+		return p.levelAt(p.sharedTo(due)) >= ratio
+	})); s.seconds < at.seconds {
+		at = s
+	}
+	if b := p.secondsTo(p.boundGhosts.find(from.seconds, at.seconds, func(due float64) bool {
+		return p.levelAt(p.secondsTo(due)) >= ratio
+	})); b.seconds < at.seconds {
+		at = b
+	}
+	p.at = at
+	p.bind()
+	p.raise()
+	return true
+}
+
+// raise binds the classes whose ratio it has reached.
+func (p *projection) raise() {
+	for len(p.ratios.items) > 0 && p.ratios.items[0].ratio <= p.levelAt(p.at) {
+		p.bind()
+	}
+}
+
+// bind binds the class with the least ratio.
+func (p *projection) bind() {
+	k := p.ratios.pop()
+	for _, x := range p.cluster.sharing.byRatio.below(k.byRatio) {
+		p.ratios.push(x)
+	}
+	a := p.of(k)
+	p.weight -= a.weight
+	p.caps += a.caps
+	clock := a.base + (p.at.integral - a.from)
+	for _, j := range k.retired {
+		if g := k.ghost(j); g.due > p.at.integral {
+			p.sharingGhosts = p.sharingGhosts.remove(g.due, j)
+			g.due, g.amount = reach(p.at.seconds, j.tag-clock, k.ratio), float64(j.spec.Cap)
+			p.boundGhosts = p.boundGhosts.insert(g.with(nil, nil))
+		}
+	}
+	a.base, a.from, a.bound = clock, p.at.seconds, true
+	if len(k.retired) > 0 {
+		p.at = p.ghosts(p.at)
+	}
+}
