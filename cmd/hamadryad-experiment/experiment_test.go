@@ -82,6 +82,13 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
+// It is in virtual time too, with the plug-in.
+func TestFigure7(t *testing.T) {
+	if err := once(t, 1, func(l *lab) error { return figure7(t.Context(), l) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Blocks 0 to 3 lie on node 0, 4 and 5 on node 1. Launcher 1 ran four maps, three of
 // them on blocks of its own, launcher 2 two, one of its own; all could have been.
 func TestLocalMapsAndTheMostThatCouldBe(t *testing.T) {

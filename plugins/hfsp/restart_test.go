@@ -44,7 +44,7 @@ func (p *Policy) dump() string {
 // TestRestartedIsTheSame starts a policy beside one that goes on after every round, and holds
 // what they know against each other.
 func TestRestartedIsTheSame(t *testing.T) {
-	o := schedtest.Options{Seeds: 12, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}}
+	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}}
 	for _, g := range schedtest.Games(o) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config

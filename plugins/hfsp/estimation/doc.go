@@ -15,7 +15,8 @@
 //
 // The size of k tasks is ξ·k·l, where l is the mean of past tasks of the same kind of slot
 // that shuffle, or do not, as these do; a default before there is any. With an infinite
-// ξ it is infinite.
+// ξ it is infinite. Where the samples that there are so far took longer than l, their mean is
+// in the place of l: samples may be suspended for long, by others that seem smaller.
 //
 // # Samples
 //

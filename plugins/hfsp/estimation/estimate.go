@@ -123,6 +123,9 @@ func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {
 		if s.Guess != nil {
 			guess = length(*s.Guess)
 		}
+		if n > 0 { // what is known to be larger than tasks of the past is not served before what is small
+			guess = max(guess, e.task(s))
+		}
 		return float64(e.Settings.Xi * float64(tasks*guess)), false
 	}
 	return float64(tasks * e.task(s)), true

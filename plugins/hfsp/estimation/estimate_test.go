@@ -58,6 +58,21 @@ func TestGuessStays(t *testing.T) {
 	}
 }
 
+// A stage of which too few samples are known is not taken for smaller than they say.
+func TestFewSamplesCountWhenTheyAreLong(t *testing.T) {
+	e := New(Defaults())
+	s := NewStage(reduces, 11, 1)
+	e.Came(s)
+	e.Progress(s, 1, Measure{Execute: 70}, 0.14)
+	if size, trained := e.Size(s); trained || !near(size, 11*500) {
+		t.Errorf("size %v, trained %t, want %v, false", size, trained, 11*500)
+	}
+	e.Finished(s, 1, Measure{Execute: 20})
+	if size, _ := e.Size(s); !near(size, 11*60) {
+		t.Errorf("size %v, want %v", size, 11*60)
+	}
+}
+
 func TestSmallStageIsAllSamples(t *testing.T) {
 	e := New(Defaults())
 	s := NewStage(maps, 2, 1)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -26,10 +27,16 @@ import (
 // Workload is a cluster and the jobs that come to it.
 type Workload struct {
 	Launchers, Slots int
+	CanSuspend       bool // the launchers
 	Jobs             []Job
+	// Ended, when not nil, is told how long a job took, from its submission, by its place in Jobs.
+	Ended func(job int, took time.Duration)
+	// Holds, when not nil, is told how many slots each job holds, whenever that has changed, and the time since
+	// the beginning. The list must not be kept.
+	Holds func(at time.Duration, slots []int)
 }
 
-// Job is one submission: maps, and reduces that follow them.
+// Job is one submission: maps, and reduces that follow them, or reduces alone.
 type Job struct {
 	Pool    string
 	At      time.Duration
@@ -89,20 +96,25 @@ const (
 	stopAfter = 50 * time.Millisecond
 	tellAfter = 5 * time.Millisecond
 	thinkFor  = 2 * time.Millisecond
-	first     = scheduler.Time(1_000_000_000_000)
+	// progressEvery is how often attempts tell how far they are.
+	progressEvery = time.Second
+	first         = scheduler.Time(1_000_000_000_000)
 )
 
 // player is one run.
 type player struct {
 	loop.Loop
-	policy  loop.Policy
-	cluster machines.Cluster
-	clients loop.Clients
-	load    Workload
-	running map[uint64]*machines.Job
-	victims map[group]int
-	result  Result
-	err     error
+	policy    loop.Policy
+	cluster   machines.Cluster
+	clients   loop.Clients
+	launchers []*machines.Launcher
+	load      Workload
+	running   map[uint64]*machines.Job
+	place     map[uint64]int // in load.Jobs
+	holds     []int          // as told last
+	victims   map[group]int
+	result    Result
+	err       error
 }
 
 // group names a group over all its attempts.
@@ -117,7 +129,7 @@ func Play(ctx context.Context, w Workload, host policy.Host, settings string) (R
 	defer host.Close()
 	set := core.DefaultSettings()
 	set.Simulated, set.Speculation, set.AttemptsKept = true, false, 1
-	p := &player{load: w, running: map[uint64]*machines.Job{}, victims: map[group]int{}}
+	p := &player{load: w, running: map[uint64]*machines.Job{}, place: map[uint64]int{}, victims: map[group]int{}}
 	p.Core = core.New(set)
 	p.policy = loop.Policy{Loop: &p.Loop, Host: host, Think: thinkFor, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}}
 	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.over}
@@ -135,6 +147,7 @@ func Play(ctx context.Context, w Workload, host policy.Host, settings string) (R
 		if !p.Next() {
 			return p.result, fmt.Errorf("nothing happens any more, and %d jobs have not ended", len(w.Jobs)-p.result.Jobs)
 		}
+		p.look()
 	}
 	p.result.Took = p.Now().Sub(first)
 	return p.result, p.err
@@ -151,14 +164,14 @@ func (p *player) begin() {
 	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	p.policy.Begin()
 	for i := range p.load.Launchers {
-		p.cluster.Join(machines.Machine{
+		p.launchers = append(p.launchers, p.cluster.Join(machines.Machine{
 			Name: fmt.Sprint("launcher", i), Host: fmt.Sprint("host", i), Rack: fmt.Sprint("rack", i/5), Memory: 1 << 40,
 			Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: uint32(p.load.Slots)}}, Latency: tellAfter, Stop: stopAfter,
-		})
+			CanSuspend: p.load.CanSuspend, Suspend: machines.Cost{Fixed: stopAfter}, Resume: machines.Cost{Fixed: stopAfter}, ProgressEvery: progressEvery,
+		}))
 	}
 	for i := range p.load.Jobs {
-		j := &p.load.Jobs[i]
-		p.After(j.At+time.Second, func() { p.submit(j) })
+		p.After(p.load.Jobs[i].At+time.Second, func() { p.submit(i) })
 	}
 }
 
@@ -176,9 +189,13 @@ func (p *player) act(ctx context.Context, a core.Action) error {
 	return nil
 }
 
-func (p *player) submit(j *Job) {
+func (p *player) submit(i int) {
+	j := &p.load.Jobs[i]
 	g := &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(len(j.Maps))}}}
-	if len(j.Reduces) > 0 {
+	switch {
+	case len(j.Maps) == 0:
+		g.Stages = []*wire.Stage{{Name: "reduce", Nodes: uint32(len(j.Reduces)), Shuffles: true}}
+	case len(j.Reduces) > 0:
 		g.Stages = append(g.Stages, &wire.Stage{Name: "reduce", Nodes: uint32(len(j.Reduces)), Shuffles: true})
 		g.Connections = []*wire.Connection{{
 			ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
@@ -191,15 +208,35 @@ func (p *player) submit(j *Job) {
 	}
 	p.clients.Submit(&wire.JobSpec{Name: "job", Pool: j.Pool, Principal: &wire.Principal{Name: j.Pool}, Graph: g}, func(id scheduler.JobID) {
 		p.running[uint64(id)] = &machines.Job{Graph: expanded, Work: j.length}
+		p.place[uint64(id)] = i
 	})
 }
 
 func (j *Job) length(a *machines.Attempt) time.Duration {
 	n := a.Start.Nodes[0]
-	if n.Stage == 1 {
+	if n.Stage == 1 || len(j.Maps) == 0 {
 		return j.Reduces[n.Index]
 	}
 	return j.Maps[n.Index]
+}
+
+// look tells what jobs hold, if that has changed and somebody wants to know.
+func (p *player) look() {
+	if p.load.Holds == nil {
+		return
+	}
+	now := make([]int, len(p.load.Jobs))
+	for _, l := range p.launchers {
+		for _, a := range l.Attempts {
+			if a.Ended() == nil && !a.Suspended() && a.Start.Finish == nil {
+				now[p.place[a.Start.Job]]++
+			}
+		}
+	}
+	if !slices.Equal(now, p.holds) {
+		p.holds = now
+		p.load.Holds(p.Now().Sub(first), now)
+	}
 }
 
 // ended counts an attempt, and what was lost with one that was stopped.
@@ -223,5 +260,8 @@ func (p *player) over(id scheduler.JobID, s *wire.JobStatus) error {
 	}
 	delete(p.running, uint64(id))
 	p.result.Jobs++
+	if p.load.Ended != nil {
+		p.load.Ended(p.place[uint64(id)], time.Duration(s.Summary.Ended-s.Summary.Submitted))
+	}
 	return nil
 }
