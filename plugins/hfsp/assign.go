@@ -24,6 +24,10 @@ type assignment struct {
 	keptFor scheduler.JobID
 	tries   int // bundles for which it was asked whether they would fit if nothing ran
 
+	// begun are the stages that the round looked at, before those of the round before, and touched those to
+	// which something happened.
+	begun, before, touched []*stage
+
 	entitled map[*kind][]entitlement
 	coming   map[coming]int
 	vain     int // searches for victims that found none
@@ -120,6 +124,7 @@ func (d *assignment) entitle(k *kind) {
 func (d *assignment) begin(s *stage) {
 	if s.round != d.view.Round() {
 		s.round = d.view.Round()
+		d.begun = append(d.begun, s)
 		s.entitled, s.granted, s.launched, s.delayed, s.unfit = 0, 0, 0, false, nil
 	}
 }

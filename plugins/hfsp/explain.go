@@ -1,7 +1,6 @@
 package hfsp
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,33 +17,51 @@ const shownMax = 200
 // tell says why jobs wait, where that changed, in order of job: the reason of a job is that of its
 // first stage that waits.
 func (d *assignment) tell() (changed []scheduler.Waiting) {
-	jobs := map[scheduler.JobID]scheduler.Waiting{}
-	for _, k := range d.kinds {
-		for _, s := range k.waiting {
-			id := s.Job.ID()
-			why := d.why(s)
-			if old, told := jobs[id]; why != scheduler.WaitNone && (!told || old.Reason == scheduler.WaitNone) {
-				jobs[id] = scheduler.Waiting{Job: id, Reason: why}
-			} else if !told {
-				jobs[id] = scheduler.Waiting{Job: id}
-			}
+	var jobs []scheduler.JobID // of which a stage's reason changed
+	look := func(s *stage) {
+		if why := d.why(s); why != s.told {
 			s.told = why
+			jobs = append(jobs, s.Job.ID())
 		}
-		k.waiting = slices.DeleteFunc(k.waiting, func(s *stage) bool { return !s.waits && s.told == scheduler.WaitNone })
 	}
-	for id, w := range jobs { // in any order: it is sorted
-		if d.told[id] != w.Reason {
-			if w.Reason == scheduler.WaitNone {
+	for _, k := range d.kinds {
+		// As long as nothing is free, all that wait for their turn go on to: only those need
+		// be asked that the round, or the one before, looked at.
+		full := d.view.FreeSlots(k.name) == 0 && len(d.preempts) == 0 && !d.view.AnyReserved()
+		if !full || !k.full {
+			for _, s := range k.waiting {
+				look(s)
+			}
+		}
+		k.full = full
+	}
+	for _, list := range [][]*stage{d.before, d.begun, d.touched} {
+		for _, s := range list {
+			if d.view.Job(s.Job.ID()) == s.Job {
+				look(s)
+			}
+		}
+	}
+	slices.Sort(jobs)
+	for _, id := range slices.Compact(jobs) {
+		if w := d.waiting(id); d.told[id] != w.Reason {
+			if d.told[id] = w.Reason; w.Reason == scheduler.WaitNone {
 				delete(d.told, id)
-			} else {
-				w.Detail = d.detailOf(id, w.Reason)
-				d.told[id] = w.Reason
 			}
 			changed = append(changed, w)
 		}
 	}
-	slices.SortFunc(changed, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
 	return changed
+}
+
+// waiting is why a job waits: its first stage that does.
+func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
+	for _, w := range d.book.Stages(id) {
+		if s := of(w); s.told != scheduler.WaitNone {
+			return scheduler.Waiting{Job: id, Reason: s.told, Detail: d.detail(s)}
+		}
+	}
+	return scheduler.Waiting{Job: id}
 }
 
 // why says why a stage waits, after the round's decisions.
@@ -67,21 +84,15 @@ func (d *assignment) why(s *stage) scheduler.WaitReason {
 
 // preempting says whether slots of a stage's kind are being taken off others for its job.
 func (d *assignment) preempting(s *stage) bool {
+	if len(d.preempts) == 0 && !d.view.AnyReserved() {
+		return false
+	}
 	for i := range d.preempts {
 		if d.preempts[i].For == s.Job.ID() {
 			return true
 		}
 	}
 	return d.view.Reserved(s.Job.ID())
-}
-
-func (d *assignment) detailOf(id scheduler.JobID, why scheduler.WaitReason) string {
-	for _, w := range d.book.Stages(id) {
-		if s := of(w); s.told == why {
-			return d.detail(s)
-		}
-	}
-	return why.String()
 }
 
 // detail says in numbers where a stage stands.
@@ -115,10 +126,18 @@ func (p *Policy) estimate(s *stage) string {
 	case s.job.Late():
 		return text + ", and it is late"
 	}
-	if at := s.kind.cluster.Finish(s.job); at != virtual.Never {
-		return text + fmt.Sprintf(", and it would finish in %s if all shared", at.Sub(p.view.Now()).Round(time.Millisecond))
-	}
 	return text
+}
+
+// finish says when a stage that is not late would finish if all shared. It may cost as much as there are stages.
+func (p *Policy) finish(s *stage) string {
+	if s.job == nil || s.job.Late() {
+		return ""
+	}
+	if at := s.kind.cluster.Finish(s.job); at != virtual.Never {
+		return fmt.Sprintf("; it would finish in %s if all shared", at.Sub(p.view.Now()).Round(time.Millisecond))
+	}
+	return "; it would never finish if all shared"
 }
 
 func seconds(x float64) string {
@@ -138,7 +157,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	var first *stage
 	for _, w := range p.book.Stages(id) {
 		s := of(w)
-		if s.job == nil && !s.waits {
+		if s.job == nil && s.ReadyBundles == 0 {
 			continue
 		}
 		place := p.place(s)
@@ -148,7 +167,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		p.facts(&x, s, place)
 	}
 	if first != nil && p.last != nil {
-		x.Detail = p.last.detail(first)
+		x.Detail = p.last.detail(first) + p.finish(first)
 	}
 	return x, nil
 }

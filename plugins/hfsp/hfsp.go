@@ -81,6 +81,13 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.book.Update(r.Events)
 	p.update(r.Events)
 	a := &assignment{Policy: p}
+	if p.last != nil {
+		a.before = p.last.begun
+		p.last.Policy, p.last.before, p.last.touched = nil, nil, nil
+	}
+	for _, w := range p.book.Touched() {
+		a.touched = append(a.touched, of(w))
+	}
 	a.assign()
 	d.Preempt, d.Resume, d.Launch = a.preempts, a.resumes, a.launches
 	d.WakeAt = a.wakeAt

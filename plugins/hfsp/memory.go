@@ -194,8 +194,8 @@ func (p *Policy) remember() *scheduler.Checkpoint {
 	c := checkpoint{Past: p.estimator.Past, Memory: p.memory}
 	p.saveStages(&c)
 	for _, k := range p.kinds {
-		if x := k.save(); len(x.Jobs) > 0 && len(x.Jobs) <= savedMax {
-			c.Clusters = append(c.Clusters, x)
+		if n := len(k.all) + len(k.ghosts); n > 0 && n <= savedMax {
+			c.Clusters = append(c.Clusters, k.save())
 		}
 	}
 	data := p.encode(&c)

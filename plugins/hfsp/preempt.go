@@ -1,6 +1,7 @@
 package hfsp
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
@@ -41,10 +42,14 @@ type loser struct {
 	stage  *stage
 	excess int // slots
 	mode   scheduler.PreemptMode
+	finish scheduler.Time // virtually
 }
 
 // takeBack preempts for stages that lack slots to which they are entitled, in order.
 func (d *assignment) takeBack(k *kind) {
+	if len(k.soft) == 0 {
+		return
+	}
 	var losers []*loser
 	looked := false
 	for i, e := range d.entitled[k] {
@@ -105,16 +110,20 @@ func (d *assignment) due(s *stage, lack int) int {
 	return n
 }
 
-// losers lists the stages that have more than they are entitled to and can lose it, the least urgent first.
+// losers lists the stages that have more than they are entitled to and can lose it, the least urgent first: the order
+// in which stages are served, from its end.
 func (d *assignment) losers(k *kind) (all []*loser) {
-	for s := range d.serve(k) {
+	for _, s := range k.soft {
 		d.begin(s)
-		mode := d.mode(s)
-		if excess := s.Held - s.entitled; mode != 0 && excess > 0 {
-			all = append(all, &loser{s, excess, mode})
+		if excess := s.Held - s.entitled; excess > 0 {
+			l := &loser{stage: s, excess: excess, mode: d.mode(s)}
+			if s.job != nil {
+				l.finish = k.cluster.Finish(s.job)
+			}
+			all = append(all, l)
 		}
 	}
-	slices.Reverse(all)
+	slices.SortFunc(all, func(a, b *loser) int { return cmp.Or(cmp.Compare(b.finish, a.finish), compare(b.stage, a.stage)) })
 	return all
 }
 

@@ -36,7 +36,6 @@ type stage struct {
 	round    uint64
 
 	told   scheduler.WaitReason
-	waits  bool // it is in its kind's waiting
 	trains bool // it is in its kind's training
 }
 
@@ -58,8 +57,10 @@ type kind struct {
 	cluster *virtual.Cluster
 	// ghosts have really ended, and go on virtually.
 	ghosts []*virtual.Job
-	// training are stages that came and are not trained, waiting those with something to launch; both in order.
-	training, waiting []*stage
+	// training are stages that came and are not trained, waiting those with something to launch, and soft those that hold
+	// something that can be taken off. In order.
+	training, waiting, soft []*stage
+	full                    bool // nothing was free after the last round, nor reserved or being taken off
 	// urgent are stages with something to launch or resume that have no place in the virtual cluster: those that
 	// publish, and those that are to run again after they were over. In order.
 	urgent []*stage
@@ -226,8 +227,8 @@ func (p *Policy) settle(s *stage) {
 	k.urgent = set(k.urgent, s, something && !live)
 	s.trains = live && !s.trained
 	k.training = set(k.training, s, s.trains)
-	s.waits = s.ReadyBundles > 0
-	k.waiting = set(k.waiting, s, s.waits || s.told != scheduler.WaitNone)
+	k.waiting = set(k.waiting, s, s.ReadyBundles > 0)
+	k.soft = set(k.soft, s, s.Held > 0 && p.mode(s) != 0)
 }
 
 func (p *Policy) spec(s *stage) virtual.Spec {
@@ -259,7 +260,7 @@ func (p *Policy) part(s *stage) {
 		k.cluster.Remove(s.job)
 		s.job = nil
 	}
-	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting} {
+	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft} {
 		*list = set(*list, s, false)
 	}
 }
