@@ -75,6 +75,9 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
 	}
 	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory).Files(j.Files...)
+	if j.NoSuspend {
+		mapper.NoSuspend()
+	}
 	if j.MapSlots != "" {
 		mapper.Kind(kind(j.MapSlots))
 	}
@@ -85,6 +88,9 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		j.sampled(g, mapper, tasks, reducers, mapOf)
 	}
 	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles()
+	if j.NoSuspend {
+		reducer.NoSuspend()
+	}
 	if j.ReduceSlots != "" {
 		reducer.Kind(kind(j.ReduceSlots))
 	}

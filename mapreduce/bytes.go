@@ -63,6 +63,9 @@ type Settings struct {
 	SplitBytes int64
 	// Memory is what a task may use, in bytes; the site's default when 0.
 	Memory int64
+	// NoSuspend says that tasks hold something outside and must not be suspended for other
+	// jobs: see job.Stage.NoSuspend.
+	NoSuspend bool
 	// Codec compresses what travels from map to reduce.
 	Codec job.Codec
 	// Setup and TearDown, where set, run in every map and every reduce task, before

@@ -170,7 +170,7 @@ func graphOf(s cluster.Spec) *wire.Graph {
 		first := stageOf(s, n)
 		for i, x := range l.Groups {
 			g.Stages = append(g.Stages, &wire.Stage{
-				Name: fmt.Sprint("layer-", n, "-", i), Nodes: uint32(l.Bundles), Kind: x.Kind, Slots: uint32(x.Slots), Memory: x.Memory, OwnProcess: true,
+				Name: fmt.Sprint("layer-", n, "-", i), Nodes: uint32(l.Bundles), Kind: x.Kind, Slots: uint32(x.Slots), Memory: x.Memory, OwnProcess: true, NoSuspend: l.NoSuspend,
 			})
 			if i > 0 {
 				connect(first+i-1, first+i, wire.ChannelKind_CHANNEL_KIND_TCP, wire.Pattern_PATTERN_ONE_TO_ONE)

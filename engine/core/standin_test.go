@@ -388,6 +388,13 @@ func (p *pair) compare(snapshots bool) {
 		p.t.Errorf("the stand-in's world\n%sthe core's\n%s", want, got)
 		return
 	}
+	for _, j := range p.led.Jobs() {
+		for i, s := range p.view.Job(j.ID()).Info.Stages[:len(j.Info.Stages)] {
+			if led := j.Info.Stages[i]; s.NoSuspend != led.NoSuspend || !slices.Equal(s.After, led.After) {
+				p.t.Errorf("of %s the stand-in tells %+v, and the core %+v", j.ID(), led, s)
+			}
+		}
+	}
 	if !snapshots {
 		return
 	}

@@ -126,7 +126,7 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	}
 	w := &wire.Stage{
 		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, Slots: uint32(s.Slots),
-		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess,
+		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
 	}
 	if s.Command != nil {
 		w.Command = s.Command.Args[0]

@@ -578,6 +578,7 @@ type Stage struct {
 	Command    string                 `protobuf:"bytes,8,opt,name=command,proto3" json:"command,omitempty"`                          // first word of an external command, for people; "" is a node of the program
 	// Inputs[i] is what node i reads from storage; empty when the stage has none.
 	Inputs        []*NodeInput `protobuf:"bytes,9,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	NoSuspend     bool         `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // its attempts hold something outside, and must not be suspended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -673,6 +674,13 @@ func (x *Stage) GetInputs() []*NodeInput {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Stage) GetNoSuspend() bool {
+	if x != nil {
+		return x.NoSuspend
+	}
+	return false
 }
 
 // NodeInput is the size and the places of a node's stored input.
@@ -1083,7 +1091,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
 	"\x05Graph\x122\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1a.hamadryad.engine.v1.StageR\x06stages\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\x82\x02\n" +
+	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xa1\x02\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x12\n" +
@@ -1094,7 +1102,10 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\vown_process\x18\a \x01(\bR\n" +
 	"ownProcess\x12\x18\n" +
 	"\acommand\x18\b \x01(\tR\acommand\x126\n" +
-	"\x06inputs\x18\t \x03(\v2\x1e.hamadryad.engine.v1.NodeInputR\x06inputs\"U\n" +
+	"\x06inputs\x18\t \x03(\v2\x1e.hamadryad.engine.v1.NodeInputR\x06inputs\x12\x1d\n" +
+	"\n" +
+	"no_suspend\x18\n" +
+	" \x01(\bR\tnoSuspend\"U\n" +
 	"\tNodeInput\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x03R\x05bytes\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.PlaceR\x06places\"E\n" +

@@ -33,7 +33,7 @@
 //	  group-property: group.name
 //	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away; see Allocations
 //	preemption:
-//	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill)
+//	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill; what forbids it is left alone)
 //	  interval: 5s                # how often slots are taken back
 //	  fair-share-threshold: 0.5   # starved below this part of the fair share; Hammr has 0.67
 //	  grace: 10s                  # of a soft kill

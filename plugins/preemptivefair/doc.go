@@ -56,7 +56,7 @@
 //	only-higher-priority: false   # and only from jobs of lower priority
 //	job-loses: evenly             # evenly, furthest-over-share, lowest-priority
 //	attempt-loses: newest         # newest, random, newest-in-cluster, least-progress, newcomer-data
-//	mode: kill                    # kill, soft, suspend
+//	mode: kill                    # kill, soft, suspend (what forbids that is left alone)
 //	grace: 5s                     # of a soft kill
 //	hold: share                   # share, all, none
 //	hold-max: 5s                  # 0s: no bound

@@ -68,7 +68,9 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	all := []*loser{}
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
-		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool { return d.spared(u.bundle) || d.protected(u.bundle) })
+		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool {
+			return d.spared(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
+		})
 		if len(l.units) > 0 {
 			all = append(all, l)
 		}

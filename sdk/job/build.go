@@ -46,13 +46,14 @@ type StageSpec struct {
 	Memory     int64
 	Shuffles   bool
 	OwnProcess bool
+	NoSuspend  bool
 	Tasks      []Task
 	Files      []string // local files for its commands
 }
 
 // Spec returns what the engine reads of a stage.
 func (s *Stage) Spec() StageSpec {
-	return StageSpec{s.name, s.id, s.nodes, s.program, s.command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, s.command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.tasks, s.files}
 }
 
 // check finds what is wrong with the graph as the author wrote it.

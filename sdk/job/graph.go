@@ -121,6 +121,7 @@ type Stage struct {
 	memory     int64
 	shuffles   bool
 	ownProcess bool
+	noSuspend  bool
 	tasks      []Task
 	files      []string
 	ins, outs  []string
@@ -182,6 +183,12 @@ func (s *Stage) Shuffles() *Stage { s.shuffles = true; return s }
 
 // OwnProcess keeps the stage's nodes from sharing a process with other nodes.
 func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
+
+// NoSuspend keeps the stage's attempts, and what runs together with them, from being
+// suspended for other jobs: for a program that holds something outside, such as a lock, a
+// connection or a lease, which others wait for or which ends while it stands still. It may
+// still be killed for others, and run again.
+func (s *Stage) NoSuspend() *Stage { s.noSuspend = true; return s }
 
 // Read gives node i the stored input tasks[i]. There must be one for each node.
 func (s *Stage) Read(tasks []Task) *Stage { s.tasks = tasks; return s }

@@ -101,6 +101,14 @@ type Stage struct {
 	Kind     SlotKind
 	Slots    int  // slots of Kind that each group takes
 	Shuffles bool // its attempts have a shuffle phase before they execute
+	// NoSuspend says that a preemption may not suspend its attempts: they hold something
+	// outside. One that is to is refused as Unsupported. Nor is a bundle with such a group
+	// suspended.
+	NoSuspend bool
+	// After lists the stages, ascending, whose groups store what its own read. Groups of it
+	// may be ready before those have all finished, and then wait for the rest where they
+	// run. Stages that run together with it are not listed.
+	After []StageID
 }
 
 // JobSubmitted: a job was admitted.

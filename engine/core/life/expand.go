@@ -9,6 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // findShapes lists the distinct demands of a job's bundles.
@@ -59,6 +61,7 @@ func (j *Job) Expand() {
 		j.Stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
 		j.largest = max(j.largest, p.Groups[i].Memory)
 	}
+	j.joinStages()
 	if j.LastBundle() != nil {
 		j.Stages = append(j.Stages, stage{Stage: tally.NewLast(lastStage)})
 	}
@@ -67,6 +70,50 @@ func (j *Job) Expand() {
 		j.Inputs.Recount(&j.Bundles[i].Gate, j.Bundles[i].AllNodes())
 	}
 	j.findShapes()
+}
+
+// joinStages finds what stages have of each other: a group is suspended with all of its
+// nodes, and may count for any stage that its nodes are joined with.
+func (j *Job) joinStages() {
+	g := j.Plan.Graph
+	together := make([]int, len(g.Stages)) // the first stage that one is joined with by shm
+	for i := range together {
+		together[i] = i
+	}
+	first := func(i int) int {
+		for together[i] != i {
+			i = together[i]
+		}
+		return i
+	}
+	for _, c := range g.Connections {
+		if c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM {
+			a, b := first(int(c.FromStage)), first(int(c.ToStage))
+			together[max(a, b)] = min(a, b)
+		}
+	}
+	joined := make([][]int, len(g.Stages)) // by the first, those that groups count for
+	holds := make([]bool, len(g.Stages))
+	for i, s := range g.Stages {
+		if j.Stages[i].Groups() > 0 {
+			joined[first(i)] = append(joined[first(i)], i)
+		}
+		holds[first(i)] = holds[first(i)] || s.NoSuspend
+	}
+	for i := range g.Stages {
+		j.Stages[i].noSuspend = holds[first(i)]
+	}
+	for _, c := range g.Connections {
+		from, to := first(int(c.FromStage)), first(int(c.ToStage))
+		if c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || from == to {
+			continue
+		}
+		for _, t := range joined[to] {
+			for _, f := range joined[from] {
+				j.Stages[t].after = sorted.Add(j.Stages[t].after, scheduler.StageID(f))
+			}
+		}
+	}
 }
 
 // shape notes what of the plan each start and end would ask for.

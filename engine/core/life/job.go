@@ -113,7 +113,13 @@ type EndedJob struct {
 type stage struct {
 	tally.Stage
 	single capacity.Demand // of its groups of one node that are bundles by themselves
+
+	noSuspend bool                // its groups, or some of them, must not be suspended
+	after     []scheduler.StageID // whose groups store what its own read, ascending
 }
+
+// NoSuspend says whether groups that count for a stage must not be suspended.
+func (j *Job) NoSuspend(stage int) bool { return j.Stages[stage].noSuspend }
 
 // lastStage is the name of the stage that publishes a job's outputs.
 const lastStage = "publish"
@@ -200,6 +206,7 @@ func (j *Job) ForPolicy() scheduler.Job {
 		if i < len(j.Plan.Graph.Stages) {
 			m := j.Plan.Graph.Stages[i]
 			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.Stages[i].Slots(), 1), m.Shuffles
+			s.NoSuspend, s.After = j.Stages[i].noSuspend, j.Stages[i].after
 		} else {
 			s.Kind, s.Slots = j.lastKind(), 1
 		}

@@ -2,6 +2,7 @@ package life_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -169,5 +171,38 @@ func TestItComesBack(t *testing.T) {
 	}
 	if back.Suspended.Len() != 1 || back.Attempts.Len() != 2 || len(back.ByName["a"].Outputs) != 1 {
 		t.Errorf("%d are suspended, %d attempts live, %d outputs are kept", back.Suspended.Len(), back.Attempts.Len(), len(back.ByName["a"].Outputs))
+	}
+}
+
+// Stages are after those whose groups store what their own read: those that the writers'
+// groups count for, and no stage that runs with them.
+func TestStagesAreAfterTheirWriters(t *testing.T) {
+	file, tcp, shm := wire.ChannelKind_CHANNEL_KIND_FILE, wire.ChannelKind_CHANNEL_KIND_TCP, wire.ChannelKind_CHANNEL_KIND_SHM
+	g := &wire.Graph{}
+	for i := range 6 {
+		g.Stages = append(g.Stages, &wire.Stage{Name: string(rune('a' + i)), Nodes: 2, Kind: "default", NoSuspend: i == 1})
+	}
+	for _, c := range []struct {
+		from, to uint32
+		kind     wire.ChannelKind
+	}{{0, 1, shm}, {1, 2, file}, {2, 3, tcp}, {1, 4, file}, {3, 4, file}, {2, 4, file}, {4, 5, shm}} {
+		n := len(g.Connections)
+		g.Connections = append(g.Connections, &wire.Connection{
+			FromStage: c.from, ToStage: c.to, FromPort: string(rune('a' + n)), ToPort: string(rune('a' + n)), Kind: c.kind, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
+		})
+	}
+	p, err := graph.Expand(g, 1, graph.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &life.Job{Spec: &wire.JobSpec{Outputs: []string{"/out"}}, Plan: p}
+	j.Expand()
+	var got []string
+	for _, s := range j.ForPolicy().Stages {
+		got = append(got, fmt.Sprint(s.Groups, s.After, s.NoSuspend))
+	}
+	want := []string{"2 [] true", "0 [] true", "2 [0] false", "2 [] false", "2 [0 2 3] false", "0 [] false", "1 [] false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the policy is told of groups, stages before, and whether they must not be suspended: %q, want %q", got, want)
 	}
 }

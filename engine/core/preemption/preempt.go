@@ -114,6 +114,8 @@ func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalRe
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped, suspended or resumed", a.ID)
 		case suspend && a.Phase() != course.Running:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", a.ID)
+		case suspend && r.Bundle.Job.NoSuspend(int(a.Stage)):
+			return scheduler.Unsupported, fmt.Sprintf("attempt %d holds something outside: its program forbids to suspend it", a.ID)
 		case suspend && !a.Launcher.CanSuspend:
 			return scheduler.Unsupported, fmt.Sprintf("launcher %d (%s) can't suspend", a.Launcher.ID, a.Launcher.Name)
 		}

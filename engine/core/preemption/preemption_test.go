@@ -224,6 +224,41 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 	}
 }
 
+// What a program forbids to suspend is not, nor what runs together with it: it may be killed.
+func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
+	forbids := func(spec *wire.JobSpec, stage int) *wire.JobSpec {
+		spec.Graph.Stages[stage].NoSuspend = true
+		return spec
+	}
+	shared := roomtest.Gang(2)
+	shared.Graph.Connections[0].Kind = wire.ChannelKind_CHANNEL_KIND_SHM
+	for name, story := range map[string]struct {
+		spec  *wire.JobSpec
+		where int // launchers it takes
+	}{
+		"it": {forbids(roomtest.Maps(1), 0), 1}, "a peer": {forbids(roomtest.Gang(2), 1), 2}, "in one process": {forbids(shared, 1), 1},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 2)
+		r := h.Run(h.Job(story.spec), 0, []*life.Launcher{l, l}[:story.where]...)
+		h.Later(time.Hour)
+		d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend}
+		if reason, why := h.Preemption.Preempt(d); reason != scheduler.Unsupported || r.Attempts[0].Suspending() {
+			t.Errorf("%s forbids it: refused with %v: %s", name, reason, why)
+		}
+		told := false
+		for _, s := range r.Bundle.Job.ForPolicy().Stages {
+			told = told || s.NoSuspend
+		}
+		d.Mode = scheduler.PreemptKill
+		if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused || !told {
+			t.Errorf("%s forbids to suspend it, the policy is told: %t, and to kill it is refused: %s", name, told, why)
+		}
+		h.Checked()
+	}
+}
+
 // held are the slots that attempts hold.
 func held(h *roomtest.House, l *life.Launcher) (n int) {
 	for x := range h.Life.Holdings(l.ID) {

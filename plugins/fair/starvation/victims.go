@@ -33,6 +33,9 @@ func (t *taking) candidate(j *sharing.Job, a *view.Attempt) (victim, bool) {
 		return victim{}, false
 	}
 	x := victim{bundle: b, attempts: live, job: j}
+	if t.Mode() == scheduler.PreemptSuspend && b.NoSuspend() {
+		return victim{}, false
+	}
 	for _, y := range live {
 		wrong := t.leaving[y.ID] || y.State == view.Suspended || t.Mode() == scheduler.PreemptSuspend && y.State != view.Running
 		if wrong || t.View.Launcher(y.Launcher) == nil || y.Speculative != a.Speculative {

@@ -124,6 +124,7 @@ func (p *planner) job() cluster.Spec {
 		if n > 0 {
 			l.After = []int{p.rng.IntN(n)}
 		}
+		l.NoSuspend = p.of.IntN(6) == 0
 		for range p.rng.IntN(3) {
 			l.Hosts = append(l.Hosts, scheduler.LauncherID(1+p.rng.IntN(launchersMax)))
 		}

@@ -264,6 +264,8 @@ func layerWord(l *cluster.Layer, word string) (err error) {
 		l.Run, err = time.ParseDuration(value)
 	case "shuffles":
 		l.Shuffles = true
+	case "holds": // something outside
+		l.NoSuspend = true
 	case "fails":
 		l.FailOnce = true
 	case "late":

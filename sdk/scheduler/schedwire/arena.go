@@ -31,4 +31,5 @@ type arenas struct {
 	slots     arena[scheduler.SlotCount]
 	launchers arena[scheduler.LauncherID]
 	attempts  arena[scheduler.AttemptID]
+	stages    arena[uint64]
 }

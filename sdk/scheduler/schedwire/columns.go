@@ -1,6 +1,7 @@
 package schedwire
 
 import (
+	"math"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -120,18 +121,49 @@ func (c *Stages) add(w *writer, stages []scheduler.Stage) {
 		c.Kind = append(c.Kind, w.str(s.Kind))
 		c.Slots = append(c.Slots, int64(s.Slots))
 		c.Shuffles = append(c.Shuffles, s.Shuffles)
+		c.NoSuspend = append(c.NoSuspend, s.NoSuspend)
+		addStageIDs(&c.After, s.After)
 	}
+}
+
+// addStageIDs appends one row of stages.
+func addStageIDs(c **Ids, list []scheduler.StageID) {
+	ids := make([]uint64, len(list))
+	for i, s := range list {
+		ids[i] = uint64(s)
+	}
+	addIDs(c, ids)
 }
 
 type stageRows struct {
 	r     *reader
 	spans spans
 	c     *Stages
+	after idRows[uint64]
 }
 
 func readStages(r *reader, where string, n int, c *Stages) stageRows {
-	return stageRows{r, r.spans(where, n, c.GetRows(), len(c.GetName()), len(c.GetGroups()),
-		len(c.GetKind()), len(c.GetSlots()), len(c.GetShuffles())), c}
+	all := len(c.GetName())
+	if len(c.GetNoSuspend()) > 0 { // an earlier manager does not tell
+		r.same(where+" that are not suspended", all, len(c.NoSuspend))
+	}
+	return stageRows{
+		r, r.spans(where, n, c.GetRows(), all, len(c.GetGroups()), len(c.GetKind()), len(c.GetSlots()), len(c.GetShuffles())), c,
+		readIDs(r, where+" that others read", all, c.GetAfter(), &r.mem.stages),
+	}
+}
+
+// stageIDs returns the next row of stages.
+func (c *stageRows) stageIDs() []scheduler.StageID {
+	var list []scheduler.StageID
+	for _, id := range c.after.next() {
+		if id > math.MaxUint32 {
+			c.r.fail("stages that others read", "stage %d", id)
+			return nil
+		}
+		list = append(list, scheduler.StageID(id))
+	}
+	return list
 }
 
 func (c *stageRows) next() []scheduler.Stage {
@@ -145,6 +177,7 @@ func (c *stageRows) next() []scheduler.Stage {
 		out[i] = scheduler.Stage{
 			ID: scheduler.StageID(i), Name: c.r.str(c.c.Name[j]), Groups: int(c.c.Groups[j]),
 			Kind: c.r.str(c.c.Kind[j]), Slots: int(c.c.Slots[j]), Shuffles: c.c.Shuffles[j],
+			NoSuspend: len(c.c.NoSuspend) > 0 && c.c.NoSuspend[j], After: c.stageIDs(),
 		}
 	}
 	return out

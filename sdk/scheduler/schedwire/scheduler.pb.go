@@ -987,6 +987,8 @@ type Stages struct {
 	Kind          []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"`
 	Slots         []int64                `protobuf:"varint,5,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	Shuffles      []bool                 `protobuf:"varint,6,rep,packed,name=shuffles,proto3" json:"shuffles,omitempty"`
+	NoSuspend     []bool                 `protobuf:"varint,7,rep,packed,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // no rows: all false
+	After         *Ids                   `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`                                  // stages
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1061,20 @@ func (x *Stages) GetSlots() []int64 {
 func (x *Stages) GetShuffles() []bool {
 	if x != nil {
 		return x.Shuffles
+	}
+	return nil
+}
+
+func (x *Stages) GetNoSuspend() []bool {
+	if x != nil {
+		return x.NoSuspend
+	}
+	return nil
+}
+
+func (x *Stages) GetAfter() *Ids {
+	if x != nil {
+		return x.After
 	}
 	return nil
 }
@@ -4567,14 +4583,17 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"shape_kind\x18\x06 \x03(\rR\tshapeKind\x12\x1f\n" +
 	"\vshape_slots\x18\a \x03(\x03R\n" +
 	"shapeSlots\x12!\n" +
-	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\"\x8e\x01\n" +
+	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\"\xe0\x01\n" +
 	"\x06Stages\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\x03R\x06groups\x12\x12\n" +
 	"\x04kind\x18\x04 \x03(\rR\x04kind\x12\x14\n" +
 	"\x05slots\x18\x05 \x03(\x03R\x05slots\x12\x1a\n" +
-	"\bshuffles\x18\x06 \x03(\bR\bshuffles\"\x88\x02\n" +
+	"\bshuffles\x18\x06 \x03(\bR\bshuffles\x12\x1d\n" +
+	"\n" +
+	"no_suspend\x18\a \x03(\bR\tnoSuspend\x121\n" +
+	"\x05after\x18\b \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05after\"\x88\x02\n" +
 	"\x04Jobs\x12\x0e\n" +
 	"\x02id\x18\x01 \x03(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
@@ -5037,92 +5056,93 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
-	11, // 1: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
-	14, // 2: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
-	10, // 3: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
-	11, // 4: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
-	1,  // 5: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
-	13, // 6: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
-	9,  // 7: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
-	2,  // 8: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	16, // 9: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
-	3,  // 10: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	16, // 11: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
-	4,  // 12: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	9,  // 13: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 14: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
-	5,  // 15: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	46, // 16: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	53, // 17: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,  // 18: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	20, // 19: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	21, // 20: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	22, // 21: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	15, // 22: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	24, // 23: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	25, // 24: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	26, // 25: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	27, // 26: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	28, // 27: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	28, // 28: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
-	27, // 29: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	30, // 30: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	31, // 31: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	32, // 32: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	33, // 33: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	34, // 34: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	34, // 35: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	35, // 36: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	36, // 37: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	15, // 38: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	37, // 39: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	18, // 40: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	23, // 41: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	29, // 42: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	8,  // 43: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	38, // 44: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	10, // 45: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	41, // 46: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	8,  // 47: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	38, // 48: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	40, // 49: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	8,  // 50: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	38, // 51: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	19, // 52: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 53: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,  // 54: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	9,  // 55: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 56: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	17, // 57: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,  // 58: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	8,  // 59: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44, // 60: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	45, // 61: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	46, // 62: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	47, // 63: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	48, // 64: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	49, // 65: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	50, // 66: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	51, // 67: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	18, // 68: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	19, // 69: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	8,  // 70: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 71: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 72: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 73: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,  // 74: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11, // 75: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 76: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	57, // 77: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	11, // 78: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 79: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	17, // 80: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,  // 81: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	9,  // 1: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
+	11, // 2: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
+	14, // 3: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
+	10, // 4: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
+	11, // 5: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
+	1,  // 6: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
+	13, // 7: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
+	9,  // 8: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
+	2,  // 9: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
+	16, // 10: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	3,  // 11: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
+	16, // 12: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	4,  // 13: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
+	9,  // 14: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	9,  // 15: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	5,  // 16: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
+	46, // 17: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	53, // 18: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	0,  // 19: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	20, // 20: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	21, // 21: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	22, // 22: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	15, // 23: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	24, // 24: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	25, // 25: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	26, // 26: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	27, // 27: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	28, // 28: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	28, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
+	27, // 30: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	30, // 31: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	31, // 32: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	32, // 33: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	33, // 34: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	34, // 35: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	34, // 36: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	35, // 37: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	36, // 38: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	15, // 39: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	37, // 40: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	18, // 41: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	23, // 42: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	29, // 43: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	8,  // 44: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 45: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	10, // 46: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	41, // 47: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	8,  // 48: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 49: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	40, // 50: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	8,  // 51: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	38, // 52: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	19, // 53: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,  // 54: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,  // 55: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	9,  // 56: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	9,  // 57: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	17, // 58: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,  // 59: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	8,  // 60: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44, // 61: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	45, // 62: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	46, // 63: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	47, // 64: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	48, // 65: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	49, // 66: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	50, // 67: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	51, // 68: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	18, // 69: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	19, // 70: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	8,  // 71: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 72: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 73: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 74: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,  // 75: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11, // 76: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 77: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	57, // 78: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	11, // 79: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	8,  // 80: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	17, // 81: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,  // 82: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }

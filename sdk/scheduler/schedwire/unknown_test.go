@@ -268,3 +268,31 @@ func TestWhatIsNotKnownIsCountedWithinBounds(t *testing.T) {
 		t.Errorf("%d names, %d others, %d in all", len(counts), counts["others"], total)
 	}
 }
+
+// An earlier manager tells neither which stages forbid suspension nor what they read.
+func TestStagesOfAnEarlierManager(t *testing.T) {
+	stages := []scheduler.Stage{{Name: "map", Groups: 2}, {ID: 1, Name: "reduce", NoSuspend: true, After: []scheduler.StageID{0}}}
+	for name, change := range map[string]func(*Stages){
+		"as it is": func(*Stages) {}, "without the columns": func(c *Stages) { c.NoSuspend, c.After = nil, nil },
+		"half a column": func(c *Stages) { c.NoSuspend = c.NoSuspend[:1] }, "no such stage": func(c *Stages) { c.After.Id[0] = 1 << 40 },
+	} {
+		w := &writer{}
+		c := newJobs()
+		c.add(w, &scheduler.Job{ID: 1, Stages: stages})
+		change(c.Stages)
+		r := newReader(w.table())
+		rows := readJobs(r, "jobs", 1, c)
+		var got []scheduler.Stage
+		if r.err == nil {
+			got = rows.next().Stages
+		}
+		switch bad := name == "half a column" || name == "no such stage"; {
+		case bad != (r.err != nil):
+			t.Errorf("%s: %v", name, r.err)
+		case name == "without the columns" && (len(got) != 2 || got[1].NoSuspend || got[1].After != nil):
+			t.Errorf("%s: %+v", name, got)
+		case name == "as it is" && cmp.Diff(stages, got) != "":
+			t.Errorf("%s: %s", name, cmp.Diff(stages, got))
+		}
+	}
+}

@@ -50,6 +50,17 @@ type Bundle struct {
 // Launchable says whether a launch of the bundle would be for something.
 func (b *Bundle) Launchable() bool { return b.State == Ready || b.SpeculationOffered }
 
+// NoSuspend says that the bundle's attempts must not be suspended, because a stage that
+// one of its groups is of forbids it.
+func (b *Bundle) NoSuspend() bool {
+	for i := range b.Groups {
+		if b.Job.Info.Stages[b.Groups[i].Stage].NoSuspend {
+			return true
+		}
+	}
+	return false
+}
+
 // Attempts returns the bundle's live attempts.
 func (b *Bundle) Attempts() []*Attempt { return b.attempts }
 

@@ -19,14 +19,15 @@ type Spec struct {
 
 // Layer is a number of like bundles.
 type Layer struct {
-	Bundles  int
-	Groups   []GroupSpec // of each bundle; each is a stage
-	After    []int       // earlier layers
-	Run      time.Duration
-	Shuffles bool
-	Hosts    []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
-	FailOnce bool                   // the first attempt of each bundle fails
-	Late     int                    // bundles told with StageGrown only
+	Bundles   int
+	Groups    []GroupSpec // of each bundle; each is a stage
+	After     []int       // earlier layers
+	Run       time.Duration
+	Shuffles  bool
+	Hosts     []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
+	FailOnce  bool                   // the first attempt of each bundle fails
+	NoSuspend bool                   // its stages forbid suspension
+	Late      int                    // bundles told with StageGrown only
 }
 
 // GroupSpec is one group of a bundle.
@@ -50,13 +51,31 @@ func newJob(id scheduler.JobID, s Spec, now scheduler.Time) *job {
 	}}
 	for n, layer := range s.Layers {
 		for g, group := range layer.Groups {
+			var after []scheduler.StageID
+			if g == 0 { // the first reads what is stored, for the others
+				after = j.stagesOf(layer.After)
+			}
 			j.info.Stages = append(j.info.Stages, scheduler.Stage{
-				ID: scheduler.StageID(len(j.info.Stages)), Name: fmt.Sprintf("layer-%d-%d", n, g),
+				NoSuspend: layer.NoSuspend, After: after, ID: scheduler.StageID(len(j.info.Stages)), Name: fmt.Sprintf("layer-%d-%d", n, g),
 				Groups: layer.Bundles - layer.Late, Kind: group.Kind, Slots: group.Slots, Shuffles: layer.Shuffles,
 			})
 		}
 	}
 	return j
+}
+
+// stagesOf lists the stages of layers, ascending.
+func (j *job) stagesOf(layers []int) (stages []scheduler.StageID) {
+	first := 0
+	for n, l := range j.spec.Layers {
+		for g := range l.Groups {
+			if slices.Contains(layers, n) {
+				stages = append(stages, scheduler.StageID(first+g))
+			}
+		}
+		first += len(l.Groups)
+	}
+	return stages
 }
 
 func (j *job) id() scheduler.JobID { return j.info.ID }

@@ -66,8 +66,11 @@ func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.Refus
 		return scheduler.NotRunning
 	}
 	for _, a := range r.live() {
-		if a.state == resuming || mode == scheduler.PreemptSuspend && a.state != running {
+		switch {
+		case a.state == resuming || mode == scheduler.PreemptSuspend && a.state != running:
 			return scheduler.NotRunning
+		case mode == scheduler.PreemptSuspend && r.bundle.spec().NoSuspend:
+			return scheduler.Unsupported
 		}
 	}
 	return scheduler.NotRefused

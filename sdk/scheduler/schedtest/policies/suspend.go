@@ -44,10 +44,12 @@ func Suspend() scheduler.TaskScheduler {
 }
 
 // fresh are the takeable attempts of jobs that are less urgent than one, which were never
-// stopped before.
+// stopped before, and may be.
 func (p *base) fresh(jobs []*view.Job, than *view.Job) []*view.Attempt {
 	less := slices.DeleteFunc(slices.Clone(jobs), func(j *view.Job) bool { return j.Info.Priority >= than.Info.Priority })
-	return slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool { return a.Ran(p.Now()) > p.Now().Sub(a.Since) })
+	return slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool {
+		return a.Ran(p.Now()) > p.Now().Sub(a.Since) || a.Bundle.NoSuspend()
+	})
 }
 
 // resume lets suspended attempts go on where their slots are kept for them or free, with
