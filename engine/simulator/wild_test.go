@@ -61,7 +61,7 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	}
 	d.WakeAt = r.Now.Add(time.Duration(1+p.rand.IntN(3000)) * time.Millisecond)
 	if p.rand.IntN(10) == 0 {
-		d.Checkpoint = &scheduler.Checkpoint{Version: 1, Data: []byte{1}}
+		d.Checkpoint = &scheduler.Checkpoint{Version: 1, Data: []byte{1}, Append: p.rand.IntN(10) > 0}
 	}
 	return d, nil
 }

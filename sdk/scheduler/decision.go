@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Decisions is a policy's answer to a round. The manager applies the lists in
 // the order of the fields, each list as listed.
@@ -23,8 +26,8 @@ type Decisions struct {
 	// WakeAt asks for a round with TimePassed at that time even if nothing
 	// happens; zero asks for none and takes an earlier wish back.
 	WakeAt Time
-	// Checkpoint, when not nil, replaces the policy's checkpoint. Only from a
-	// policy with AbilityCheckpoint.
+	// Checkpoint, when not nil, replaces the policy's checkpoint, or is appended to it.
+	// Only from a policy with AbilityCheckpoint.
 	Checkpoint *Checkpoint
 }
 
@@ -156,5 +159,36 @@ type Note struct {
 // Checkpoint is a policy's own memory in its own format, opaque to the manager.
 type Checkpoint struct {
 	Version uint32 // of the format; a policy that does not know it starts without
-	Data    []byte // bounded by Limits.CheckpointBytes
+	Data    []byte // bounded by Limits.CheckpointBytes, with all that it is appended to
+	// Append adds Data to what the policy's checkpoint has, which must be of the same
+	// version; to none it is the first. So what is learned piece by piece costs no more
+	// than the pieces: write the whole anew, without Append, before the sum reaches its
+	// bound. A Snapshot has the sum, and Append false.
+	Append bool
+}
+
+// Check says why a checkpoint can't be given after before, nil for none.
+func (c Checkpoint) Check(before *Checkpoint, most int) error {
+	n := len(c.Data)
+	if c.Append && before != nil {
+		if before.Version != c.Version {
+			return fmt.Errorf("its checkpoint is of version %d, and what it appends of version %d: write the whole anew", before.Version, c.Version)
+		}
+		n += len(before.Data)
+	}
+	if n > most {
+		return fmt.Errorf("its checkpoint has %d bytes, at most %d are allowed: write less, and the whole anew where it is appended to", n, most)
+	}
+	return nil
+}
+
+// After returns the checkpoint that there is when one is given after before, nil for none.
+// Before stays as it is; what it has is not copied each time, so nothing else may be given
+// after it.
+func (c Checkpoint) After(before *Checkpoint) Checkpoint {
+	var data []byte
+	if c.Append && before != nil {
+		data = before.Data
+	}
+	return Checkpoint{Version: c.Version, Data: append(data, c.Data...)}
 }

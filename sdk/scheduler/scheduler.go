@@ -82,7 +82,7 @@ func (p Problems) Error() string {
 type Snapshot struct {
 	Now    Time
 	Events []Event
-	// Checkpoint is what this policy last returned, or nil. When it is given, and
+	// Checkpoint is what this policy last returned, with what it was appended to, or nil. When it is given, and
 	// the policy knows its version, Since says which Events came after it.
 	Checkpoint *Checkpoint
 	Since      int // index into Events; len(Events) when nothing came after
@@ -115,7 +115,7 @@ type Environment struct {
 // Limits are the manager's bounds on a policy's answers.
 type Limits struct {
 	AnswerBytes     int           // of one encoded answer; default 4 MiB
-	CheckpointBytes int           // of one checkpoint; default 1 MiB
+	CheckpointBytes int           // of a checkpoint, with all that was appended to it; default 1 MiB
 	Decisions       int           // in one answer; default 1,000,000
 	GraceMax        time.Duration // of a soft kill; default 1 minute
 	RoundDeadline   time.Duration // for one answer; default 10 s

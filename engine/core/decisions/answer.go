@@ -38,9 +38,9 @@ func (ds *Decisions) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	if len(b) > l.AnswerBytes {
 		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
 	}
+	var err error
 	d := ds.answer.decisions
 	if ds.answer.of != m {
-		var err error
 		if d, err = schedwire.DecodeDecisions(b); err != nil {
 			return d, fmt.Errorf("its answer can't be read: %w", err)
 		}
@@ -48,8 +48,10 @@ func (ds *Decisions) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
 		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
 	}
-	if k := d.Checkpoint; k != nil && len(k.Data) > l.CheckpointBytes {
-		return d, fmt.Errorf("its checkpoint has %d bytes, at most %d are allowed", len(k.Data), l.CheckpointBytes)
+	if k := d.Checkpoint; k != nil {
+		if err := ds.policy.CheckCheckpoint(*k, l.CheckpointBytes); err != nil {
+			return d, err
+		}
 	}
 	return d, nil
 }

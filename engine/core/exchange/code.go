@@ -112,7 +112,7 @@ func (x *Exchange) Clone() Exchange {
 		d := *x.deciding
 		y.deciding = &d
 	}
-	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole
+	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole, and what it has only appended to
 	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
 	return y
 }

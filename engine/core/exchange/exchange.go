@@ -174,12 +174,26 @@ func (x *Exchange) Forget() {
 	x.Requests, x.Changes = Requests{}, Changes{}
 }
 
+// CheckCheckpoint says why one that the current policy returned can't be kept, with what it
+// is appended to.
+func (x *Exchange) CheckCheckpoint(k scheduler.Checkpoint, most int) error {
+	return k.Check(x.checkpoint(), most)
+}
+
 // KeepCheckpoint keeps what the current policy returned with the answer at hand.
-func (x *Exchange) KeepCheckpoint(data scheduler.Checkpoint) {
+func (x *Exchange) KeepCheckpoint(k scheduler.Checkpoint) {
 	if x.checkpoints == nil {
 		x.checkpoints = map[string]*Checkpoint{}
 	}
-	x.checkpoints[x.current.Policy] = &Checkpoint{At: x.askedAt, Data: data}
+	x.checkpoints[x.current.Policy] = &Checkpoint{At: x.askedAt, Data: k.After(x.checkpoint())}
+}
+
+// checkpoint is the current policy's; nil: it has none.
+func (x *Exchange) checkpoint() *scheduler.Checkpoint {
+	if k := x.checkpoints[x.current.Policy]; k != nil {
+		return &k.Data
+	}
+	return nil
 }
 
 // State is what status shows.

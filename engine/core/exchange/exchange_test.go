@@ -363,3 +363,56 @@ func TestStateComesBack(t *testing.T) {
 		}
 	})
 }
+
+// What is appended to a checkpoint is kept with it, over lives of the policy and of the manager,
+// within the bound on their sum; another version, and too much, is refused and changes
+// nothing. A frozen state has what was there.
+func TestACheckpointIsAppendedTo(t *testing.T) {
+	var x Exchange
+	start(t, &x, 1, scheduler.AbilityCheckpoint)
+	keep := func(version uint32, data string, add bool) error {
+		k := scheduler.Checkpoint{Version: version, Data: []byte(data), Append: add}
+		err := x.CheckCheckpoint(k, 8)
+		if err == nil {
+			x.KeepCheckpoint(k)
+		}
+		return err
+	}
+	kept := func(x *Exchange) string {
+		x.Begin(2, "p")
+		k := x.Gathered(9).Snapshot().Checkpoint
+		if k == nil || k.Append {
+			return "none"
+		}
+		return fmt.Sprint(k.Version, " ", string(k.Data))
+	}
+	for _, step := range []struct {
+		version uint32
+		data    string
+		add     bool
+		refused string
+		want    string
+	}{
+		{1, "ab", true, "", "1 ab"}, // to none
+		{1, "cd", true, "", "1 abcd"},
+		{1, "", true, "", "1 abcd"},
+		{2, "x", true, "its checkpoint is of version 1, and what it appends of version 2: write the whole anew", "1 abcd"},
+		{1, "efghi", true, "its checkpoint has 9 bytes, at most 8 are allowed: write less, and the whole anew where it is appended to", "1 abcd"},
+		{1, "efgh", true, "", "1 abcdefgh"},
+		{2, "123456789", false, "its checkpoint has 9 bytes, at most 8 are allowed: write less, and the whole anew where it is appended to", "1 abcdefgh"},
+		{2, "x", false, "", "2 x"},
+		{2, "y", true, "", "2 xy"},
+	} {
+		frozen, before := x.Clone(), kept(&x)
+		text := ""
+		if err := keep(step.version, step.data, step.add); err != nil {
+			text = err.Error()
+		}
+		if got := kept(&x); got != step.want || text != step.refused {
+			t.Errorf("%+v: it is %q, refused: %q", step, got, text)
+		}
+		if then := kept(&frozen); then != before {
+			t.Errorf("%+v: what was frozen has %s, and it was %s", step, then, before)
+		}
+	}
+}

@@ -127,8 +127,12 @@ func (p *player) turn() bool {
 		c.Race()
 	}
 	if d.Checkpoint != nil {
-		copied := *d.Checkpoint
-		p.checkpoint, p.since = &copied, seen
+		if err := d.Checkpoint.Check(p.checkpoint, limits().CheckpointBytes); err != nil {
+			p.report.problem(p.game.name, "round %d: %v", r.Number, err)
+			return false
+		}
+		sum := d.Checkpoint.After(p.checkpoint)
+		p.checkpoint, p.since = &sum, seen
 		saved = c.SnapshotAsOf(saved, p.checkpoint)
 	}
 	c.Apply(r.Number, d)
@@ -223,9 +227,6 @@ func (p *player) bounds(round uint64, d scheduler.Decisions) {
 	}
 	if size > l.AnswerBytes {
 		p.report.problem(p.game.name, "round %d: an answer of more than %d bytes, at most %d are read", round, size, l.AnswerBytes)
-	}
-	if d.Checkpoint != nil && len(d.Checkpoint.Data) > l.CheckpointBytes {
-		p.report.problem(p.game.name, "round %d: a checkpoint of %d bytes, at most %d are kept", round, len(d.Checkpoint.Data), l.CheckpointBytes)
 	}
 	if err := checkShown(d); err != nil {
 		p.report.problem(p.game.name, "round %d: %v", round, err)

@@ -30,14 +30,14 @@ func newCheckpoint(c *scheduler.Checkpoint) *Checkpoint {
 	if c == nil {
 		return nil
 	}
-	return &Checkpoint{Version: c.Version, Data: c.Data}
+	return &Checkpoint{Version: c.Version, Data: c.Data, Append: c.Append}
 }
 
 func (m *Checkpoint) value() *scheduler.Checkpoint {
 	if m == nil {
 		return nil
 	}
-	return &scheduler.Checkpoint{Version: m.Version, Data: data(m.Data)}
+	return &scheduler.Checkpoint{Version: m.Version, Data: data(m.Data), Append: m.Append}
 }
 
 // addApplied appends the lists that have outcomes.

@@ -212,7 +212,7 @@ func checkpoint(t *rapid.T) *scheduler.Checkpoint {
 	if flag(t) {
 		return nil
 	}
-	return &scheduler.Checkpoint{Version: rapid.Uint32().Draw(t, "version"), Data: bits(t)}
+	return &scheduler.Checkpoint{Version: rapid.Uint32().Draw(t, "version"), Data: bits(t), Append: flag(t)}
 }
 
 func snapshot(t *rapid.T) scheduler.Snapshot {

@@ -1387,6 +1387,7 @@ type Checkpoint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	Append        bool                   `protobuf:"varint,3,opt,name=append,proto3" json:"append,omitempty"` // of decisions: to what there is, of the same version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1433,6 +1434,13 @@ func (x *Checkpoint) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Checkpoint) GetAppend() bool {
+	if x != nil {
+		return x.Append
+	}
+	return false
 }
 
 type LauncherJoined struct {
@@ -4620,11 +4628,12 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x03(\rR\amessage\"/\n" +
 	"\x05Notes\x12\x12\n" +
 	"\x04name\x18\x01 \x03(\rR\x04name\x12\x12\n" +
-	"\x04body\x18\x02 \x03(\fR\x04body\":\n" +
+	"\x04body\x18\x02 \x03(\fR\x04body\"R\n" +
 	"\n" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xba\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
+	"\x06append\x18\x03 \x01(\bR\x06append\"\xba\x01\n" +
 	"\x0eLauncherJoined\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +

@@ -1,8 +1,11 @@
 package policies
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -11,7 +14,8 @@ import (
 )
 
 // Remember puts the jobs of the user who has used least first, counting also
-// what ended jobs used. No snapshot tells that, so it is kept in a checkpoint.
+// what ended jobs used. No snapshot tells that, so it is kept in a checkpoint: what users
+// had used, and then, appended to it, what each used since.
 func Remember() scheduler.TaskScheduler {
 	p := &remember{base: base{about: scheduler.Description{Name: "remember", Version: "1", Abilities: scheduler.AbilityCheckpoint}}}
 	p.decide, p.loaded = p.round, p.load
@@ -21,16 +25,26 @@ func Remember() scheduler.TaskScheduler {
 type remember struct {
 	base
 	used map[string]time.Duration // running time of ended attempts, by user
+	size int                      // bytes of the checkpoint
 }
 
 func (p *remember) load(s scheduler.Snapshot) error {
-	p.used = map[string]time.Duration{}
+	p.used, p.size = map[string]time.Duration{}, 0
 	since := 0
-	if s.Checkpoint != nil && s.Checkpoint.Version == 1 {
-		if err := json.Unmarshal(s.Checkpoint.Data, &p.used); err != nil {
-			return err
+	if s.Checkpoint != nil && s.Checkpoint.Version == 2 {
+		parts := json.NewDecoder(bytes.NewReader(s.Checkpoint.Data))
+		for {
+			var part map[string]time.Duration
+			if err := parts.Decode(&part); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return err
+			}
+			for user, d := range part {
+				p.used[user] += d
+			}
 		}
-		since = s.Since
+		since, p.size = s.Since, len(s.Checkpoint.Data)
 	}
 	// What ended before the checkpoint is in it already.
 	counted := 0
@@ -43,18 +57,38 @@ func (p *remember) load(s scheduler.Snapshot) error {
 	return nil
 }
 
-func (p *remember) count(ended []view.Ended) {
+// count adds what ended attempts used, and returns it.
+func (p *remember) count(ended []view.Ended) map[string]time.Duration {
+	part := map[string]time.Duration{}
 	for _, e := range ended {
-		p.used[e.Job().Info.User] += e.Event.Work.Running
+		part[e.Job().Info.User] += e.Event.Work.Running
 	}
+	for user, d := range part {
+		p.used[user] += d
+	}
+	return part
+}
+
+// rememberMost is how many bytes a checkpoint may get before it is written anew.
+const rememberMost = 512
+
+// save appends what was used since, or writes all anew.
+func (p *remember) save(part map[string]time.Duration) *scheduler.Checkpoint {
+	data, err := json.Marshal(part)
+	if err == nil && p.size > 0 && p.size+len(data) <= rememberMost {
+		p.size += len(data)
+		return &scheduler.Checkpoint{Version: 2, Data: data, Append: true}
+	}
+	if data, err = json.Marshal(p.used); err != nil {
+		return nil
+	}
+	p.size = len(data)
+	return &scheduler.Checkpoint{Version: 2, Data: data}
 }
 
 func (p *remember) round(_ scheduler.Round, d *scheduler.Decisions) {
-	p.count(p.Ended())
-	if len(p.Ended()) > 0 {
-		if data, err := json.Marshal(p.used); err == nil {
-			d.Checkpoint = &scheduler.Checkpoint{Version: 1, Data: data}
-		}
+	if part := p.count(p.Ended()); len(p.Ended()) > 0 {
+		d.Checkpoint = p.save(part)
 	}
 	jobs := slices.Clone(p.Jobs())
 	slices.SortStableFunc(jobs, func(a, b *view.Job) int { return cmp.Compare(p.used[a.Info.User], p.used[b.Info.User]) })
