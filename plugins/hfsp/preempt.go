@@ -290,7 +290,7 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	case l.mode == scheduler.PreemptKill:
 		return !d.isSample(u, l.stage)
 	}
-	return u.Runs() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(a) })
+	return u.Runs() && !u.Bundle.NoSuspend() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(a) })
 }
 
 // isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.
