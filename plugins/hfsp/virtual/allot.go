@@ -92,10 +92,8 @@ func (c *Cluster) Finish(j *Job) scheduler.Time {
 		return j.ended
 	}
 	p := &c.plan
-	for p.ensure(); j.planned != p.number; {
-		if !p.next() {
-			return Never
-		}
+	p.ensure()
+	for j.planned != p.number && p.next() {
 	}
 	return after(c.start, j.ends)
 }

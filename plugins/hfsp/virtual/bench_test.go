@@ -2,23 +2,50 @@ package virtual
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// busy is a cluster with so many jobs of 1 to 200 tasks on twice as many slots: the caps
-// of the small ones bind.
+// busy is a cluster in the middle of its work: jobs of 1 to 255 tasks were served as the
+// cluster said, each by as many slots as it has tasks at most, and when one ended another
+// came. So many are retired as that gives.
 type busy struct {
 	*Cluster
 	rng  *rand.Rand
+	jobs []*Job
 	last scheduler.JobID
 }
 
-func newBusy(jobs, slots int) *busy {
+type worker struct {
+	left  float64
+	index int
+}
+
+func newBusy(jobs, slots, ends int) *busy {
 	b := &busy{Cluster: New(slots, 0), rng: rand.New(rand.NewPCG(1, 2))}
 	for range jobs {
+		b.come()
+	}
+	for range ends {
+		var first *Job
+		step := math.Inf(1)
+		for j, n := range b.Allot(slots, Sharing, (*Job).Cap) {
+			if t := j.Owner.(*worker).left / float64(n); t < step {
+				first, step = j, t
+			}
+		}
+		for j, n := range b.Allot(slots, Sharing, (*Job).Cap) {
+			j.Owner.(*worker).left -= step * float64(n)
+		}
+		b.Advance(after(b.Now(), step))
+		w := first.Owner.(*worker)
+		b.jobs[w.index] = b.jobs[len(b.jobs)-1]
+		b.jobs[w.index].Owner.(*worker).index = w.index
+		b.jobs = b.jobs[:len(b.jobs)-1]
+		b.Retire(first, first.Spec().Size)
 		b.come()
 	}
 	return b
@@ -28,62 +55,97 @@ func (b *busy) come() {
 	b.last++
 	tasks := 1 << b.rng.IntN(8)
 	tasks += b.rng.IntN(tasks)
-	b.Add(ID{Job: b.last}, Spec{float64(tasks) * (10 + 100*b.rng.Float64()), 1, tasks}, 0)
+	size := float64(tasks) * (10 + 100*b.rng.Float64())
+	j := b.Add(ID{Job: b.last}, Spec{size, 1, tasks}, 0)
+	j.Owner = &worker{size, len(b.jobs)}
+	b.jobs = append(b.jobs, j)
 }
 
-// ask takes from the order as many jobs as fill the slots.
-func (b *busy) ask() (n int) {
-	for range b.Allot(int(b.capacity), Sharing, (*Job).Cap) {
-		n++
-	}
-	return n
+// estimate changes what is thought of some job a little later.
+func (b *busy) estimate() {
+	b.Advance(b.Now() + 1000)
+	j := b.jobs[b.rng.IntN(len(b.jobs))]
+	s := j.Spec()
+	s.Size *= 0.99 + 0.02*b.rng.Float64()
+	b.Set(j, s)
 }
 
-// task ends a task of the job that comes first, as if all slots worked on it: so far
-// its tasks took a little longer, or less, than was thought. When the job ends another
-// comes.
-func (b *busy) task() {
-	var first *Job
-	for first = range b.Order() {
-		break
-	}
-	s := first.Spec()
-	b.Advance(b.Now() + scheduler.Time(1e9*s.Size/float64(s.Cap)/float64(b.capacity)))
-	n, _ := first.Owner.(int)
-	if n++; n < s.Cap {
-		first.Owner = n
-		s.Size *= 0.99 + 0.02*b.rng.Float64()
-		b.Set(first, s)
-		return
-	}
-	b.Retire(first, s.Size)
-	b.come()
-}
-
-func BenchmarkTask(b *testing.B) {
-	for _, jobs := range []int{100, 1000, 10_000} {
-		for _, perJob := range []float64{0.1, 2, 30} {
-			slots := int(perJob * float64(jobs))
-			b.Run(fmt.Sprintf("jobs=%d/slots=%d", jobs, slots), func(b *testing.B) {
-				c := newBusy(jobs, slots)
-				for range 30 * jobs {
-					c.task()
-				}
-				b.ResetTimer()
-				asked, bound := 0, 0
-				for range b.N {
-					c.task()
-					asked += c.ask()
-					for _, k := range c.bound.byRatio.items {
-						bound += len(k.jobs.items)
-					}
-				}
-				b.ReportMetric(float64(asked)/float64(b.N), "asked/op")
-				b.ReportMetric(float64(bound)/float64(b.N), "bound/op")
-				b.ReportMetric(float64(c.retired), "retired")
-				b.ReportMetric(float64(c.late.Len()), "late")
-				b.ReportMetric(float64(len(c.classes)), "classes")
-			})
+// BenchmarkCluster measures an event, by which the estimate of some job changes; with the
+// job that comes first being asked for; and with all slots being given out anew.
+func BenchmarkCluster(b *testing.B) {
+	for _, load := range []struct {
+		name        string
+		jobs, slots int
+	}{
+		{"heavy", 1000, 100},
+		{"heavy", 10_000, 1000},
+		{"middle", 1000, 2000},
+		{"middle", 10_000, 20_000},
+		{"light", 1000, 20_000},
+		{"light", 2000, 40_000},
+	} {
+		name := fmt.Sprintf("%s/jobs=%d", load.name, load.jobs)
+		c := newBusy(load.jobs, load.slots, load.jobs)
+		bound := 0
+		for _, k := range c.bound.byRatio.items {
+			bound += len(k.jobs.items)
 		}
+		b.Run("event/"+name, func(b *testing.B) {
+			for range b.N {
+				c.estimate()
+			}
+			b.ReportMetric(float64(c.retired), "retired")
+			b.ReportMetric(float64(bound), "bound")
+		})
+		b.Run("first/"+name, func(b *testing.B) {
+			for range b.N {
+				c.estimate()
+				for range c.Order() {
+					break
+				}
+			}
+		})
+		b.Run("allot/"+name, func(b *testing.B) {
+			asked := 0
+			for range b.N {
+				c.estimate()
+				for range c.Allot(load.slots, Sharing, (*Job).Cap) {
+					asked++
+				}
+			}
+			b.ReportMetric(float64(asked)/float64(b.N), "jobs/op")
+		})
+	}
+}
+
+// BenchmarkBind has the caps of all jobs start and stop to bind, as a slot comes and goes.
+func BenchmarkBind(b *testing.B) {
+	for _, jobs := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
+			c := New(jobs, 0)
+			for i := range jobs {
+				c.Add(ID{Job: scheduler.JobID(i)}, Spec{100 + float64(i), 1, 1}, 0)
+			}
+			for i := range b.N {
+				c.SetCapacity(jobs - i%2)
+				for range c.Order() {
+					break
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkLate gives out slots among jobs all of which are late.
+func BenchmarkLate(b *testing.B) {
+	for _, jobs := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
+			c := newBusy(jobs, 2*jobs, 0)
+			c.Advance(1e18)
+			for range b.N {
+				for range c.Allot(2*jobs, Sharing, (*Job).Cap) {
+				}
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package virtual
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -369,4 +370,41 @@ func TestManyThingsAtOnce(t *testing.T) {
 	p.add(Spec{100, 1, 5}, 0)
 	p.retire(ghost, 10)
 	p.check()
+}
+
+// TestServedInOrder: the job that comes first is served with all slots, as FSP does, task
+// by task, and another comes when it ends. So there are as many ghosts as jobs, and their
+// caps bind in part.
+func TestServedInOrder(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		p := newPair(t, 1+rng.IntN(60))
+		come := func() {
+			tasks := 1 << rng.IntN(6)
+			weights := []float64{1, 1, 1, 2, 0.5, 3}
+			p.add(Spec{float64(tasks) * (10 + 100*rng.Float64()), weights[rng.IntN(len(weights))], tasks}, 0)
+		}
+		for range 5 + rng.IntN(20) {
+			come()
+		}
+		for range 200 {
+			var first *both
+			for j := range p.fast.Order() {
+				first = p.jobs[slices.IndexFunc(p.jobs, func(b *both) bool { return b.fast == j })]
+				break
+			}
+			s := first.fast.Spec()
+			p.advance(scheduler.Time(1e9 * s.Size / float64(s.Cap*int(p.fast.capacity))))
+			n, _ := first.fast.Owner.(int)
+			if n++; n < min(s.Cap, 5) {
+				first.fast.Owner = n
+				s.Size *= 0.9 + 0.2*rng.Float64()
+				p.set(first, s)
+			} else {
+				p.retire(first, s.Size)
+				come()
+			}
+			p.check()
+		}
+	}
 }

@@ -20,23 +20,23 @@ type Sharer struct {
 // O(n log n) for n sharers, however many slots there are.
 func Slots(total int, sharers []Sharer) []int {
 	given := make([]int, len(sharers))
-	turns := heap[turn]{before: turn.before}
+	turns := heap[turn]{items: make([]turn, 0, len(sharers)), before: turn.before}
 	for i, s := range sharers {
 		x := Spec{Weight: s.Weight, Cap: s.Cap}.bounded()
-		turns.items = append(turns.items, turn{Sharer: Sharer{x.Cap, x.Weight}, index: i})
+		turns.items = append(turns.items, turn{float64(x.Cap) / x.Weight, x.Weight, x.Cap, 0, i})
 	}
 	// So many as all have at some level go out at once: not too many, because rounding
 	// adds no more than a half to each.
 	level := fluid(float64(total)-float64(len(sharers))/2, turns.items)
 	for i := range turns.items {
 		t := &turns.items[i]
-		t.given = int(min(float64(t.Cap), math.Floor(level*t.Weight+0.5)))
-		given[i], total = t.given, total-t.given
+		t.give(int(min(float64(t.most), math.Floor(level*t.weight+0.5))))
+		given[t.index], total = t.given, total-t.given
 	}
 	turns.items = slices.DeleteFunc(turns.items, turn.full)
 	for turns.order(); total > 0 && len(turns.items) > 0; total-- {
 		t := &turns.items[0]
-		t.given++
+		t.give(1)
 		given[t.index]++
 		if t.full() {
 			turns.remove(0)
@@ -49,38 +49,47 @@ func Slots(total int, sharers []Sharer) []int {
 
 // turn is a sharer who waits for its next slot.
 type turn struct {
-	Sharer
-	index, given int
+	key                float64 // its ratio at first, then where it stands in line
+	weight             float64
+	most, given, index int
 }
 
-func (t turn) full() bool { return t.given >= t.Cap }
+func (t *turn) give(n int) {
+	t.given += n
+	t.key = (float64(t.given) + 0.5) / t.weight
+}
+
+func (t turn) full() bool { return t.given >= t.most }
 
 func (t turn) before(u turn) bool {
-	return cmp.Or(
-		cmp.Compare((float64(t.given)+0.5)/t.Weight, (float64(u.given)+0.5)/u.Weight),
-		cmp.Compare(t.Cap, u.Cap),
-		cmp.Compare(t.index, u.index),
-	) < 0
+	if t.key != u.key {
+		return t.key < u.key
+	}
+	return t.most < u.most || t.most == u.most && t.index < u.index
 }
 
 // fluid is the level at which sharers use a number of slots that can be parted at will,
-// or a little less; 0 where there are none, +Inf where all can have their caps.
+// or a little less; 0 where there are none, +Inf where all can have their caps. It puts
+// them in order of their ratio.
 func fluid(slots float64, sharers []turn) float64 {
 	if slots <= 0 {
 		return 0
 	}
-	weights := 0.0
+	weights, caps := 0.0, 0.0
 	for _, s := range sharers {
-		weights += s.Weight
+		weights += s.weight
+		caps += float64(s.most)
 	}
-	byRatio := slices.Clone(sharers)
-	slices.SortFunc(byRatio, func(a, b turn) int { return cmp.Compare(float64(a.Cap)/a.Weight, float64(b.Cap)/b.Weight) })
-	for _, s := range byRatio {
-		if level := slots / weights; float64(s.Cap)/s.Weight > level {
+	if caps <= slots {
+		return math.Inf(1)
+	}
+	slices.SortFunc(sharers, func(a, b turn) int { return cmp.Compare(a.key, b.key) })
+	for _, s := range sharers {
+		if level := slots / weights; s.key > level {
 			return level * (1 - rounding)
 		}
-		slots -= float64(s.Cap)
-		weights -= s.Weight
+		slots -= float64(s.most)
+		weights -= s.weight
 	}
 	return math.Inf(1)
 }
