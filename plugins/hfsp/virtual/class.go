@@ -79,7 +79,7 @@ func (k *class) first() *Job { return k.jobs.items[0] }
 // clock reads the clock at x, which is in what from is in.
 func (k *class) clock(x float64) float64 {
 	if k.bound {
-		return k.base + k.ratio*(x-k.from)
+		return k.base + float64(k.ratio*(x-k.from))
 	}
 	return k.base + (x - k.from)
 }

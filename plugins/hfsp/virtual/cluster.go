@@ -169,7 +169,7 @@ func after(t scheduler.Time, seconds float64) scheduler.Time {
 func (c *Cluster) pass(to float64) {
 	if to > c.seconds {
 		if c.weight > 0 {
-			c.integral += c.level * (to - c.seconds)
+			c.integral += float64(c.level * (to - c.seconds))
 		}
 		c.seconds = to
 	}

@@ -68,6 +68,7 @@
 //   - Allot with late jobs takes O(m log m) for m of them under the rule Sharing.
 //
 // Weights and caps are added up as whole numbers and times count from a recent one, so
-// that nothing drifts. The order is that of exact arithmetic but for jobs that finish
+// that nothing drifts; products are rounded before they are added (float64), so that all
+// machines decide alike. The order is that of exact arithmetic but for jobs that finish
 // less than a rounding error apart.
 package virtual

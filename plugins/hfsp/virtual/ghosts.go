@@ -32,7 +32,7 @@ func (g *ghosts) sums(about float64) (sum, moment float64) {
 	if g == nil {
 		return 0, 0
 	}
-	return g.sum, g.moment + g.sum*(g.due-about)
+	return g.sum, g.moment + float64(g.sum*(g.due-about))
 }
 
 // with is g above other parts of the tree.
@@ -138,14 +138,14 @@ func (g *ghosts) at(time, since float64) progress {
 			g = g.left
 		}
 	}
-	p.done += p.left * (time - since)
+	p.done += float64(p.left * (time - since))
 	return p
 }
 
 // end is the progress when more have ended, which are so much together and have a moment
 // about the due of g. It is without what those do that have not ended.
 func (p progress) end(g *ghosts, sum, moment, since float64) progress {
-	return progress{p.left - sum, p.done + moment + sum*(g.due-since)}
+	return progress{p.left - sum, p.done + moment + float64(sum*(g.due-since))}
 }
 
 // reach returns when so much work is done by others, at a speed that stays, and times
@@ -153,7 +153,7 @@ func (p progress) end(g *ghosts, sum, moment, since float64) progress {
 func (g *ghosts) reach(work, speed, sign, from float64, begin progress, since float64) (float64, progress) {
 	p, last, x := progress{left: g.total()}, from, g
 	until := func(time float64, p progress) float64 {
-		return speed*(time-from) + sign*(p.done+p.left*(time-since)-begin.done)
+		return float64(speed*(time-from)) + sign*(p.done+float64(p.left*(time-since))-begin.done)
 	}
 	for x != nil {
 		if q := p.end(x, x.sum, x.moment, since); x.last <= from || until(x.last, q) <= work {

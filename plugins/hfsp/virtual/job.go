@@ -117,7 +117,7 @@ func (j *Job) Done() float64 {
 	if j.class == nil {
 		return j.done
 	}
-	return min(j.done+max(j.in.clock(j.class)-j.mark, 0)*j.spec.Weight, j.spec.Size)
+	return min(j.done+float64(max(j.in.clock(j.class)-j.mark, 0)*j.spec.Weight), j.spec.Size)
 }
 
 // Remaining returns the virtual work that is left, in slot-seconds: 0 for a late job,

@@ -167,7 +167,7 @@ func (p *projection) sharedTo(integral float64) moment {
 		return p.at
 	}
 	m := moment{integral: integral, sharing: p.sharingGhosts.at(integral, p.begin.integral)}
-	work := p.weight*(integral-p.at.integral) + m.sharing.done - p.at.sharing.done
+	work := float64(p.weight*(integral-p.at.integral)) + m.sharing.done - p.at.sharing.done
 	m.seconds, m.bound = p.boundGhosts.reach(work, p.free(), -1, p.at.seconds, p.at.bound, p.begin.seconds)
 	return m
 }
@@ -178,7 +178,7 @@ func (p *projection) secondsTo(seconds float64) moment {
 		return p.at
 	}
 	m := moment{seconds: seconds, bound: p.boundGhosts.at(seconds, p.begin.seconds)}
-	work := p.free()*(seconds-p.at.seconds) - (m.bound.done - p.at.bound.done)
+	work := float64(p.free()*(seconds-p.at.seconds)) - (m.bound.done - p.at.bound.done)
 	m.integral, m.sharing = p.sharingGhosts.reach(work, p.weight, 1, p.at.integral, p.at.sharing, p.begin.integral)
 	return m
 }
