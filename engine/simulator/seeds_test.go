@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
 )
@@ -18,6 +19,7 @@ var (
 	seedFlag   = flag.Uint64("seed", 0, "run this one seed, and print what happened last before it fails, or with -v all")
 	fromFlag   = flag.Uint64("from", 1, "first seed")
 	manyFlag   = flag.Int("seeds", 0, "how many seeds; 0 is the usual number")
+	policyFlag = flag.String("policy", "", "play with this one of the policies alone")
 	replayFlag = flag.Int("replay", 0, "with -seed: replay the log each so many steps; 0 is the usual number")
 )
 
@@ -38,6 +40,7 @@ func allPolicies() []Policy {
 		{Name: "pages", New: policies.Pages},
 		{Name: "remember", New: policies.Remember},
 		{Name: "fifo", New: fifo.New},
+		{Name: "hfsp", New: hfsp.New},
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
 	}
@@ -52,6 +55,9 @@ func allPolicies() []Policy {
 // policiesOf is what a seed draws from: mostly good ones.
 func policiesOf(seed uint64) []Policy {
 	all := allPolicies()
+	if *policyFlag != "" {
+		return slices.DeleteFunc(all, func(p Policy) bool { return p.Name != *policyFlag })
+	}
 	if seed%4 == 0 {
 		return all
 	}
@@ -69,7 +75,7 @@ func TestSeeds(t *testing.T) {
 		many = seedsUsual
 	}
 	seen := runSeeds(t, *fromFlag, many)
-	if many >= coverSeeds && !t.Failed() {
+	if many >= coverSeeds && *policyFlag == "" && !t.Failed() {
 		needSeen(t, seen)
 	}
 }

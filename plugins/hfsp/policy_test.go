@@ -208,6 +208,28 @@ func TestWhatARestartKeeps(t *testing.T) {
 	}
 }
 
+// A policy may take over, from another one, jobs of which stages are over, and have no checkpoint.
+func TestTakesOverWithoutCheckpoint(t *testing.T) {
+	w := newPlay(t, "preempt-maps: suspend\n")
+	w.launchers(2, 2)
+	second := reduces(3, 60*time.Second)
+	second.After = []int{0}
+	w.c.Submit(cluster.Spec{Name: "two stages", Layers: []cluster.Layer{maps(3, time.Second), second}})
+	w.until(20 * time.Second)
+	if !w.stage(1).over {
+		t.Fatal("the first stage is not over")
+	}
+	w.at(21*time.Second, maps(2, time.Second))
+	w.start("", w.c.Snapshot(nil, 0))
+	if s := w.stage(1); !s.over || s.job != nil || w.p.estimator.Past[0].Tasks != 3 {
+		t.Errorf("over %t, learnt %+v", s.over, w.p.estimator.Past)
+	}
+	w.until(time.Hour)
+	if len(w.ended) != 2 {
+		t.Errorf("%d of 2 jobs ended", len(w.ended))
+	}
+}
+
 // The manager's own last stage goes before everything, and is in no virtual cluster.
 func TestPublishingNeverWaits(t *testing.T) {
 	p := &Policy{}

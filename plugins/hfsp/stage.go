@@ -214,8 +214,10 @@ func (p *Policy) settle(s *stage) {
 	switch {
 	case !live:
 	case s.Over():
-		k.retire(s)
-		live = false
+		if s.job != nil {
+			k.retire(s)
+		}
+		s.over, live = true, false // also of a snapshot, where it never came here
 	case s.job == nil:
 		s.job = k.cluster.Add(s.virtualID(), p.spec(s), 0)
 		s.job.Owner = s
