@@ -290,7 +290,7 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	case l.mode == scheduler.PreemptKill:
 		return !d.isSample(u, l.stage)
 	}
-	return u.Runs() && !u.Bundle.NoSuspend() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(a) })
+	return u.Runs() && !u.Bundle.NoSuspend() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
 }
 
 // isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.
@@ -311,15 +311,17 @@ func (d *assignment) isSample(u *work.Unit, s *stage) bool {
 	return false
 }
 
-// canSuspend says whether an attempt's launcher suspends, and may have one more that is suspended.
-func (d *assignment) canSuspend(a *view.Attempt) bool {
+// canSuspend says whether the launcher of an attempt suspends, and may have what is taken off with it suspended too.
+func (d *assignment) canSuspend(of *work.Unit, a *view.Attempt) bool {
 	l := d.view.Launcher(a.Launcher)
 	if l == nil || d.memory.neverSuspends(l.ID) {
 		return false
 	}
 	n, memory := l.Offer.Suspended+1, l.Offer.Held+a.Need.Memory
 	for _, x := range l.Attempts() {
-		if u := d.book.Unit(x.ID); x != a && x.State != view.Suspended && (x.Leaving != 0 || u != nil && u.Turn == d.view.Round()) {
+		u := d.book.Unit(x.ID)
+		goes := x.Leaving != 0 || u == of || u != nil && u.Turn == d.view.Round()
+		if x != a && x.State != view.Suspended && goes {
 			n++
 			memory += x.Need.Memory
 		}
