@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -85,20 +86,21 @@ func BenchmarkCluster(b *testing.B) {
 		{"light", 2000, 40_000},
 	} {
 		name := fmt.Sprintf("%s/jobs=%d", load.name, load.jobs)
-		c := newBusy(load.jobs, load.slots, load.jobs)
-		bound := 0
-		for _, k := range c.bound.byRatio.items {
-			bound += len(k.jobs.items)
-		}
+		busy := sync.OnceValue(func() *busy { return newBusy(load.jobs, load.slots, load.jobs) })
 		b.Run("event/"+name, func(b *testing.B) {
-			for range b.N {
+			c, bound := busy(), 0
+			for b.Loop() {
 				c.estimate()
+			}
+			for _, k := range c.bound.byRatio.items {
+				bound += len(k.jobs.items)
 			}
 			b.ReportMetric(float64(c.retired), "retired")
 			b.ReportMetric(float64(bound), "bound")
 		})
 		b.Run("first/"+name, func(b *testing.B) {
-			for range b.N {
+			c := busy()
+			for b.Loop() {
 				c.estimate()
 				for range c.Order() {
 					break
@@ -106,8 +108,8 @@ func BenchmarkCluster(b *testing.B) {
 			}
 		})
 		b.Run("allot/"+name, func(b *testing.B) {
-			asked := 0
-			for range b.N {
+			c, asked := busy(), 0
+			for b.Loop() {
 				c.estimate()
 				for range c.Allot(load.slots, Sharing, (*Job).Cap) {
 					asked++
@@ -126,7 +128,7 @@ func BenchmarkBind(b *testing.B) {
 			for i := range jobs {
 				c.Add(ID{Job: scheduler.JobID(i)}, Spec{100 + float64(i), 1, 1}, 0)
 			}
-			for i := range b.N {
+			for i := 0; b.Loop(); i++ {
 				c.SetCapacity(jobs - i%2)
 				for range c.Order() {
 					break
@@ -142,7 +144,7 @@ func BenchmarkLate(b *testing.B) {
 		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
 			c := newBusy(jobs, 2*jobs, 0)
 			c.Advance(1e18)
-			for range b.N {
+			for b.Loop() {
 				for range c.Allot(2*jobs, Sharing, (*Job).Cap) {
 				}
 			}

@@ -67,6 +67,10 @@
 //     they were last taken; so does Finish, for each job that finishes before;
 //   - Allot with late jobs takes O(m log m) for m of them under the rule Sharing.
 //
+// As BenchmarkCluster measures it, an event takes about half a microsecond with 1,000
+// jobs, less than a whole one with 10,000, and Allot about half of one for each job to
+// which it gives slots.
+//
 // Weights and caps are added up as whole numbers and times count from a recent one, so
 // that nothing drifts; products are rounded before they are added (float64), so that all
 // machines decide alike. The order is that of exact arithmetic but for jobs that finish
