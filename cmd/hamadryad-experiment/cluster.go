@@ -135,9 +135,22 @@ func (c *cluster) submit(w wordCount) (wait func() (*wire.JobStatus, error), err
 
 // submitOn is submit for input that is there.
 func (c *cluster) submitOn(w wordCount, input, output string, split int) (wait func() (*wire.JobStatus, error), err error) {
+	return c.run(w.pool, "words", (w.perMap / wordsPerMap).String(), fmt.Sprint(w.reduces), fmt.Sprint(split), input, output)
+}
+
+// submitReduces starts a job of one short map and reduces that sleep so long each.
+func (c *cluster) submitReduces(pool string, reduces int, each time.Duration) (wait func() (*wire.JobStatus, error), err error) {
+	input, err := c.words(pool, reduces*wordsPerMap, 8)
+	if err != nil {
+		return nil, err
+	}
+	return c.run(pool, "reduces", (each / wordsPerMap).String(), fmt.Sprint(reduces), input, filepath.Join(c.Folder, "out-"+pool))
+}
+
+// run starts a job of a pool, and returns how to wait for its end.
+func (c *cluster) run(pool string, args ...string) (wait func() (*wire.JobStatus, error), err error) {
 	cmd := exec.CommandContext(c.ctx, filepath.Join(c.lab.bin, "hamadryad-experiment-words"),
-		"--manager", c.client.Address(), "--pool", w.pool, "--quiet", "--no-speculation",
-		(w.perMap / wordsPerMap).String(), fmt.Sprint(w.reduces), fmt.Sprint(split), input, output)
+		append([]string{"--manager", c.client.Address(), "--pool", pool, "--quiet", "--no-speculation"}, args...)...)
 	cmd.Env = append(os.Environ(), c.site.environ...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopMax
@@ -150,9 +163,9 @@ func (c *cluster) submitOn(w wordCount, input, output string, split int) (wait f
 	c.ended.Go(func() { end <- cmd.Wait() })
 	return func() (*wire.JobStatus, error) {
 		if err := <-end; err != nil {
-			return nil, fmt.Errorf("the job of pool %s: %w\n%s", w.pool, err, out.Bytes())
+			return nil, fmt.Errorf("the job of pool %s: %w\n%s", pool, err, out.Bytes())
 		}
-		return c.statusOf(c.ctx, w.pool)
+		return c.statusOf(c.ctx, pool)
 	}, nil
 }
 

@@ -89,6 +89,10 @@ func TestFigure7(t *testing.T) {
 	}
 }
 
+func TestFigure7OnProcesses(t *testing.T) {
+	repeat(t, 1, func(l *lab) error { return figure7OnProcesses(t.Context(), l) })
+}
+
 // Blocks 0 to 3 lie on node 0, 4 and 5 on node 1. Launcher 1 ran four maps, three of
 // them on blocks of its own, launcher 2 two, one of its own; all could have been.
 func TestLocalMapsAndTheMostThatCouldBe(t *testing.T) {

@@ -38,7 +38,7 @@ var figure7Modes = []struct {
 }
 
 // figure7Jobs are the parties, and the jobs in the order of their coming.
-var figure7Jobs = []string{"j1", "j2", "j3", "j4", "j5"}
+var figure7Jobs = [...]string{"j1", "j2", "j3", "j4", "j5"}
 
 func figure7(ctx context.Context, l *lab) error {
 	fmt.Fprintf(l.log, "%d launchers of %d slots, in virtual time: j1 of 11 reduces of %v comes at 140 s, j2 of two of %v and j3, j4, j5 of one at 150 s\n\n",
@@ -83,19 +83,27 @@ func (l *lab) figure7Run(ctx context.Context, settings string) (r figure7Result,
 		w.Jobs = append(w.Jobs, workload.Job{Pool: figure7Jobs[i+1], At: 150 * time.Second, Reduces: tasks(n, figure7Small)})
 	}
 	w.Ended = func(_ int, took time.Duration) { r.mean += took / time.Duration(len(w.Jobs)) }
-	var held []timeline.Span
-	began := make([][]time.Duration, len(w.Jobs))
-	w.Holds = func(at time.Duration, slots []int) {
-		for i, n := range slots {
-			for len(began[i]) < n {
-				began[i] = append(began[i], at)
-			}
-			for k := len(began[i]); k > n; k-- {
-				held = append(held, timeline.Span{Party: figure7Jobs[i], Slots: 1, Start: began[i][k-1], End: at})
-				began[i] = began[i][:k-1]
-			}
+	var held holdings
+	w.Holds = held.take
+	r.Result, err = workload.Play(ctx, w, host, settings)
+	return r, timeline.New(figure7Jobs[:], held.spans), err
+}
+
+// holdings are the slots that each of figure7Jobs holds over time.
+type holdings struct {
+	began [len(figure7Jobs)][]time.Duration // those that are held, the newest last
+	spans []timeline.Span
+}
+
+// take takes in how many slots each holds from a time on.
+func (h *holdings) take(at time.Duration, slots []int) {
+	for i, n := range slots {
+		for len(h.began[i]) < n {
+			h.began[i] = append(h.began[i], at)
+		}
+		for k := len(h.began[i]); k > n; k-- {
+			h.spans = append(h.spans, timeline.Span{Party: figure7Jobs[i], Slots: 1, Start: h.began[i][k-1], End: at})
+			h.began[i] = h.began[i][:k-1]
 		}
 	}
-	r.Result, err = workload.Play(ctx, w, host, settings)
-	return r, timeline.New(figure7Jobs, held), err
 }

@@ -35,6 +35,7 @@ var experiments = []experiment{
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
 	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
 	{"figure7", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills, in virtual time", figure7},
+	{"figure7-processes", "the same on processes, a hundred times as fast", figure7OnProcesses},
 	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
@@ -101,7 +102,7 @@ func usage() {
 	out := flag.CommandLine.Output()
 	fmt.Fprint(out, "usage: hamadryad-experiment [flags] [NAME...]\n\nRepeats published experiments, all or those named:\n\n")
 	for _, e := range experiments {
-		fmt.Fprintf(out, "  %-10s %s\n", e.name, e.about)
+		fmt.Fprintf(out, "  %-18s %s\n", e.name, e.about)
 	}
 	fmt.Fprintln(out)
 	flag.PrintDefaults()

@@ -2,13 +2,18 @@
 // word that a map counts takes it a while, as in the original ones, so that a
 // task takes as long as the experiment wants on any machine.
 //
-//	hamadryad-experiment-words --pool a PAUSE REDUCES SPLIT INPUT OUTPUT
+//	hamadryad-experiment-words --pool a words PAUSE REDUCES SPLIT INPUT OUTPUT
+//	hamadryad-experiment-words --pool a reduces PAUSE REDUCES INPUT OUTPUT
 //
-// PAUSE is slept for each word, such as 1ms; SPLIT is the bytes of a map.
+// PAUSE is slept for each word, such as 1ms, by the maps of words and the reduces of
+// reduces, to which lines, which are of equal length, are dealt out in turn; SPLIT is the bytes
+// of a map.
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -22,7 +27,42 @@ import (
 )
 
 func main() {
-	app.Main(job.Definition{Name: "words", Help: "PAUSE REDUCES SPLIT INPUT OUTPUT: count words, slowly", Build: build})
+	app.Main(
+		job.Definition{Name: "words", Help: "PAUSE REDUCES SPLIT INPUT OUTPUT: count words, slowly", Build: build},
+		job.Definition{Name: "reduces", Help: "PAUSE REDUCES INPUT OUTPUT: deal lines out to reduces that count them slowly", Build: buildReduces},
+	)
+}
+
+// buildReduces is one map, and reduces that take long.
+func buildReduces(g *job.Graph, args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("want PAUSE REDUCES INPUT OUTPUT, got %q", args)
+	}
+	pause, err1 := time.ParseDuration(args[0])
+	reduces, err2 := strconv.ParseInt(args[1], 10, 32)
+	if err := errors.Join(err1, err2); err != nil || reduces < 1 {
+		return fmt.Errorf("PAUSE %q, REDUCES %q: %w", args[0], args[1], cmp.Or(err, errors.New("one reduce at least")))
+	}
+	return mapreduce.TextJob[int64, int64]{
+		Name:      "reduces",
+		Settings:  mapreduce.Settings{Reducers: int(reduces), SplitBytes: 1 << 40, SlowStart: -1},
+		Partition: func(k int64, n int) int { return int(k) % n },
+		Map: func(_ *mapreduce.Task, at int64, line string, emit func(int64, int64)) error {
+			emit(at/int64(len(line)+1)%reduces, 1) // lines are of equal length
+			return nil
+		},
+		Reduce: func(t *mapreduce.Task, k int64, ones iter.Seq[int64], emit func(int64, int64)) error {
+			var sum int64
+			for n := range ones {
+				if err := sleep(t.Context(), pause); err != nil {
+					return err
+				}
+				sum += n
+			}
+			emit(k, sum)
+			return nil
+		},
+	}.Add(g, args[3], mapreduce.Source{Patterns: []string{args[2]}})
 }
 
 func build(g *job.Graph, args []string) error {

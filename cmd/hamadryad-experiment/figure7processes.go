@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+const (
+	figure7Scale = 100                    // of the published run
+	figure7Later = 100 * time.Millisecond // the others come: 10 s
+	figure7Near  = 0.10                   // how near the mean sojourn time is to what follows by hand
+	figure7Look  = 20 * time.Millisecond  // between looks at who holds slots, for the drawing
+)
+
+// figure7OnProcesses plays figure 7 on processes: each job is a short map, and the reduces.
+func figure7OnProcesses(ctx context.Context, l *lab) error {
+	large, small := l.scaled(figure7Large/figure7Scale), l.scaled(figure7Small/figure7Scale)
+	fmt.Fprintf(l.log, "%d launchers of %d slots: j1 of 11 reduces of %v, then j2 of two of %v and j3, j4, j5 of one; scale 1:%d of the published run, stretched %g times\n\n",
+		figure7Launchers, figure7Slots, large, small, figure7Scale, l.pace)
+	c := claims{lab: l}
+	for _, m := range figure7Modes {
+		jobs, line, err := l.figure7Processes(ctx, m.settings, large, small)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if err := l.show(line, "figure7-processes-"+m.name, "HFSP, figure 7 on processes: slots of five jobs, "+m.name, figure7Launchers*figure7Slots, large/10); err != nil {
+			return err
+		}
+		mean, killed := time.Duration(0), 0
+		for _, j := range jobs {
+			mean += took(j) / time.Duration(len(jobs))
+			killed += preempted(j)
+		}
+		want := l.scaled(m.mean / figure7Scale)
+		off := (mean - want).Seconds() / want.Seconds()
+		c.that(off >= -figure7Near && off <= figure7Near, "%s: the mean sojourn time is %.2f s; %.2f follow by hand, which is %+.1f %%; at most %.0f %%",
+			m.name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
+		c.that(killed == m.killed, "%s: %d attempts are killed; %d follow by hand", m.name, killed, m.killed)
+	}
+	return c.err()
+}
+
+// figure7Processes runs the five jobs under the policy's settings.
+func (l *lab) figure7Processes(ctx context.Context, settings string, large, small time.Duration) (jobs []*wire.JobStatus, line timeline.Line, err error) {
+	c, err := l.start(ctx, site{launchers: figure7Launchers, slots: figure7Slots, policy: "hfsp", settings: settings + "locality: none\n"})
+	if err != nil {
+		return nil, line, err
+	}
+	defer c.stop()
+	looking, stop := context.WithCancel(ctx)
+	looked := make(chan []timeline.Span, 1)
+	go func() { looked <- c.look(looking) }()
+	defer stop()
+	var waits []func() (*wire.JobStatus, error)
+	for i, n := range []int{11, 2, 1, 1, 1} {
+		each := small
+		if i == 0 {
+			each = large
+		}
+		wait, err := c.submitReduces(figure7Jobs[i], n, each)
+		if err != nil {
+			return nil, line, err
+		}
+		waits = append(waits, wait)
+		if i == 0 {
+			err = c.awaitRunning(ctx, figure7Jobs[0], figure7Launchers*figure7Slots)
+			if err := errors.Join(err, sleep(ctx, l.scaled(figure7Later))); err != nil {
+				return nil, line, err
+			}
+		}
+	}
+	jobs, err = awaitAll(waits)
+	stop()
+	return jobs, timeline.New(figure7Jobs[:], <-looked), err
+}
+
+// look notes who holds slots, until ctx ends. What is suspended holds none.
+func (c *cluster) look(ctx context.Context) []timeline.Span {
+	var h holdings
+	var slots [len(figure7Jobs)]int
+	tick := time.NewTicker(figure7Look)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		all, err := c.client.Jobs(ctx, false)
+		clear(slots[:])
+		for _, j := range all {
+			i := slices.Index(figure7Jobs[:], j.Pool)
+			if i < 0 {
+				continue
+			}
+			s, statusErr := c.client.Status(ctx, j.Job, false)
+			for _, stage := range s.GetStages() {
+				slots[i] += int(stage.Running)
+			}
+			err = errors.Join(err, statusErr)
+		}
+		if err == nil {
+			h.take(time.Since(began), slots[:])
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			h.take(time.Since(began), make([]int, len(slots)))
+			return h.spans
+		}
+	}
+}
