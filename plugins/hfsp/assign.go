@@ -75,7 +75,12 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 			}
 		}
 		for j := range k.cluster.Order() {
-			if !yield(j.Owner.(*stage)) {
+			if s := j.Owner.(*stage); !s.early && !yield(s) {
+				return
+			}
+		}
+		for _, s := range k.early {
+			if !yield(s) {
 				return
 			}
 		}
@@ -83,7 +88,8 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 }
 
 // entitle divides the slots of a kind: those that have no place in the virtual cluster, then
-// samples on the training slots, then all in the order of their virtual finish.
+// samples on the training slots, then all in the order of their virtual finish, and those last whose input is not all
+// there.
 func (d *assignment) entitle(k *kind) {
 	left := max(k.slots-d.book.Beside[k.name], 0)
 	var list []entitlement
@@ -109,13 +115,22 @@ func (d *assignment) entitle(k *kind) {
 	}
 	want := func(j *virtual.Job) int {
 		s := j.Owner.(*stage)
+		if s.early {
+			return 0
+		}
 		d.begin(s)
 		return s.want() - s.entitled
 	}
+	rest := left
 	for j, n := range k.cluster.Allot(left, d.options.rule(), want) {
 		s := j.Owner.(*stage)
 		s.entitled += n
+		rest -= n
 		list = append(list, entitlement{s, s.entitled})
+	}
+	left = rest
+	for _, s := range k.early {
+		give(s, math.MaxInt)
 	}
 	d.entitled[k] = list
 }

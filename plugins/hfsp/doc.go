@@ -7,7 +7,8 @@
 //
 // Every stage of a job is what the paper calls a job. It comes when the first bundle of it is
 // ready, so that one that is not ready never outranks one that is. A bundle belongs to the stage of its
-// first group.
+// first group. A stage of which something is ready before all that it reads has finished comes when that has; until then it is
+// served after all others, because it would only wait where it runs.
 //
 // # Who is served
 //

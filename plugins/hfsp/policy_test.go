@@ -230,6 +230,59 @@ func TestTakesOverWithoutCheckpoint(t *testing.T) {
 	}
 }
 
+// What could start early, and would wait for its input, comes after all that could run, and gives way to it.
+func TestEarlyReaders(t *testing.T) {
+	p := &Policy{}
+	kind := scheduler.DefaultKind
+	slots := func(n int) []scheduler.SlotCount { return []scheduler.SlotCount{{Kind: kind, Count: n}} }
+	number := uint64(0)
+	round := func(free int, events ...scheduler.Event) scheduler.Decisions {
+		t.Helper()
+		number++
+		d, err := p.AssignTasks(scheduler.Round{Number: number, Now: 1, Offers: []scheduler.Offer{{Launcher: 1, Free: slots(free), Memory: 1}}, Events: events})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	ready := func(id scheduler.JobID, b scheduler.BundleID, s scheduler.StageID) scheduler.BundleReady {
+		return scheduler.BundleReady{At: 1, Job: id, Bundle: b, Groups: []scheduler.Group{{Stage: s, Kind: kind, Slots: 1}}}
+	}
+	runs := func(l scheduler.Launch, id scheduler.AttemptID, j scheduler.JobID, s scheduler.StageID) []scheduler.Event {
+		return []scheduler.Event{
+			scheduler.Outcome{At: 1, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{id}, Launch: l},
+			scheduler.AttemptStarted{At: 1, Attempt: id, Job: j, Bundle: l.Bundle, Stage: s, Launcher: 1},
+		}
+	}
+	stages := []scheduler.Stage{{ID: 0, Name: "map", Groups: 1, Kind: kind, Slots: 1}, {ID: 1, Name: "reduce", Groups: 2, Kind: kind, Slots: 1, Shuffles: true, After: []scheduler.StageID{0}}}
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
+		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots(3), Memory: 1},
+		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: stages}},
+		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 2, Stages: []scheduler.Stage{{Name: "map", Groups: 50, Kind: kind, Slots: 1}}}},
+	}}, environment()); err != nil {
+		t.Fatal(err)
+	}
+	// The map runs, and a reduce besides, as slots are free.
+	d := round(3, ready(1, 1, 0), ready(1, 2, 1))
+	if len(d.Launch) != 2 || d.Launch[0].Bundle != 1 {
+		t.Fatalf("launched %v, want the map and, with what is left over, the reduce", d.Launch)
+	}
+	s := of(p.book.Stages(1)[1])
+	if !s.early || s.job != nil || s.trains {
+		t.Errorf("early %t, in the virtual cluster %t, in training %t", s.early, s.job != nil, s.trains)
+	}
+	// A much larger stage has the free slot before the second reduce, and the first gives way to it.
+	d = round(1, append(append(runs(d.Launch[0], 1, 1, 0), runs(d.Launch[1], 2, 1, 1)...), ready(1, 3, 1), ready(2, 10, 0), ready(2, 11, 0))...)
+	if len(d.Launch) != 1 || d.Launch[0].Bundle != 10 || len(d.Preempt) != 1 || d.Preempt[0].Victims[0] != 2 || d.Preempt[0].For != 2 {
+		t.Errorf("launched %v, preempted %+v", d.Launch, d.Preempt)
+	}
+	// Once the map has finished, the reduces are small and come first.
+	d = round(1, append(runs(d.Launch[0], 3, 2, 0), scheduler.AttemptEnded{At: 1, Attempt: 1, Outcome: scheduler.Finished})...)
+	if len(d.Launch) != 1 || d.Launch[0].Bundle != 3 || s.early || s.job == nil {
+		t.Errorf("launched %v, early %t", d.Launch, s.early)
+	}
+}
+
 // The manager's own last stage goes before everything, and is in no virtual cluster.
 func TestPublishingNeverWaits(t *testing.T) {
 	p := &Policy{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
@@ -117,7 +118,10 @@ func (d *assignment) losers(k *kind) (all []*loser) {
 		d.begin(s)
 		if excess := s.Held - s.entitled; excess > 0 {
 			l := &loser{stage: s, excess: excess, mode: d.mode(s)}
-			if s.job != nil {
+			switch {
+			case s.early:
+				l.finish = virtual.Never
+			case s.job != nil:
 				l.finish = k.cluster.Finish(s.job)
 			}
 			all = append(all, l)

@@ -24,8 +24,11 @@ type stage struct {
 	kind *kind
 	job  *virtual.Job // nil before it came, and once it is over
 	over bool         // it has been in the virtual cluster, and ended
-	wait locality.Wait
-	skip scheduler.Time // when the offers that it passed up were counted last
+	// early says that stages which it reads have not finished: what is ready of it would only wait for them.
+	early bool
+	read  bool // all of it has finished, as its readers know
+	wait  locality.Wait
+	skip  scheduler.Time // when the offers that it passed up were counted last
 
 	// Of the round.
 	entitled int // slots
@@ -64,6 +67,7 @@ type kind struct {
 	// urgent are stages with something to launch or resume that have no place in the virtual cluster: those that
 	// publish, and those that are to run again after they were over. In order.
 	urgent []*stage
+	early  []*stage // that are early, with something to launch, resume or take off, in order
 	all    []*stage // that came and are not over, in order
 }
 
@@ -210,9 +214,12 @@ func (p *Policy) settle(s *stage) {
 		p.estimator.Came(s.tasks)
 	}
 	s.size, s.trained = p.estimator.Size(s.tasks)
+	s.early = p.isEarly(s)
 	live := s.Came && !s.over && !s.Publishes
 	switch {
 	case !live:
+	case s.early && s.job == nil:
+		live = false // it comes when what it reads is there
 	case s.Over():
 		if s.job != nil {
 			k.retire(s)
@@ -226,11 +233,31 @@ func (p *Policy) settle(s *stage) {
 	}
 	k.all = set(k.all, s, live)
 	something := s.ReadyBundles > 0 || s.Suspended > 0
-	k.urgent = set(k.urgent, s, something && !live)
-	s.trains = live && !s.trained
+	k.urgent = set(k.urgent, s, something && !live && !s.early)
+	k.early = set(k.early, s, s.early && (something || s.Held > 0))
+	s.trains = live && !s.trained && !s.early
 	k.training = set(k.training, s, s.trains)
 	k.waiting = set(k.waiting, s, s.ReadyBundles > 0)
 	k.soft = set(k.soft, s, s.Held > 0 && p.mode(s) != 0)
+	if read := finished(s); read != s.read {
+		s.read = read
+		for _, w := range p.book.Stages(s.Job.ID()) {
+			if slices.Contains(w.Info().After, s.ID()) {
+				p.settle(of(w))
+			}
+		}
+	}
+}
+
+// finished says whether all groups of a stage have finished, or it has none.
+func finished(s *stage) bool {
+	c := s.Job.Counts[s.ID()]
+	return c.Waiting+c.Running == 0
+}
+
+func (p *Policy) isEarly(s *stage) bool {
+	all := p.book.Stages(s.Job.ID())
+	return slices.ContainsFunc(s.Info().After, func(id scheduler.StageID) bool { return int(id) < len(all) && !finished(of(all[id])) })
 }
 
 func (p *Policy) spec(s *stage) virtual.Spec {
@@ -262,7 +289,7 @@ func (p *Policy) part(s *stage) {
 		k.cluster.Remove(s.job)
 		s.job = nil
 	}
-	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft} {
+	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft, &k.early} {
 		*list = set(*list, s, false)
 	}
 }
