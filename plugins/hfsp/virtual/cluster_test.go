@@ -151,6 +151,32 @@ func TestAllot(t *testing.T) {
 	}
 }
 
+// TestTies: jobs that finish at the same time are in the order of their IDs, also where
+// the cap of one binds and the other shares, and stay in it when they are late.
+func TestTies(t *testing.T) {
+	bound, shares := Spec{10, 1, 1}, Spec{20, 1, 10}
+	for _, specs := range [][]Spec{{bound, shares}, {shares, bound}, {bound, bound, shares}, {shares, bound, bound}} {
+		c := New(len(specs)+1, 0)
+		for i := range specs {
+			id := scheduler.JobID(len(specs) - i)
+			c.Add(ID{Job: id}, specs[id-1], 0)
+		}
+		for range 2 {
+			var got []scheduler.JobID
+			for j := range c.Order() {
+				got = append(got, j.ID().Job)
+				if c.Finish(j) != after(0, 10) {
+					t.Errorf("%v: job %d finishes at %d", specs, j.ID().Job, c.Finish(j))
+				}
+			}
+			if !slices.IsSorted(got) || len(got) != len(specs) {
+				t.Errorf("%v: order %v", specs, got)
+			}
+			c.Advance(after(0, 10))
+		}
+	}
+}
+
 // TestBadInput: what makes no sense counts as what is nearest to it and does. Nothing is
 // ever no number, and nobody else is harmed.
 func TestBadInput(t *testing.T) {
@@ -167,6 +193,7 @@ func TestBadInput(t *testing.T) {
 		{"size no number", 4, Spec{nan, 1, 2}, 0, "{0 1 2} 0 0 0 true 0s"},
 		{"size without end", 4, Spec{inf, 1, 2}, 0, "{+Inf 1 2} 2 +Inf 2 false never"},
 		{"size beyond all sense", 4, Spec{1e300, 1, 2}, 0, "{+Inf 1 2} 2 +Inf 2 false never"},
+		{"size just too large", 4, Spec{SizeMax, 1, 2}, 0, "{+Inf 1 2} 2 +Inf 2 false never"},
 		{"size below none", 4, Spec{-inf, 1, 2}, 0, "{0 1 2} 0 0 0 true 0s"},
 		{"weight zero", 4, Spec{100, 0, 2}, 0, "{100 0.0009765625 2} 2 98 2 false 50s"},
 		{"weight negative", 4, Spec{100, -1, 2}, 0, "{100 0.0009765625 2} 2 98 2 false 50s"},
@@ -189,6 +216,9 @@ func TestBadInput(t *testing.T) {
 		j := c.Add(ID{Job: 1}, test.spec, test.done)
 		c.Advance(after(0, 1))
 		c.Advance(after(0, 0.5)) // a time that has gone by
+		if c.Now() != after(0, 1) {
+			t.Errorf("%s: time goes back to %d", test.name, c.Now())
+		}
 		finish := "never"
 		if at := c.Finish(j); at != Never {
 			finish = fmt.Sprint(at.Sub(0))

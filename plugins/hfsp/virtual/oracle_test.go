@@ -346,7 +346,7 @@ func workload(t *rapid.T) {
 			s.Size *= rapid.Float64Range(0.1, 4).Draw(t, "factor")
 			p.set(some, s)
 		case what == 5:
-			p.retire(some, some.fast.Spec().Size)
+			p.retire(some, some.fast.Spec().Size*rapid.SampledFrom([]float64{1, 1, 0.5, 3}).Draw(t, "worked"))
 		case what == 6 && rapid.Bool().Draw(t, "remove"):
 			p.remove(some)
 		case what == 6 && rapid.Bool().Draw(t, "rebase"):
