@@ -117,7 +117,7 @@ func (c *cluster) act() {
 // shuffles says what a launcher lacks to be in the middle of a shuffle: stored
 // channel files of a job that goes on, or a worker that streams.
 func (c *cluster) shuffles(m *machine) string {
-	workers := processes.Below(m.running.Load().Pid())
+	workers := workersOf(m.running.Load().Pid())
 	stored, _ := filepath.Glob(c.path(m.name, "store", "job-*", "a*", "c*.n*"))
 	switch {
 	case len(workers) == 0:
@@ -198,6 +198,16 @@ func (c *cluster) atRest() string {
 	return ""
 }
 
+// workersOf lists what a launcher started, but its keeper: that comes with the first
+// suspension, and goes with the launcher.
+func workersOf(launcher int) []int {
+	return slices.DeleteFunc(processes.Below(launcher), func(pid int) bool {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		args := strings.Split(string(line), "\x00")
+		return err == nil && len(args) > 1 && args[1] == "keep"
+	})
+}
+
 // nothingLeft says what of the jobs is left where.
 func (c *cluster) nothingLeft() string {
 	if wrong := c.atRest(); wrong != "" {
@@ -212,7 +222,7 @@ func (c *cluster) nothingLeft() string {
 		}
 	}
 	for _, m := range c.launchers {
-		if left := processes.Below(m.running.Load().Pid()); len(left) > 0 {
+		if left := workersOf(m.running.Load().Pid()); len(left) > 0 {
 			return fmt.Sprintf("%s has workers:\n%s", m.name, processes.Describe(left))
 		}
 	}
