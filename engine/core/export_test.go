@@ -1,9 +1,27 @@
 package core
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// Blame has the site avoid a launcher, or not any more, as if several jobs had.
+func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
+	l := c.rooms.Life.Launchers.Get(id)
+	if !l.Up {
+		return
+	}
+	changed := false
+	if blamed {
+		changed = c.rooms.Capacity.Blame(&l.Launcher, 1, capacity.BlameLimits{SharePercent: 1000})
+	} else {
+		changed = c.rooms.Capacity.Forgive(id)
+	}
+	if changed {
+		c.rooms.Events.Blamed(l)
+	}
+}
 
 // WantTwice has a running bundle launched a second time, as if it straggled, and says
 // whether it may be. Which bundles straggle is measured; for the conformance kit's

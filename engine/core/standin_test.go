@@ -241,6 +241,7 @@ func (p *pair) catchUp() {
 				n++
 			}
 			p.wantTwice(moment[:n])
+			p.blame(moment[:n])
 			p.Step(p.inputs(moment[:n]))
 			moment = moment[n:]
 		}
@@ -257,8 +258,18 @@ func kindOf(h heard) int {
 		return 1
 	case scheduler.SpeculationOffered:
 		return 2
+	case scheduler.LauncherBlamed:
+		return 3
 	}
 	return 0
+}
+
+func (p *pair) blame(moment []heard) {
+	for _, h := range moment {
+		if e, is := h.event.(scheduler.LauncherBlamed); is {
+			p.Core.Blame(e.Launcher, e.Blamed)
+		}
+	}
 }
 
 func (p *pair) wantTwice(moment []heard) {

@@ -29,7 +29,9 @@ func (c *Core) expire() {
 		case step.TimerUnplaceable:
 			c.rooms.Admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerBlame:
-			c.rooms.Capacity.Forgive(scheduler.LauncherID(id))
+			if l := scheduler.LauncherID(id); c.rooms.Capacity.Forgive(l) {
+				c.rooms.Events.Blamed(c.rooms.Life.Launchers.Get(l))
+			}
 		case step.TimerPublish:
 			c.rooms.Jobs.PublishAgain(scheduler.JobID(id))
 		case step.TimerClean:

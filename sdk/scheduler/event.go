@@ -43,6 +43,15 @@ type LauncherDraining struct {
 	Draining bool
 }
 
+// LauncherBlamed: the manager avoids a launcher, because attempts of several jobs failed
+// there, or does not any more. One that is avoided has no offer; what runs there goes on. A
+// launcher that joins is not avoided.
+type LauncherBlamed struct {
+	At       Time
+	Launcher LauncherID
+	Blamed   bool
+}
+
 // LauncherLoad: how busy a launcher's machine is, with whatever runs on it, the
 // launcher's own work or other. Several launchers on one machine all tell the
 // machine's load. It is sent only to a policy with AbilityLoad: as the constants below
@@ -424,6 +433,7 @@ type TimePassed struct{ At Time }
 func (e LauncherJoined) When() Time     { return e.At }
 func (e LauncherLost) When() Time       { return e.At } // When returns the event's time.
 func (e LauncherDraining) When() Time   { return e.At } // When returns the event's time.
+func (e LauncherBlamed) When() Time     { return e.At } // When returns the event's time.
 func (e LauncherLoad) When() Time       { return e.At } // When returns the event's time.
 func (e JobSubmitted) When() Time       { return e.At } // When returns the event's time.
 func (e JobUpdated) When() Time         { return e.At } // When returns the event's time.
@@ -450,6 +460,7 @@ func (e TimePassed) When() Time         { return e.At } // When returns the even
 func (LauncherJoined) isEvent()     {}
 func (LauncherLost) isEvent()       {}
 func (LauncherDraining) isEvent()   {}
+func (LauncherBlamed) isEvent()     {}
 func (LauncherLoad) isEvent()       {}
 func (JobSubmitted) isEvent()       {}
 func (JobUpdated) isEvent()         {}

@@ -18,7 +18,7 @@ type Round struct {
 	Offers []Offer
 }
 
-// Offer is what one launcher has to give. A launcher that is lost, draining or
+// Offer is what one launcher has to give. A launcher that is lost, draining, blamed or
 // full offers nothing free.
 type Offer struct {
 	Launcher  LauncherID
@@ -43,7 +43,7 @@ type Offer struct {
 //   - its bundle is neither ready nor suspended any more: an attempt of it ended, or is to;
 //   - where no bundle is named, a launch has left the job without a ready bundle;
 //   - Environment.ReserveMax has passed since the preemption, and the grace of a soft kill;
-//   - the launcher drains or is lost, for what is kept there;
+//   - the launcher drains, is blamed or is lost, for what is kept there;
 //   - the job ends;
 //   - another policy takes over, or this one is started anew.
 type Reservation struct {

@@ -24,6 +24,7 @@ func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher) {
 	if !bs.capacity.Blame(&l.Launcher, j.ID, capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}) {
 		return
 	}
+	bs.events.Blamed(l)
 	bs.step.Stats.Blamed++
 	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
 	bs.step.After(bs.step.Set.BlameFor, step.TimerBlame, uint64(l.ID))

@@ -6,8 +6,10 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // offered is which bundles of a job a policy that hears all takes for ready, and what each
@@ -91,4 +93,38 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 		}
 	}
 	h.Checked()
+}
+
+// Where attempts of several jobs failed, the site avoids the launcher, and the policy is told,
+// as is one that starts meanwhile.
+func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
+	h := roomtest.New(t)
+	h.Step.Set.BlameAfter, h.Step.Set.BlameJobs, h.Step.Set.BlameSharePercent = 1, 2, 50
+	h.StartPolicy(0)
+	a, _ := h.Launcher("a", 8), h.Launcher("b", 8)
+	var told view.View
+	tell := func(events []scheduler.Event) {
+		if err := told.Apply(scheduler.Round{Number: told.Round() + 1, Now: h.Step.Now, Events: events}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []bool{false, true} {
+		h.Fail(h.Run(h.Job(roomtest.Maps(1)), 0, a).Attempts[0], "wrong")
+		tell(h.Told())
+		if got := told.Launcher(a.ID).Blamed; got != want || told.Launcher(a.ID).Closed() != want {
+			t.Errorf("the policy takes it for avoided: %t, want %t", got, want)
+		}
+	}
+	h.Decisions.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Events.Gather()
+	for _, todo := range h.Step.Todo() {
+		if s, is := todo.Action.(step.StartPolicy); is {
+			var fresh view.View
+			if err := fresh.Start(s.Snapshot()); err != nil || !fresh.Launcher(a.ID).Blamed {
+				t.Errorf("one that starts does not know: %v", err)
+			}
+			return
+		}
+	}
+	t.Error("no other starts")
 }

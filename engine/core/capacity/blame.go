@@ -38,13 +38,14 @@ func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, s BlameLimits) bool {
 	return true
 }
 
-// Forgive ends that a launcher is avoided.
-func (c *Capacity) Forgive(id scheduler.LauncherID) {
+// Forgive ends that a launcher is avoided, and says whether it was.
+func (c *Capacity) Forgive(id scheduler.LauncherID) bool {
 	l := c.launchers.Get(id)
 	if l == nil || !l.Up || !l.Blamed {
-		return
+		return false
 	}
 	l.Blamed, l.blamedBy = false, nil
 	c.Changed(l)
 	c.replaced, c.roomier = true, true
+	return true
 }

@@ -73,6 +73,11 @@ func (ev *Events) TwiceEvent(b *life.Bundle) scheduler.SpeculationOffered {
 	return scheduler.SpeculationOffered{At: b.Twice(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
+// Blamed tells whether the site avoids a launcher.
+func (ev *Events) Blamed(l *life.Launcher) {
+	ev.policy.TellLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Blamed})
+}
+
 // WorkOf is what the policy learns of an attempt's work. The running time is the
 // manager's own: it is what the policy saw.
 func (ev *Events) WorkOf(a *life.Attempt, m *wire.Work) scheduler.Work {

@@ -48,6 +48,9 @@ func (ev *Events) gatherLaunchers(g *exchange.Gathering) bool {
 			if l.Draining {
 				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
 			}
+			if l.Blamed {
+				g.Add(scheduler.LauncherBlamed{At: l.Joined, Launcher: l.ID, Blamed: true})
+			}
 		}
 	}
 	g.Launcher = exchange.AllLaunchers

@@ -190,7 +190,7 @@ func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (m
 		return 0, false
 	}
 	for _, l := range c.where.launchers() {
-		if slots, memory := c.Room(l, job, kind); slots > 0 && !l.Draining {
+		if slots, memory := c.Room(l, job, kind); slots > 0 && !l.Closed() {
 			most, slot = max(most, memory), true
 		}
 	}

@@ -16,6 +16,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.launcherLost(e)
 	case scheduler.LauncherDraining:
 		return v.draining(e)
+	case scheduler.LauncherBlamed:
+		return v.blamed(e)
 	case scheduler.LauncherLoad:
 		return v.load(e)
 	case scheduler.JobSubmitted:

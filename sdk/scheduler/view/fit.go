@@ -62,13 +62,13 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 }
 
 // FitEver says whether the bundle would fit if nothing at all ran on the
-// launchers that are not draining, nor among the given ones (in order of id), which
+// launchers that are not closed, nor among the given ones (in order of id), which
 // count as they are.
 func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
 	mark := c.Mark()
 	defer c.Undo(mark)
 	for _, l := range c.where.launchers() {
-		if _, is := slices.BinarySearch(asTheyAre, l.ID); is || l.Draining {
+		if _, is := slices.BinarySearch(asTheyAre, l.ID); is || l.Closed() {
 			continue
 		}
 		for _, s := range l.Slots {

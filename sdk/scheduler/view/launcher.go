@@ -22,6 +22,7 @@ type Launcher struct {
 	seat     seat       // kept by the room of capacity
 
 	Draining bool
+	Blamed   bool // the manager avoids it for a while
 	Name     string
 	Host     string
 	Rack     string
@@ -44,6 +45,10 @@ func (l *Launcher) LoadKnown() bool {
 
 // Total returns how many slots of a kind the launcher has, taken or not.
 func (l *Launcher) Total(kind scheduler.SlotKind) int { return countOf(l.Slots, kind) }
+
+// Closed says whether nothing new may start on the launcher for now: it is draining, or
+// the manager avoids it.
+func (l *Launcher) Closed() bool { return l.Draining || l.Blamed }
 
 func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
 	for _, c := range counts {
@@ -138,6 +143,15 @@ func (ls *launchers) draining(e scheduler.LauncherDraining) error {
 		return fmt.Errorf("launcher %d drains and is not there", e.Launcher)
 	}
 	l.Draining = e.Draining
+	return nil
+}
+
+func (ls *launchers) blamed(e scheduler.LauncherBlamed) error {
+	l := ls.byID.Get(e.Launcher)
+	if l == nil {
+		return fmt.Errorf("launcher %d is blamed and is not there", e.Launcher)
+	}
+	l.Blamed = e.Blamed
 	return nil
 }
 

@@ -98,8 +98,8 @@ func (s Search) Useful(v []*view.Attempt) bool {
 }
 
 // usable says whether the bundle may run where an attempt does. A launcher that is
-// draining takes nothing new.
+// draining or blamed takes nothing new.
 func (s Search) usable(a *view.Attempt) bool {
 	l := s.View.Launcher(a.Launcher)
-	return l != nil && !l.Draining && !slices.Contains(s.Bundle.Avoid, l.ID)
+	return l != nil && !l.Closed() && !slices.Contains(s.Bundle.Avoid, l.ID)
 }

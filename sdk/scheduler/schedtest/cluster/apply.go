@@ -128,7 +128,7 @@ func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReaso
 		switch l := c.get(id); {
 		case !c.everKnown(id):
 			return nil, scheduler.UnknownID
-		case l == nil || l.draining || slices.Contains(b.excluded(), id):
+		case l == nil || l.closed() || slices.Contains(b.excluded(), id):
 			return nil, scheduler.LauncherUnavailable
 		}
 	}

@@ -13,6 +13,7 @@ type launcher struct {
 	id       scheduler.LauncherID
 	info     scheduler.LauncherJoined
 	draining bool
+	blamed   bool
 	load     scheduler.LauncherLoad // as it is
 	told     scheduler.LauncherLoad // as the policy was told
 	tale     []telling
@@ -24,6 +25,9 @@ func (l *launcher) enter(a *attempt) { l.attempts = append(l.attempts, a) }
 func (l *launcher) leave(a *attempt) {
 	l.attempts = slices.DeleteFunc(l.attempts, func(x *attempt) bool { return x == a })
 }
+
+// closed says whether nothing new may start there.
+func (l *launcher) closed() bool { return l.draining || l.blamed }
 
 // busy says whether the policy was told that the machine is.
 func (l *launcher) busy() bool { return l.told.CPU > BusyOver }
@@ -92,9 +96,9 @@ func (ls *launchers) there() []*launcher { return ls.list }
 func (ls *launchers) everKnown(id scheduler.LauncherID) bool { return ls.known[id] }
 
 // usable returns an attempt's launcher when something can be launched there, else nil:
-// it drains, or is gone, though another life of it may be there.
+// it drains, is blamed or is gone, though another life of it may be there.
 func (ls *launchers) usable(l *launcher) *launcher {
-	if l.draining || ls.get(l.id) != l {
+	if l.closed() || ls.get(l.id) != l {
 		return nil
 	}
 	return l
@@ -114,6 +118,19 @@ func (ls *launchers) drain(l *launcher, draining bool) {
 	l.draining, ls.moved = draining, true
 	ls.reservations.releaseOn(l.id)
 	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherDraining{At: ls.time.Now(), Launcher: l.id, Draining: draining}))
+}
+
+// Blame has the manager avoid a launcher that is there, or not any more.
+func (ls *launchers) Blame(id scheduler.LauncherID, blamed bool) {
+	l := ls.get(id)
+	if l == nil || l.blamed == blamed {
+		return
+	}
+	l.blamed, ls.moved = blamed, true
+	if blamed {
+		ls.reservations.releaseOn(id)
+	}
+	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherBlamed{At: ls.time.Now(), Launcher: id, Blamed: blamed}))
 }
 
 // lost takes a launcher away. What it ran is still to end.
@@ -179,7 +196,7 @@ func (ls *launchers) offer(l *launcher) scheduler.Offer {
 		}
 	}
 	o.Reserved = ls.reservations.at(l.id)
-	if l.draining {
+	if l.closed() {
 		return o
 	}
 	for _, s := range l.info.Slots {

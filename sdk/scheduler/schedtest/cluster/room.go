@@ -93,7 +93,7 @@ func (ls *launchers) fits(r room, groups []scheduler.Group, where, avoid []sched
 	for _, i := range order {
 		g := groups[i]
 		if !slices.ContainsFunc(ls.list, func(l *launcher) bool {
-			return !l.draining && !slices.Contains(avoid, l.id) && (where == nil || where[i] == l.id) && r.take(l.id, g.Kind, g.Slots, g.Memory)
+			return !l.closed() && !slices.Contains(avoid, l.id) && (where == nil || where[i] == l.id) && r.take(l.id, g.Kind, g.Slots, g.Memory)
 		}) {
 			return false
 		}

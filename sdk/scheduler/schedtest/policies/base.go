@@ -171,7 +171,7 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, memory boo
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
 		l := p.Launcher(a.Launcher)
-		if l == nil || l.Draining || slices.Contains(b.Avoid, l.ID) {
+		if l == nil || l.Closed() || slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
 		freed := int64(0)

@@ -36,6 +36,6 @@ func Delay() scheduler.TaskScheduler {
 // hasHome says whether a launcher that is not draining holds input of the bundle.
 func (p *base) hasHome(b *view.Bundle) bool {
 	return len(b.Groups) == 1 && slices.ContainsFunc(p.Launchers(), func(l *view.Launcher) bool {
-		return !l.Draining && view.Locality(l, &b.Groups[0]) == scheduler.NodeLocal
+		return !l.Closed() && view.Locality(l, &b.Groups[0]) == scheduler.NodeLocal
 	})
 }

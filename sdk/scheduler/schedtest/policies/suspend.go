@@ -77,7 +77,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 	defer p.Undo(mark)
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
-		if l := p.Launcher(a.Launcher); a.Launcher == rests.Launcher && l != nil && !l.Draining {
+		if l := p.Launcher(a.Launcher); a.Launcher == rests.Launcher && l != nil && !l.Closed() {
 			p.Give(l, a.Need.Kind, a.Need.Slots, 0)
 			victims = append(victims, a.ID)
 			if p.TakeAgain(rests) {
