@@ -14,6 +14,7 @@ type Pairs struct {
 	over    bool
 	err     error
 	read    int64
+	told    told
 	groups  int64
 	last    []byte // key of the group at hand
 }
@@ -25,7 +26,9 @@ func (p *Pairs) Next() (key, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	p.pending = false
-	p.read++
+	if p.read++; p.read >= p.told.next {
+		p.told.tell(p.read)
+	}
 	key = p.m.Key()
 	if p.read == 1 || !bytes.Equal(key, p.last) {
 		p.groups++
@@ -60,7 +63,7 @@ func (j Bytes) reducePairs(t *Task, m *sorting.Merge, w *Writer) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	p := &Pairs{m: m}
+	p := &Pairs{m: m, told: newTold(t.n, m)}
 	err := j.ReduceAll(t, p, w)
 	switch {
 	case p.err != nil:

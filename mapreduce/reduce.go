@@ -20,12 +20,33 @@ type Values struct {
 	pending bool   // the pair at hand is the first of the next group
 	more    bool   // m has not ended
 	err     error
-	read    int64                 // pairs, over all groups
+	read    int64 // pairs, over all groups
+	told    told
 	compare func(a, b []byte) int // of groups; nil: equal byte strings
 }
 
-func newValues(m *sorting.Merge, group func(a, b []byte) int) *Values {
-	return &Values{m: m, more: true, over: true, compare: group}
+func newValues(n *job.Node, m *sorting.Merge, group func(a, b []byte) int) *Values {
+	return &Values{m: m, told: newTold(n, m), more: true, over: true, compare: group}
+}
+
+// told tells the engine how much of a reduce task's pairs were handed out, each time that
+// it is a thousandth more: the engine shows no less, and to tell of each pair takes time.
+type told struct {
+	n    *job.Node
+	m    *sorting.Merge
+	step int64
+	next int64 // so many pairs are worth telling
+}
+
+func newTold(n *job.Node, m *sorting.Merge) told {
+	step := m.Total()/1000 + 1
+	return told{n, m, step, step}
+}
+
+// tell tells of so many pairs.
+func (t *told) tell(pairs int64) {
+	t.next = pairs + t.step
+	t.n.Progress(t.m.Done(pairs))
 }
 
 // Key is the key of the value that Next returned last, valid as long as that. With
@@ -71,7 +92,9 @@ func (v *Values) advance() bool {
 		v.more = v.more && v.err == nil
 	}
 	if v.more {
-		v.read++
+		if v.read++; v.read >= v.told.next {
+			v.told.tell(v.read)
+		}
 	}
 	return v.more
 }
@@ -166,7 +189,7 @@ func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	v := newValues(m, j.Group)
+	v := newValues(t.n, m, j.Group)
 	groups := int64(0)
 	for {
 		key, ok := v.group()

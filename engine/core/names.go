@@ -51,6 +51,9 @@ const (
 	Error = step.Error
 )
 
+// SuspensionBounds are step.SuspensionBounds.
+var SuspensionBounds = step.SuspensionBounds
+
 // Term is ids.Term.
 func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
 

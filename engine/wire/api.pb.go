@@ -1017,18 +1017,21 @@ func (x *StageStatus) GetFailures() uint32 {
 }
 
 type AttemptStatus struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Stage         string                 `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
-	Index         uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
-	Launcher      string                 `protobuf:"bytes,4,opt,name=launcher,proto3" json:"launcher,omitempty"`
-	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	Started       int64                  `protobuf:"varint,6,opt,name=started,proto3" json:"started,omitempty"`
-	Ended         int64                  `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
-	Speculative   bool                   `protobuf:"varint,8,opt,name=speculative,proto3" json:"speculative,omitempty"`
-	Reason        string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Attempt        uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Stage          string                 `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
+	Index          uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	Launcher       string                 `protobuf:"bytes,4,opt,name=launcher,proto3" json:"launcher,omitempty"`
+	State          string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	Started        int64                  `protobuf:"varint,6,opt,name=started,proto3" json:"started,omitempty"`
+	Ended          int64                  `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
+	Speculative    bool                   `protobuf:"varint,8,opt,name=speculative,proto3" json:"speculative,omitempty"`
+	Reason         string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Progress       float64                `protobuf:"fixed64,10,opt,name=progress,proto3" json:"progress,omitempty"`                                  // of one that lives, 0 to 1, as its launcher told it last; 0 when it told none
+	SuspendedSince int64                  `protobuf:"varint,11,opt,name=suspended_since,json=suspendedSince,proto3" json:"suspended_since,omitempty"` // 0 unless it is suspended
+	SuspendedNs    int64                  `protobuf:"varint,12,opt,name=suspended_ns,json=suspendedNs,proto3" json:"suspended_ns,omitempty"`          // for how long it was, without the time since suspended_since
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *AttemptStatus) Reset() {
@@ -1122,6 +1125,27 @@ func (x *AttemptStatus) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *AttemptStatus) GetProgress() float64 {
+	if x != nil {
+		return x.Progress
+	}
+	return 0
+}
+
+func (x *AttemptStatus) GetSuspendedSince() int64 {
+	if x != nil {
+		return x.SuspendedSince
+	}
+	return 0
+}
+
+func (x *AttemptStatus) GetSuspendedNs() int64 {
+	if x != nil {
+		return x.SuspendedNs
+	}
+	return 0
 }
 
 type StatusRequest struct {
@@ -2227,7 +2251,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x1c\n" +
 	"\tsuspended\x18\x06 \x01(\rR\tsuspended\x12\x1a\n" +
 	"\bfinished\x18\a \x01(\rR\bfinished\x12\x1a\n" +
-	"\bfailures\x18\b \x01(\rR\bfailures\"\xf1\x01\n" +
+	"\bfailures\x18\b \x01(\rR\bfailures\"\xd9\x02\n" +
 	"\rAttemptStatus\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x14\n" +
@@ -2237,7 +2261,11 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\astarted\x18\x06 \x01(\x03R\astarted\x12\x14\n" +
 	"\x05ended\x18\a \x01(\x03R\x05ended\x12 \n" +
 	"\vspeculative\x18\b \x01(\bR\vspeculative\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\"=\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
+	"\bprogress\x18\n" +
+	" \x01(\x01R\bprogress\x12'\n" +
+	"\x0fsuspended_since\x18\v \x01(\x03R\x0esuspendedSince\x12!\n" +
+	"\fsuspended_ns\x18\f \x01(\x03R\vsuspendedNs\"=\n" +
 	"\rStatusRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +

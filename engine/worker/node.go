@@ -191,10 +191,15 @@ func (n *node) addCounters(sum map[string]int64) {
 }
 
 // done is how much of its work the node has done, 0 to 1: what its program said, or the
-// share of its input that it read.
+// share of its stored input that it read. Of a stage that shuffles it is how much of its
+// execution: nothing before, and then what its program says.
 func (n *node) done() float64 {
-	if p := math.Float64frombits(n.progress.Load()); !math.IsNaN(p) {
-		return p
+	said := math.Float64frombits(n.progress.Load())
+	switch {
+	case n.spec.Shuffles && (!n.executing.Load() || math.IsNaN(said)):
+		return 0
+	case !math.IsNaN(said):
+		return said
 	}
 	total := n.toRead.Load()
 	if total <= 0 {
@@ -216,8 +221,15 @@ func (n *node) Count(name string, delta int64) {
 
 // Progress implements job.Runtime.
 func (n *node) Progress(done float64) {
-	if done >= 0 && done <= 1 {
-		n.progress.Store(math.Float64bits(done))
+	if math.IsNaN(done) {
+		return
+	}
+	done = min(max(done, 0), 1)
+	for {
+		bits := n.progress.Load()
+		if done <= math.Float64frombits(bits) || n.progress.CompareAndSwap(bits, math.Float64bits(done)) {
+			return
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,4 +216,45 @@ func TestInputsConfirmWhenTheyNeedMore(t *testing.T) {
 	in.allExpected(port)
 	in.update(nil, 3)
 	confirmed(0) // nothing more is to come
+}
+
+// What a program says of its progress is 0 to 1 and only grows; in a stage that shuffles it
+// shows from its execution on, where what was read of stored input says nothing.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		shuffles  bool
+		executing bool
+		read      int64 // of 100 bytes of stored input
+		said      []float64
+		want      float64
+	}{
+		{"nothing was read", false, false, 0, nil, 0},
+		{"a part was read", false, false, 40, nil, 0.4},
+		{"more than all was read, of a channel too", false, false, 400, nil, 1},
+		{"what is said goes before what was read", false, false, 40, []float64{0.1}, 0.1},
+		{"nothing is said too", false, false, 40, []float64{0}, 0},
+		{"below nothing and above all", false, false, 0, []float64{-3}, 0},
+		{"above all", false, false, 0, []float64{math.Inf(1)}, 1},
+		{"no number", false, false, 40, []float64{math.NaN()}, 0.4},
+		{"no number after one", false, false, 40, []float64{0.6, math.NaN()}, 0.6},
+		{"backwards", false, false, 40, []float64{0.6, 0.2, -1}, 0.6},
+		{"a reader of others that still gathers", true, false, 40, []float64{0.6}, 0},
+		{"one that executes", true, true, 40, []float64{0.2, 0.6}, 0.6},
+		{"one that executes and says nothing", true, true, 40, nil, 0},
+	} {
+		n := &node{spec: &job.StageSpec{Shuffles: c.shuffles}}
+		n.progress.Store(math.Float64bits(math.NaN()))
+		n.toRead.Store(100)
+		n.read[0].Store(c.read)
+		for _, p := range c.said {
+			job.NewNode(n).Progress(p)
+		}
+		if c.executing {
+			n.Executing()
+		}
+		if got := n.done(); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
 }

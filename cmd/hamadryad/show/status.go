@@ -98,17 +98,37 @@ func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 	if len(attempts) == 0 {
 		return nil
 	}
-	t := newTable(c.Out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "STARTED", "TOOK", "REASON")
+	t := newTable(c.Out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "PROGRESS", "STARTED", "TOOK", "SUSPENDED", "REASON")
 	for _, a := range attempts {
 		took := "-"
 		if a.Started != 0 && a.Ended != 0 {
 			took = span(time.Duration(a.Ended - a.Started))
 		}
+		done := "-"
+		if a.Progress > 0 {
+			done = partText(&a.Progress)
+		}
 		state := a.State
 		if a.Speculative {
 			state += " (speculative)"
 		}
-		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, ago(a.Started), took, a.Reason)
+		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, done, ago(a.Started), took, rested(a), a.Reason)
 	}
 	return t.end()
+}
+
+// rested is for how long an attempt was suspended, in all and since it is.
+func rested(a *wire.AttemptStatus) string {
+	text := "-"
+	if a.SuspendedNs > 0 {
+		text = span(time.Duration(a.SuspendedNs))
+	}
+	if a.SuspendedSince == 0 {
+		return text
+	}
+	now := "for " + ago(a.SuspendedSince)
+	if a.SuspendedNs > 0 {
+		return now + ", before " + text
+	}
+	return now
 }

@@ -154,6 +154,9 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.orders.StopWaiting(a)
 	as.dropSuspended(a.Run)
 	as.life.RemoveAttempt(a)
+	if a.Phase() == course.Suspended {
+		as.step.Stats.Rested(as.step.Now.Sub(a.Since()))
+	}
 	a.End(as.step.Now, outcome)
 	b.SetTwice(0)
 	e := scheduler.AttemptEnded{At: as.step.Now, Attempt: a.ID, Outcome: outcome, Work: work, Reason: reason}
@@ -164,7 +167,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.step.Stats.Outcomes[outcome]++
 	j.Tally.Keep(tally.Past{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
-		Speculative: a.Run.Speculative, Reason: reason,
+		Suspended: a.Rested(), Speculative: a.Run.Speculative, Reason: reason,
 	}, as.step.Set.AttemptsKept)
 	as.life.Touch(j)
 }

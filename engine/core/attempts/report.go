@@ -132,6 +132,8 @@ func (as *Attempts) cannot(a *life.Attempt, f *wire.Failure) {
 	do := "resumed"
 	if a.Waits() {
 		do = "suspended"
+	} else {
+		as.step.Stats.ResumesRefused++
 	}
 	why := fmt.Sprintf("launcher %s could not have it %s: %s", a.Launcher.Name, do, f.GetMessage())
 	a.Run.Lose(as.step.Short(why))

@@ -112,10 +112,13 @@ func (as *Attempts) resumeRun(r *life.Run) (ids []scheduler.AttemptID, why strin
 
 // ResumedNow has an attempt run again.
 func (as *Attempts) ResumedNow(a *life.Attempt) {
+	since := a.Since()
 	if !a.Resume(as.step.Now) {
 		as.settled(a, course.Running)
 		return
 	}
+	as.step.Stats.Resumed++
+	as.step.Stats.Rested(as.step.Now.Sub(since))
 	a.Rest(-1)
 	if a.Stop() == nil {
 		a.Pending.Confirmed()

@@ -62,6 +62,14 @@ func (c *Course) Since() scheduler.Time { return c.since }
 // Ran is how long it had run when it came to its phase.
 func (c *Course) Ran() time.Duration { return c.ran }
 
+// Rested is how long it had been suspended when it came to its phase.
+func (c *Course) Rested() time.Duration {
+	if c.started == 0 {
+		return 0
+	}
+	return c.since.Sub(c.started) - c.ran
+}
+
 // Executing is since when it executes, having read what it had to; 0: that was not told.
 func (c *Course) Executing() scheduler.Time { return c.execute }
 

@@ -126,3 +126,35 @@ func TestAnyHistory(t *testing.T) {
 		}
 	})
 }
+
+// An attempt was suspended for as long as it neither ran nor had come to its phase, however
+// often and however it ended.
+func TestRested(t *testing.T) {
+	var c Course
+	want := func(s int) {
+		t.Helper()
+		if got, want := c.Rested(), time.Duration(s)*time.Second; got != want {
+			t.Errorf("it was suspended for %v, want %v", got, want)
+		}
+	}
+	at := func(s int) scheduler.Time { return scheduler.Time(time.Duration(s) * time.Second) }
+	want(0)
+	c.Begin(at(10))
+	want(0)
+	c.AskSuspend()
+	c.Suspend(at(15))
+	want(0) // since then it is
+	c.AskResume()
+	c.Resume(at(18))
+	want(3)
+	c.AskSuspend()
+	c.Suspend(at(20))
+	want(3)
+	c.End(at(27), scheduler.Killed)
+	want(10)
+
+	var never Course
+	if never.End(at(5), scheduler.Lost); never.Rested() != 0 {
+		t.Error("one that never ran was suspended")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // AttemptRows are what the status of a job's attempts is made of.
@@ -20,6 +21,7 @@ type AttemptRows struct {
 type liveAttempt struct {
 	tally.Past // without what is known at the end
 	state      string
+	since      scheduler.Time // that it is suspended
 }
 
 // EndedRows are the rows of those that ended.
@@ -38,9 +40,12 @@ func (r *AttemptRows) Look(attempts []*Attempt) {
 			prefetchRows(next)
 		}
 		x := liveAttempt{state: a.state()}
-		x.Past = tally.Past{ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Started: a.Started(), Speculative: a.Run.Speculative}
-		if a.Phase() == course.Ended {
+		x.Past = tally.Past{ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Started: a.Started(), Suspended: a.Rested(), Speculative: a.Run.Speculative}
+		switch a.Phase() {
+		case course.Ended:
 			x.Ended = a.Since()
+		case course.Suspended:
+			x.since = a.Since()
 		}
 		if a.Stop() != nil {
 			x.Reason = a.Stop().Reason
@@ -52,18 +57,19 @@ func (r *AttemptRows) Look(attempts []*Attempt) {
 // Status makes the messages: what ended, then what lives, in order of id.
 func (r *AttemptRows) Status() []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
-	add := func(p *tally.Past, state string) {
+	add := func(p *tally.Past, state string, since scheduler.Time) {
 		list = append(list, &wire.AttemptStatus{
 			Attempt: uint64(p.ID), Stage: r.stages[p.Stage], Index: uint32(p.Index), Launcher: p.Launcher, State: state,
 			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason,
+			SuspendedSince: int64(since), SuspendedNs: int64(p.Suspended),
 		})
 	}
 	for i := range r.ended {
-		add(&r.ended[i], r.ended[i].Outcome.String())
+		add(&r.ended[i], r.ended[i].Outcome.String(), 0)
 	}
 	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.ID, y.ID) })
 	for i := range r.live {
-		add(&r.live[i].Past, r.live[i].state)
+		add(&r.live[i].Past, r.live[i].state, r.live[i].since)
 	}
 	return list
 }

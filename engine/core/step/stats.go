@@ -1,6 +1,10 @@
 package step
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler"
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
 
 // Stats count what happened since the core was made or restored, for metrics.
 // They are no state: a checkpoint leaves them out.
@@ -19,20 +23,43 @@ type Stats struct {
 	Preempted           uint64 // bundle attempts
 	TakenBack           uint64
 	Blamed              uint64
+	Resumed             uint64 // attempts that were suspended and go on
+	ResumesRefused      uint64 // by launchers
 	ReservationsExpired uint64
 	Failed              uint64
 	Finished            uint64
 
-	Outcomes  [scheduler.Killed + 1]uint64         // of attempts, by scheduler.AttemptOutcome
-	Jobs      [scheduler.JobKilled + 1]uint64      // that ended, by scheduler.JobOutcome
-	Accepted  [scheduler.DecisionLaunch + 1]uint64 // decisions, by kind
-	Refused   [scheduler.Unsupported + 1]uint64    // decisions, by reason
-	Local     [scheduler.LocalityLevels]uint64     // finished attempts that read stored files, by the level that gave most
-	Read      [scheduler.LocalityLevels]uint64     // bytes that finished attempts read, by locality
-	Running   int                                  // attempts that live
-	Suspended int                                  // bundle attempts that are suspended
-	Ready     int                                  // bundles
+	Outcomes [scheduler.Killed + 1]uint64         // of attempts, by scheduler.AttemptOutcome
+	Jobs     [scheduler.JobKilled + 1]uint64      // that ended, by scheduler.JobOutcome
+	Accepted [scheduler.DecisionLaunch + 1]uint64 // decisions, by kind
+	Refused  [scheduler.Unsupported + 1]uint64    // decisions, by reason
+	Local    [scheduler.LocalityLevels]uint64     // finished attempts that read stored files, by the level that gave most
+	Read     [scheduler.LocalityLevels]uint64     // bytes that finished attempts read, by locality
+
+	// Suspensions counts those that are over by how long they were: at most that of
+	// SuspensionBounds, the last of all longer ones. SuspendedFor is their sum.
+	Suspensions  [len(SuspensionBounds) + 1]uint64
+	SuspendedFor time.Duration
+
+	Running   int // attempts that live
+	Suspended int // bundle attempts that are suspended
+	Ready     int // bundles
 	JobsLive  int
+}
+
+// SuspensionBounds are the upper bounds of what Stats tells apart of suspensions.
+var SuspensionBounds = [...]time.Duration{
+	100 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour,
+}
+
+// Rested counts a suspension that is over.
+func (s *Stats) Rested(d time.Duration) {
+	i := 0
+	for i < len(SuspensionBounds) && d > SuspensionBounds[i] {
+		i++
+	}
+	s.Suspensions[i]++
+	s.SuspendedFor += d
 }
 
 // Decision counts a decision and what became of it.

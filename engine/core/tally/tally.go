@@ -12,6 +12,7 @@ package tally
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -45,6 +46,7 @@ type Past struct {
 	Outcome     scheduler.AttemptOutcome
 	Started     scheduler.Time
 	Ended       scheduler.Time
+	Suspended   time.Duration // in all
 	Speculative bool
 	Reason      string
 }
@@ -162,6 +164,9 @@ func codePast(w *codec.Codec, p *Past) {
 	codec.Num(w, &p.Outcome)
 	codec.Num(w, &p.Started)
 	codec.Num(w, &p.Ended)
+	if !w.Before {
+		codec.Num(w, &p.Suspended)
+	}
 	codec.Flag(w, &p.Speculative)
 	codec.Str(w, &p.Reason)
 }

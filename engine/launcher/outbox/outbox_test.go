@@ -138,7 +138,7 @@ func TestRecord(t *testing.T) {
 	want(false, "Started, InputLost 1, FilesWanted")
 	files(40)
 	note(&wire.Report{What: &wire.Report_Commit{Commit: 5}}, &wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{}}})
-	want(false, "Started, InputLost 1, Commit")
+	want(false, "Started, Progress, InputLost 1, Commit")
 	if r.Note(&wire.Report{What: &wire.Report_JobDropped{JobDropped: 1}}) {
 		t.Error("a worker reports for its launcher")
 	}

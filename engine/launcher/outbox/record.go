@@ -16,6 +16,7 @@ type Record struct {
 	lostKeys    []lostKey                   // the same, in the order in which they were asked for
 	filesWanted uint64                      // number of the file that it asked for and was not told; 0: none
 	asksCommit  bool
+	progress    *wire.AttemptProgress // the last; nil before
 
 	// The end, once there is one: then the rest is not told any more.
 	ended   *wire.AttemptEnded
@@ -46,6 +47,7 @@ func (r *Record) Note(report *wire.Report) bool {
 		what.Phase.Attempt = r.attempt
 	case *wire.Report_Progress:
 		what.Progress.Attempt = r.attempt
+		r.progress = what.Progress
 	case *wire.Report_InputLost:
 		what.InputLost.Attempt = r.attempt
 		r.lose(what.InputLost)
@@ -116,6 +118,9 @@ func (r *Record) Again(suspended bool) (all []*wire.Report) {
 	}
 	if r.started != nil {
 		all = append(all, &wire.Report{What: &wire.Report_Started{Started: r.started}})
+	}
+	if r.progress != nil {
+		all = append(all, &wire.Report{What: &wire.Report_Progress{Progress: r.progress}})
 	}
 	if suspended {
 		all = append(all, &wire.Report{What: &wire.Report_Suspended{Suspended: r.attempt}})

@@ -39,7 +39,9 @@ func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wir
 			return nil, statusOf(err)
 		}
 	}
-	return st.Message(), nil
+	message := st.Message()
+	s.needs.Launchers.Progress(message.Attempts)
+	return message, nil
 }
 
 // lostError is about a job that an earlier life may have known.

@@ -250,12 +250,14 @@ func (s *Server) inputs(m *wire.FromLauncher, session *session) []*wire.Input {
 		}
 		switch what := r.What.(type) {
 		case *wire.Report_Progress:
+			session.advance(what.Progress)
 			if !s.Wants(scheduler.AbilityProgress) {
 				continue
 			}
 		case *wire.Report_Load:
 			continue // the manager's own
 		case *wire.Report_Ended:
+			session.over(what.Ended.GetAttempt())
 			s.Stats.Work(what.Ended.GetWork())
 		}
 		bounds.TidyReport(r)

@@ -29,6 +29,8 @@ const (
 	// forgetHold is how long a command to forget an attempt waits for another to
 	// share its message: nobody waits for it, and the next start is mostly near.
 	forgetHold = 20 * time.Millisecond
+	// progressMax bounds of how many attempts of a launcher the progress is kept.
+	progressMax = 1 << 16
 )
 
 // session is one launcher's stream.
@@ -45,13 +47,14 @@ type session struct {
 	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
-	load     *wire.MachineLoad // of the newest heartbeat; nil when it told none
+	load     *wire.MachineLoad  // of the newest heartbeat; nil when it told none
+	progress map[uint64]float64 // of attempts that live, as it was told last; at most progressMax
 
 	told toldLoad // for the goroutine that receives
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
-	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now()}
+	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}}
 }
 
 func (s *session) hear(beat *wire.Heartbeat) {
@@ -78,6 +81,32 @@ func (s *session) lastLoad() *wire.MachineLoad {
 	return s.load
 }
 
+// advance keeps how far an attempt is, for people: to keep it in the core would fill the
+// event log.
+func (s *session) advance(p *wire.AttemptProgress) {
+	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // not-a-number is neither
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.progress[p.GetAttempt()]; known || len(s.progress) < progressMax {
+		s.progress[p.GetAttempt()] = p.GetProgress()
+	}
+}
+
+// over forgets how far an attempt was.
+func (s *session) over(attempt uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.progress, attempt)
+}
+
+func (s *session) progressOf(attempt uint64) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progress[attempt]
+}
+
 func (s *session) nudge() {
 	select {
 	case s.wake <- struct{}{}:
@@ -96,7 +125,10 @@ func (s *session) send(c *wire.Command) {
 	s.commands = append(s.commands, c)
 	s.bytes += proto.Size(c)
 	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
-	_, lazy := c.Do.(*wire.Command_Forget)
+	forget, lazy := c.Do.(*wire.Command_Forget)
+	if lazy {
+		delete(s.progress, forget.Forget)
+	}
 	first := lazy && !s.held
 	s.held = s.held || lazy
 	s.mu.Unlock()
@@ -354,6 +386,24 @@ func (l *Table) Loads() map[string]*wire.MachineLoad {
 		}
 	}
 	return loads
+}
+
+// Progress fills in how far attempts are that live.
+func (l *Table) Progress(attempts []*wire.AttemptStatus) {
+	for _, a := range attempts {
+		if a.Ended != 0 {
+			continue
+		}
+		l.mu.Lock()
+		var s *session
+		if r := l.byName[a.Launcher]; r != nil {
+			s = r.session
+		}
+		l.mu.Unlock()
+		if s != nil {
+			a.Progress = s.progressOf(a.Attempt)
+		}
+	}
 }
 
 // Suspects lists the launchers that were not heard of, without their streams,

@@ -46,6 +46,8 @@ var (
 	jobsEndedDesc  = describe("jobs_ended_total", "Jobs that ended, by outcome.", "outcome")
 	acceptedDesc   = describe("decisions_accepted_total", "Decisions of the policy that the manager carried out, by kind.", "kind")
 	refusedDesc    = describe("decisions_refused_total", "Decisions of the policy that the manager refused, by reason.", "reason")
+	suspendedDesc  = describe("attempts_suspended", "Attempts that are suspended: they hold memory and no slots.")
+	suspensionDesc = describe("suspension_seconds", "For how long attempts were suspended, of suspensions that are over; from the start of this manager.")
 	countsOfEvents = []struct {
 		desc *prometheus.Desc
 		of   func(core.Stats) uint64
@@ -60,6 +62,8 @@ var (
 		{describe("reports_stale_total", "Reports of attempts or launchers that were given up."), func(s core.Stats) uint64 { return s.StaleReports }},
 		{describe("commands_total", "Commands to launchers."), func(s core.Stats) uint64 { return s.Commands }},
 		{describe("commands_resent_total", "Commands that were sent again because none confirmed them."), func(s core.Stats) uint64 { return s.Resent }},
+		{describe("attempts_resumed_total", "Attempts that were suspended and went on."), func(s core.Stats) uint64 { return s.Resumed }},
+		{describe("resumes_refused_total", "Suspended attempts that their launcher could not have go on."), func(s core.Stats) uint64 { return s.ResumesRefused }},
 		{describe("launchers_blamed_total", "Launchers left out for a while because much failed there."), func(s core.Stats) uint64 { return s.Blamed }},
 	}
 )
@@ -69,6 +73,7 @@ func (w World) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		slotsDesc, freeDesc, launchersDesc, jobsDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
 		localDesc, readDesc, attemptsDesc, jobsEndedDesc, acceptedDesc, refusedDesc,
+		suspendedDesc, suspensionDesc,
 	} {
 		c <- d
 	}
@@ -163,16 +168,32 @@ func counts(to metric, now, before core.Stats) {
 	for _, x := range countsOfEvents {
 		to.count(x.desc, x.of(now)-x.of(before))
 	}
+	suspensions(to, now, before)
+}
+
+// suspensions tells how long those were that are over.
+func suspensions(to metric, now, before core.Stats) {
+	within := map[float64]uint64{}
+	all := uint64(0)
+	for i, n := range now.Suspensions {
+		all += n - before.Suspensions[i]
+		if i < len(core.SuspensionBounds) {
+			within[core.SuspensionBounds[i].Seconds()] = all
+		}
+	}
+	to <- prometheus.MustNewConstHistogram(suspensionDesc, all, (now.SuspendedFor - before.SuspendedFor).Seconds(), within)
 }
 
 // machines tells of the launchers.
 func machines(to metric, launchers []*wire.LauncherStatus) {
 	slots, free, states := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	suspended := 0.0
 	for _, l := range launchers {
 		states[l.State]++
 		if l.State == "lost" {
 			continue
 		}
+		suspended += float64(l.Suspended)
 		for _, s := range l.Slots {
 			slots[s.Kind] += float64(s.Count)
 		}
@@ -180,6 +201,7 @@ func machines(to metric, launchers []*wire.LauncherStatus) {
 			free[s.Kind] += float64(s.Count)
 		}
 	}
+	to.gauge(suspendedDesc, suspended)
 	for kind, n := range slots {
 		to.gauge(slotsDesc, n, kind)
 		to.gauge(freeDesc, free[kind], kind)

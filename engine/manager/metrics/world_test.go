@@ -3,8 +3,13 @@ package metrics
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 )
@@ -44,5 +49,38 @@ func TestTheOwnStateIsShownWithoutTheCore(t *testing.T) {
 	}
 	if strings.Contains(without, "hamadryad_jobs_ended_total") || !strings.Contains(with, "hamadryad_jobs_ended_total") {
 		t.Error("what the core counts is shown without it, or not with it")
+	}
+}
+
+// collects is a collector that says nothing of itself beforehand.
+type collects func(chan<- prometheus.Metric)
+
+func (f collects) Describe(chan<- *prometheus.Desc)   {}
+func (f collects) Collect(c chan<- prometheus.Metric) { f(c) }
+
+// Suspensions that are over are told by how long they were, since this manager began.
+func TestSuspensions(t *testing.T) {
+	var before core.Stats
+	before.Rested(time.Hour)
+	now := before
+	for _, d := range []time.Duration{0, 100 * time.Millisecond, 101 * time.Millisecond, time.Minute, 24 * time.Hour} {
+		now.Rested(d)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collects(func(c chan<- prometheus.Metric) { suspensions(c, now, before) }))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := families[0].GetMetric()[0]
+	var got []uint64
+	for _, b := range m.GetHistogram().GetBucket() {
+		got = append(got, b.GetCumulativeCount())
+	}
+	if want := []uint64{2, 3, 3, 3, 4, 4, 4, 4}; !slices.Equal(got, want) || m.GetHistogram().GetSampleCount() != 5 {
+		t.Errorf("within the bounds are %v, want %v, of %d", got, want, m.GetHistogram().GetSampleCount())
+	}
+	if got, want := m.GetHistogram().GetSampleSum(), (24*time.Hour + time.Minute + 201*time.Millisecond).Seconds(); math.Abs(got-want) > 1e-6 {
+		t.Errorf("they were %v s, want %v", got, want)
 	}
 }

@@ -10,6 +10,7 @@ type folding struct {
 	most   int    // bytes of a value that is folded on
 	k, v   []byte // of the pair at hand
 	ahead  bool   // merged stands on the pair after it
+	taken  int64  // pairs that were folded
 }
 
 // foldShare is the part of a Sorter's memory, one in so many, up to which a merge
@@ -22,7 +23,13 @@ func (s *Sorter) foldedMerge(cursors []cursor) (*Merge, error) {
 	if err != nil || s.o.Fold == nil || len(cursors) < 2 {
 		return m, err
 	}
-	return newMerge(s.o.order(), []cursor{&folding{merged: m, fold: s.o.Fold, most: int(s.o.Memory / foldShare)}})
+	f := &folding{merged: m, fold: s.o.Fold, most: int(s.o.Memory / foldShare)}
+	m, err = newMerge(s.o.order(), []cursor{f})
+	if err != nil {
+		return nil, err
+	}
+	m.folds = f
+	return m, nil
 }
 
 func (f *folding) next() (bool, error) {
@@ -34,6 +41,7 @@ func (f *folding) next() (bool, error) {
 	f.k = append(f.k[:0], f.merged.key()...)
 	f.v = append(f.v[:0], f.merged.value()...)
 	for {
+		f.taken++
 		var err error
 		if f.ahead, err = f.merged.next(); err != nil {
 			return false, err

@@ -19,6 +19,8 @@ type Merge struct {
 	order
 	check   orderCheck
 	started bool
+	all     int64    // pairs that all cursors yield, where that is known
+	folds   *folding // what the one cursor is, if it folds others
 }
 
 type head struct {
@@ -83,6 +85,17 @@ func (m *Merge) Next() (bool, error) {
 		err = m.check.next(m.Key())
 	}
 	return ok && err == nil, err
+}
+
+// Total is how many pairs the cursors yield; Next yields fewer where it folds them.
+func (m *Merge) Total() int64 { return m.all }
+
+// Done is which part of what is merged was yielded when Next yielded so many pairs.
+func (m *Merge) Done(pairs int64) float64 {
+	if m.folds != nil {
+		pairs = m.folds.taken
+	}
+	return float64(pairs) / float64(max(m.all, 1))
 }
 
 // Key is the current pair's key, valid until Next.

@@ -34,6 +34,7 @@ type Sorter struct {
 	records records  // without a fold
 	table   *Table   // with a fold
 	runs    []string // paths
+	held    []int64  // pairs in each of runs
 	made    int      // runs ever made, for their names
 	spilled int64    // pairs written to runs
 	largest int      // bytes of the largest record, which a run's block may have
@@ -177,7 +178,8 @@ func (s *Sorter) write(c cursor) error {
 	if err != nil {
 		return err
 	}
-	s.runs = append(s.runs, path)
+	s.runs, s.held = append(s.runs, path), append(s.held, 0)
+	pairs := &s.held[len(s.held)-1]
 	check := orderCheck{order: s.o.order()}
 	for {
 		ok, err := c.next()
@@ -193,6 +195,7 @@ func (s *Sorter) write(c cursor) error {
 		if err := w.add(c.key(), c.value()); err != nil {
 			return errors.Join(err, w.abort())
 		}
+		*pairs++
 	}
 }
 
@@ -231,7 +234,16 @@ func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
 		}
 		return nil, err
 	}
-	return s.foldedMerge(append(cursors, memory...))
+	total := s.pairs()
+	for _, n := range s.held {
+		total += n
+	}
+	m, err := s.foldedMerge(append(cursors, memory...))
+	if err != nil {
+		return nil, err
+	}
+	m.all = total
+	return m, nil
 }
 
 // fanInMax bounds the files that are open at once.
@@ -258,7 +270,7 @@ func (s *Sorter) mergeSome(n int) error {
 	if err := errors.Join(err, m.Close()); err != nil {
 		return err
 	}
-	s.runs = s.runs[n:]
+	s.runs, s.held = s.runs[n:], s.held[n:]
 	for _, path := range some {
 		err = errors.Join(err, os.Remove(path))
 	}
@@ -271,6 +283,6 @@ func (s *Sorter) Close() error {
 	for _, path := range s.runs {
 		errs = append(errs, os.Remove(path))
 	}
-	s.runs, s.table, s.records = nil, nil, records{}
+	s.runs, s.held, s.table, s.records = nil, nil, nil, records{}
 	return errors.Join(errs...)
 }

@@ -35,6 +35,7 @@ func drain(t interface{ Fatal(...any) }, s *Sorter) []pair {
 		t.Fatal(err)
 	}
 	var got []pair
+	done := 0.0
 	for {
 		ok, err := m.Next()
 		if err != nil {
@@ -44,6 +45,13 @@ func drain(t interface{ Fatal(...any) }, s *Sorter) []pair {
 			break
 		}
 		got = append(got, pair{string(m.Key()), string(m.Value())})
+		before := done
+		if done = m.Done(int64(len(got))); done <= before || done > 1 {
+			t.Fatal(fmt.Sprintf("with pair %d of %d it is done to %v, after %v", len(got), m.Total(), done, before))
+		}
+	}
+	if s.o.Fold == nil && m.Total() != int64(len(got)) || len(got) > 0 && done != 1 {
+		t.Fatal(fmt.Sprintf("of %d pairs %d came, and the end is at %v", m.Total(), len(got), done))
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
