@@ -106,7 +106,7 @@ func (p *Policy) update(events []scheduler.Event) {
 		case scheduler.LauncherJoined:
 			launchers = true
 			p.memory.suspends(e.Launcher)
-		case scheduler.LauncherLost, scheduler.LauncherDraining:
+		case scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherBlamed:
 			launchers = true
 		case scheduler.JobSubmitted:
 			p.meet(e.Job.ID)

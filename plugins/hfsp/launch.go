@@ -88,14 +88,14 @@ func (d *assignment) resume(s *stage, upTo int) {
 // takeAgain takes the slots of a suspended launch, all or none.
 func (d *assignment) takeAgain(u *work.Unit) bool {
 	for _, a := range u.Attempts {
-		if l := d.view.Launcher(a.Launcher); l != nil && l.Draining {
+		if l := d.view.Launcher(a.Launcher); l != nil && l.Closed() {
 			return len(u.Attempts) == 1 && d.unused(l, a.Need.Kind) >= a.Need.Slots
 		}
 	}
 	return d.view.TakeAgain(u.Attempts[0])
 }
 
-// unused counts the slots that nothing holds on a launcher that drains: it offers none, and
+// unused counts the slots that nothing holds on a launcher that is closed: it offers none, and
 // lets what is suspended there go on.
 func (d *assignment) unused(l *view.Launcher, kind scheduler.SlotKind) int {
 	n := l.Total(kind)

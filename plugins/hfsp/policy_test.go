@@ -317,6 +317,37 @@ func TestPublishingNeverWaits(t *testing.T) {
 	}
 }
 
+// The virtual cluster has the slots that may be given away: not those of a launcher that drains, or is blamed.
+func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
+	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 3}}
+	join := func(id scheduler.LauncherID) scheduler.Event {
+		return scheduler.LauncherJoined{At: 1, Launcher: id, Slots: slots}
+	}
+	p := &Policy{}
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
+		join(1), scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1, Kind: scheduler.DefaultKind, Slots: 1}}}},
+	}}, environment()); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		event scheduler.Event
+		want  int
+	}{
+		{join(2), 6},
+		{scheduler.LauncherBlamed{At: 1, Launcher: 2, Blamed: true}, 3},
+		{scheduler.LauncherDraining{At: 1, Launcher: 1, Draining: true}, 0},
+		{scheduler.LauncherBlamed{At: 1, Launcher: 2}, 3},
+		{scheduler.LauncherLost{At: 1, Launcher: 2}, 0},
+	} {
+		if _, err := p.AssignTasks(scheduler.Round{Number: uint64(i + 1), Now: 1, Events: []scheduler.Event{c.event}}); err != nil { //nolint:gosec // few
+			t.Fatal(err)
+		}
+		if got := p.kinds[0].slots; got != c.want {
+			t.Errorf("after %T: %d slots, want %d", c.event, got, c.want)
+		}
+	}
+}
+
 func TestExplainAndStatus(t *testing.T) {
 	w := newPlay(t, "")
 	w.launchers(1, 4)

@@ -171,7 +171,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 			continue
 		}
 		for _, a := range v.Attempts {
-			if x := d.view.Launcher(a.Launcher); x != nil && !x.Draining {
+			if x := d.view.Launcher(a.Launcher); x != nil && !x.Closed() {
 				d.view.Give(x, a.Need.Kind, a.Need.Slots, 0)
 			}
 			p.Victims = append(p.Victims, a.ID)

@@ -56,7 +56,7 @@ func (s *stage) has() int { return s.Held + s.granted }
 // kind is all that concerns one kind of slot.
 type kind struct {
 	name    scheduler.SlotKind
-	slots   int // on launchers that are not draining
+	slots   int // on launchers that are neither draining nor blamed
 	cluster *virtual.Cluster
 	// ghosts have really ended, and go on virtually.
 	ghosts []*virtual.Job
@@ -98,7 +98,7 @@ func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 
 func (p *Policy) slotsOf(kind scheduler.SlotKind) (n int) {
 	for _, l := range p.view.Launchers() {
-		if !l.Draining {
+		if !l.Closed() {
 			n += l.Total(kind)
 		}
 	}
