@@ -80,6 +80,9 @@ func (s *Sim) settings() core.Settings {
 	c.ReserveMax, c.ProtectFor, c.SuspendMax = 20*time.Second, 5*time.Second, 40*time.Second
 	c.CommandTimeout, c.CommandTimeoutMax, c.CommandTries = 3*time.Second, 10*time.Second, 5
 	c.SpeculationMin, c.SpeculationAfterPercent = 4*time.Second, 30
+	if s.opt.Seed%3 == 0 {
+		c.SpeculationSuspended = 5 * time.Second
+	}
 	c.UnplaceableAfter = time.Hour
 	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
 	c.BlameAfter, c.BlameJobs, c.BlameFor = 2, 2, 30*time.Second

@@ -212,9 +212,10 @@ type BundleWantedAgain struct {
 	Bundle BundleID
 }
 
-// SpeculationOffered: a running bundle is a straggler and may be launched a
-// second time, on other launchers. The first to commit wins. The offer to do so
-// ends when either attempt ends, and when a preemption of the first is accepted.
+// SpeculationOffered: a running bundle is a straggler, or was suspended for long where the
+// site offers that, and may be launched a second time, on other launchers. The first to
+// commit wins. The offer to do so ends when either attempt ends, when the first goes on
+// after a suspension, and when a preemption of it is accepted.
 type SpeculationOffered struct {
 	At     Time
 	Job    JobID

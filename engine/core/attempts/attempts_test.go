@@ -270,6 +270,55 @@ func TestStragglers(t *testing.T) {
 	}
 }
 
+// Where the site wants it, one that waits for long to be resumed is raced by a second one,
+// elsewhere; the offer ends when it goes on.
+func TestTheSuspendedAreRaced(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Minute} {
+		h := roomtest.New(t)
+		h.Step.Set.SpeculationSuspended = after
+		h.StartPolicy(scheduler.AbilityResume)
+		l, m := h.Launcher("a", 1), h.Launcher("b", 1)
+		j := h.Job(roomtest.Maps(1))
+		b := &j.Bundles[0]
+		first := h.Run(j, 0, l)
+		suspend(h, first)
+		h.Later(time.Minute - 1)
+		if h.Attempts.Speculate(); b.Twice() != 0 {
+			t.Error("it is raced before its time")
+		}
+		h.Later(1)
+		if h.Attempts.Speculate(); (b.Twice() != 0) != (after > 0) {
+			t.Errorf("after %v: it is raced: %t", after, b.Twice() != 0)
+		}
+		if after == 0 {
+			continue
+		}
+		resume := func() {
+			if _, reason, why := h.Attempts.Resume(scheduler.Resume{Attempt: first.Attempts[0].ID}); reason != scheduler.NotRefused {
+				t.Fatal(why)
+			}
+			h.Attempts.ResumedNow(first.Attempts[0])
+		}
+		resume()
+		if b.Twice() != 0 {
+			t.Error("it goes on, and the offer stands")
+		}
+		suspend(h, first)
+		h.Later(time.Minute)
+		h.Attempts.Speculate()
+		if refused := launch(h, j, 0, l.ID); refused != scheduler.LauncherUnavailable {
+			t.Errorf("where it is suspended the second is refused with %v", refused)
+		}
+		second := h.Run(j, 0, m).Attempts[0]
+		h.Checked()
+		h.Finish(second)
+		if s := first.Attempts[0].Stop(); s == nil || s.Outcome != scheduler.Killed {
+			t.Errorf("the second is finished, and the first is stopped by %v", s)
+		}
+		h.Checked()
+	}
+}
+
 // What a reader can't read is deleted and made again, and the reader is told where. One that
 // tried an older output is told where the newer is, and nothing is made again for it.
 func TestAnInputThatCannotBeRead(t *testing.T) {

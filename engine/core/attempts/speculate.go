@@ -42,7 +42,7 @@ func (as *Attempts) speculateOn(j *life.Job) {
 		if next := prefetch.Next(j.Attempts, i); next != nil {
 			life.PrefetchAttempts(next)
 		}
-		if a.Phase() == course.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) && a.MayBeDoubled() {
+		if (a.Phase() == course.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.restsLong(a)) && a.MayBeDoubled() {
 			candidates = append(candidates, a)
 		}
 	}
@@ -57,6 +57,13 @@ func (as *Attempts) speculateOn(j *life.Job) {
 		}
 		as.WantTwice(a.Run.Bundle)
 	}
+}
+
+// restsLong says whether an attempt waits to be resumed for so long that a second one is to
+// race it.
+func (as *Attempts) restsLong(a *life.Attempt) bool {
+	after := as.step.Set.SpeculationSuspended
+	return after > 0 && a.Waits() && as.step.Now.Sub(a.Since()) >= after
 }
 
 // stragglerMark is the running time above which an attempt of a stage straggles: far

@@ -124,6 +124,7 @@ func (as *Attempts) ResumedNow(a *life.Attempt) {
 		a.Pending.Confirmed()
 	}
 	as.capacity.Changed(&a.Launcher.Launcher)
+	a.Run.Bundle.SetTwice(0)
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
 	as.life.Touch(a.Run.Bundle.Job)
 }

@@ -78,6 +78,9 @@ type Settings struct {
 	// SpeculationSharePercent bounds the second attempts of a job, offered and
 	// running, against its running attempts; default 10, and always one at least.
 	SpeculationSharePercent int `json:"speculationSharePercent"`
+	// SpeculationSuspended is how long an attempt has been suspended when a second one is
+	// offered, to race it elsewhere; default 0: none is.
+	SpeculationSuspended time.Duration `json:"speculationSuspended"`
 	// SpeculationEvery is how often stragglers are looked for; default 1 s.
 	SpeculationEvery time.Duration `json:"speculationEvery"`
 
@@ -207,6 +210,7 @@ func (s *Settings) Check() error {
 		}
 	}
 	atLeast("memoryDefault", s.MemoryDefault, 0)
+	atLeast("speculationSuspended", int64(s.SpeculationSuspended), 0)
 	if s.MemoryDefault > s.Graph.Memory {
 		errs = append(errs, fmt.Errorf("memoryDefault is %d: use %d or less, which is graph.memory", s.MemoryDefault, s.Graph.Memory))
 	}

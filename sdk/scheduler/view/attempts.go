@@ -188,6 +188,7 @@ func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 		return fmt.Errorf("attempt %d is resumed while it is %s", a.ID, a.State)
 	}
 	a.State, a.Since, a.Resuming = Running, e.At, false
+	a.Bundle.onceOnly()
 	a.Job().held.add(a.Need.Kind, a.Need.Slots)
 	return nil
 }

@@ -234,6 +234,7 @@ func (as *attempts) resumed(r *run) {
 		return
 	}
 	for _, a := range r.attempts {
+		r.bundle.endOffer()
 		as.jobs.about(r.bundle, scheduler.AttemptResumed{At: as.time.Now(), Attempt: a.id})
 		as.goOn(a)
 		as.tally.Resumptions++
