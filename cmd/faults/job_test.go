@@ -13,6 +13,7 @@ import (
 // gatedJob is a submission of testdata/gated.
 type gatedJob struct {
 	c       *cluster
+	folder  string // of all that is its own, below the cluster's
 	process *process
 	out     string
 	gates   string
@@ -22,7 +23,13 @@ type gatedJob struct {
 // submit starts a word count whose nodes stop at the gates that are shut.
 func (c *cluster) submit(channel string, slowStart float64, maps, reduces int, shut ...string) *gatedJob {
 	c.t.Helper()
-	j := &gatedJob{c: c, out: c.path("out"), gates: c.path("gates"), words: map[string]int{}}
+	return c.submitIn("", channel, slowStart, maps, reduces, shut...)
+}
+
+// submitIn is submit with a folder of its own, for one of several jobs.
+func (c *cluster) submitIn(folder, channel string, slowStart float64, maps, reduces int, shut ...string) *gatedJob {
+	c.t.Helper()
+	j := &gatedJob{c: c, folder: folder, out: c.path(folder, "out"), gates: c.path(folder, "gates"), words: map[string]int{}}
 	for i := range maps {
 		var text strings.Builder
 		for w := range 400 {
@@ -30,15 +37,15 @@ func (c *cluster) submit(channel string, slowStart float64, maps, reduces int, s
 			j.words[word]++
 			fmt.Fprintf(&text, "%s\n", word)
 		}
-		c.write(fmt.Sprintf("in/%03d.txt", i), text.String())
+		c.write(filepath.Join(folder, fmt.Sprintf("in/%03d.txt", i)), text.String())
 	}
 	if err := os.MkdirAll(j.gates, 0o755); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, name := range shut {
-		c.write("gates/SHUT."+name, "")
+		c.write(filepath.Join(folder, "gates/SHUT."+name), "")
 	}
-	j.process = c.start("application", "gated", c.path("in"), j.out, j.gates, channel, fmt.Sprint(slowStart), fmt.Sprint(reduces))
+	j.process = c.start("application", "gated", c.path(folder, "in"), j.out, j.gates, channel, fmt.Sprint(slowStart), fmt.Sprint(reduces))
 	return j
 }
 
@@ -75,7 +82,7 @@ func (j *gatedJob) attempts(name string) int {
 
 func (j *gatedJob) open(names ...string) {
 	for _, name := range names {
-		j.c.write("gates/OPEN."+name, "")
+		j.c.write(filepath.Join(j.folder, "gates/OPEN."+name), "")
 	}
 }
 
@@ -107,7 +114,7 @@ func (j *gatedJob) isRight() {
 	t := j.c.t
 	t.Helper()
 	got := map[string]int{}
-	for _, path := range j.c.files("out", func(string) bool { return true }) {
+	for _, path := range j.c.files(filepath.Join(j.folder, "out"), func(string) bool { return true }) {
 		if filepath.Base(path) == "_SUCCESS" {
 			continue
 		}

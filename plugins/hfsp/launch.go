@@ -131,7 +131,7 @@ func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
 	d.each(s, upTo, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 		if level != scheduler.Remote && len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
-			return nil, false
+			return d.onReserved(b)
 		}
 		where, ok := d.view.Fit(b)
 		if !ok {
@@ -168,6 +168,22 @@ func (d *assignment) each(s *stage, upTo int, bundles iter.Seq[*view.Bundle], fi
 			s.wait.Launched(view.Locality(d.view.Launcher(where[0]), g))
 		}
 	}
+}
+
+// onReserved fits a bundle of one group where slots are kept for its job. It waits for no launcher
+// that is nearer: these were taken off others for it, and stand empty till it takes them.
+func (d *assignment) onReserved(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	kind := b.Groups[0].Kind
+	for _, l := range d.view.ReservedFor(b.Job.ID()) {
+		free, _ := d.view.Room(l, 0, kind)
+		if with, _ := d.view.RoomFor(l, b, kind); with == free {
+			continue
+		}
+		if where, ok := d.view.FitOn(l, b); ok {
+			return where, true
+		}
+	}
+	return nil, false
 }
 
 // keeps says whether slots are collected that a bundle would need.

@@ -178,6 +178,24 @@ func TestDelayScheduling(t *testing.T) {
 	}
 }
 
+// Work whose input lies elsewhere takes the slot that was taken off another for it, and does
+// not wait there for a nearer one: nothing else is free, so that no offer would come.
+func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
+	for _, settings := range []string{"", "locality: time\n"} {
+		w := newPlay(t, settings)
+		w.launchers(2, 1)
+		w.at(0, reduces(2, time.Hour))
+		far := maps(1, time.Second)
+		far.Hosts = []scheduler.LauncherID{9}
+		w.at(10*time.Second, far)
+		w.until(20 * time.Second)
+		if _, over := w.ended[2]; !over {
+			t.Errorf("%q: the small job has not ended; %d attempts of the large one are suspended, and it waits because %v",
+				settings, len(w.lives(1, view.Suspended)), w.p.told[2])
+		}
+	}
+}
+
 // What was learnt outlives a restart, with all that is known of live stages. A checkpoint of another version does
 // not, and a note says so.
 func TestWhatARestartKeeps(t *testing.T) {

@@ -1,0 +1,70 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// swapped has another policy take over, and waits until it decides.
+func (c *cluster) swapped(to string) {
+	c.t.Helper()
+	c.write("manager.yaml", c.managerConfig("  name: "+to+"\n"))
+	eventually(c.t, to+" decides", func() bool {
+		out, _ := c.command("policy")
+		return strings.HasPrefix(out, to+" ") && strings.Contains(out, ": running")
+	})
+}
+
+// suspended is how many attempts are, on all launchers.
+func (c *cluster) suspended() (n int) {
+	out, err := c.command("launchers")
+	if err != nil {
+		return 0
+	}
+	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		fields := strings.Fields(line)
+		if i == 0 {
+			continue // the heads
+		}
+		one := 0
+		if _, err := fmt.Sscan(fields[len(fields)-1], &one); err != nil {
+			c.t.Fatalf("launchers prints %q", out)
+		}
+		n += one
+	}
+	return n
+}
+
+// A small job has attempts of a large one suspended. Then policies take over that do not
+// suspend, one of which resumes and one of which leaves that to the manager, in any order:
+// nothing that ran is lost, and both jobs end with what is right.
+func TestPoliciesAreSwappedWhileWorkIsSuspended(t *testing.T) {
+	for _, order := range [][]string{{"fifo", "fair"}, {"preemptive-fair", "hfsp", "fifo"}} {
+		t.Run(strings.Join(order, ", "), func(t *testing.T) {
+			c := startCluster(t, options{launchers: 2, slots: 2, policyLines: "  name: hfsp\n"})
+			c.policyRuns()
+			large := c.submitIn("large", "file", 0, 2, 4, "reduce")
+			large.reached("reduce", 4)
+			small := c.submitIn("small", "file", 0, 1, 2, "reduce")
+			small.reached("reduce", 2)
+			if n := c.suspended(); n != 2 {
+				t.Fatalf("%d attempts are suspended, want 2", n)
+			}
+			for _, policy := range order {
+				c.swapped(policy)
+				if n := c.suspended(); n != 2 {
+					t.Errorf("under %s %d attempts are suspended, want 2", policy, n)
+				}
+			}
+			small.open("reduce")
+			eventually(t, "all run again", func() bool { return c.suspended() == 0 })
+			large.open("reduce")
+			large.succeeds()
+			small.succeeds()
+			if n := large.attempts("reduce"); n != 4 {
+				t.Errorf("the large job's reduces were attempted %d times, want 4", n)
+			}
+		})
+	}
+}
