@@ -122,6 +122,7 @@ var directions = []struct {
 	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/launcher/cache", nil, launchersRoom},
 	{"engine/launcher/folder", []string{"sdk/job/process", "internal/durable"}, launchersRoom},
+	{"engine/launcher/freezer/freezertest", nil, "it is for tests that need a cgroup2"},
 	{"engine/launcher/freezer", nil, launchersRoom},
 	{"engine/launcher/keeper", []string{"sdk/job/process", "engine/launcher/suspend"}, launchersRoom},
 	{"engine/launcher/lease", []string{"engine/worker/link"}, launchersRoom},

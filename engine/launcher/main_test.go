@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/launcher"
+	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	sharedCache = folder
-	code := m.Run()
+	code := freezertest.Run(m.Run)
 	os.RemoveAll(folder)
 	os.Exit(code)
 }

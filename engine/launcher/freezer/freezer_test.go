@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -27,7 +28,7 @@ const launcherVariable = "HAMADRYAD_TEST_FREEZER"
 func TestMain(m *testing.M) {
 	identity := os.Getenv(launcherVariable)
 	if identity == "" {
-		os.Exit(m.Run())
+		os.Exit(freezertest.Run(m.Run))
 	}
 	f, err := Open(identity)
 	if err != nil {

@@ -14,12 +14,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 const patience = time.Minute
+
+func TestMain(m *testing.M) { os.Exit(freezertest.Run(m.Run)) }
 
 // eachWay runs a test by the freezer and by signals. It needs a cgroup2 that it may write
 // to; what to do where there is none is in the message.

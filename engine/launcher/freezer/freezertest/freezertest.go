@@ -1,0 +1,49 @@
+// Package freezertest is for tests that need a cgroup2 in which they may make groups. They
+// run as root, as those do that mount disks.
+package freezertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs tests, such as those of a testing.M, with such a cgroup2. Where the machine has
+// none it mounts one, which stays: tests of other packages may use it at the same time. Where it
+// can't, the tests say what they miss.
+func Run(tests func() int) int {
+	if !writable() {
+		folder := filepath.Join(os.TempDir(), "hamadryad-cgroup2")
+		err := os.MkdirAll(folder, 0o755)
+		if err == nil {
+			err = unix.Mount("none", folder, "cgroup2", 0, "")
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "no cgroup2 can be mounted:", err)
+		}
+	}
+	return tests()
+}
+
+// writable says whether groups can be made in a cgroup2 that is mounted.
+func writable() bool {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if !strings.Contains(line, " - cgroup2 ") || len(fields) < 5 {
+			continue
+		}
+		probe := filepath.Join(fields[4], fmt.Sprintf("test-%d", os.Getpid()))
+		if os.Mkdir(probe, 0o755) == nil {
+			_ = unix.Rmdir(probe) // nothing is in it
+			return true
+		}
+	}
+	return false
+}
