@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress faults games formats bench experiments gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions faults games formats bench experiments gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ lint: $(BIN)/golangci-lint ## static checks
 
 stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=100
 	$(GO) test -race -count=$(or $(COUNT),100) $(or $(PKG),./engine/core)
+
+suspensions: deps ## a reduce and a command with children suspended and resumed 50 times each, by freezer and by signals; prints medians
+	$(GO) test ./cmd/faults -run TestSuspendAndResume -v -timeout 30m -cycles 50
 
 faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of them, or the one of SEED=n
 	$(GO) test ./cmd/faults/history -run TestHistories -v -timeout 300m -logs $(CURDIR)/build/faults \

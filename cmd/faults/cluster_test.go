@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
+	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
@@ -33,12 +35,12 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-streaming", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/zoo", "./testdata/wrong", "./testdata/large", "./testdata/odd", "./testdata/many")
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-streaming", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/zoo", "./testdata/wrong", "./testdata/large", "./testdata/odd", "./testdata/many", "./testdata/seesaw", "./testdata/slowcount")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
 		}
-		return hdfstest.Run(m)
+		return freezertest.Run(func() int { return hdfstest.Run(m) })
 	}())
 }
 
@@ -67,8 +69,9 @@ type options struct {
 	// policyLines are lines of YAML below policy:, in the place of all that is above.
 	policyLines string
 	// places, if set, gives launcher i its host and rack.
-	places func(i int) (host, rack string)
-	disk   string // size of a disk of its own for the manager's data; "": none
+	places  func(i int) (host, rack string)
+	disk    string // size of a disk of its own for the manager's data; "": none
+	suspend string // how launchers suspend; "": as they can
 	// eventLog are further settings of the manager's event log, each behind a comma.
 	eventLog string
 }
@@ -262,7 +265,8 @@ func (c *cluster) startLauncher(i int) {
   slots: {default: %d}
   memory: 4GiB
   data: %s
-`, c.address, name, host, rack, c.options.slots, c.path(name)))
+  suspend: %s
+`, c.address, name, host, rack, c.options.slots, c.path(name), cmp.Or(c.options.suspend, "auto")))
 	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
 	eventually(c.t, name+" joined", func() bool {
 		out, err := c.command("launchers", "-o", "json")
