@@ -141,6 +141,9 @@ var directions = []struct {
 	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
+	{"plugins/dynamicpriority/money", nil, "an amount is a number: it knows of nothing"},
+	{"plugins/dynamicpriority/share", nil, "quotas are arithmetic: pass what they need in as values"},
+	{"plugins/dynamicpriority/account", []string{"plugins/dynamicpriority/money", "plugins/dynamicpriority/share"}, "accounts know what they are told: pass it in as values"},
 	{"plugins/hfsp/virtual", []string{"sdk/scheduler"}, "the virtual cluster knows what it is told: pass it in as values"},
 	{"plugins/hfsp/work", []string{"sdk/scheduler"}, "the book of stages knows the view alone"},
 	{"plugins/hfsp/estimation", []string{"sdk/scheduler"}, "an estimate is arithmetic: pass what it needs in as values"},

@@ -1,0 +1,297 @@
+package account_test
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
+)
+
+const (
+	interval = 20 * time.Second
+	begin    = int64(1_000_000 * interval)
+)
+
+// ledger is one that runs, of queues with so many credits and bids, and 100 slots.
+func ledger(t testing.TB, queues ...account.Queue) *account.Ledger {
+	t.Helper()
+	l := account.New(interval)
+	l.Begin(begin)
+	l.SetSlots(map[string]int{"default": 100}, begin)
+	var s account.State
+	for _, q := range queues {
+		s.Put(q)
+	}
+	l.Adopt(&s, begin)
+	return l
+}
+
+func queue(name string, budget, spending money.Amount) account.Queue {
+	return account.Queue{Name: name, Budget: budget * money.Credit, Spending: spending * money.Credit}
+}
+
+func after(intervals float64) int64 { return begin + int64(intervals*float64(interval)) }
+
+func budget(t testing.TB, l *account.Ledger, name, want string) {
+	t.Helper()
+	if got := l.Queue(name).Budget.String(); got != want {
+		t.Errorf("%s has %s, want %s", name, got, want)
+	}
+}
+
+// An interval that begins with the job, at the first boundary after it: bids and quotas.
+func TestQuotasFollowBidsFromTheNextInterval(t *testing.T) {
+	l := ledger(t, queue("a", 10_000, 1), queue("b", 10_000, 2))
+	l.JobCame("a")
+	l.JobCame("b")
+	if q := l.Account("a").Use("default").Quota; q != 0 || l.Price() != 0 {
+		t.Errorf("a quota of %d before the first interval, price %s", q, l.Price())
+	}
+	l.Advance(after(1))
+	if a, b := l.Account("a").Use("default").Quota, l.Account("b").Use("default").Quota; a != 33 || b != 67 || l.Price() != 3*money.Credit {
+		t.Errorf("quotas %d and %d, price %s", a, b, l.Price())
+	}
+	if err := l.SetSpending("a", 18*money.Credit); err != nil {
+		t.Fatal(err)
+	}
+	l.Hold("a", "default", 33, after(1))
+	l.Advance(after(1.5))
+	if a := l.Account("a"); a.Use("default").Quota != 33 || a.Rate != money.Credit {
+		t.Errorf("the bid counts at once: quota %d, rate %s", a.Use("default").Quota, a.Rate)
+	}
+	l.Advance(after(2))
+	if a := l.Account("a"); a.Use("default").Quota != 90 || a.Rate != 18*money.Credit {
+		t.Errorf("quota %d, rate %s", a.Use("default").Quota, a.Rate)
+	}
+	budget(t, l, "a", "9967.0") // at the rate that was in force
+}
+
+// Only what is used of the quota is paid for: nothing by who is idle, or waits.
+func TestWhatIsPaidFor(t *testing.T) {
+	l := ledger(t, queue("idle", 10, 1), queue("waits", 10, 1), queue("half", 10, 1), queue("over", 100, 1))
+	for _, name := range []string{"waits", "half", "over"} {
+		l.JobCame(name)
+	}
+	l.Advance(after(1)) // quotas of 34, 33, 33: "waits" can pay for 10
+	l.Hold("half", "default", 5, after(1.5))
+	l.Hold("over", "default", 90, after(1))
+	l.Advance(after(2))
+	budget(t, l, "idle", "10.0")
+	budget(t, l, "waits", "10.0")
+	budget(t, l, "half", "7.5")
+	quota := 100 - 10 - 10 // neither can pay for more
+	budget(t, l, "over", (money.Amount(100-quota) * money.Credit).String())
+	if u := l.Account("over").Use("default"); u.Last != 90 {
+		t.Errorf("it used %d slots", u.Last)
+	}
+}
+
+// Nobody pays more than there is: the quota of who is nearly out of budget is what it can pay
+// for, and a rate that the budget does not cover counts as none.
+func TestABudgetEnds(t *testing.T) {
+	l := ledger(t, queue("poor", 7, 2), queue("rich", 1_000_000, 1), queue("short", 1, 2))
+	for _, name := range []string{"poor", "rich", "short"} {
+		l.JobCame(name)
+		l.Hold(name, "default", 100, begin)
+	}
+	for i := range 5 {
+		l.Advance(after(float64(i + 1)))
+	}
+	budget(t, l, "poor", "1.0") // three slots of one interval
+	budget(t, l, "short", "1.0")
+	if p := l.Account("poor"); p.Rate != 0 || l.Price() != money.Credit {
+		t.Errorf("poor pays %s, the price is %s", p.Rate, l.Price())
+	}
+	if q := l.Account("rich").Use("default").Quota; q != 100 {
+		t.Errorf("rich has a quota of %d", q)
+	}
+}
+
+func TestChangesThatAreRefused(t *testing.T) {
+	l := ledger(t, queue("a", 5, 1))
+	for _, test := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"negative spending", l.SetSpending("a", -1), account.ErrBound},
+		{"enormous spending", l.SetSpending("a", account.SpendingMax+1), account.ErrBound},
+		{"spending of nobody", l.SetSpending("z", 1), account.ErrUnknown},
+		{"a budget beyond what there can be", l.AddBudget("a", money.Max), account.ErrBound},
+		{"a queue that exists", l.AddQueue("a"), account.ErrExists},
+		{"a name with a blank", l.AddQueue("a b"), account.ErrBound},
+		{"a name with a line break", l.AddQueue("a\n"), account.ErrBound},
+		{"no name", l.AddQueue(""), account.ErrBound},
+		{"a long name", l.AddQueue(strings.Repeat("x", account.NameBytesMax+1)), account.ErrBound},
+		{"a name that is no text", l.AddQueue("\xff"), account.ErrBound},
+		{"budget of nobody", l.AddBudget("z", 1), account.ErrUnknown},
+		{"the end of nobody", l.RemoveQueue("z", begin), account.ErrUnknown},
+		{"before the store has told", account.New(interval).AddQueue("a"), account.ErrStore},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, test.err, test.want)
+		}
+	}
+	if n := l.Open(); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+	budget(t, l, "a", "5.0")
+	if err := l.AddBudget("a", -6*money.Credit); err != nil {
+		t.Fatal(err)
+	}
+	budget(t, l, "a", "-1.0") // an administrator may take budget back
+	for i := range account.QueuesMax - 1 {
+		if err := l.AddQueue(fmt.Sprint("q", i)); err != nil {
+			l.Acknowledge(1 << 60)
+			if err := l.AddQueue(fmt.Sprint("q", i)); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+	}
+	if err := l.AddQueue("one more"); !errors.Is(err, account.ErrBound) {
+		t.Error(err)
+	}
+	l.Acknowledge(1 << 60)
+	if err := l.AddQueue("onemore"); !errors.Is(err, account.ErrBound) {
+		t.Error(err)
+	}
+}
+
+// A queue that goes while its jobs run: they pay nothing from then on, and its slots are the
+// others'. What comes back under its name has nothing.
+func TestAQueueIsRemovedWhileItsJobsRun(t *testing.T) {
+	l := ledger(t, queue("a", 1000, 1), queue("b", 1000, 1))
+	l.JobCame("a")
+	l.JobCame("b")
+	l.Hold("a", "default", 50, begin)
+	l.Advance(after(1))
+	if err := l.RemoveQueue("a", after(1.5)); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := l.Account("a"), l.Account("b"); a == nil || a.Rate != 0 || a.Use("default").Quota != 0 || b.Use("default").Quota != 100 || l.Price() != money.Credit {
+		t.Errorf("%+v, %+v, price %s", a, b, l.Price())
+	}
+	l.Advance(after(3))
+	for _, e := range l.Post() {
+		if e.Kind == account.Charge && e.Queue == "a" {
+			t.Errorf("charged: %+v", e)
+		}
+	}
+	if err := l.AddQueue("a"); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(after(4))
+	budget(t, l, "a", "0.0")
+	l.Hold("a", "default", -50, after(4))
+	l.JobWent("a")
+	if err := l.RemoveQueue("a", after(4)); err != nil || l.Account("a") != nil {
+		t.Errorf("%v, its account is there: %t", err, l.Account("a") != nil)
+	}
+}
+
+// The length of intervals may change: the one in flight ends there, and is paid in part.
+func TestTheLengthChanges(t *testing.T) {
+	l := ledger(t, queue("a", 1000, 1))
+	l.JobCame("a")
+	l.Hold("a", "default", 10, begin)
+	l.Advance(after(1))
+	l.SetLength(5*time.Second, after(1.5))
+	budget(t, l, "a", "995.0")
+	if l.Next() != after(1.5)-int64(10*time.Second)%int64(5*time.Second)+int64(5*time.Second) {
+		t.Errorf("the next interval ends %s after", time.Duration(l.Next()-after(1.5)))
+	}
+	l.Advance(after(2))
+	budget(t, l, "a", "975.0")
+}
+
+// A clock that goes on by a day finds the last intervals charged, and ends.
+func TestALongSleep(t *testing.T) {
+	l := ledger(t, queue("a", 1_000_000, 1))
+	l.JobCame("a")
+	l.Hold("a", "default", 10, begin)
+	l.Advance(after(1))
+	l.Advance(after(100_000_001))
+	if left := l.Queue("a").Budget; left >= 1_000_000*money.Credit || left < (1_000_000-10*100)*money.Credit {
+		t.Errorf("left: %s", left)
+	}
+	if l.Next() != after(100_000_002) {
+		t.Error("it is not up to date")
+	}
+}
+
+// TestAMillionIntervals plays random bids, slots and jobs against sums of rational numbers:
+// what is paid differs from rate × what was used of the quota by less than a micro-credit
+// in all, however long it goes, and no money comes or goes but by entries.
+func TestAMillionIntervals(t *testing.T) {
+	intervals := 1_000_000
+	if testing.Short() {
+		intervals = 10_000
+	}
+	rng := rand.New(rand.NewPCG(4, 16)) //nolint:gosec // a test that is the same each time
+	queues := []account.Queue{queue("a", 1_000_000_000, 0), queue("b", 1_000_000_000, 0), queue("c", 1_000_000_000, 0)}
+	l := ledger(t, queues...)
+	paid, held := map[string]money.Amount{}, map[string]int{}
+	for _, q := range queues {
+		l.JobCame(q.Name)
+	}
+	numerators := map[string]*big.Int{"a": new(big.Int), "b": new(big.Int), "c": new(big.Int)}
+	for i := range intervals {
+		from := begin + int64(i)*int64(interval)
+		l.Advance(from)
+		shares := new(big.Rat)
+		var quotas int
+		for _, q := range queues {
+			a := l.Account(q.Name)
+			quotas += a.Use("default").Quota
+			if l.Price() > 0 && i%1000 == 0 {
+				shares.Add(shares, big.NewRat(int64(a.Rate), int64(l.Price())))
+			}
+		}
+		if l.Price() > 0 && (quotas != 100 || i%1000 == 0 && shares.Cmp(big.NewRat(1, 1)) != 0) {
+			t.Fatalf("interval %d: quotas add up to %d, shares to %s", i, quotas, shares)
+		}
+		for _, q := range queues {
+			if rng.IntN(3) == 0 {
+				if err := l.SetSpending(q.Name, money.Amount(rng.Int64N(3*int64(money.Credit)))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := l.Account(q.Name)
+			rate, quota := a.Rate, a.Use("default").Quota
+			at := from + rng.Int64N(int64(interval))
+			change := rng.IntN(60) - held[q.Name]
+			time := int64(held[q.Name])*(at-from) + int64(held[q.Name]+change)*(from+int64(interval)-at)
+			l.Hold(q.Name, "default", change, at)
+			held[q.Name] += change
+			counted := min(time, int64(quota)*int64(interval))
+			numerators[q.Name].Add(numerators[q.Name], new(big.Int).Mul(big.NewInt(int64(rate)), big.NewInt(counted)))
+		}
+		for _, e := range l.Post() {
+			if e.Kind == account.Charge && e.Interval > from-int64(interval) {
+				paid[e.Queue] += e.Amount
+			}
+		}
+		l.Acknowledge(1 << 62)
+	}
+	l.Advance(begin + int64(intervals)*int64(interval))
+	for _, e := range l.Post() {
+		if e.Kind == account.Charge {
+			paid[e.Queue] += e.Amount
+		}
+	}
+	for _, q := range queues {
+		want := new(big.Int).Div(numerators[q.Name], big.NewInt(int64(interval)))
+		if want.Cmp(big.NewInt(int64(paid[q.Name]))) != 0 || q.Budget-paid[q.Name] != l.Queue(q.Name).Budget {
+			t.Errorf("%s paid %d, want %s; it has %d of %d", q.Name, paid[q.Name], want, l.Queue(q.Name).Budget, q.Budget)
+		}
+		if want.Sign() == 0 {
+			t.Errorf("%s paid nothing: the test is void", q.Name)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package account
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
+)
+
+// Account is a queue with what it uses. One that has no queue belongs to a user who pays
+// nothing, or to a queue that was removed while its jobs run.
+type Account struct {
+	Name  string
+	Queue *Queue // nil: there is none
+	Jobs  int    // live
+	// Rate is the effective rate of the last interval, which is in force over this one.
+	Rate money.Amount
+	Uses []Use // in order of kind
+
+	most      int    // slots that the budget covered at the rate when the interval began
+	remainder uint64 // used and not paid yet, below a micro-credit: in micro-credits ÷ length
+}
+
+// Use is what an account uses of one kind of slots.
+type Use struct {
+	Kind  string
+	Held  int // now
+	Quota int // over this interval
+	Last  int // slots used over the last interval, rounded
+
+	at    int64  // up to when time and quota are counted
+	time  uint64 // slot-time held in this interval, in slot-nanoseconds
+	quota uint64 // the same of the quota
+}
+
+// Use returns what the account uses of a kind.
+func (a *Account) Use(kind string) Use {
+	if i, found := a.find(kind); found {
+		return a.Uses[i]
+	}
+	return Use{Kind: kind}
+}
+
+func (a *Account) find(kind string) (int, bool) {
+	return slices.BinarySearchFunc(a.Uses, kind, func(u Use, kind string) int { return cmp.Compare(u.Kind, kind) })
+}
+
+// use returns the same to be changed; a new one is counted from a time on.
+func (a *Account) use(kind string, from int64) *Use {
+	i, found := a.find(kind)
+	if !found {
+		a.Uses = slices.Insert(a.Uses, i, Use{Kind: kind, at: from})
+	}
+	return &a.Uses[i]
+}
+
+// advance counts up to a time.
+func (u *Use) advance(to int64) {
+	if to <= u.at {
+		return
+	}
+	span := uint64(to - u.at) //nolint:gosec // positive
+	u.time = plus(u.time, times(u.Held, span))
+	u.quota = plus(u.quota, times(u.Quota, span))
+	u.at = to
+}
+
+// times and plus stay at the largest number where there is none for the result.
+func times(n int, span uint64) uint64 {
+	high, low := bits.Mul64(uint64(max(n, 0)), span) //nolint:gosec // not negative
+	if high > 0 {
+		return math.MaxUint64
+	}
+	return low
+}
+
+func plus(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry > 0 {
+		return math.MaxUint64
+	}
+	return sum
+}
+
+// bill ends an interval for the account and returns what it has to pay: rate × slot-time
+// that its quota covers ÷ length, with what remained of earlier intervals.
+func (a *Account) bill(end int64, length uint64) money.Amount {
+	var paid uint64
+	for i := range a.Uses {
+		u := &a.Uses[i]
+		u.advance(end)
+		paid = plus(paid, min(u.time, u.quota))
+		u.Last = int(plus(u.time, length/2) / length) //nolint:gosec // as many as slots
+		u.time, u.quota = 0, 0
+	}
+	high, low := bits.Mul64(uint64(a.Rate), paid) //nolint:gosec // a rate is not negative
+	low, carry := bits.Add64(low, a.remainder, 0)
+	if high += carry; high >= length {
+		a.remainder = 0
+		return money.Max
+	}
+	charge, remainder := bits.Div64(high, low, length)
+	a.remainder = remainder
+	return money.Amount(min(charge, uint64(money.Max))) //nolint:gosec // no more than Max
+}
+
+// rescale keeps the remainder when the length of intervals changes.
+func (a *Account) rescale(from, to uint64) {
+	high, low := bits.Mul64(a.remainder, to)
+	a.remainder, _ = bits.Div64(high, low, from) // it was less than the length
+}

@@ -1,0 +1,78 @@
+// Package money is the unit in which the policy dynamic-priority counts: whole
+// micro-credits, so that sums are exact however many intervals go by.
+//
+//	a, err := money.Parse("12.139998") // 12,139,998 micro-credits
+//
+// What cannot be written with six decimals is refused and not rounded.
+package money
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Amount is a number of micro-credits, which may be negative. An amount that Parse, Add
+// or Clip returned is between -Max and Max, so that two of them never overflow.
+type Amount int64
+
+// Credit is the unit in which people write amounts.
+const Credit Amount = 1_000_000
+
+// Max is a trillion credits, the most that an amount may be, below zero as above it.
+const Max = 1_000_000_000_000 * Credit
+
+// textMax bounds, in bytes, what is looked at as a number.
+const textMax = 64
+
+// number is a decimal as people and the usual libraries write it, of an exponent that
+// takes no memory to speak of.
+var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?$`)
+
+// Parse reads credits written as a decimal number, such as 100, 0.11 or 1e-05. The error
+// says what is wrong with the text, and how it is written.
+func Parse(text string) (Amount, error) {
+	if len(text) > textMax {
+		return 0, fmt.Errorf("a number of %d characters: write at most %d", len(text), textMax)
+	}
+	if !number.MatchString(text) {
+		return 0, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
+	}
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return 0, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
+	}
+	r.Mul(r, new(big.Rat).SetInt64(int64(Credit)))
+	if most := new(big.Rat).SetInt64(int64(Max)); r.Cmp(most) > 0 || r.Cmp(most.Neg(most)) < 0 {
+		return 0, fmt.Errorf("%s is more than there can be: at most %s credits either way", text, Max)
+	}
+	if !r.IsInt() {
+		return 0, fmt.Errorf("%s has more than 6 decimals: the smallest amount is 0.000001", text)
+	}
+	return Amount(r.Num().Int64()), nil
+}
+
+// String returns the credits as a decimal, with one decimal at least, such as 99972.0.
+func (a Amount) String() string {
+	sign, n := "", uint64(a) //nolint:gosec // a negative one is turned around below
+	if a < 0 {
+		sign, n = "-", -n
+	}
+	decimals := strings.TrimRight(fmt.Sprintf("%06d", n%uint64(Credit)), "0")
+	if decimals == "" {
+		decimals = "0"
+	}
+	return sign + strconv.FormatUint(n/uint64(Credit), 10) + "." + decimals
+}
+
+// Clip returns the amount between -Max and Max that is nearest to it.
+func (a Amount) Clip() Amount { return max(-Max, min(a, Max)) }
+
+// Add returns the sum, and false where that is more than there can be. Both are between
+// -Max and Max.
+func (a Amount) Add(b Amount) (Amount, bool) {
+	sum := a + b
+	return sum.Clip(), sum == sum.Clip()
+}

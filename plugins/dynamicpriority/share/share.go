@@ -1,0 +1,93 @@
+// Package share divides the slots of a kind among those who pay for them, in proportion
+// to their rates.
+//
+//	share.Divide(100, payers) // quotas of 33 and 67 for rates of 1 and 2
+//
+// All of it is arithmetic in integers: equal payers in equal order get equal quotas,
+// wherever it runs.
+package share
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// Payer is one who pays.
+type Payer struct {
+	Rate  uint64 // for a slot and an interval; nothing is divided to a payer of rate 0
+	Most  int    // slots that it can pay for
+	Quota int    // what Divide gave it
+}
+
+// turn is a payer in its place among all.
+type turn struct {
+	*Payer
+	place int
+	part  uint64 // of a slot, that rounding down took, over the sum of rates
+}
+
+// Divide gives the slots to the payers by largest remainder: each gets its share of them,
+// rounded down, and those that lost most by that one slot more, the earlier of equals
+// first. Nobody gets more than it can pay for; what is left of it goes to the others in
+// the same way. So quotas add up to the slots, or to all that can be paid for.
+//
+// Slots are not negative, and the rates add up to less than 2^64.
+func Divide(slots int, payers []Payer) {
+	open := make([]turn, 0, len(payers))
+	var sum uint64
+	for i := range payers {
+		p := &payers[i]
+		p.Quota = 0
+		if p.Rate > 0 && p.Most > 0 {
+			open = append(open, turn{Payer: p, place: i})
+			sum += p.Rate
+		}
+	}
+	if open, slots, sum = bound(slots, open, sum); len(open) > 0 {
+		byRemainder(slots, open, sum)
+	}
+}
+
+// bound gives all that they can pay for to those whose share is more than that, the one
+// that can pay for least of its rate first: where that one's share is not more, nobody's
+// is, as shares only grow with each that is served. It returns what is left to divide.
+func bound(slots int, open []turn, sum uint64) ([]turn, int, uint64) {
+	over := func(t turn) bool { return compare(slots, t.Rate, t.Most, sum) > 0 }
+	if !slices.ContainsFunc(open, over) {
+		return open, slots, sum
+	}
+	slices.SortStableFunc(open, func(a, b turn) int { return compare(a.Most, b.Rate, b.Most, a.Rate) })
+	n := 0
+	for ; n < len(open) && over(open[n]); n++ {
+		open[n].Quota = open[n].Most
+		slots -= open[n].Most
+		sum -= open[n].Rate
+	}
+	open = open[n:]
+	slices.SortFunc(open, func(a, b turn) int { return cmp.Compare(a.place, b.place) })
+	return open, slots, sum
+}
+
+// compare compares the product of the first two numbers with that of the others. The
+// first of each is not negative.
+func compare(a int, b uint64, c int, d uint64) int {
+	high, low := bits.Mul64(uint64(a), b)
+	otherHigh, otherLow := bits.Mul64(uint64(c), d)
+	return cmp.Or(cmp.Compare(high, otherHigh), cmp.Compare(low, otherLow))
+}
+
+// byRemainder divides among payers that can pay for their shares, rounded up.
+func byRemainder(slots int, open []turn, sum uint64) {
+	left := slots
+	for i := range open {
+		high, low := bits.Mul64(uint64(slots), open[i].Rate)
+		whole, part := bits.Div64(high, low, sum)
+		open[i].Quota, open[i].part = int(whole), part //nolint:gosec // no more than the slots
+		left -= open[i].Quota
+	}
+	slices.SortStableFunc(open, func(a, b turn) int { return cmp.Compare(b.part, a.part) })
+	for i := range left {
+		open[i].Quota++
+	}
+}

@@ -1,0 +1,84 @@
+package share_test
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/share"
+)
+
+func TestDivide(t *testing.T) {
+	const all = 1 << 30
+	for _, test := range []struct {
+		name   string
+		slots  int
+		payers []share.Payer
+		want   []int
+	}{
+		{"a third", 100, []share.Payer{{Rate: 1, Most: all}, {Rate: 2, Most: all}}, []int{33, 67}},
+		{"an odd slot goes to the first of equals", 5, []share.Payer{{Rate: 1, Most: all}, {Rate: 1, Most: all}}, []int{3, 2}},
+		{"nobody pays", 5, []share.Payer{{Rate: 0, Most: all}}, []int{0}},
+		{"nobody at all", 5, nil, nil},
+		{"no slots", 0, []share.Payer{{Rate: 1, Most: all}}, []int{0}},
+		{"what one cannot pay for is the others'", 10, []share.Payer{{Rate: 5, Most: 2}, {Rate: 1, Most: all}, {Rate: 1, Most: all}}, []int{2, 4, 4}},
+		{"nobody can pay for all of it", 10, []share.Payer{{Rate: 5, Most: 2}, {Rate: 1, Most: 3}}, []int{2, 3}},
+		{"one bound makes another bound", 10, []share.Payer{{Rate: 8, Most: 1}, {Rate: 1, Most: 4}, {Rate: 1, Most: all}}, []int{1, 4, 5}},
+	} {
+		payers := slices.Clone(test.payers)
+		share.Divide(test.slots, payers)
+		var got []int
+		for _, p := range payers {
+			got = append(got, p.Quota)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestQuotasAddUp: to the slots or to what can be paid for, nobody gets more than it can
+// pay for, and whoever is not bound is less than a slot from its part of what the bound
+// leave, as rational numbers tell.
+func TestQuotasAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slots := rapid.IntRange(0, 1_000_000).Draw(t, "slots")
+		most := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 1<<40))
+		rate := rapid.OneOf(rapid.Uint64Range(0, 5), rapid.Uint64Range(0, 1e18/100))
+		payers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) share.Payer {
+			return share.Payer{Rate: rate.Draw(t, "rate"), Most: most.Draw(t, "most")}
+		}), 0, 100).Draw(t, "payers")
+		share.Divide(slots, payers)
+		given, payable, left, sum := 0, 0, slots, new(big.Int)
+		for _, p := range payers {
+			given += p.Quota
+			switch {
+			case p.Quota > p.Most || p.Rate == 0 && p.Quota > 0 || p.Quota < 0:
+				t.Fatalf("a quota of %d at rate %d, and it can pay for %d", p.Quota, p.Rate, p.Most)
+			case p.Rate == 0:
+			case p.Quota == p.Most:
+				left -= p.Most
+			default:
+				sum.Add(sum, new(big.Int).SetUint64(p.Rate))
+			}
+			if p.Rate > 0 {
+				payable += p.Most
+			}
+		}
+		if given != min(slots, payable) {
+			t.Fatalf("%d slots were given of %d, of which %d can be paid for", given, slots, payable)
+		}
+		for _, p := range payers {
+			if p.Rate == 0 || p.Quota == p.Most {
+				continue
+			}
+			part := new(big.Int).Mul(big.NewInt(int64(left)), new(big.Int).SetUint64(p.Rate))
+			off := new(big.Rat).Sub(new(big.Rat).SetFrac(part, sum), new(big.Rat).SetInt64(int64(p.Quota)))
+			if off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
+				t.Fatalf("rate %d of %v: a quota of %d of %d", p.Rate, sum, p.Quota, left)
+			}
+		}
+	})
+}
