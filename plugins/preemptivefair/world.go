@@ -69,7 +69,7 @@ func (w *world) update(events []scheduler.Event) {
 	launchers := false
 	for _, e := range events {
 		switch e := e.(type) {
-		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining:
+		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherBlamed:
 			launchers = true
 		case scheduler.JobSubmitted:
 			w.touch(w.view.Job(e.Job.ID))
@@ -109,12 +109,12 @@ func (w *world) update(events []scheduler.Event) {
 	w.settle()
 }
 
-// countSlots counts the slots there are, draining launchers apart.
+// countSlots counts the slots there are where something may start.
 func (w *world) countSlots() {
 	w.total = map[scheduler.SlotKind]int{}
 	for _, l := range w.view.Launchers() {
 		for _, s := range l.Slots {
-			if !l.Draining {
+			if !l.Closed() {
 				w.total[s.Kind] += s.Count
 			}
 		}
@@ -245,7 +245,7 @@ func count(in map[scheduler.JobID]map[scheduler.SlotKind]int, job scheduler.JobI
 	in[job][g.Kind] += g.Slots
 }
 
-// slots returns how many slots of a kind there are, draining launchers apart.
+// slots returns how many slots of a kind there are where something may start.
 func (w *world) slots(kind scheduler.SlotKind) int { return w.total[kind] }
 
 // sharers returns how many jobs share a kind.

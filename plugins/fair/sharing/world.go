@@ -13,22 +13,25 @@ import (
 type World struct {
 	Kinds []scheduler.SlotKind // by number; none is ever taken out
 	Order []pooltree.Kind      // all of them, in order of name: in which kinds are served
-	Total []int                // slots by kind, of launchers that are not draining
+	Total []int                // slots by kind, of launchers that are open
 	// Reserved are the jobs for which something is reserved.
 	Reserved map[scheduler.JobID]bool
 
 	number map[scheduler.SlotKind]pooltree.Kind // the index in Kinds
 
 	launchers map[scheduler.LauncherID]present
-	hosts     map[string]int // launchers that are not draining, by host and by rack
+	hosts     map[string]int // launchers that are open, by host and by rack
 	racks     map[string]int
 }
 
 // present is a launcher that is there.
 type present struct {
-	joined   scheduler.LauncherJoined
-	draining bool
+	joined           scheduler.LauncherJoined
+	draining, blamed bool
 }
+
+// open says whether something may start there.
+func (l present) open() bool { return !l.draining && !l.blamed }
 
 func newWorld() World {
 	return World{
@@ -45,9 +48,8 @@ func (w *World) Start(v *view.View, kinds []scheduler.SlotKind) {
 	}
 	for _, l := range v.Launchers() {
 		w.Event(scheduler.LauncherJoined{Launcher: l.ID, Host: l.Host, Rack: l.Rack, Slots: l.Slots})
-		if l.Draining {
-			w.Event(scheduler.LauncherDraining{Launcher: l.ID, Draining: true})
-		}
+		w.Event(scheduler.LauncherDraining{Launcher: l.ID, Draining: l.Draining})
+		w.Event(scheduler.LauncherBlamed{Launcher: l.ID, Blamed: l.Blamed})
 		for _, r := range l.Offer.Reserved {
 			w.Reserved[r.Job] = true
 		}
@@ -84,23 +86,30 @@ func (w *World) Event(e scheduler.Event) {
 		w.launchers[e.Launcher] = present{joined: e}
 		w.count(e, 1)
 	case scheduler.LauncherLost:
-		l := w.launchers[e.Launcher]
-		if !l.draining {
+		if l := w.launchers[e.Launcher]; l.open() {
 			w.count(l.joined, -1)
 		}
 		delete(w.launchers, e.Launcher)
 	case scheduler.LauncherDraining:
 		l := w.launchers[e.Launcher]
-		if l.draining == e.Draining {
-			return
-		}
 		l.draining = e.Draining
-		w.launchers[e.Launcher] = l
-		if e.Draining {
-			w.count(l.joined, -1)
-		} else {
-			w.count(l.joined, 1)
-		}
+		w.change(e.Launcher, l)
+	case scheduler.LauncherBlamed:
+		l := w.launchers[e.Launcher]
+		l.blamed = e.Blamed
+		w.change(e.Launcher, l)
+	}
+}
+
+// change puts a launcher in its own place, which may have opened or closed it.
+func (w *World) change(id scheduler.LauncherID, now present) {
+	was := w.launchers[id]
+	w.launchers[id] = now
+	switch {
+	case was.open() && !now.open():
+		w.count(now.joined, -1)
+	case !was.open() && now.open():
+		w.count(now.joined, 1)
 	}
 }
 
