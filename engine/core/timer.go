@@ -29,7 +29,7 @@ func (c *Core) expire() {
 		case step.TimerUnplaceable:
 			c.rooms.Admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerBlame:
-			if l := scheduler.LauncherID(id); c.rooms.Capacity.Forgive(l) {
+			if l := scheduler.LauncherID(id); c.rooms.Capacity.Forgive(l, c.rooms.Step.Now) {
 				c.rooms.Events.Blamed(c.rooms.Life.Launchers.Get(l))
 			}
 		case step.TimerPublish:

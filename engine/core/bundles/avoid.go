@@ -21,7 +21,8 @@ func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher) {
 	for b := range j.AllReady() {
 		bs.announceAgain(b)
 	}
-	if !bs.capacity.Blame(&l.Launcher, j.ID, capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}) {
+	until := bs.step.Now.Add(bs.step.Set.BlameFor)
+	if !bs.capacity.Blame(&l.Launcher, j.ID, until, capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}) {
 		return
 	}
 	bs.events.Blamed(l)

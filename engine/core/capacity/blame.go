@@ -13,9 +13,9 @@ type BlameLimits struct {
 }
 
 // Blame notes that a job avoids a launcher, and says whether the site avoids it from now
-// on: when enough jobs do, unless too many are avoided already. Then it is the work that
-// is bad, or the site.
-func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, s BlameLimits) bool {
+// on, until a time: when enough jobs do, unless too many are avoided already. Then it is the
+// work that is bad, or the site.
+func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, until scheduler.Time, s BlameLimits) bool {
 	if i, found := slices.BinarySearch(l.blamedBy, by); !found {
 		l.blamedBy = slices.Insert(l.blamedBy, i, by)
 	}
@@ -31,20 +31,21 @@ func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, s BlameLimits) bool {
 	if blamed*100 > c.up*s.SharePercent {
 		return false
 	}
-	l.Blamed = true
+	l.Blamed, l.blamedUntil = true, until
 	c.releaseOn(l)
 	c.Changed(l)
 	c.replaced = true
 	return true
 }
 
-// Forgive ends that a launcher is avoided, and says whether it was.
-func (c *Capacity) Forgive(id scheduler.LauncherID) bool {
+// Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
+// joined anew since it was blamed, and was blamed again, is avoided for longer.
+func (c *Capacity) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)
-	if l == nil || !l.Up || !l.Blamed {
+	if l == nil || !l.Up || !l.Blamed || now < l.blamedUntil {
 		return false
 	}
-	l.Blamed, l.blamedBy = false, nil
+	l.Blamed, l.blamedBy, l.blamedUntil = false, nil, 0
 	c.Changed(l)
 	c.replaced, c.roomier = true, true
 	return true

@@ -57,7 +57,7 @@ func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory int
 	l.Up, l.Joined = true, now
 	l.slots, l.memory = slots, memory
 	l.free, l.freeMemory = slices.Clone(slots), memory
-	l.Blamed, l.blamedBy, l.load = false, nil, Load{}
+	l.Blamed, l.blamedBy, l.blamedUntil, l.load = false, nil, 0, Load{}
 	l.parked, l.parkedMemory = 0, 0
 	l.told = scheduler.Offer{Launcher: l.ID}
 	c.up++

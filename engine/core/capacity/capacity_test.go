@@ -106,16 +106,19 @@ func TestNotAllAreAvoided(t *testing.T) {
 	c, l := cluster(1, 1, 1, 1)
 	limits := BlameLimits{Jobs: 2, SharePercent: 25}
 	for i, want := range []bool{false, true, false} { // by the first job, the second, the third
-		if got := c.Blame(l[0], scheduler.JobID(i+1), limits); got != want {
+		if got := c.Blame(l[0], scheduler.JobID(i+1), 9, limits); got != want {
 			t.Errorf("job %d avoids it, and the site from now on: %t", i+1, got)
 		}
 	}
-	c.Blame(l[1], 1, limits)
-	if c.Blame(l[1], 2, limits) {
+	c.Blame(l[1], 1, 9, limits)
+	if c.Blame(l[1], 2, 9, limits) {
 		t.Error("half of the launchers are avoided")
 	}
-	c.Forgive(l[0].ID)
-	if !l[0].Usable() || !c.Blame(l[1], 3, limits) {
+	if c.Forgive(l[0].ID, 8) {
+		t.Error("it is free before its time")
+	}
+	c.Forgive(l[0].ID, 9)
+	if !l[0].Usable() || !c.Blame(l[1], 3, 9, limits) {
 		t.Error("the next is avoided when the first no longer is")
 	}
 }
@@ -199,8 +202,8 @@ func (w *world) step(t *rapid.T) {
 		l := rapid.SampledFrom(w.all).Draw(t, "drained")
 		w.c.Drain(l, !l.Draining)
 	case 11:
-		if l := w.up(t); l != nil && !w.c.Blame(l, scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by")), BlameLimits{2, 50}) {
-			w.c.Forgive(l.ID)
+		if l := w.up(t); l != nil && !w.c.Blame(l, scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by")), 0, BlameLimits{2, 50}) {
+			w.c.Forgive(l.ID, 0)
 		}
 	case 12:
 		w.now += scheduler.Time(rapid.IntRange(1, 30).Draw(t, "pass"))

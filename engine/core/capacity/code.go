@@ -26,6 +26,9 @@ func (l *Launcher) CodeHas(w *codec.Codec) {
 	codec.Num(w, &l.memory)
 	codec.Num(w, &l.freeMemory)
 	codec.Nums(w, &l.blamedBy)
+	if !w.Before {
+		codec.Num(w, &l.blamedUntil)
+	}
 }
 
 // CodeTold codes the offer that the policy was told last.

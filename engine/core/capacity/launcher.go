@@ -30,7 +30,9 @@ type Launcher struct {
 	slots      Slots // in all
 	memory     int64
 	blamedBy   []scheduler.JobID // jobs that avoid it, ascending
-	load       Load
+	// blamedUntil is when that it is blamed ends.
+	blamedUntil scheduler.Time
+	load        Load
 }
 
 // Hot is how many bytes of a Launcher every launch and end touches.
