@@ -3,12 +3,14 @@ package mapreduce_test
 import (
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
+	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
 
 // join joins two inputs on their first word, each with a mapper of its own.
@@ -79,5 +81,41 @@ func TestMapOnly(t *testing.T) {
 	}
 	if got, err := os.ReadFile(dir + "/out2/part-m-00000"); string(got) != "[(z 1)(b 1)(a 1)3]" {
 		t.Errorf("in a format: %q, %v", got, err)
+	}
+}
+
+// NoSuspend is said of every stage that runs the author's functions, the one included that
+// samples keys with the mapper.
+func TestNoSuspendReachesTheStages(t *testing.T) {
+	in := t.TempDir() + "/in"
+	os.WriteFile(in, []byte("a b\n"), 0o666)
+	for _, noSuspend := range []bool{false, true} {
+		for _, c := range []struct {
+			settings mapreduce.Settings
+			stages   []string // that run them
+		}{
+			{mapreduce.Settings{Reducers: 1}, []string{"map", "reduce"}},
+			{mapreduce.Settings{Reducers: mapreduce.MapOnly}, []string{"map"}},
+			{mapreduce.Settings{Reducers: 2, TotalOrder: true}, []string{"map", "reduce", "sample"}},
+		} {
+			c.settings.NoSuspend = noSuspend
+			j := wordCount(false, c.settings)
+			if j.Reducers == mapreduce.MapOnly {
+				j.Reduce = nil
+			}
+			g, err := job.Build(j.Definition(), []string{in, in + ".out"}, split.Planner(t.Context(), nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range g.Stages() {
+				if s.Spec().NoSuspend {
+					got = append(got, s.Spec().Name)
+				}
+			}
+			if slices.Sort(got); noSuspend && !slices.Equal(got, c.stages) || !noSuspend && got != nil {
+				t.Errorf("%+v: %v must not be suspended", c.settings, got)
+			}
+		}
 	}
 }

@@ -42,6 +42,7 @@ var optionHelp = map[string]string{
 	"jt":             "the manager; as the engine flag --manager",
 	"fs":             "where paths without a scheme lie: hdfs://..., or local; fs.defaultFS of HADOOP_CONF_DIR when not given",
 	"lazyOutput":     "leave out output files without lines",
+	"noSuspend":      "commands hold something outside: never have them stand still for other jobs",
 	"verbose":        "print how the command line was understood",
 	"io":             "lines of text, the only form there is",
 }

@@ -10,15 +10,16 @@ import (
 
 // Job is a streaming command line, understood. It does not change.
 type Job struct {
-	inputs   []string
-	output   string
-	mapper   program
-	reducer  program
-	combiner program // no words: none
-	files    []file
-	env      []string // of -cmdenv, NAME=value
-	lazy     bool
-	verbose  bool
+	inputs    []string
+	output    string
+	mapper    program
+	reducer   program
+	combiner  program // no words: none
+	files     []file
+	env       []string // of -cmdenv, NAME=value
+	lazy      bool
+	noSuspend bool
+	verbose   bool
 
 	conf     configuration
 	settings settings
@@ -57,6 +58,7 @@ var options = []option{
 	{name: "jt", value: "HOST:PORT", set: conf(nameManager)},
 	{name: "fs", value: "URL", set: conf(nameFileSystem)},
 	{name: "lazyOutput", set: func(j *Job, _ string) error { j.lazy = true; return nil }},
+	{name: "noSuspend", set: func(j *Job, _ string) error { j.noSuspend = true; return nil }},
 	{name: "verbose", set: func(j *Job, _ string) error { j.verbose = true; return nil }},
 	{name: "io", value: "text", set: func(_ *Job, v string) error { return onlyText(v) }},
 
