@@ -146,6 +146,7 @@ var directions = []struct {
 	{"plugins/dynamicpriority/account", []string{"plugins/dynamicpriority/money", "plugins/dynamicpriority/share"}, "accounts know what they are told: pass it in as values"},
 	{"plugins/dynamicpriority/control", []string{"plugins/dynamicpriority/account", "plugins/dynamicpriority/money"}, "it reads what is asked: whoever asks is proven before"},
 	{"plugins/dynamicpriority/page", []string{"sdk/scheduler", "plugins/dynamicpriority/money"}, "it writes what it is given: pass it in as values"},
+	{"plugins/dynamicpriority", []string{"sdk", "plugins/dynamicpriority"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins/hfsp/virtual", []string{"sdk/scheduler"}, "the virtual cluster knows what it is told: pass it in as values"},
 	{"plugins/hfsp/work", []string{"sdk/scheduler"}, "the book of stages knows the view alone"},
 	{"plugins/hfsp/estimation", []string{"sdk/scheduler"}, "an estimate is arithmetic: pass what it needs in as values"},

@@ -45,6 +45,8 @@ type Ledger struct {
 	last   uint64  // number of the last entry
 	open   []Entry // what the store has not acknowledged
 	posted int     // how many of them were posted
+
+	version uint64 // counts what changed of that which Save keeps
 }
 
 // New returns a ledger without queues. Intervals are a positive number of nanoseconds long.
@@ -99,6 +101,7 @@ func (l *Ledger) SetLength(length time.Duration, now int64) {
 // the first time, quotas are divided at once, unless a checkpoint told them.
 func (l *Ledger) Adopt(s *State, now int64) {
 	l.state = *s
+	l.version++
 	l.Acknowledge(s.Applied)
 	l.last = max(l.last, s.Applied)
 	for _, e := range l.open {
@@ -145,6 +148,10 @@ func (l *Ledger) Post() []Entry {
 	return l.open[from:]
 }
 
+// Version changes with each change of what Save returns, but for entries that the store has
+// acknowledged, which do no harm in a checkpoint.
+func (l *Ledger) Version() uint64 { return l.version }
+
 // Open returns how many entries the store has not acknowledged.
 func (l *Ledger) Open() int { return len(l.open) }
 
@@ -153,6 +160,7 @@ func (l *Ledger) full() bool { return len(l.open) >= openMax }
 
 func (l *Ledger) enter(kind Kind, queue string, amount money.Amount, interval int64) {
 	l.last++
+	l.version++
 	e := Entry{Number: l.last, Kind: kind, Queue: queue, Amount: amount, Interval: interval}
 	l.state.Apply(e)
 	if !l.alone {
@@ -321,6 +329,7 @@ func (l *Ledger) Advance(to int64) {
 // close ends the interval in flight, and begins the next.
 func (l *Ledger) close(end int64) {
 	l.start = end
+	l.version++
 	if !l.known {
 		for _, a := range l.list {
 			a.bill(end, l.length)

@@ -1,0 +1,236 @@
+package dynamicpriority
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// tell says why jobs wait, where that changed, in order of job.
+func (d *assignment) tell() []scheduler.Waiting {
+	var changed []scheduler.Waiting
+	say := func(j *job, reason scheduler.WaitReason, kind scheduler.SlotKind) {
+		if j.told != reason {
+			j.told = reason
+			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: reason, Detail: d.detail(j, reason, kind)})
+		}
+	}
+	for _, j := range d.world.waiting {
+		reason, kind := d.why(j)
+		say(j, reason, kind)
+	}
+	for _, j := range d.world.touched {
+		if !j.waits {
+			say(j, scheduler.WaitNone, "")
+		}
+	}
+	slices.SortFunc(changed, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
+	return changed
+}
+
+// why says why a job waits after the round's decisions, and for which kind of slots.
+func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
+	if !d.ledger.Known() {
+		return scheduler.WaitBudget, ""
+	}
+	b := d.next(j)
+	if b == nil {
+		return scheduler.WaitNone, ""
+	}
+	kind := b.Groups[0].Kind
+	quota, held := d.quota(j.queue, kind), d.holds(j.queue, kind)
+	switch {
+	case j.taking || d.coming[j.queue][kind] > 0:
+		return scheduler.WaitPreempting, kind
+	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Keeps(kind), j.queue.saving:
+		return scheduler.WaitTurn, kind
+	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
+		return j.unfit.Unfit(), kind
+	case held < quota:
+		return scheduler.WaitBelowShare, kind
+	case quota > 0:
+		return scheduler.WaitAtLimit, kind
+	case d.broke(j.queue.name):
+		return scheduler.WaitBudget, kind
+	}
+	return scheduler.WaitTurn, kind
+}
+
+// next is the first of a job's bundles that is not launched, or nil.
+func (d *assignment) next(j *job) *view.Bundle {
+	for b := range d.view.ReadyOf(j.Job) {
+		return b
+	}
+	return nil
+}
+
+// broke says whether a queue bids what it cannot pay.
+func (d *assignment) broke(name string) bool {
+	q := d.ledger.Queue(name)
+	return q != nil && q.Budget < max(q.Spending, 1)
+}
+
+// detail says the same in numbers.
+func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.SlotKind) string {
+	if reason == scheduler.WaitNone {
+		return ""
+	}
+	if !d.ledger.Known() {
+		if d.store.failure != "" {
+			return "it waits for budgets: " + scheduler.Printable(d.store.failure)
+		}
+		return "it waits for budgets: their store has not told them yet"
+	}
+	has := fmt.Sprintf("its queue holds %d of a quota of %d %s slots", d.holds(j.queue, kind), d.quota(j.queue, kind), kind)
+	switch {
+	case reason == scheduler.WaitPreempting:
+		has = "slots are being taken back for it; " + has
+	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Keeps(kind):
+		has = fmt.Sprintf("free slots are collected for bundle %d of %s; %s", d.keptFor.ID, d.keptFor.Job.ID(), has)
+	case j.queue.saving:
+		has = "its queue keeps its quota for a bundle that needs more of it at once; " + has
+	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
+		return d.describe(j.unfit)
+	}
+	return has + "; " + d.bid(j.queue.name)
+}
+
+// describe says what a bundle needs and what there is of it.
+func (p *Policy) describe(b *view.Bundle) string {
+	var parts []string
+	for _, n := range gangs.Needs(b) {
+		parts = append(parts, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, p.view.FreeSlots(n.Kind)))
+	}
+	var memory int64
+	for i := range b.Groups {
+		memory += b.Groups[i].Memory
+	}
+	text := fmt.Sprintf("bundle %d needs %s with %d MiB of memory", b.ID, strings.Join(parts, " and "), memory>>20)
+	if len(b.Groups) > 1 {
+		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
+	}
+	return text + p.view.Obstacles(b)
+}
+
+// bid says what a queue bids and has.
+func (p *Policy) bid(name string) string {
+	q, a := p.ledger.Queue(name), p.ledger.Account(name)
+	switch {
+	case q == nil || a == nil:
+		return "its user has no queue and runs on what others leave"
+	case q.Spending == 0:
+		return fmt.Sprintf("it bids nothing and runs on what others leave: set a spending rate (the price is %s)", p.ledger.Price())
+	case q.Budget < q.Spending:
+		return fmt.Sprintf("its budget of %s does not cover its bid of %s: it runs on what others leave", q.Budget, q.Spending)
+	case a.Rate == 0:
+		return fmt.Sprintf("its bid of %s counts from the next interval on, which begins every %s", q.Spending, p.ledger.Length())
+	}
+	return fmt.Sprintf("it pays %s of a price of %s, a share of %s; its budget is %s", a.Rate, p.ledger.Price(), page.Share(a.Rate, p.ledger.Price()), q.Budget)
+}
+
+// Explain says why a job waits. It is as of the last round.
+func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
+	j := p.world.jobs[id]
+	if j == nil {
+		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
+	}
+	x := scheduler.Explanation{Place: p.place(j)}
+	if p.last != nil {
+		reason, kind := p.last.why(j)
+		x.Reason, x.Detail = reason, p.last.detail(j, reason, kind)
+	}
+	if x.Detail == "" {
+		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live; %s", j.ReadyCount(), len(j.Attempts()), p.bid(j.queue.name))
+	}
+	fact := func(name string, value any) {
+		x.Facts = append(x.Facts, scheduler.Property{Name: name, Value: scheduler.Printable(fmt.Sprint(value))})
+	}
+	fact("queue", j.queue.name)
+	if q := p.ledger.Queue(j.queue.name); q != nil {
+		fact("budget", q.Budget)
+		fact("spending", q.Spending)
+	}
+	if a := p.ledger.Account(j.queue.name); a != nil {
+		fact("rate in force", a.Rate)
+		fact("share", page.Share(a.Rate, p.ledger.Price()))
+		for _, u := range a.Uses {
+			fact("quota "+u.Kind, u.Quota)
+			fact("held "+u.Kind, u.Held)
+		}
+	}
+	fact("price", p.ledger.Price())
+	return x, nil
+}
+
+// place is a job's place among those of its queue that wait, 0 when it does not.
+func (p *Policy) place(j *job) int {
+	if !j.waits {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(j.queue.waiting, j, before)
+	return i + 1
+}
+
+// statusPoolsMax bounds the pools that a status shows.
+const statusPoolsMax = 2000
+
+// Status shows the queues that have jobs.
+func (p *Policy) Status() (scheduler.Status, error) {
+	var s scheduler.Status
+	for _, a := range p.ledger.Accounts() {
+		if a.Jobs > 0 && len(s.Pools) < statusPoolsMax {
+			s.Pools = append(s.Pools, p.pools(a)...)
+		}
+	}
+	fact := func(name string, value any) {
+		s.Facts = append(s.Facts, scheduler.Property{Name: name, Value: scheduler.Printable(fmt.Sprint(value))})
+	}
+	fact("price", p.ledger.Price())
+	fact("queues with jobs", len(p.world.queues))
+	fact("alloc-interval", p.options.AllocInterval)
+	fact("kill-interval", p.options.KillInterval)
+	fact("collect-after", p.options.CollectAfter)
+	fact("changes that the store has not acknowledged", p.ledger.Open())
+	switch {
+	case p.store.failure != "":
+		fact("store", p.store.failure)
+	case !p.ledger.Known():
+		fact("store", "has not told budgets yet: nothing is launched")
+	}
+	return s, nil
+}
+
+// pools are a queue's numbers, one for each kind of slots.
+func (p *Policy) pools(a *account.Account) []scheduler.PoolStatus {
+	name := scheduler.Printable(a.Name)
+	if len(name) > scheduler.TextBytesMax {
+		return nil
+	}
+	weight, _ := strconv.ParseFloat(a.Rate.String(), 64)
+	kinds := map[scheduler.SlotKind]int{} // what waits
+	for _, u := range a.Uses {
+		kinds[u.Kind] = 0
+	}
+	for _, j := range p.world.queues[a.Name].jobs {
+		for i, s := range j.Info.Stages {
+			kinds[s.Kind] += s.Slots * j.Counts[i].Waiting
+		}
+	}
+	var all []scheduler.PoolStatus
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		u := a.Use(kind)
+		all = append(all, scheduler.PoolStatus{
+			Name: name, Kind: kind, Weight: weight, FairShare: float64(u.Quota), Demand: u.Held + kinds[kind], Running: u.Held, Jobs: a.Jobs,
+		})
+	}
+	return all
+}

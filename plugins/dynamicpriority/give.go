@@ -1,0 +1,432 @@
+package dynamicpriority
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+const (
+	// scanMax bounds how many bundles of a job are tried in vain in one pass.
+	scanMax = 32
+	// jobsMax bounds how many jobs of a queue are looked at for work near its input before
+	// the first is taken as it comes.
+	jobsMax = 64
+	// collectTriesMax bounds for how many bundles a round asks whether an empty cluster
+	// would hold them, which costs a walk over all launchers.
+	collectTriesMax = 4
+)
+
+// assignment is the work of one round.
+type assignment struct {
+	*Policy
+	launches []scheduler.Launch
+	preempts []scheduler.Preempt
+
+	leaving map[*queue]map[scheduler.SlotKind]int // slots of attempts that are being stopped
+	coming  map[*queue]map[scheduler.SlotKind]int // the same, for whom
+	gone    map[scheduler.AttemptID]bool          // who is being stopped
+
+	// What is being collected for a bundle: nothing more is launched that needs these
+	// kinds, or nothing at all.
+	kept      gangs.Kept
+	keptFor   *view.Bundle
+	tries     int            // bundles for which it was asked whether they would fit if nothing ran
+	overdueAt scheduler.Time // when the next large bundle will have waited long; 0: none will
+
+	lacking       []scheduler.SlotKind // of which a queue lacks some that could be taken back
+	protectedTill scheduler.Time       // when the first may be taken of those that are protected; 0: none is
+}
+
+// claim is a queue below its quota of a kind.
+type claim struct {
+	*queue
+	held, quota int
+	want        int // slots of its ready bundles
+	upTo        int // what it is to hold after the first turn
+}
+
+// assign decides one round.
+func (d *assignment) assign() {
+	d.part()
+	for _, q := range d.world.queues {
+		clear(q.given)
+		q.saving = false
+	}
+	for _, j := range d.world.waiting {
+		j.unfit, j.taking = nil, false
+	}
+	if !d.ledger.Known() {
+		return
+	}
+	for _, kind := range d.kinds() {
+		d.quotas(kind)
+	}
+	d.leftover()
+	if d.options.KillInterval > 0 {
+		for _, kind := range d.kinds() {
+			d.takeBack(kind)
+		}
+	}
+}
+
+// part counts what is being stopped.
+func (d *assignment) part() {
+	if len(d.memory.Leaving) == 0 {
+		return
+	}
+	d.gone = map[scheduler.AttemptID]bool{}
+	d.leaving, d.coming = map[*queue]map[scheduler.SlotKind]int{}, map[*queue]map[scheduler.SlotKind]int{}
+	count := func(in map[*queue]map[scheduler.SlotKind]int, j *job, h holding) {
+		if j == nil {
+			return
+		}
+		if in[j.queue] == nil {
+			in[j.queue] = map[scheduler.SlotKind]int{}
+		}
+		in[j.queue][h.kind] += h.slots
+	}
+	for _, l := range d.memory.Leaving {
+		d.gone[l.Attempt] = true
+		if h, is := d.world.held[l.Attempt]; is {
+			count(d.leaving, h.job, h)
+			count(d.coming, d.world.jobs[l.For], h)
+		}
+	}
+}
+
+// kinds lists the kinds of slots that waiting jobs need, in order.
+func (d *assignment) kinds() []scheduler.SlotKind {
+	var kinds []scheduler.SlotKind
+	for _, j := range d.world.waiting {
+		for i := range j.Info.Stages {
+			if kind := j.Info.Stages[i].Kind; len(kinds) == 0 || kinds[len(kinds)-1] != kind && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// holds is how many slots of a kind a queue has, with what this round gives, and without what
+// it is about to lose.
+func (d *assignment) holds(q *queue, kind scheduler.SlotKind) int {
+	held := q.given[kind] - d.leaving[q][kind]
+	if a := d.ledger.Account(q.name); a != nil {
+		held += a.Use(kind).Held
+	}
+	return held
+}
+
+func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int {
+	if a := d.ledger.Account(q.name); a != nil {
+		return a.Use(kind).Quota
+	}
+	return 0
+}
+
+// below lists the queues below their quotas of a kind that have ready work of it, the one
+// furthest below first.
+func (d *assignment) below(kind scheduler.SlotKind) []*claim {
+	var all []*claim
+	var last *queue
+	seen := map[*queue]bool{}
+	for _, j := range d.world.waiting {
+		q := j.queue
+		if q == last || seen[q] {
+			continue
+		}
+		last, seen[q] = q, true
+		s := &claim{queue: q, quota: d.quota(q, kind)}
+		if s.quota == 0 {
+			continue
+		}
+		s.held = d.holds(q, kind)
+		if s.held >= s.quota {
+			continue
+		}
+		for _, j := range q.waiting {
+			s.want += j.ReadySlots(kind)
+		}
+		if s.want > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, furthest)
+	return all
+}
+
+// furthest orders by how much of the quota is held, then by name.
+func furthest(a, b *claim) int {
+	return cmp.Or(cmp.Compare(a.held*b.quota, b.held*a.quota), cmp.Compare(a.name, b.name))
+}
+
+// quotas gives slots of a kind up to the quotas.
+func (d *assignment) quotas(kind scheduler.SlotKind) {
+	free := d.view.FreeSlots(kind)
+	if free == 0 && !d.view.AnyReserved() {
+		return
+	}
+	all := d.below(kind)
+	d.share(all, free)
+	for _, s := range all {
+		s.upTo = min(s.upTo+d.reserved(s.queue, kind), s.quota)
+		d.fill(s.queue, kind, s.upTo)
+	}
+	for _, s := range all { // what others of them could not use
+		if d.view.FreeSlots(kind) == 0 && !d.view.AnyReserved() {
+			return
+		}
+		d.fill(s.queue, kind, s.quota)
+	}
+}
+
+// share says up to how many slots each queue would have if the free ones were given one by
+// one to the one furthest below its quota.
+func (d *assignment) share(all []*claim, free int) {
+	lack := 0
+	for _, s := range all {
+		s.upTo = min(s.quota, s.held+s.want)
+		lack += s.upTo - s.held
+	}
+	if lack <= free {
+		return
+	}
+	for _, s := range all {
+		s.want, s.upTo = s.upTo, s.held
+	}
+	queue := slices.Clone(all) // a heap, as a sorted list is one
+	for ; free > 0 && len(queue) > 0; free-- {
+		top := queue[0]
+		if top.upTo++; top.upTo == top.want {
+			queue[0] = queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+		}
+		sink(queue)
+	}
+}
+
+// sink moves the first of a heap to its place.
+func sink(heap []*claim) {
+	over := func(a, b *claim) bool {
+		return cmp.Or(cmp.Compare(a.upTo*b.quota, b.upTo*a.quota), cmp.Compare(a.name, b.name)) < 0
+	}
+	for at := 0; ; {
+		next := 2*at + 1
+		if next >= len(heap) {
+			return
+		}
+		if next+1 < len(heap) && over(heap[next+1], heap[next]) {
+			next++
+		}
+		if !over(heap[next], heap[at]) {
+			return
+		}
+		heap[at], heap[next] = heap[next], heap[at]
+		at = next
+	}
+}
+
+// reserved returns the slots of a kind that are kept for a queue's jobs.
+func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
+	if !d.view.AnyReserved() {
+		return 0
+	}
+	for _, j := range q.jobs {
+		for _, l := range d.view.ReservedFor(j.ID()) {
+			sum += d.view.ReservedSlots(l, j.ID(), kind)
+		}
+	}
+	return sum
+}
+
+// leftover gives what is left to whoever can use it, job by job in order.
+func (d *assignment) leftover() {
+	if d.kept.All() {
+		return
+	}
+	for _, j := range d.world.waiting {
+		if j.queue.saving {
+			continue
+		}
+		for i := range j.Info.Stages {
+			kind := j.Info.Stages[i].Kind
+			if d.open(j, kind) && j.ReadyFirst(kind) > 0 {
+				d.gang(j, kind, math.MaxInt)
+				d.near(j, kind, math.MaxInt)
+				d.anywhere(j, kind, math.MaxInt)
+			}
+		}
+	}
+}
+
+// open says whether a job could have a slot of a kind.
+func (d *assignment) open(j *job, kind scheduler.SlotKind) bool {
+	return !d.kept.Keeps(kind) && (d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID()))
+}
+
+// fill launches work of a queue until it holds so many slots of a kind: first what has waited
+// long, then gangs, what is near its input, and the rest.
+func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
+	done := func(j *job) bool { return d.holds(q, kind) >= upTo || q.saving || !d.open(j, kind) }
+	passes := []func(*job){
+		func(j *job) {
+			if b := d.first(j, kind); b != nil && gangs.Overdue(&d.view, b, d.options.CollectAfter) {
+				d.try(b, upTo)
+			}
+		},
+		func(j *job) { d.gang(j, kind, upTo) },
+		func(j *job) { d.near(j, kind, upTo) },
+		func(j *job) { d.anywhere(j, kind, upTo) },
+	}
+	for i, pass := range passes {
+		for n, j := range q.waiting {
+			if i == 2 && n == jobsMax || q.saving || d.holds(q, kind) >= upTo {
+				break
+			}
+			if !done(j) && j.ReadyFirst(kind) > 0 {
+				pass(j)
+			}
+		}
+	}
+}
+
+// first is a job's first ready bundle of a kind, or nil.
+func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
+	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
+		return b
+	}
+	return nil
+}
+
+func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
+	if j.GangCount() > 0 {
+		d.each(j, kind, upTo, d.view.GangsOf(j.Job), d.view.Fit)
+	}
+}
+
+// near gives work to launchers that hold its input, then to racks that do.
+func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
+	if !j.Located() {
+		return
+	}
+	on, racks := d.view.NearRoom(j.Job, kind)
+	for _, l := range on {
+		d.each(j, kind, upTo, d.view.ReadyAt(j.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
+	}
+	for _, rack := range racks {
+		d.each(j, kind, upTo, d.view.ReadyIn(j.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+			return d.view.FitNear(b, scheduler.RackLocal)
+		})
+	}
+}
+
+func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
+	d.each(j, kind, upTo, d.view.ReadyOfKind(j.Job, kind, 0), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+		where, ok := d.view.Fit(b)
+		if !ok {
+			d.misses(j, b)
+		}
+		return where, ok
+	})
+}
+
+// each launches those of the bundles that fit and may start, while there is room at all.
+func (d *assignment) each(j *job, kind scheduler.SlotKind, upTo int, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
+	misses := 0
+	for b := range bundles {
+		if d.holds(j.queue, kind) >= upTo || j.queue.saving || misses == scanMax || !d.open(j, kind) {
+			return
+		}
+		if b.Groups[0].Kind == kind && d.may(j, b, upTo) {
+			if where, ok := fit(b); ok {
+				d.launch(j, b, where)
+				continue
+			}
+		}
+		misses++
+	}
+}
+
+// try launches a bundle wherever it fits.
+func (d *assignment) try(b *view.Bundle, upTo int) {
+	j := d.jobOf(b)
+	if !d.may(j, b, upTo) {
+		return
+	}
+	if where, ok := d.view.Fit(b); ok {
+		d.launch(j, b, where)
+	} else {
+		d.misses(j, b)
+	}
+}
+
+func (d *assignment) jobOf(b *view.Bundle) *job { return d.world.jobs[b.Job.ID()] }
+
+func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID) {
+	d.launches = append(d.launches, d.view.Launch(b, where))
+	for i := range b.Groups {
+		j.queue.given[b.Groups[i].Kind] += b.Groups[i].Slots
+	}
+}
+
+// may says whether a bundle may start while its queue has so many slots of the kind of its first
+// group: within the quota of each kind that it needs, or where the queue holds none of that.
+// One that has waited long and may not has its queue hold back what is smaller.
+func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
+	for _, n := range gangs.Needs(b) {
+		if d.kept.Keeps(n.Kind) {
+			return false
+		}
+		most, held := upTo, d.holds(j.queue, n.Kind)
+		if upTo != math.MaxInt && n.Kind != b.Groups[0].Kind {
+			most = d.quota(j.queue, n.Kind)
+		}
+		if held > 0 && n.Count > most-held {
+			if upTo == d.quota(j.queue, b.Groups[0].Kind) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && d.asks(b) {
+				j.queue.saving = true
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// misses notes that a bundle does not fit. When it has waited long, slots are collected for it.
+func (d *assignment) misses(j *job, b *view.Bundle) {
+	if j.unfit == nil {
+		j.unfit = b
+	}
+	if b.SpeculationOffered || d.options.CollectAfter == 0 || d.kept.All() {
+		return
+	}
+	at := gangs.PassedSince(b).Add(d.options.CollectAfter)
+	if at > d.view.Now() {
+		if large(b) && (d.overdueAt == 0 || at < d.overdueAt) {
+			d.overdueAt = at
+		}
+		return
+	}
+	if d.asks(b) {
+		d.keptFor = b
+		d.kept.For(&d.view, b)
+	}
+}
+
+// asks says whether a bundle would fit if nothing ran, of a few in a round.
+func (d *assignment) asks(b *view.Bundle) bool {
+	if d.tries == collectTriesMax {
+		return false
+	}
+	d.tries++
+	return d.view.FitEver(b)
+}
+
+// large says whether a bundle needs several slots at once.
+func large(b *view.Bundle) bool { return len(b.Groups) > 1 || b.Groups[0].Slots > 1 }

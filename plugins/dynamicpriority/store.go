@@ -1,0 +1,92 @@
+package dynamicpriority
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// The names of the notes that the policy and the store of budgets exchange. doc.go says what
+// stands in them.
+const (
+	NoteStore   = "dynamic-priority/store"
+	NoteApplied = "dynamic-priority/applied"
+	NoteFailed  = "dynamic-priority/failed"
+	NoteEntries = "dynamic-priority/entries"
+)
+
+// NoteBytesMax bounds a note of the policy, and is what a store keeps to: a plug-in may post
+// notes of a mebibyte.
+const NoteBytesMax = 512 << 10
+
+// store is what the policy knows of the store of budgets.
+type store struct {
+	parts   account.Parts
+	failure string // why it can't be read or written, "" when it can
+	// asked are the jobs that wait to be admitted until the store has told what it has. The
+	// manager bounds them.
+	asked []scheduler.Job
+}
+
+// noted takes in what the store says. Notes of other names are not for the policy, nor is what
+// it posted itself.
+func (p *Policy) noted(e scheduler.Noted) {
+	body := e.Note.Body
+	switch e.Note.Name {
+	case NoteStore:
+		s, err := p.store.parts.Add(body)
+		switch {
+		case err != nil:
+			p.store.failure = fmt.Sprintf("what the store tells can't be read: %v", err)
+		case s != nil:
+			p.store.failure = ""
+			p.ledger.Adopt(s, int64(e.At))
+		}
+	case NoteApplied:
+		n, err := strconv.ParseUint(string(body), 10, 64)
+		if err != nil {
+			p.store.failure = fmt.Sprintf("what the store acknowledges can't be read: %.80q", body)
+			return
+		}
+		p.store.failure = ""
+		p.ledger.Acknowledge(n)
+	case NoteFailed:
+		p.store.failure = string(body[:min(len(body), 1<<10)])
+	}
+}
+
+// post has the store told of the entries that are new.
+func (p *Policy) post(d *scheduler.Decisions) {
+	for _, part := range account.MarshalEntries(p.ledger.Post(), NoteBytesMax) {
+		d.Notes = append(d.Notes, scheduler.Note{Name: NoteEntries, Body: part})
+	}
+}
+
+// admit lets the jobs of those in who have a queue, once it is known who has.
+func (p *Policy) admit(d *scheduler.Decisions) {
+	if !p.ledger.Known() {
+		return
+	}
+	for _, j := range p.store.asked {
+		if reason := p.refusal(&j); reason != "" {
+			d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: reason})
+		} else {
+			d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID})
+		}
+	}
+	p.store.asked = nil
+}
+
+// refusal says why a job is not admitted, or "".
+func (p *Policy) refusal(j *scheduler.Job) string {
+	switch {
+	case p.environment.Simulated:
+	case p.ledger.Queue(j.User) == nil:
+		return fmt.Sprintf("there is no queue of user %q: ask an administrator to add it", j.User)
+	case j.Pool != "" && j.Pool != j.User:
+		return fmt.Sprintf("queue %q is not that of user %q: a job runs in its user's queue", j.Pool, j.User)
+	}
+	return ""
+}

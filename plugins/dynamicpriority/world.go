@@ -1,0 +1,245 @@
+package dynamicpriority
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// world is who works for which queue, and what is held. It follows the events of rounds, so
+// that what nothing happens to costs nothing.
+type world struct {
+	view   *view.View
+	ledger *account.Ledger
+	queues map[string]*queue // with live jobs
+	jobs   map[scheduler.JobID]*job
+	// waiting are the jobs with something to launch, in order of priority and submission.
+	waiting []*job
+	held    map[scheduler.AttemptID]holding
+	ended   map[scheduler.AttemptID]*view.Attempt // in this round, once somebody asked
+	touched []*job
+
+	launchers bool // some came, went, or open or close, in this round
+}
+
+// queue is who pays, with the live jobs.
+type queue struct {
+	name    string
+	jobs    []*job // live, in any order
+	waiting []*job // with something to launch, in order
+
+	given  map[scheduler.SlotKind]int // by the assignment at hand
+	saving bool                       // the assignment keeps its quota for a large bundle
+}
+
+// job is a live job.
+type job struct {
+	*view.Job
+	queue    *queue
+	priority scheduler.Priority // by which it is listed
+	waits    bool               // it is listed
+	touched  bool
+	told     scheduler.WaitReason // as last told to the manager
+
+	unfit  *view.Bundle // of the assignment at hand: the first that did not fit
+	taking bool         // slots are being taken back for it
+}
+
+// holding is what an attempt holds.
+type holding struct {
+	job   *job
+	kind  scheduler.SlotKind
+	slots int
+}
+
+func (w *world) start(v *view.View, l *account.Ledger) {
+	*w = world{
+		view: v, ledger: l, queues: map[string]*queue{}, jobs: map[scheduler.JobID]*job{}, held: map[scheduler.AttemptID]holding{},
+	}
+}
+
+// begin begins a round.
+func (w *world) begin() {
+	w.launchers, w.ended = false, nil
+}
+
+// rest ends a round.
+func (w *world) rest() {
+	for _, j := range w.touched {
+		j.touched = false
+	}
+	w.touched = w.touched[:0]
+}
+
+// before orders jobs: priority, then time of submission, then id.
+func before(a, b *job) int {
+	return cmp.Or(
+		cmp.Compare(b.priority, a.priority),
+		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
+		cmp.Compare(a.Info.ID, b.Info.ID),
+	)
+}
+
+// meet takes in a job.
+func (w *world) meet(v *view.Job) {
+	q := w.queues[v.Info.User]
+	if q == nil {
+		q = &queue{name: v.Info.User, given: map[scheduler.SlotKind]int{}}
+		w.queues[q.name] = q
+	}
+	j := &job{Job: v, queue: q, priority: v.Info.Priority}
+	v.Owner = j
+	w.jobs[v.ID()] = j
+	q.jobs = append(q.jobs, j)
+	w.ledger.JobCame(q.name)
+	w.touchJob(j)
+}
+
+// part forgets a job that ended.
+func (w *world) part(id scheduler.JobID) {
+	j := w.jobs[id]
+	if j == nil {
+		return // it came and went in one round
+	}
+	w.list(j, false)
+	delete(w.jobs, id)
+	w.touched = slices.DeleteFunc(w.touched, func(x *job) bool { return x == j })
+	j.queue.jobs = slices.DeleteFunc(j.queue.jobs, func(x *job) bool { return x == j })
+	if len(j.queue.jobs) == 0 {
+		delete(w.queues, j.queue.name)
+	}
+	w.ledger.JobWent(j.queue.name)
+}
+
+// move lists a job by its new priority.
+func (w *world) move(id scheduler.JobID) {
+	j := w.jobs[id]
+	if j == nil {
+		return
+	}
+	w.list(j, false)
+	j.priority = j.Info.Priority
+	w.touchJob(j)
+}
+
+func (w *world) touch(id scheduler.JobID) {
+	if j := w.jobs[id]; j != nil {
+		w.touchJob(j)
+	}
+}
+
+func (w *world) touchJob(j *job) {
+	if !j.touched {
+		j.touched = true
+		w.touched = append(w.touched, j)
+	}
+}
+
+// settle lists the touched jobs that have something to launch, or to say.
+func (w *world) settle() {
+	for _, j := range w.touched {
+		w.list(j, j.ReadyCount() > 0)
+	}
+}
+
+func (w *world) list(j *job, waits bool) {
+	if j.waits == waits {
+		return
+	}
+	j.waits = waits
+	for _, list := range []*[]*job{&w.waiting, &j.queue.waiting} {
+		i, found := slices.BinarySearchFunc(*list, j, before)
+		if found {
+			*list = slices.Delete(*list, i, i+1)
+		} else {
+			*list = slices.Insert(*list, i, j)
+		}
+	}
+}
+
+// hold counts an attempt's slots from a time on, unless it is counted already or has none.
+func (w *world) hold(a *view.Attempt, at int64) {
+	if _, is := w.held[a.ID]; is || a.State == view.Suspended && !a.Resuming {
+		return
+	}
+	w.take(a, at)
+}
+
+func (w *world) take(a *view.Attempt, at int64) {
+	j, ok := a.Job().Owner.(*job)
+	if !ok {
+		return
+	}
+	h := holding{j, a.Need.Kind, a.Need.Slots}
+	w.held[a.ID] = h
+	w.ledger.Hold(j.queue.name, h.kind, h.slots, at)
+}
+
+// release ends that.
+func (w *world) release(id scheduler.AttemptID, at int64) {
+	h, is := w.held[id]
+	if !is {
+		return
+	}
+	delete(w.held, id)
+	w.ledger.Hold(h.job.queue.name, h.kind, -h.slots, at)
+	w.touch(h.job.ID())
+}
+
+// again counts an attempt that goes on.
+func (w *world) again(id scheduler.AttemptID, at int64) {
+	if a := w.attempt(id); a != nil {
+		if _, is := w.held[id]; !is {
+			w.take(a, at)
+		}
+	}
+}
+
+// attempt returns one that is live, or ended in this round; else nil.
+func (w *world) attempt(id scheduler.AttemptID) *view.Attempt {
+	if a := w.view.Attempt(id); a != nil {
+		return a
+	}
+	if w.ended == nil {
+		w.ended = map[scheduler.AttemptID]*view.Attempt{}
+		for _, e := range w.view.Ended() {
+			w.ended[e.ID] = e.Attempt
+		}
+	}
+	return w.ended[id]
+}
+
+// outcome takes in what became of a decision.
+func (w *world) outcome(o scheduler.Outcome) {
+	for _, id := range o.Attempts { // of an accepted launch, or resumption
+		w.again(id, int64(o.At))
+	}
+	if b := w.view.Bundle(o.Launch.Bundle); b != nil && o.Kind == scheduler.DecisionLaunch {
+		w.touch(b.Job.ID())
+	}
+	for _, id := range o.Preempt.Victims { // what is taken is not wanted twice any more
+		if a := w.view.Attempt(id); a != nil {
+			w.touch(a.Job().ID())
+		}
+	}
+}
+
+// countSlots counts the slots that there are to divide: launchers that take nothing new apart.
+func (w *world) countSlots() map[string]int {
+	all := map[string]int{}
+	for _, l := range w.view.Launchers() {
+		for _, s := range l.Slots {
+			if !l.Closed() {
+				all[s.Kind] = min(all[s.Kind]+s.Count, slotsMax)
+			}
+		}
+	}
+	return all
+}
+
+// slotsMax bounds the slots of a kind that are divided: products of slots, rates and times
+// have to be numbers.
+const slotsMax = 1_000_000
