@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -157,7 +158,7 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 
 // Explain implements Host.
 func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
-	return inquire(ctx, h, "Explain", askTimeout, func(ctx context.Context) (scheduler.Explanation, error) {
+	return beside(ctx, h, "Explain", askTimeout, func(ctx context.Context) (scheduler.Explanation, error) {
 		m, err := h.policy.Explain(ctx, &rpc.ExplainAsked{Job: uint64(job)})
 		if status.Code(err) == codes.NotFound {
 			return scheduler.Explanation{}, unknownJob(job)
@@ -175,7 +176,7 @@ func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Ex
 
 // Status implements Host.
 func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
-	return inquire(ctx, h, "Status", askTimeout, func(ctx context.Context) (scheduler.Status, error) {
+	return beside(ctx, h, "Status", askTimeout, func(ctx context.Context) (scheduler.Status, error) {
 		m, err := h.policy.Status(ctx, &rpc.StatusAsked{})
 		if err != nil {
 			return scheduler.Status{}, tooLargeToShow("Status", err)
@@ -186,4 +187,88 @@ func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
 		}
 		return shownStatus(s)
 	})
+}
+
+// Page implements Host.
+func (h *remote) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	m, err := schedwire.NewPageAsked(q)
+	if err != nil {
+		return scheduler.Answer{}, newError(Unfit, "Page", err)
+	}
+	return beside(ctx, h, "Page", askTimeout, func(ctx context.Context) (scheduler.Answer, error) {
+		page, err := h.policy.Page(ctx, m)
+		if status.Code(err) == codes.Unimplemented {
+			return scheduler.Answer{}, noPages()
+		}
+		if err != nil {
+			return scheduler.Answer{}, tooLargeToShow("Page", err)
+		}
+		a, err := page.Decode()
+		if err != nil {
+			return a, err
+		}
+		return shownPage(a)
+	})
+}
+
+// proveTimeout bounds the wait for a gate's word, that for its turn included.
+const proveTimeout = 5 * time.Second
+
+// Prove implements Host. A gate that does not answer harms nothing: nobody is let in.
+func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
+	const op = "Prove"
+	m, err := schedwire.NewCredentials(c)
+	if err != nil {
+		return scheduler.Proof{}, newError(Unfit, op, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	free, err := h.side.enter(ctx, op, h.stop)
+	if KindOf(err) == Ended {
+		return scheduler.Proof{}, h.ended(op)
+	}
+	if err != nil {
+		return scheduler.Proof{}, err
+	}
+	began := time.Now()
+	defer func() { free(time.Since(began)) }()
+	answer, err := h.policy.Prove(ctx, m, grpc.MaxCallRecvMsgSize(proofBytesMax))
+	if err != nil {
+		return scheduler.Proof{}, h.unproven(ctx, err)
+	}
+	p, err := answer.Decode()
+	if err == nil && p.Denied != nil {
+		err = p.Denied.Check()
+	}
+	if err != nil {
+		return scheduler.Proof{}, newError(Unfit, op, err)
+	}
+	return p, nil
+}
+
+// proofBytesMax bounds a gate's word.
+const proofBytesMax = 1 << 20
+
+// unproven is why a gate gave no word.
+func (h *remote) unproven(ctx context.Context, err error) error {
+	const op = "Prove"
+	switch {
+	case h.ended(op) != nil:
+		return h.ended(op)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return newError(Canceled, op, ctx.Err())
+	case ctx.Err() != nil:
+		return errorf(Busy, op, "the gate did not answer within %v: try again", proveTimeout)
+	case status.Code(err) == codes.Unimplemented:
+		return noGate()
+	}
+	return errorf(Faulted, op, "%s", cut(status.Convert(err).Message()))
+}
+
+// Durable implements Host.
+func (h *remote) Durable(ctx context.Context, round uint64) {
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	// A plug-in that has ended is noticed by others, and one without a shell needs none.
+	_, _ = h.policy.Durable(ctx, &rpc.DurableRound{Round: round})
 }

@@ -36,6 +36,17 @@ type Host interface {
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	// Status shows pools, shares and queues; errors as Explain.
 	Status(context.Context) (scheduler.Status, error)
+	// Page answers one of the policy's own pages, of a policy with AbilityPager; errors as
+	// Explain. All that is asked beside the rounds, by Explain, Status, Page and Prove, has
+	// a tenth of the time together.
+	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
+	// Prove asks the gate in the plug-in's shell who it is, of a policy with AbilityGate. It
+	// does not wait for the policy. An error means that nobody knows, and never ends the
+	// Host.
+	Prove(context.Context, scheduler.Credentials) (scheduler.Proof, error)
+	// Durable tells the plug-in's shell that the manager has all rounds up to one on its
+	// disk. It waits until that was told, or ctx ended.
+	Durable(ctx context.Context, round uint64)
 	// Notes gives what the plug-in's shell posts. It is closed when the policy has
 	// ended. Unread notes hold the shell up, not the policy.
 	Notes() <-chan scheduler.Note

@@ -67,8 +67,8 @@ func ask[T any](ctx context.Context, h *inProcess, op string, timeout time.Durat
 }
 
 // query is ask for what changes nothing: ctx ends only the wait.
-func query[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, f func() (T, error)) (T, error) {
-	leave, err := h.enter(ctx, op, timeout)
+func query[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, enter entrance, f func() (T, error)) (T, error) {
+	leave, err := enter(ctx, op, timeout)
 	if err != nil {
 		var none T
 		return none, err
@@ -127,7 +127,7 @@ func late(ctx context.Context, op string, timeout time.Duration) *Error {
 
 // Check implements Host.
 func (h *inProcess) Check(ctx context.Context, c scheduler.Config) error {
-	_, err := query(ctx, h, "Check", checkTimeout, func() (struct{}, error) {
+	_, err := query(ctx, h, "Check", checkTimeout, h.enter, func() (struct{}, error) {
 		if err := h.policy.Check(c); err != nil {
 			return struct{}{}, newError(Invalid, "Check", problems(err))
 		}
@@ -152,6 +152,7 @@ func (h *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.S
 			return scheduler.Description{}, errorf(StartFailed, "Start", "the policy was started before")
 		}
 		d, err := h.policy.Start(c, s, env)
+		d.Abilities = h.declare(d.Abilities)
 		if err == nil {
 			h.started = true
 			h.setLimits(env)
@@ -176,6 +177,11 @@ func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) (An
 		if err != nil {
 			return Answer{}, newError(Faulted, op, err)
 		}
+		for i := range d.Settings {
+			if v := &d.Settings[i]; v.Abilities != 0 {
+				v.Abilities = h.declare(v.Abilities)
+			}
+		}
 		b, err := schedwire.EncodeDecisions(&d)
 		if err != nil {
 			return Answer{}, newError(Faulted, op, err)
@@ -194,7 +200,7 @@ func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) (An
 
 // Explain implements Host.
 func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
-	return query(ctx, h, "Explain", askTimeout, func() (scheduler.Explanation, error) {
+	return query(ctx, h, "Explain", askTimeout, h.enterBeside, func() (scheduler.Explanation, error) {
 		e, err := h.policy.Explain(job)
 		if errors.Is(err, scheduler.ErrUnknownJob) {
 			return e, unknownJob(job)
@@ -208,7 +214,7 @@ func (h *inProcess) Explain(ctx context.Context, job scheduler.JobID) (scheduler
 
 // Status implements Host.
 func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
-	return query(ctx, h, "Status", askTimeout, func() (scheduler.Status, error) {
+	return query(ctx, h, "Status", askTimeout, h.enterBeside, func() (scheduler.Status, error) {
 		s, err := h.policy.Status()
 		if err != nil {
 			return s, newError(Faulted, "Status", err)
@@ -216,6 +222,38 @@ func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 		return shownStatus(s)
 	})
 }
+
+// declare sets the abilities that package serve sees for itself in a plug-in.
+func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
+	a &^= scheduler.AbilityPager | scheduler.AbilityGate
+	if _, ok := h.policy.(scheduler.Pager); ok {
+		a |= scheduler.AbilityPager
+	}
+	return a
+}
+
+// Page implements Host.
+func (h *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	return query(ctx, h, "Page", askTimeout, h.enterBeside, func() (scheduler.Answer, error) {
+		pager, ok := h.policy.(scheduler.Pager)
+		if !ok {
+			return scheduler.Answer{}, noPages()
+		}
+		a, err := pager.Page(q)
+		if err != nil {
+			return a, newError(Faulted, "Page", err)
+		}
+		return shownPage(a)
+	})
+}
+
+// Prove implements Host: a policy in process has no shell, and so no gate.
+func (h *inProcess) Prove(context.Context, scheduler.Credentials) (scheduler.Proof, error) {
+	return scheduler.Proof{}, noGate()
+}
+
+// Durable implements Host: there is no shell to tell.
+func (h *inProcess) Durable(context.Context, uint64) {}
 
 // Notes implements Host: a policy in process has no shell.
 func (h *inProcess) Notes() <-chan scheduler.Note { return h.notes }

@@ -178,7 +178,16 @@ func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f f
 
 // inquire is call for what changes nothing: ctx ends only the wait.
 func inquire[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
-	leave, err := h.enter(ctx, op, timeout)
+	return entered(ctx, h, h.enter, op, timeout, f)
+}
+
+// beside is inquire for what people ask, which shares one lane.
+func beside[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
+	return entered(ctx, h, h.enterBeside, op, timeout, f)
+}
+
+func entered[T any](ctx context.Context, h *remote, enter entrance, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
+	leave, err := enter(ctx, op, timeout)
 	if err != nil {
 		var none T
 		return none, err

@@ -33,6 +33,17 @@ func shownExplanation(e scheduler.Explanation) (scheduler.Explanation, error) {
 	return e, nil
 }
 
+// shownPage is a policy's page, if it can be sent as one.
+func shownPage(a scheduler.Answer) (scheduler.Answer, error) {
+	if err := a.Check(); err != nil {
+		return scheduler.Answer{}, newError(Unfit, "Page", err)
+	}
+	return a, nil
+}
+
+func noPages() error { return errorf(Invalid, "Page", "the policy has no pages beside the log") }
+func noGate() error  { return errorf(Invalid, "Prove", "the policy has no gate") }
+
 func showFacts(facts []scheduler.Property) {
 	for i, f := range facts {
 		facts[i] = scheduler.Property{Name: scheduler.Printable(f.Name), Value: scheduler.Printable(f.Value)}

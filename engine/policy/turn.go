@@ -13,6 +13,7 @@ import (
 // life is what both kinds of Host have in common: one call at a time, one end.
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
+	side lane          // of what is asked beside the rounds
 	done chan struct{} // closed when nothing of the policy is left
 	stop chan struct{} // closed when the policy is to end
 
@@ -24,7 +25,7 @@ type life struct {
 }
 
 func newLife() *life {
-	return &life{turn: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{})}
+	return &life{turn: make(chan struct{}, 1), side: newLane(), done: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // Done is closed when the policy has ended.
@@ -61,6 +62,9 @@ func (l *life) setLimits(env scheduler.Environment) {
 	l.bounds.Store(&b)
 }
 
+// entrance is how a call comes to its turn: enter or enterBeside.
+type entrance = func(ctx context.Context, op string, bound time.Duration) (leave func(), err error)
+
 // enter waits for this call's turn: until the bound, ctx's end or the policy's.
 // It returns what gives the turn back.
 func (l *life) enter(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
@@ -84,6 +88,30 @@ func (l *life) enter(ctx context.Context, op string, bound time.Duration) (leave
 		return nil, err
 	}
 	return func() { <-l.turn }, nil
+}
+
+// enterBeside is enter for what is asked beside the rounds, which waits for the lane of such
+// questions too.
+func (l *life) enterBeside(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
+	until, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	free, err := l.side.enter(until, op, l.stop)
+	if KindOf(err) == Ended {
+		return nil, l.ended(op)
+	}
+	if err != nil {
+		return nil, err
+	}
+	done, err := l.enter(ctx, op, bound)
+	if err != nil {
+		free(0)
+		return nil, err
+	}
+	began := time.Now()
+	return func() {
+		done()
+		free(time.Since(began))
+	}, nil
 }
 
 // ended returns why calls are no use any more, or nil.

@@ -401,25 +401,18 @@ type AdmissionAsked struct {
 	Job Job
 }
 
-// Requested: somebody asked for one of the policy's own pages. Sent only to a
-// policy with AbilityPages.
+// Requested: somebody asked for something of the policy's own: a change, or, of a policy
+// that is no Pager, a page. Sent only to a policy with AbilityPages.
 type Requested struct {
 	At        Time
 	Request   uint64
 	Principal Principal
-	Method    string // GET or POST
+	Method    string // GET, HEAD or POST
 	Path      string // below the policy's own root, starting with /
+	Query     string // behind the question mark, without what proved the request
+	Accept    string // the header of that name
 	Body      []byte
 }
-
-// Principal is who asks: a name and the proof there is for it.
-type Principal struct {
-	Name  string
-	Proof string // "unproven" until access control comes
-}
-
-// Unproven is the Proof of a principal whose name nobody checked.
-const Unproven = "unproven"
 
 // Noted: a note that the plug-in's shell or the policy itself posted.
 type Noted struct {

@@ -51,6 +51,19 @@ func (p *PoolStatus) check() error {
 	return nil
 }
 
+// Check returns what of an answer can't be sent as one of HTTP, or nil.
+func (a Answer) Check() error {
+	switch {
+	case a.Status < 200 || a.Status > 599:
+		return fmt.Errorf("status %d, where one of HTTP from 200 to 599 is needed", a.Status)
+	case len(a.Body) > PageBytesMax:
+		return fmt.Errorf("a body of %d bytes, at most %d are sent: give the rest on pages of its own", len(a.Body), PageBytesMax)
+	case strings.ContainsFunc(a.ContentType, unicode.IsControl):
+		return fmt.Errorf("content type %.64q has control characters", a.ContentType)
+	}
+	return checkText("ContentType", a.ContentType)
+}
+
 // Check returns what of the explanation can't be shown, or nil.
 func (e Explanation) Check() error {
 	if err := checkText("Detail", e.Detail); err != nil {

@@ -132,6 +132,8 @@ const (
 	AbilityPages                          // answers Requested events
 	AbilityCheckpoint                     // returns checkpoints
 	AbilityLoad                           // wants LauncherLoad events
+	AbilityPager                          // answers pages beside the log; the SDK declares it of a Pager
+	AbilityGate                           // its plug-in's shell proves who asks and who submits; the SDK declares it
 )
 
 // Has reports whether all of b is declared.

@@ -190,6 +190,11 @@ func (e *eventRows) checkAnswers(n *[eventKinds]int) {
 	q := m.GetRequested()
 	r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(q.GetRequest()), len(q.GetPrincipalName()), len(q.GetPrincipalProof()),
 		len(q.GetMethod()), len(q.GetPath()), len(q.GetBody()))
+	for _, c := range [][]uint32{q.GetPrincipalRole(), q.GetQuery(), q.GetAccept()} {
+		if len(c) > 0 { // an earlier manager does not tell
+			r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(c))
+		}
+	}
 	r.same("noted", n[EventKind_EVENT_KIND_NOTED], len(m.GetNoted().GetName()), len(m.GetNoted().GetBody()))
 }
 
@@ -317,13 +322,22 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_REQUESTED:
 		c := m.Requested
 		return scheduler.Requested{
-			At: at, Request: c.Request[i], Principal: scheduler.Principal{Name: r.str(c.PrincipalName[i]), Proof: r.str(c.PrincipalProof[i])},
-			Method: r.str(c.Method[i]), Path: r.str(c.Path[i]), Body: data(c.Body[i]),
+			At: at, Request: c.Request[i],
+			Principal: scheduler.Principal{Name: r.str(c.PrincipalName[i]), Proof: r.str(c.PrincipalProof[i]), Role: r.optional(c.PrincipalRole, i)},
+			Method:    r.str(c.Method[i]), Path: r.str(c.Path[i]), Query: r.optional(c.Query, i), Accept: r.optional(c.Accept, i), Body: data(c.Body[i]),
 		}
 	case EventKind_EVENT_KIND_NOTED:
 		return scheduler.Noted{At: at, Note: m.Noted.row(r, i)}
 	}
 	return scheduler.TimePassed{At: at}
+}
+
+// optional returns a text of a column that an earlier version does not have.
+func (r *reader) optional(column []uint32, i int) string {
+	if len(column) == 0 {
+		return ""
+	}
+	return r.str(column[i])
 }
 
 func (c *Notes) row(r *reader, i int) scheduler.Note {

@@ -273,7 +273,8 @@ func (m *eventWriter) addAnswers(w *writer, e scheduler.Event) EventKind {
 		c.PrincipalName = append(c.PrincipalName, w.str(e.Principal.Name))
 		c.PrincipalProof = append(c.PrincipalProof, w.str(e.Principal.Proof))
 		c.Method, c.Path = append(c.Method, w.str(e.Method)), append(c.Path, w.str(e.Path))
-		c.Body = append(c.Body, e.Body)
+		c.PrincipalRole, c.Query = append(c.PrincipalRole, w.str(e.Principal.Role)), append(c.Query, w.str(e.Query))
+		c.Accept, c.Body = append(c.Accept, w.str(e.Accept)), append(c.Body, e.Body)
 		return EventKind_EVENT_KIND_REQUESTED
 	case scheduler.Noted:
 		get(&m.Noted, empty).add(w, &e.Note)

@@ -105,7 +105,38 @@ func preempt(t *rapid.T) scheduler.Preempt {
 }
 
 func principal(t *rapid.T) scheduler.Principal {
-	return scheduler.Principal{Name: text(t), Proof: text(t)}
+	return scheduler.Principal{Name: text(t), Proof: text(t), Role: text(t)}
+}
+
+func pageAsked(t *rapid.T) scheduler.PageAsked {
+	return scheduler.PageAsked{
+		At: scheduler.Time(rapid.Int64().Draw(t, "at")), Principal: principal(t),
+		Method: text(t), Path: text(t), Query: text(t), Accept: text(t), Body: bits(t),
+	}
+}
+
+func page(t *rapid.T) scheduler.Answer {
+	return scheduler.Answer{Status: rapid.Int().Draw(t, "status"), ContentType: text(t), Body: bits(t)}
+}
+
+func credentials(t *rapid.T) scheduler.Credentials {
+	c := scheduler.Credentials{
+		Purpose: scheduler.PurposeSubmit, Principal: principal(t), Authorization: text(t),
+		Name: text(t), Pool: text(t), Properties: many(t, 3, property),
+	}
+	if rapid.Bool().Draw(t, "request") {
+		c.Purpose, c.Request = scheduler.PurposeRequest, pageAsked(t)
+	}
+	return c
+}
+
+func proof(t *rapid.T) scheduler.Proof {
+	p := scheduler.Proof{Principal: principal(t), Query: text(t), Changes: rapid.Bool().Draw(t, "changes"), Strip: many(t, 3, text)}
+	if rapid.Bool().Draw(t, "denied") {
+		denied := page(t)
+		p.Denied = &denied
+	}
+	return p
 }
 
 func config(t *rapid.T) scheduler.Config {
@@ -175,7 +206,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_ADMISSION_ASKED:
 		return scheduler.AdmissionAsked{At: at, Job: job(t)}
 	case EventKind_EVENT_KIND_REQUESTED:
-		return scheduler.Requested{At: at, Request: uint64(jobID), Principal: principal(t), Method: text(t), Path: text(t), Body: bits(t)}
+		return scheduler.Requested{At: at, Request: uint64(jobID), Principal: principal(t), Method: text(t), Path: text(t), Query: text(t), Accept: text(t), Body: bits(t)}
 	case EventKind_EVENT_KIND_NOTED:
 		return scheduler.Noted{At: at, Note: note(t)}
 	case EventKind_EVENT_KIND_TIME_PASSED:

@@ -59,6 +59,10 @@ func TestEveryTypeSurvivesTheWire(t *testing.T) {
 	t.Run("status", throughMessage(status, NewStatus))
 	t.Run("problems", throughMessage(func(t *rapid.T) scheduler.Problems { return many(t, 3, problem) }, NewProblemList))
 	t.Run("note", throughMessage(note, NewNote))
+	t.Run("page asked", throughMessage(pageAsked, NewPageAsked))
+	t.Run("page", throughMessage(page, NewPage))
+	t.Run("credentials", throughMessage(credentials, NewCredentials))
+	t.Run("proof", throughMessage(proof, NewProof))
 }
 
 func TestBytesSurviveTheWire(t *testing.T) {

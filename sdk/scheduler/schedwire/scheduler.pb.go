@@ -575,6 +575,55 @@ func (WaitReason) EnumDescriptor() ([]byte, []int) {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
+type Purpose int32
+
+const (
+	Purpose_PURPOSE_UNSPECIFIED Purpose = 0
+	Purpose_PURPOSE_REQUEST     Purpose = 1
+	Purpose_PURPOSE_SUBMIT      Purpose = 2
+)
+
+// Enum value maps for Purpose.
+var (
+	Purpose_name = map[int32]string{
+		0: "PURPOSE_UNSPECIFIED",
+		1: "PURPOSE_REQUEST",
+		2: "PURPOSE_SUBMIT",
+	}
+	Purpose_value = map[string]int32{
+		"PURPOSE_UNSPECIFIED": 0,
+		"PURPOSE_REQUEST":     1,
+		"PURPOSE_SUBMIT":      2,
+	}
+)
+
+func (x Purpose) Enum() *Purpose {
+	p := new(Purpose)
+	*p = x
+	return p
+}
+
+func (x Purpose) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Purpose) Descriptor() protoreflect.EnumDescriptor {
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8].Descriptor()
+}
+
+func (Purpose) Type() protoreflect.EnumType {
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8]
+}
+
+func (x Purpose) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Purpose.Descriptor instead.
+func (Purpose) EnumDescriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
+}
+
 // Strings is a message's table: all strings one after another, and how many
 // bytes each has. They need not be UTF-8.
 type Strings struct {
@@ -2608,6 +2657,9 @@ type Requested struct {
 	Method         []uint32               `protobuf:"varint,4,rep,packed,name=method,proto3" json:"method,omitempty"`
 	Path           []uint32               `protobuf:"varint,5,rep,packed,name=path,proto3" json:"path,omitempty"`
 	Body           [][]byte               `protobuf:"bytes,6,rep,name=body,proto3" json:"body,omitempty"`
+	PrincipalRole  []uint32               `protobuf:"varint,7,rep,packed,name=principal_role,json=principalRole,proto3" json:"principal_role,omitempty"` // no rows, as of the next two: all empty
+	Query          []uint32               `protobuf:"varint,8,rep,packed,name=query,proto3" json:"query,omitempty"`
+	Accept         []uint32               `protobuf:"varint,9,rep,packed,name=accept,proto3" json:"accept,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2680,6 +2732,27 @@ func (x *Requested) GetPath() []uint32 {
 func (x *Requested) GetBody() [][]byte {
 	if x != nil {
 		return x.Body
+	}
+	return nil
+}
+
+func (x *Requested) GetPrincipalRole() []uint32 {
+	if x != nil {
+		return x.PrincipalRole
+	}
+	return nil
+}
+
+func (x *Requested) GetQuery() []uint32 {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *Requested) GetAccept() []uint32 {
+	if x != nil {
+		return x.Accept
 	}
 	return nil
 }
@@ -4178,7 +4251,7 @@ type Description struct {
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Name          uint32                 `protobuf:"varint,2,opt,name=name,proto3" json:"name,omitempty"`
 	Version       uint32                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 pages, 16 checkpoint, 32 load
+	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 pages, 16 checkpoint, 32 load, 64 pager, 128 gate
 	ProgressEvery int64                  `protobuf:"varint,5,opt,name=progress_every,json=progressEvery,proto3" json:"progress_every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4615,6 +4688,422 @@ func (x *Note) GetBody() []byte {
 	return nil
 }
 
+type Principal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          uint32                 `protobuf:"varint,1,opt,name=name,proto3" json:"name,omitempty"`
+	Proof         uint32                 `protobuf:"varint,2,opt,name=proof,proto3" json:"proof,omitempty"`
+	Role          uint32                 `protobuf:"varint,3,opt,name=role,proto3" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Principal) Reset() {
+	*x = Principal{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Principal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Principal) ProtoMessage() {}
+
+func (x *Principal) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Principal.ProtoReflect.Descriptor instead.
+func (*Principal) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *Principal) GetName() uint32 {
+	if x != nil {
+		return x.Name
+	}
+	return 0
+}
+
+func (x *Principal) GetProof() uint32 {
+	if x != nil {
+		return x.Proof
+	}
+	return 0
+}
+
+func (x *Principal) GetRole() uint32 {
+	if x != nil {
+		return x.Role
+	}
+	return 0
+}
+
+// PageAsked asks for one of the policy's own pages, beside the rounds.
+type PageAsked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	At            int64                  `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	Method        uint32                 `protobuf:"varint,4,opt,name=method,proto3" json:"method,omitempty"`
+	Path          uint32                 `protobuf:"varint,5,opt,name=path,proto3" json:"path,omitempty"`
+	Query         uint32                 `protobuf:"varint,6,opt,name=query,proto3" json:"query,omitempty"`
+	Accept        uint32                 `protobuf:"varint,7,opt,name=accept,proto3" json:"accept,omitempty"`
+	Body          []byte                 `protobuf:"bytes,8,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PageAsked) Reset() {
+	*x = PageAsked{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageAsked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageAsked) ProtoMessage() {}
+
+func (x *PageAsked) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
+func (*PageAsked) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *PageAsked) GetStrings() *Strings {
+	if x != nil {
+		return x.Strings
+	}
+	return nil
+}
+
+func (x *PageAsked) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *PageAsked) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *PageAsked) GetMethod() uint32 {
+	if x != nil {
+		return x.Method
+	}
+	return 0
+}
+
+func (x *PageAsked) GetPath() uint32 {
+	if x != nil {
+		return x.Path
+	}
+	return 0
+}
+
+func (x *PageAsked) GetQuery() uint32 {
+	if x != nil {
+		return x.Query
+	}
+	return 0
+}
+
+func (x *PageAsked) GetAccept() uint32 {
+	if x != nil {
+		return x.Accept
+	}
+	return 0
+}
+
+func (x *PageAsked) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+// Page is the answer.
+type Page struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	Status        int64                  `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"` // of HTTP
+	ContentType   uint32                 `protobuf:"varint,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
+	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Page) Reset() {
+	*x = Page{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Page) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Page) ProtoMessage() {}
+
+func (x *Page) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Page.ProtoReflect.Descriptor instead.
+func (*Page) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Page) GetStrings() *Strings {
+	if x != nil {
+		return x.Strings
+	}
+	return nil
+}
+
+func (x *Page) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Page) GetContentType() uint32 {
+	if x != nil {
+		return x.ContentType
+	}
+	return 0
+}
+
+func (x *Page) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+// Credentials are what a gate judges.
+type Credentials struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	Purpose       Purpose                `protobuf:"varint,2,opt,name=purpose,proto3,enum=hamadryad.scheduler.v1.Purpose" json:"purpose,omitempty"`
+	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"` // as far as the manager knows
+	Request       *PageAsked             `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`     // of PURPOSE_REQUEST, with a table of its own
+	Authorization uint32                 `protobuf:"varint,5,opt,name=authorization,proto3" json:"authorization,omitempty"`
+	Name          uint32                 `protobuf:"varint,6,opt,name=name,proto3" json:"name,omitempty"` // of a job, as the next two
+	Pool          uint32                 `protobuf:"varint,7,opt,name=pool,proto3" json:"pool,omitempty"`
+	Properties    *Properties            `protobuf:"bytes,8,opt,name=properties,proto3" json:"properties,omitempty"` // one row
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credentials) Reset() {
+	*x = Credentials{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credentials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credentials) ProtoMessage() {}
+
+func (x *Credentials) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
+func (*Credentials) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Credentials) GetStrings() *Strings {
+	if x != nil {
+		return x.Strings
+	}
+	return nil
+}
+
+func (x *Credentials) GetPurpose() Purpose {
+	if x != nil {
+		return x.Purpose
+	}
+	return Purpose_PURPOSE_UNSPECIFIED
+}
+
+func (x *Credentials) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Credentials) GetRequest() *PageAsked {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Credentials) GetAuthorization() uint32 {
+	if x != nil {
+		return x.Authorization
+	}
+	return 0
+}
+
+func (x *Credentials) GetName() uint32 {
+	if x != nil {
+		return x.Name
+	}
+	return 0
+}
+
+func (x *Credentials) GetPool() uint32 {
+	if x != nil {
+		return x.Pool
+	}
+	return 0
+}
+
+func (x *Credentials) GetProperties() *Properties {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+// Proof is a gate's word.
+type Proof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Query         uint32                 `protobuf:"varint,3,opt,name=query,proto3" json:"query,omitempty"`
+	Changes       bool                   `protobuf:"varint,4,opt,name=changes,proto3" json:"changes,omitempty"`
+	Strip         []uint32               `protobuf:"varint,5,rep,packed,name=strip,proto3" json:"strip,omitempty"`
+	Denied        *Page                  `protobuf:"bytes,6,opt,name=denied,proto3" json:"denied,omitempty"` // not there: it is let in
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proof) Reset() {
+	*x = Proof{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proof) ProtoMessage() {}
+
+func (x *Proof) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proof.ProtoReflect.Descriptor instead.
+func (*Proof) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *Proof) GetStrings() *Strings {
+	if x != nil {
+		return x.Strings
+	}
+	return nil
+}
+
+func (x *Proof) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *Proof) GetQuery() uint32 {
+	if x != nil {
+		return x.Query
+	}
+	return 0
+}
+
+func (x *Proof) GetChanges() bool {
+	if x != nil {
+		return x.Changes
+	}
+	return false
+}
+
+func (x *Proof) GetStrip() []uint32 {
+	if x != nil {
+		return x.Strip
+	}
+	return nil
+}
+
+func (x *Proof) GetDenied() *Page {
+	if x != nil {
+		return x.Denied
+	}
+	return nil
+}
+
 var File_sdk_scheduler_schedwire_scheduler_proto protoreflect.FileDescriptor
 
 const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
@@ -4782,14 +5271,17 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	" \x01(\v2\x1f.hamadryad.scheduler.v1.PreemptR\apreempt\"b\n" +
 	"\x0eSettingChanged\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x126\n" +
-	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\xb5\x01\n" +
+	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\x8a\x02\n" +
 	"\tRequested\x12\x18\n" +
 	"\arequest\x18\x01 \x03(\x04R\arequest\x12%\n" +
 	"\x0eprincipal_name\x18\x02 \x03(\rR\rprincipalName\x12'\n" +
 	"\x0fprincipal_proof\x18\x03 \x03(\rR\x0eprincipalProof\x12\x16\n" +
 	"\x06method\x18\x04 \x03(\rR\x06method\x12\x12\n" +
 	"\x04path\x18\x05 \x03(\rR\x04path\x12\x12\n" +
-	"\x04body\x18\x06 \x03(\fR\x04body\"\xb4\x0f\n" +
+	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
+	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
+	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xb4\x0f\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -4965,7 +5457,43 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04Note\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x12\n" +
-	"\x04body\x18\x03 \x01(\fR\x04body*\xc2\x06\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body\"I\n" +
+	"\tPrincipal\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\rR\x04name\x12\x14\n" +
+	"\x05proof\x18\x02 \x01(\rR\x05proof\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\rR\x04role\"\x85\x02\n" +
+	"\tPageAsked\x129\n" +
+	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x03R\x02at\x12?\n" +
+	"\tprincipal\x18\x03 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x16\n" +
+	"\x06method\x18\x04 \x01(\rR\x06method\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\rR\x04path\x12\x14\n" +
+	"\x05query\x18\x06 \x01(\rR\x05query\x12\x16\n" +
+	"\x06accept\x18\a \x01(\rR\x06accept\x12\x12\n" +
+	"\x04body\x18\b \x01(\fR\x04body\"\x90\x01\n" +
+	"\x04Page\x129\n" +
+	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\x03R\x06status\x12!\n" +
+	"\fcontent_type\x18\x03 \x01(\rR\vcontentType\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\"\x93\x03\n" +
+	"\vCredentials\x129\n" +
+	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x129\n" +
+	"\apurpose\x18\x02 \x01(\x0e2\x1f.hamadryad.scheduler.v1.PurposeR\apurpose\x12?\n" +
+	"\tprincipal\x18\x03 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12;\n" +
+	"\arequest\x18\x04 \x01(\v2!.hamadryad.scheduler.v1.PageAskedR\arequest\x12$\n" +
+	"\rauthorization\x18\x05 \x01(\rR\rauthorization\x12\x12\n" +
+	"\x04name\x18\x06 \x01(\rR\x04name\x12\x12\n" +
+	"\x04pool\x18\a \x01(\rR\x04pool\x12B\n" +
+	"\n" +
+	"properties\x18\b \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\n" +
+	"properties\"\xff\x01\n" +
+	"\x05Proof\x129\n" +
+	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12?\n" +
+	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
+	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
+	"\achanges\x18\x04 \x01(\bR\achanges\x12\x14\n" +
+	"\x05strip\x18\x05 \x03(\rR\x05strip\x124\n" +
+	"\x06denied\x18\x06 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc2\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -5052,7 +5580,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x16WAIT_REASON_PREEMPTING\x10\b\x12\x1b\n" +
 	"\x17WAIT_REASON_NO_CAPACITY\x10\t\x12\x19\n" +
 	"\x15WAIT_REASON_ADMISSION\x10\n" +
-	"B8Z6github.com/hamadryad/hamadryad/sdk/scheduler/schedwireb\x06proto3"
+	"*K\n" +
+	"\aPurpose\x12\x17\n" +
+	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fPURPOSE_REQUEST\x10\x01\x12\x12\n" +
+	"\x0ePURPOSE_SUBMIT\x10\x02B8Z6github.com/hamadryad/hamadryad/sdk/scheduler/schedwireb\x06proto3"
 
 var (
 	file_sdk_scheduler_schedwire_scheduler_proto_rawDescOnce sync.Once
@@ -5066,8 +5598,8 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescData
 }
 
-var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -5077,151 +5609,168 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(RefusalReason)(0),       // 5: hamadryad.scheduler.v1.RefusalReason
 	(PreemptMode)(0),         // 6: hamadryad.scheduler.v1.PreemptMode
 	(WaitReason)(0),          // 7: hamadryad.scheduler.v1.WaitReason
-	(*Strings)(nil),          // 8: hamadryad.scheduler.v1.Strings
-	(*Ids)(nil),              // 9: hamadryad.scheduler.v1.Ids
-	(*SlotCounts)(nil),       // 10: hamadryad.scheduler.v1.SlotCounts
-	(*Properties)(nil),       // 11: hamadryad.scheduler.v1.Properties
-	(*Places)(nil),           // 12: hamadryad.scheduler.v1.Places
-	(*Groups)(nil),           // 13: hamadryad.scheduler.v1.Groups
-	(*Stages)(nil),           // 14: hamadryad.scheduler.v1.Stages
-	(*Jobs)(nil),             // 15: hamadryad.scheduler.v1.Jobs
-	(*Work)(nil),             // 16: hamadryad.scheduler.v1.Work
-	(*Problems)(nil),         // 17: hamadryad.scheduler.v1.Problems
-	(*Notes)(nil),            // 18: hamadryad.scheduler.v1.Notes
-	(*Checkpoint)(nil),       // 19: hamadryad.scheduler.v1.Checkpoint
-	(*LauncherJoined)(nil),   // 20: hamadryad.scheduler.v1.LauncherJoined
-	(*LauncherLost)(nil),     // 21: hamadryad.scheduler.v1.LauncherLost
-	(*LauncherDraining)(nil), // 22: hamadryad.scheduler.v1.LauncherDraining
-	(*LauncherBlamed)(nil),   // 23: hamadryad.scheduler.v1.LauncherBlamed
-	(*LauncherLoad)(nil),     // 24: hamadryad.scheduler.v1.LauncherLoad
-	(*JobUpdated)(nil),       // 25: hamadryad.scheduler.v1.JobUpdated
-	(*JobFinished)(nil),      // 26: hamadryad.scheduler.v1.JobFinished
-	(*StageGrown)(nil),       // 27: hamadryad.scheduler.v1.StageGrown
-	(*BundleOffered)(nil),    // 28: hamadryad.scheduler.v1.BundleOffered
-	(*BundleNamed)(nil),      // 29: hamadryad.scheduler.v1.BundleNamed
-	(*BundleProtected)(nil),  // 30: hamadryad.scheduler.v1.BundleProtected
-	(*AttemptStarted)(nil),   // 31: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 32: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 33: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 34: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 35: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 36: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 37: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 38: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 39: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 40: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 41: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 42: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 43: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 44: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 45: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 46: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 47: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 48: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 49: hamadryad.scheduler.v1.Launch
-	(*Answer)(nil),           // 50: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 51: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 52: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 53: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 54: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 55: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 56: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 57: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 58: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 59: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 60: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 61: hamadryad.scheduler.v1.Note
+	(Purpose)(0),             // 8: hamadryad.scheduler.v1.Purpose
+	(*Strings)(nil),          // 9: hamadryad.scheduler.v1.Strings
+	(*Ids)(nil),              // 10: hamadryad.scheduler.v1.Ids
+	(*SlotCounts)(nil),       // 11: hamadryad.scheduler.v1.SlotCounts
+	(*Properties)(nil),       // 12: hamadryad.scheduler.v1.Properties
+	(*Places)(nil),           // 13: hamadryad.scheduler.v1.Places
+	(*Groups)(nil),           // 14: hamadryad.scheduler.v1.Groups
+	(*Stages)(nil),           // 15: hamadryad.scheduler.v1.Stages
+	(*Jobs)(nil),             // 16: hamadryad.scheduler.v1.Jobs
+	(*Work)(nil),             // 17: hamadryad.scheduler.v1.Work
+	(*Problems)(nil),         // 18: hamadryad.scheduler.v1.Problems
+	(*Notes)(nil),            // 19: hamadryad.scheduler.v1.Notes
+	(*Checkpoint)(nil),       // 20: hamadryad.scheduler.v1.Checkpoint
+	(*LauncherJoined)(nil),   // 21: hamadryad.scheduler.v1.LauncherJoined
+	(*LauncherLost)(nil),     // 22: hamadryad.scheduler.v1.LauncherLost
+	(*LauncherDraining)(nil), // 23: hamadryad.scheduler.v1.LauncherDraining
+	(*LauncherBlamed)(nil),   // 24: hamadryad.scheduler.v1.LauncherBlamed
+	(*LauncherLoad)(nil),     // 25: hamadryad.scheduler.v1.LauncherLoad
+	(*JobUpdated)(nil),       // 26: hamadryad.scheduler.v1.JobUpdated
+	(*JobFinished)(nil),      // 27: hamadryad.scheduler.v1.JobFinished
+	(*StageGrown)(nil),       // 28: hamadryad.scheduler.v1.StageGrown
+	(*BundleOffered)(nil),    // 29: hamadryad.scheduler.v1.BundleOffered
+	(*BundleNamed)(nil),      // 30: hamadryad.scheduler.v1.BundleNamed
+	(*BundleProtected)(nil),  // 31: hamadryad.scheduler.v1.BundleProtected
+	(*AttemptStarted)(nil),   // 32: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 33: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 34: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 35: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 36: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 37: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 38: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 39: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 40: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 41: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 42: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 43: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 44: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 45: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 46: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 47: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 48: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 49: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 50: hamadryad.scheduler.v1.Launch
+	(*Answer)(nil),           // 51: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 52: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 53: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 54: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 55: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 56: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 57: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 58: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 59: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 60: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 61: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 62: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 63: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 64: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 65: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 66: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 67: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
-	12, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
-	9,  // 1: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
-	11, // 2: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
-	14, // 3: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
-	10, // 4: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
-	11, // 5: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
+	13, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
+	10, // 1: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
+	12, // 2: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
+	15, // 3: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
+	11, // 4: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
+	12, // 5: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
 	1,  // 6: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
-	13, // 7: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
-	9,  // 8: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
+	14, // 7: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
+	10, // 8: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
 	2,  // 9: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	16, // 10: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	17, // 10: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
 	3,  // 11: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	16, // 12: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	17, // 12: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
 	4,  // 13: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	9,  // 14: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 15: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	10, // 14: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	10, // 15: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	5,  // 16: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	47, // 17: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	54, // 18: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	48, // 17: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	55, // 18: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
 	0,  // 19: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	20, // 20: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	21, // 21: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	22, // 22: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	15, // 23: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	25, // 24: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	26, // 25: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	27, // 26: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	28, // 27: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	29, // 28: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	29, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
-	28, // 30: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	31, // 31: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	32, // 32: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	33, // 33: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	34, // 34: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	35, // 35: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	35, // 36: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	36, // 37: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	37, // 38: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	15, // 39: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	38, // 40: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	18, // 41: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	24, // 42: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	30, // 43: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	23, // 44: hamadryad.scheduler.v1.Events.launcher_blamed:type_name -> hamadryad.scheduler.v1.LauncherBlamed
-	8,  // 45: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	39, // 46: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	10, // 47: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	42, // 48: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	8,  // 49: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	39, // 50: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	41, // 51: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	8,  // 52: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	39, // 53: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	19, // 54: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 55: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	21, // 20: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	22, // 21: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	23, // 22: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	16, // 23: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	26, // 24: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	27, // 25: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	28, // 26: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	29, // 27: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	30, // 28: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	30, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
+	29, // 30: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	32, // 31: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	33, // 32: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	34, // 33: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	35, // 34: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	36, // 35: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	36, // 36: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	37, // 37: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	38, // 38: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	16, // 39: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	39, // 40: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	19, // 41: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	25, // 42: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	31, // 43: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	24, // 44: hamadryad.scheduler.v1.Events.launcher_blamed:type_name -> hamadryad.scheduler.v1.LauncherBlamed
+	9,  // 45: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	40, // 46: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	11, // 47: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	43, // 48: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	9,  // 49: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	40, // 50: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	42, // 51: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	9,  // 52: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	40, // 53: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	20, // 54: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	10, // 55: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
 	6,  // 56: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	9,  // 57: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	9,  // 58: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	17, // 59: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	10, // 57: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	10, // 58: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	18, // 59: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
 	7,  // 60: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	8,  // 61: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45, // 62: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	46, // 63: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	47, // 64: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	48, // 65: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	49, // 66: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	50, // 67: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	51, // 68: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	52, // 69: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	18, // 70: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	19, // 71: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	8,  // 72: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 73: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 74: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 75: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 61: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	46, // 62: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	47, // 63: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	48, // 64: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	49, // 65: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	50, // 66: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	51, // 67: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	52, // 68: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	53, // 69: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	19, // 70: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	20, // 71: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,  // 72: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 73: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 74: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 75: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
 	7,  // 76: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11, // 77: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 78: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	58, // 79: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	11, // 80: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	8,  // 81: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	17, // 82: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,  // 83: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	12, // 77: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	9,  // 78: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	59, // 79: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	12, // 80: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	9,  // 81: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	18, // 82: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	9,  // 83: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 84: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	63, // 85: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	9,  // 86: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,  // 87: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,  // 88: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	63, // 89: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	64, // 90: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	12, // 91: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	9,  // 92: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	63, // 93: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	65, // 94: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -5234,8 +5783,8 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   54,
+			NumEnums:      9,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -14,7 +14,8 @@
 // fact of the policy's Status.
 //
 // A policy may have a shell beside it (WithShell): the part that may read files,
-// clocks and sockets, and tells the policy what it learns by posting notes.
+// clocks and sockets, and tells the policy what it learns by posting notes. A shell may be a
+// Gate, which proves who asks and who submits.
 package serve
 
 import (
@@ -36,20 +37,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Shell is the part of a plug-in that touches the world outside. It runs from
-// the policy's start until the context ends, on its own goroutine. post hands a
-// note to the manager and returns when it is on its way; the policy gets it as a
-// Noted event. post may be called from any goroutine; it fails when the context
-// has ended or the note's body is larger than rpc.NoteBytesMax. A shell that
-// returns an error before the context ends takes the plug-in down with it, and
-// the manager starts both anew.
-type Shell func(ctx context.Context, env scheduler.Environment, post func(scheduler.Note) error) error
-
 // Option changes what Main does.
 type Option func(*server)
-
-// WithShell runs a shell beside the policy.
-func WithShell(shell Shell) Option { return func(s *server) { s.shell = shell } }
 
 // windowBytes is the flow-control window of the connection: a large round fits,
 // so that it is sent in one go.

@@ -27,6 +27,10 @@ type policy struct {
 	busy       bool
 	events     int
 	terminated bool
+	verdicts   []scheduler.SettingsVerdict // of each round
+	answered   scheduler.Decisions         // the last
+
+	pageFails error
 }
 
 func (p *policy) once() func() {
@@ -55,7 +59,13 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		panic("thirteen")
 	}
 	p.events += len(r.Events)
-	return scheduler.Decisions{WakeAt: scheduler.Time(p.events)}, nil
+	p.answered = scheduler.Decisions{WakeAt: scheduler.Time(p.events), Settings: p.verdicts}
+	return p.answered, nil
+}
+
+func (p *policy) Page(q scheduler.PageAsked) (scheduler.Answer, error) {
+	defer p.once()()
+	return scheduler.Answer{Status: 200, Body: []byte(q.Path + "?" + q.Query)}, p.pageFails
 }
 
 func (p *policy) Explain(scheduler.JobID) (scheduler.Explanation, error) {
@@ -75,7 +85,9 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 	synctest.Test(t, func(t *testing.T) {
 		p := &policy{}
 		s := newServer(func() scheduler.TaskScheduler { return p })
-		s.shell = shell
+		if shell != nil {
+			WithShell(shell)(s)
+		}
 		go s.policyLoop()
 		defer close(s.calls)
 		listener := bufconn.Listen(1 << 20)
@@ -89,6 +101,7 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 			t.Fatal(err)
 		}
 		test(t, rpc.NewPolicyClient(conn), p)
+		s.shell.end()
 		conn.Close()
 		s.grpc.Stop()
 		<-served
@@ -203,7 +216,8 @@ func TestCallsComeOneAtATimeAlsoAfterAPanic(t *testing.T) {
 
 func TestShellLivesFromStartToTerminate(t *testing.T) {
 	var ended, tooBig error
-	shell := func(ctx context.Context, env scheduler.Environment, post func(scheduler.Note) error) error {
+	shell := func(ctx context.Context, of Surroundings) error {
+		post := of.Post
 		tooBig = post(scheduler.Note{Name: "big", Body: make([]byte, rpc.NoteBytesMax+1)})
 		if err := post(scheduler.Note{Name: "a", Body: []byte("1")}); err != nil {
 			return err
@@ -212,7 +226,7 @@ func TestShellLivesFromStartToTerminate(t *testing.T) {
 		ended = post(scheduler.Note{Name: "late"})
 		return ended
 	}
-	connected(t, shell, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, ShellFunc(shell), func(t *testing.T, c rpc.PolicyClient, _ *policy) {
 		stream, err := c.Watch(t.Context(), &rpc.WatchAsked{})
 		if err != nil {
 			t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -20,9 +18,6 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// shellEndMax is how long Terminate waits for the shell to return.
-const shellEndMax = 2 * time.Second
-
 // drainMax is how long open calls may go on after Terminate.
 const drainMax = time.Second
 
@@ -30,7 +25,7 @@ const drainMax = time.Second
 type server struct {
 	rpc.UnimplementedPolicyServer
 	newPolicy func() scheduler.TaskScheduler
-	shell     Shell
+	shell     *shell // nil: none
 	grpc      *grpc.Server
 	unknown   unknown
 
@@ -40,27 +35,17 @@ type server struct {
 	policy   scheduler.TaskScheduler // nil before Start succeeded
 	started  bool                    // Start was called
 	panicked error                   // the first panic, with its call and stack; nil: none
+	env      scheduler.Environment
+	versions map[uint64]scheduler.Config // of settings that the policy has not judged
 
-	// posts hands notes from the shell to Watch.
-	posts chan post
 	// ended is closed by Terminate.
 	ended     chan struct{}
 	endOnce   sync.Once
 	watchOnce sync.Mutex // held by the one Watch call
-
-	shellMu   sync.Mutex
-	shellStop context.CancelFunc // nil when no shell runs
-	shellDone chan struct{}
-}
-
-// post is one note and where its fate is told.
-type post struct {
-	note *schedwire.Note
-	sent chan error
 }
 
 func newServer(newPolicy func() scheduler.TaskScheduler) *server {
-	return &server{newPolicy: newPolicy, calls: make(chan func()), posts: make(chan post), ended: make(chan struct{})}
+	return &server{newPolicy: newPolicy, calls: make(chan func()), versions: map[uint64]scheduler.Config{}, ended: make(chan struct{})}
 }
 
 // policyLoop is the policy's goroutine. It lasts as long as the process.
@@ -185,8 +170,8 @@ func (s *server) Start(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.Star
 	if err != nil {
 		return err
 	}
-	if answer.Description != nil && s.shell != nil {
-		s.startShell(env)
+	if answer.Description != nil {
+		s.shell.start(config, env)
 	}
 	return stream.SendAndClose(answer)
 }
@@ -238,12 +223,23 @@ func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapsho
 	if err != nil {
 		return nil, fault("Start", err)
 	}
+	s.env = env
+	description.Abilities = s.declare(policy, description.Abilities)
 	m, err := schedwire.NewDescription(description)
 	if err != nil {
 		return nil, fault("Start", err)
 	}
 	s.policy = policy
 	return &rpc.StartReply{Description: m}, nil
+}
+
+// declare sets the abilities that the SDK sees for itself.
+func (s *server) declare(p scheduler.TaskScheduler, a scheduler.Ability) scheduler.Ability {
+	a &^= scheduler.AbilityPager | scheduler.AbilityGate
+	if _, ok := p.(scheduler.Pager); ok {
+		a |= scheduler.AbilityPager
+	}
+	return a | s.shell.abilities(s.env)
 }
 
 // onStarted is onPolicy for calls that need a started policy.
@@ -260,13 +256,75 @@ func onStarted[T any](ctx context.Context, s *server, what string, f func(schedu
 // assignTasks has the policy decide a round.
 func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answerMessage, error) {
 	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (answerMessage, error) {
+		s.shell.tell(&round)
 		decisions, err := p.AssignTasks(round)
 		if err != nil {
 			return nil, fault(fmt.Sprintf("round %d", round.Number), err)
 		}
+		s.judged(p, &round, &decisions)
 		b, err := schedwire.EncodeDecisions(&decisions)
 		return reply(fmt.Sprintf("round %d", round.Number), answerMessage(b), err)
 	})
+}
+
+// judged tells the shell of settings that the policy accepts, and sets what the SDK
+// declares in its verdicts.
+func (s *server) judged(p scheduler.TaskScheduler, r *scheduler.Round, d *scheduler.Decisions) {
+	for _, e := range r.Events {
+		if c, ok := e.(scheduler.SettingChanged); ok {
+			s.versions[c.Version] = c.Config
+		}
+	}
+	for i := range d.Settings {
+		v := &d.Settings[i]
+		if config, ok := s.versions[v.Version]; ok && len(v.Problems) == 0 {
+			s.shell.accepted(config)
+		}
+		delete(s.versions, v.Version)
+		if v.Abilities != 0 {
+			v.Abilities = s.declare(p, v.Abilities)
+		}
+	}
+}
+
+// Page implements the service.
+func (s *server) Page(ctx context.Context, m *schedwire.PageAsked) (*schedwire.Page, error) {
+	q, err := m.Decode()
+	if err != nil {
+		return nil, breach(err)
+	}
+	return onStarted(ctx, s, "Page", func(p scheduler.TaskScheduler) (*schedwire.Page, error) {
+		pager, ok := p.(scheduler.Pager)
+		if !ok {
+			return nil, status.Error(codes.Unimplemented, "the policy has no pages beside the log")
+		}
+		a, err := pager.Page(q)
+		if err != nil {
+			return nil, fault("Page", err)
+		}
+		out, err := schedwire.NewPage(a)
+		return reply("Page", out, err)
+	})
+}
+
+// Prove implements the service. It does not wait for the policy.
+func (s *server) Prove(ctx context.Context, m *schedwire.Credentials) (*schedwire.Proof, error) {
+	c, err := m.Decode()
+	if err != nil {
+		return nil, breach(err)
+	}
+	p, err := s.shell.prove(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := schedwire.NewProof(p)
+	return reply("Prove", out, err)
+}
+
+// Durable implements the service. It does not wait for the policy.
+func (s *server) Durable(_ context.Context, m *rpc.DurableRound) (*rpc.DurableTaken, error) {
+	s.shell.durable(m.GetRound())
+	return &rpc.DurableTaken{}, nil
 }
 
 // Explain implements the service.
@@ -302,7 +360,7 @@ func (s *server) Status(ctx context.Context, _ *rpc.StatusAsked) (*schedwire.Sta
 // Terminate implements the service: it ends shell and policy, and then the
 // process.
 func (s *server) Terminate(ctx context.Context, _ *rpc.TerminateAsked) (*rpc.Terminated, error) {
-	s.stopShell()
+	s.shell.end()
 	_, err := onPolicy(ctx, s, "Terminate", func() (struct{}, error) {
 		if s.policy != nil {
 			s.policy.Terminate()
@@ -333,9 +391,13 @@ func (s *server) Watch(_ *rpc.WatchAsked, stream grpc.ServerStreamingServer[sche
 		return status.Error(codes.FailedPrecondition, "Watch was called twice")
 	}
 	defer s.watchOnce.Unlock()
+	var posts chan post
+	if s.shell != nil {
+		posts = s.shell.posts
+	}
 	for {
 		select {
-		case p := <-s.posts:
+		case p := <-posts:
 			err := stream.Send(p.note)
 			p.sent <- err
 			if err != nil {
@@ -346,57 +408,5 @@ func (s *server) Watch(_ *rpc.WatchAsked, stream grpc.ServerStreamingServer[sche
 		case <-stream.Context().Done():
 			return nil
 		}
-	}
-}
-
-// startShell runs the shell until Terminate.
-func (s *server) startShell(env scheduler.Environment) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.shellMu.Lock()
-	defer s.shellMu.Unlock()
-	s.shellStop, s.shellDone = cancel, make(chan struct{})
-	go func() {
-		defer close(s.shellDone)
-		err := s.shell(ctx, env, func(n scheduler.Note) error { return s.post(ctx, n) })
-		if err != nil && ctx.Err() == nil {
-			slog.Error("the policy's shell failed", "err", err)
-			os.Exit(1)
-		}
-	}()
-}
-
-// stopShell tells the shell to end and waits a bounded time.
-func (s *server) stopShell() {
-	s.shellMu.Lock()
-	defer s.shellMu.Unlock()
-	if s.shellStop == nil {
-		return
-	}
-	s.shellStop()
-	select {
-	case <-s.shellDone:
-	case <-time.After(shellEndMax):
-		slog.Warn("the policy's shell did not end in time", "waited", shellEndMax)
-	}
-}
-
-// post hands a note to Watch.
-func (s *server) post(ctx context.Context, n scheduler.Note) error {
-	if len(n.Body) > rpc.NoteBytesMax {
-		return fmt.Errorf("note %q has %d bytes; at most %d are allowed: post a summary", n.Name, len(n.Body), rpc.NoteBytesMax)
-	}
-	if err := ctx.Err(); err != nil {
-		return err // Watch may still listen
-	}
-	m, err := schedwire.NewNote(n)
-	if err != nil {
-		return err
-	}
-	p := post{note: m, sent: make(chan error, 1)}
-	select {
-	case s.posts <- p:
-		return <-p.sent
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

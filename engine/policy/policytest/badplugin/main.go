@@ -49,9 +49,9 @@ func main() {
 	var options []serve.Option
 	switch b {
 	case policytest.Poster:
-		options = append(options, serve.WithShell(postForEver))
+		options = append(options, serve.WithShell(serve.ShellFunc(postForEver)))
 	case policytest.FailingShell:
-		options = append(options, serve.WithShell(postAndFail))
+		options = append(options, serve.WithShell(serve.ShellFunc(postAndFail)))
 	}
 	serve.Main(func() scheduler.TaskScheduler { return &policy{behaviour: b} }, options...)
 }
@@ -186,19 +186,19 @@ func stopWhenServing() {
 	}
 }
 
-func postForEver(ctx context.Context, _ scheduler.Environment, post func(scheduler.Note) error) error {
+func postForEver(_ context.Context, of serve.Surroundings) error {
 	for i := 0; ; i++ {
-		if err := post(scheduler.Note{Name: fmt.Sprintf("note-%d", i), Body: []byte("body")}); err != nil {
+		if err := of.Post(scheduler.Note{Name: fmt.Sprintf("note-%d", i), Body: []byte("body")}); err != nil {
 			return nil // the end of the context
 		}
 	}
 }
 
-func postAndFail(_ context.Context, _ scheduler.Environment, post func(scheduler.Note) error) error {
-	if err := post(scheduler.Note{Name: "last"}); err != nil {
+func postAndFail(_ context.Context, of serve.Surroundings) error {
+	if err := of.Post(scheduler.Note{Name: "last"}); err != nil {
 		return err
 	}
-	if err := post(scheduler.Note{Name: "too big", Body: make([]byte, rpc.NoteBytesMax+1)}); err == nil {
+	if err := of.Post(scheduler.Note{Name: "too big", Body: make([]byte, rpc.NoteBytesMax+1)}); err == nil {
 		return errors.New("a note that is too big was taken")
 	}
 	return errors.New("the shell's store is gone on purpose")

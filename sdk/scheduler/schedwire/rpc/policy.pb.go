@@ -325,6 +325,86 @@ func (*WatchAsked) Descriptor() ([]byte, []int) {
 	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{6}
 }
 
+type DurableRound struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Round         uint64                 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DurableRound) Reset() {
+	*x = DurableRound{}
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DurableRound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DurableRound) ProtoMessage() {}
+
+func (x *DurableRound) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DurableRound.ProtoReflect.Descriptor instead.
+func (*DurableRound) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DurableRound) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+type DurableTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DurableTaken) Reset() {
+	*x = DurableTaken{}
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DurableTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DurableTaken) ProtoMessage() {}
+
+func (x *DurableTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DurableTaken.ProtoReflect.Descriptor instead.
+func (*DurableTaken) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP(), []int{8}
+}
+
 var File_sdk_scheduler_schedwire_rpc_policy_proto protoreflect.FileDescriptor
 
 const file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc = "" +
@@ -345,13 +425,19 @@ const file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc = "" +
 	"\n" +
 	"Terminated\"\f\n" +
 	"\n" +
-	"WatchAsked2\xc4\x04\n" +
+	"WatchAsked\"$\n" +
+	"\fDurableRound\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x04R\x05round\"\x0e\n" +
+	"\fDurableTaken2\xb1\x06\n" +
 	"\x06Policy\x12L\n" +
 	"\x05Check\x12\x1e.hamadryad.scheduler.v1.Config\x1a#.hamadryad.scheduler.v1.ProblemList\x12P\n" +
 	"\x05Start\x12!.hamadryad.scheduler.v1.StartPart\x1a\".hamadryad.scheduler.v1.StartReply(\x01\x12O\n" +
 	"\vAssignTasks\x12\x1d.hamadryad.scheduler.v1.Round\x1a!.hamadryad.scheduler.v1.Decisions\x12T\n" +
 	"\aExplain\x12$.hamadryad.scheduler.v1.ExplainAsked\x1a#.hamadryad.scheduler.v1.Explanation\x12M\n" +
-	"\x06Status\x12#.hamadryad.scheduler.v1.StatusAsked\x1a\x1e.hamadryad.scheduler.v1.Status\x12W\n" +
+	"\x06Status\x12#.hamadryad.scheduler.v1.StatusAsked\x1a\x1e.hamadryad.scheduler.v1.Status\x12G\n" +
+	"\x04Page\x12!.hamadryad.scheduler.v1.PageAsked\x1a\x1c.hamadryad.scheduler.v1.Page\x12K\n" +
+	"\x05Prove\x12#.hamadryad.scheduler.v1.Credentials\x1a\x1d.hamadryad.scheduler.v1.Proof\x12U\n" +
+	"\aDurable\x12$.hamadryad.scheduler.v1.DurableRound\x1a$.hamadryad.scheduler.v1.DurableTaken\x12W\n" +
 	"\tTerminate\x12&.hamadryad.scheduler.v1.TerminateAsked\x1a\".hamadryad.scheduler.v1.Terminated\x12K\n" +
 	"\x05Watch\x12\".hamadryad.scheduler.v1.WatchAsked\x1a\x1c.hamadryad.scheduler.v1.Note0\x01B<Z:github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpcb\x06proto3"
 
@@ -367,7 +453,7 @@ func file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescGZIP() []byte {
 	return file_sdk_scheduler_schedwire_rpc_policy_proto_rawDescData
 }
 
-var file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_sdk_scheduler_schedwire_rpc_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sdk_scheduler_schedwire_rpc_policy_proto_goTypes = []any{
 	(*StartPart)(nil),              // 0: hamadryad.scheduler.v1.StartPart
 	(*StartReply)(nil),             // 1: hamadryad.scheduler.v1.StartReply
@@ -376,39 +462,51 @@ var file_sdk_scheduler_schedwire_rpc_policy_proto_goTypes = []any{
 	(*TerminateAsked)(nil),         // 4: hamadryad.scheduler.v1.TerminateAsked
 	(*Terminated)(nil),             // 5: hamadryad.scheduler.v1.Terminated
 	(*WatchAsked)(nil),             // 6: hamadryad.scheduler.v1.WatchAsked
-	(*schedwire.Config)(nil),       // 7: hamadryad.scheduler.v1.Config
-	(*schedwire.Environment)(nil),  // 8: hamadryad.scheduler.v1.Environment
-	(*schedwire.SnapshotPage)(nil), // 9: hamadryad.scheduler.v1.SnapshotPage
-	(*schedwire.Description)(nil),  // 10: hamadryad.scheduler.v1.Description
-	(*schedwire.ProblemList)(nil),  // 11: hamadryad.scheduler.v1.ProblemList
-	(*schedwire.Round)(nil),        // 12: hamadryad.scheduler.v1.Round
-	(*schedwire.Decisions)(nil),    // 13: hamadryad.scheduler.v1.Decisions
-	(*schedwire.Explanation)(nil),  // 14: hamadryad.scheduler.v1.Explanation
-	(*schedwire.Status)(nil),       // 15: hamadryad.scheduler.v1.Status
-	(*schedwire.Note)(nil),         // 16: hamadryad.scheduler.v1.Note
+	(*DurableRound)(nil),           // 7: hamadryad.scheduler.v1.DurableRound
+	(*DurableTaken)(nil),           // 8: hamadryad.scheduler.v1.DurableTaken
+	(*schedwire.Config)(nil),       // 9: hamadryad.scheduler.v1.Config
+	(*schedwire.Environment)(nil),  // 10: hamadryad.scheduler.v1.Environment
+	(*schedwire.SnapshotPage)(nil), // 11: hamadryad.scheduler.v1.SnapshotPage
+	(*schedwire.Description)(nil),  // 12: hamadryad.scheduler.v1.Description
+	(*schedwire.ProblemList)(nil),  // 13: hamadryad.scheduler.v1.ProblemList
+	(*schedwire.Round)(nil),        // 14: hamadryad.scheduler.v1.Round
+	(*schedwire.PageAsked)(nil),    // 15: hamadryad.scheduler.v1.PageAsked
+	(*schedwire.Credentials)(nil),  // 16: hamadryad.scheduler.v1.Credentials
+	(*schedwire.Decisions)(nil),    // 17: hamadryad.scheduler.v1.Decisions
+	(*schedwire.Explanation)(nil),  // 18: hamadryad.scheduler.v1.Explanation
+	(*schedwire.Status)(nil),       // 19: hamadryad.scheduler.v1.Status
+	(*schedwire.Page)(nil),         // 20: hamadryad.scheduler.v1.Page
+	(*schedwire.Proof)(nil),        // 21: hamadryad.scheduler.v1.Proof
+	(*schedwire.Note)(nil),         // 22: hamadryad.scheduler.v1.Note
 }
 var file_sdk_scheduler_schedwire_rpc_policy_proto_depIdxs = []int32{
-	7,  // 0: hamadryad.scheduler.v1.StartPart.config:type_name -> hamadryad.scheduler.v1.Config
-	8,  // 1: hamadryad.scheduler.v1.StartPart.environment:type_name -> hamadryad.scheduler.v1.Environment
-	9,  // 2: hamadryad.scheduler.v1.StartPart.page:type_name -> hamadryad.scheduler.v1.SnapshotPage
-	10, // 3: hamadryad.scheduler.v1.StartReply.description:type_name -> hamadryad.scheduler.v1.Description
-	11, // 4: hamadryad.scheduler.v1.StartReply.problems:type_name -> hamadryad.scheduler.v1.ProblemList
-	7,  // 5: hamadryad.scheduler.v1.Policy.Check:input_type -> hamadryad.scheduler.v1.Config
+	9,  // 0: hamadryad.scheduler.v1.StartPart.config:type_name -> hamadryad.scheduler.v1.Config
+	10, // 1: hamadryad.scheduler.v1.StartPart.environment:type_name -> hamadryad.scheduler.v1.Environment
+	11, // 2: hamadryad.scheduler.v1.StartPart.page:type_name -> hamadryad.scheduler.v1.SnapshotPage
+	12, // 3: hamadryad.scheduler.v1.StartReply.description:type_name -> hamadryad.scheduler.v1.Description
+	13, // 4: hamadryad.scheduler.v1.StartReply.problems:type_name -> hamadryad.scheduler.v1.ProblemList
+	9,  // 5: hamadryad.scheduler.v1.Policy.Check:input_type -> hamadryad.scheduler.v1.Config
 	0,  // 6: hamadryad.scheduler.v1.Policy.Start:input_type -> hamadryad.scheduler.v1.StartPart
-	12, // 7: hamadryad.scheduler.v1.Policy.AssignTasks:input_type -> hamadryad.scheduler.v1.Round
+	14, // 7: hamadryad.scheduler.v1.Policy.AssignTasks:input_type -> hamadryad.scheduler.v1.Round
 	2,  // 8: hamadryad.scheduler.v1.Policy.Explain:input_type -> hamadryad.scheduler.v1.ExplainAsked
 	3,  // 9: hamadryad.scheduler.v1.Policy.Status:input_type -> hamadryad.scheduler.v1.StatusAsked
-	4,  // 10: hamadryad.scheduler.v1.Policy.Terminate:input_type -> hamadryad.scheduler.v1.TerminateAsked
-	6,  // 11: hamadryad.scheduler.v1.Policy.Watch:input_type -> hamadryad.scheduler.v1.WatchAsked
-	11, // 12: hamadryad.scheduler.v1.Policy.Check:output_type -> hamadryad.scheduler.v1.ProblemList
-	1,  // 13: hamadryad.scheduler.v1.Policy.Start:output_type -> hamadryad.scheduler.v1.StartReply
-	13, // 14: hamadryad.scheduler.v1.Policy.AssignTasks:output_type -> hamadryad.scheduler.v1.Decisions
-	14, // 15: hamadryad.scheduler.v1.Policy.Explain:output_type -> hamadryad.scheduler.v1.Explanation
-	15, // 16: hamadryad.scheduler.v1.Policy.Status:output_type -> hamadryad.scheduler.v1.Status
-	5,  // 17: hamadryad.scheduler.v1.Policy.Terminate:output_type -> hamadryad.scheduler.v1.Terminated
-	16, // 18: hamadryad.scheduler.v1.Policy.Watch:output_type -> hamadryad.scheduler.v1.Note
-	12, // [12:19] is the sub-list for method output_type
-	5,  // [5:12] is the sub-list for method input_type
+	15, // 10: hamadryad.scheduler.v1.Policy.Page:input_type -> hamadryad.scheduler.v1.PageAsked
+	16, // 11: hamadryad.scheduler.v1.Policy.Prove:input_type -> hamadryad.scheduler.v1.Credentials
+	7,  // 12: hamadryad.scheduler.v1.Policy.Durable:input_type -> hamadryad.scheduler.v1.DurableRound
+	4,  // 13: hamadryad.scheduler.v1.Policy.Terminate:input_type -> hamadryad.scheduler.v1.TerminateAsked
+	6,  // 14: hamadryad.scheduler.v1.Policy.Watch:input_type -> hamadryad.scheduler.v1.WatchAsked
+	13, // 15: hamadryad.scheduler.v1.Policy.Check:output_type -> hamadryad.scheduler.v1.ProblemList
+	1,  // 16: hamadryad.scheduler.v1.Policy.Start:output_type -> hamadryad.scheduler.v1.StartReply
+	17, // 17: hamadryad.scheduler.v1.Policy.AssignTasks:output_type -> hamadryad.scheduler.v1.Decisions
+	18, // 18: hamadryad.scheduler.v1.Policy.Explain:output_type -> hamadryad.scheduler.v1.Explanation
+	19, // 19: hamadryad.scheduler.v1.Policy.Status:output_type -> hamadryad.scheduler.v1.Status
+	20, // 20: hamadryad.scheduler.v1.Policy.Page:output_type -> hamadryad.scheduler.v1.Page
+	21, // 21: hamadryad.scheduler.v1.Policy.Prove:output_type -> hamadryad.scheduler.v1.Proof
+	8,  // 22: hamadryad.scheduler.v1.Policy.Durable:output_type -> hamadryad.scheduler.v1.DurableTaken
+	5,  // 23: hamadryad.scheduler.v1.Policy.Terminate:output_type -> hamadryad.scheduler.v1.Terminated
+	22, // 24: hamadryad.scheduler.v1.Policy.Watch:output_type -> hamadryad.scheduler.v1.Note
+	15, // [15:25] is the sub-list for method output_type
+	5,  // [5:15] is the sub-list for method input_type
 	5,  // [5:5] is the sub-list for extension type_name
 	5,  // [5:5] is the sub-list for extension extendee
 	0,  // [0:5] is the sub-list for field type_name
@@ -425,7 +523,7 @@ func file_sdk_scheduler_schedwire_rpc_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc), len(file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,9 @@ const (
 	Policy_AssignTasks_FullMethodName = "/hamadryad.scheduler.v1.Policy/AssignTasks"
 	Policy_Explain_FullMethodName     = "/hamadryad.scheduler.v1.Policy/Explain"
 	Policy_Status_FullMethodName      = "/hamadryad.scheduler.v1.Policy/Status"
+	Policy_Page_FullMethodName        = "/hamadryad.scheduler.v1.Policy/Page"
+	Policy_Prove_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Prove"
+	Policy_Durable_FullMethodName     = "/hamadryad.scheduler.v1.Policy/Durable"
 	Policy_Terminate_FullMethodName   = "/hamadryad.scheduler.v1.Policy/Terminate"
 	Policy_Watch_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Watch"
 )
@@ -37,7 +40,7 @@ const (
 //
 // Policy is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. A call that the policy itself fails ends with status ABORTED, one in
+// Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
 // which it panicked, and every one after that, with INTERNAL.
 type PolicyClient interface {
 	// Check validates a configuration without starting.
@@ -49,6 +52,15 @@ type PolicyClient interface {
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error)
 	Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error)
+	// Page answers one of the policy's own pages. It is called of a policy with the ability
+	// pager.
+	Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error)
+	// Prove is asked of the gate in the plug-in's shell, before anything of what somebody
+	// wants is logged. It is called of a policy with the ability gate.
+	Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error)
+	// Durable says that the manager's log has all rounds up to one on its disk. It is told
+	// after rounds with notes.
+	Durable(ctx context.Context, in *DurableRound, opts ...grpc.CallOption) (*DurableTaken, error)
 	Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error)
 	// Watch delivers the notes that the plug-in's shell posts. It is called once
 	// and lasts as long as the plug-in.
@@ -116,6 +128,36 @@ func (c *policyClient) Status(ctx context.Context, in *StatusAsked, opts ...grpc
 	return out, nil
 }
 
+func (c *policyClient) Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(schedwire.Page)
+	err := c.cc.Invoke(ctx, Policy_Page_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyClient) Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(schedwire.Proof)
+	err := c.cc.Invoke(ctx, Policy_Prove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyClient) Durable(ctx context.Context, in *DurableRound, opts ...grpc.CallOption) (*DurableTaken, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DurableTaken)
+	err := c.cc.Invoke(ctx, Policy_Durable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyClient) Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Terminated)
@@ -151,7 +193,7 @@ type Policy_WatchClient = grpc.ServerStreamingClient[schedwire.Note]
 //
 // Policy is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. A call that the policy itself fails ends with status ABORTED, one in
+// Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
 // which it panicked, and every one after that, with INTERNAL.
 type PolicyServer interface {
 	// Check validates a configuration without starting.
@@ -163,6 +205,15 @@ type PolicyServer interface {
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error)
 	Status(context.Context, *StatusAsked) (*schedwire.Status, error)
+	// Page answers one of the policy's own pages. It is called of a policy with the ability
+	// pager.
+	Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error)
+	// Prove is asked of the gate in the plug-in's shell, before anything of what somebody
+	// wants is logged. It is called of a policy with the ability gate.
+	Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error)
+	// Durable says that the manager's log has all rounds up to one on its disk. It is told
+	// after rounds with notes.
+	Durable(context.Context, *DurableRound) (*DurableTaken, error)
 	Terminate(context.Context, *TerminateAsked) (*Terminated, error)
 	// Watch delivers the notes that the plug-in's shell posts. It is called once
 	// and lasts as long as the plug-in.
@@ -191,6 +242,15 @@ func (UnimplementedPolicyServer) Explain(context.Context, *ExplainAsked) (*sched
 }
 func (UnimplementedPolicyServer) Status(context.Context, *StatusAsked) (*schedwire.Status, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedPolicyServer) Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error) {
+	return nil, status.Error(codes.Unimplemented, "method Page not implemented")
+}
+func (UnimplementedPolicyServer) Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error) {
+	return nil, status.Error(codes.Unimplemented, "method Prove not implemented")
+}
+func (UnimplementedPolicyServer) Durable(context.Context, *DurableRound) (*DurableTaken, error) {
+	return nil, status.Error(codes.Unimplemented, "method Durable not implemented")
 }
 func (UnimplementedPolicyServer) Terminate(context.Context, *TerminateAsked) (*Terminated, error) {
 	return nil, status.Error(codes.Unimplemented, "method Terminate not implemented")
@@ -298,6 +358,60 @@ func _Policy_Status_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Policy_Page_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(schedwire.PageAsked)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServer).Page(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Policy_Page_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServer).Page(ctx, req.(*schedwire.PageAsked))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Policy_Prove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(schedwire.Credentials)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServer).Prove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Policy_Prove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServer).Prove(ctx, req.(*schedwire.Credentials))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Policy_Durable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DurableRound)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServer).Durable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Policy_Durable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServer).Durable(ctx, req.(*DurableRound))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Policy_Terminate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TerminateAsked)
 	if err := dec(in); err != nil {
@@ -349,6 +463,18 @@ var Policy_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Policy_Status_Handler,
+		},
+		{
+			MethodName: "Page",
+			Handler:    _Policy_Page_Handler,
+		},
+		{
+			MethodName: "Prove",
+			Handler:    _Policy_Prove_Handler,
+		},
+		{
+			MethodName: "Durable",
+			Handler:    _Policy_Durable_Handler,
 		},
 		{
 			MethodName: "Terminate",

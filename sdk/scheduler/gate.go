@@ -1,0 +1,85 @@
+package scheduler
+
+// Proofs of a Principal. A gate may give others, such as "hmac-sha256".
+const (
+	// Unproven is the Proof of a principal whose name nobody checked.
+	Unproven = "unproven"
+)
+
+// Principal is who asks: a name and the proof there is for it.
+type Principal struct {
+	Name  string
+	Proof string // how the name was proved, for people; Unproven: it was not
+	Role  string // what a policy's gate says of the name, such as "admin"; "" without a gate
+}
+
+// Purpose is what somebody wants of whom a gate is to say who it is.
+type Purpose uint8
+
+// The purposes.
+const (
+	PurposeRequest Purpose = iota + 1 // one of the policy's own pages
+	PurposeSubmit                     // a job
+)
+
+// String returns the purpose's name.
+func (p Purpose) String() string { return name(p, "unknown", "request", "submit") }
+
+// Bounds of what a gate is asked, and of what it says.
+const (
+	RequestBytesMax = 64 << 10 // of a request: its path, query, header values and body together
+	PageBytesMax    = 4 << 20  // of an Answer's body
+)
+
+// Credentials are what a gate judges: who somebody says to be, and what is to prove it.
+type Credentials struct {
+	Purpose Purpose
+	// Principal is who it is as far as the manager knows: Unproven, or a name that the
+	// manager has proved itself.
+	Principal Principal
+	// Request is the request of PurposeRequest, as it was sent. Its Principal is unset.
+	Request PageAsked
+	// Authorization is the header of that name; "" when there is none.
+	Authorization string
+	// Name, Pool and Properties are those of a job, of PurposeSubmit.
+	Name, Pool string
+	Properties []Property
+}
+
+// Proof is a gate's word: who it is and what is asked, or what to answer instead.
+type Proof struct {
+	Principal Principal
+	// Query is the request's without what proved it: no signature and no timestamp gets
+	// into the log, or to a policy.
+	Query string
+	// Changes says that the request changes something. Then it becomes a Requested event,
+	// which is logged. Another one is given to the policy's Page.
+	Changes bool
+	// Strip lists the names of the properties that proved a submission. The job does not
+	// get them.
+	Strip []string
+	// Denied, when not nil, is the answer to who was not let in. Of a submission its body
+	// is the message, in plain text.
+	Denied *Answer
+}
+
+// PageAsked asks a policy for one of its own pages. It is not logged.
+type PageAsked struct {
+	At        Time // of the asking, which may be before the last round's
+	Principal Principal
+	Method    string // GET, HEAD or POST
+	Path      string // below the policy's own root, starting with /
+	Query     string // behind the question mark, encoded as it came
+	Accept    string // the header of that name
+	Body      []byte
+}
+
+// Pager is a TaskScheduler that answers pages beside the log, as Explain does. It is asked
+// on the policy's goroutine, between two rounds: it changes nothing, and takes
+// well under a millisecond, or longer ones by parts. The manager gives all pages and
+// explanations together a tenth of the time at most. An error is the policy's fault, and
+// becomes status 500.
+type Pager interface {
+	// Page answers. The answer's Request is not looked at.
+	Page(PageAsked) (Answer, error)
+}

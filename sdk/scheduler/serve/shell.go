@@ -1,0 +1,255 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Shell is the part of a plug-in that touches the world outside: files, clocks, sockets.
+// It is not run where nothing real may be touched: in a simulation, and while a policy is
+// checked (Environment.Simulated).
+type Shell interface {
+	// Run is called once, when the policy has started, on a goroutine of its own, and goes
+	// on until the context ends. One that returns an error before that takes the
+	// plug-in down with it, and the manager starts both anew. One that returns nil has
+	// nothing more to do.
+	Run(ctx context.Context, s Surroundings) error
+}
+
+// ShellFunc is a Shell that is one function.
+type ShellFunc func(ctx context.Context, s Surroundings) error
+
+// Run calls it.
+func (f ShellFunc) Run(ctx context.Context, s Surroundings) error { return f(ctx, s) }
+
+// Gate is a Shell that proves who asks and who submits. With one, nobody submits a job and
+// nobody asks for a page without its word, and nothing of what proved it gets any further:
+// neither into a log nor to the policy.
+type Gate interface {
+	Shell
+	// Prove judges. It is called from several goroutines, beside the policy's rounds, and
+	// may be before Run. An error means that it can't judge now, and nobody is let in.
+	Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error)
+}
+
+// Surroundings are what a shell is given.
+type Surroundings struct {
+	Environment scheduler.Environment
+	Config      scheduler.Config // settings that the policy was started with
+	// Settings gives the versions of the settings that the policy accepted later. One that
+	// was not read when the next comes is dropped.
+	Settings <-chan scheduler.Config
+	// Notes gives each note that the policy was told of, its own and those that the shell
+	// posted, in order, when the manager has it on its disk: what follows from it can be done. A
+	// shell that does not read ends its plug-in when NotesWaitMax notes wait. After a restart nothing
+	// is given again, so let each note stand for all before it.
+	Notes <-chan scheduler.Note
+	// Post hands a note to the manager, and returns when it is on its way; the policy gets
+	// it as a Noted event. It may be called from any goroutine. It fails when the
+	// context has ended, or the note's body is larger than rpc.NoteBytesMax.
+	Post func(scheduler.Note) error
+}
+
+// NotesWaitMax bounds the notes that wait for a shell to read them, or to be durable.
+const NotesWaitMax = 10_000
+
+// WithShell runs a shell beside the policy. It is a gate if it is a Gate.
+func WithShell(shell Shell) Option {
+	return func(s *server) { s.shell = newShell(shell) }
+}
+
+// shellEndMax is how long Terminate waits for the shell to return.
+const shellEndMax = 2 * time.Second
+
+// shell is a Shell and what goes to it and comes from it. For any goroutine.
+type shell struct {
+	run      Shell
+	posts    chan post // to Watch
+	notes    chan scheduler.Note
+	settings chan scheduler.Config // capacity 1
+
+	mu   sync.Mutex
+	told []told             // not known to be durable yet
+	stop context.CancelFunc // nil: it does not run
+	done chan struct{}
+}
+
+// told is a note that a round told the policy of.
+type told struct {
+	round uint64
+	note  scheduler.Note
+}
+
+// post is one note and where its fate is told.
+type post struct {
+	note *schedwire.Note
+	sent chan error
+}
+
+func newShell(run Shell) *shell {
+	return &shell{
+		run: run, posts: make(chan post), notes: make(chan scheduler.Note, NotesWaitMax), settings: make(chan scheduler.Config, 1),
+	}
+}
+
+// abilities are what the SDK declares for the policy.
+func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
+	if h == nil || env.Simulated {
+		return 0
+	}
+	if _, gate := h.run.(Gate); gate {
+		return scheduler.AbilityGate
+	}
+	return 0
+}
+
+// start runs the shell until end, where it may run.
+func (h *shell) start(config scheduler.Config, env scheduler.Environment) {
+	if h == nil || env.Simulated {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stop, h.done = cancel, make(chan struct{})
+	go func() {
+		defer close(h.done)
+		err := h.run.Run(ctx, Surroundings{
+			Environment: env, Config: config, Settings: h.settings, Notes: h.notes,
+			Post: func(n scheduler.Note) error { return h.post(ctx, n) },
+		})
+		if err != nil && ctx.Err() == nil {
+			slog.Error("the policy's shell failed", "err", err)
+			os.Exit(1)
+		}
+	}()
+}
+
+// end tells the shell to end and waits a bounded time.
+func (h *shell) end() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	stop, done := h.stop, h.done
+	h.mu.Unlock()
+	if stop == nil {
+		return
+	}
+	stop()
+	select {
+	case <-done:
+	case <-time.After(shellEndMax):
+		slog.Warn("the policy's shell did not end in time", "waited", shellEndMax)
+	}
+}
+
+// post hands a note to Watch.
+func (h *shell) post(ctx context.Context, n scheduler.Note) error {
+	if len(n.Body) > rpc.NoteBytesMax {
+		return fmt.Errorf("note %q has %d bytes; at most %d are allowed: post a summary", n.Name, len(n.Body), rpc.NoteBytesMax)
+	}
+	if err := ctx.Err(); err != nil {
+		return err // Watch may still listen
+	}
+	m, err := schedwire.NewNote(n)
+	if err != nil {
+		return err
+	}
+	p := post{note: m, sent: make(chan error, 1)}
+	select {
+	case h.posts <- p:
+		return <-p.sent
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tell keeps the notes that a round told of, until they are durable.
+func (h *shell) tell(r *scheduler.Round) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop == nil {
+		return
+	}
+	for _, e := range r.Events {
+		if n, ok := e.(scheduler.Noted); ok {
+			h.told = append(h.told, told{r.Number, n.Note})
+		}
+	}
+	if len(h.told) > NotesWaitMax {
+		h.overrun()
+	}
+}
+
+// durable gives the shell the notes of all rounds up to one.
+func (h *shell) durable(round uint64) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for ; n < len(h.told) && h.told[n].round <= round; n++ {
+		select {
+		case h.notes <- h.told[n].note:
+		default:
+			h.overrun()
+		}
+	}
+	h.told = append(h.told[:0], h.told[n:]...)
+}
+
+// overrun ends the plug-in: a note that the shell does not get would be lost.
+func (h *shell) overrun() {
+	slog.Error("the policy's shell does not read its notes", "waiting", NotesWaitMax)
+	os.Exit(1)
+}
+
+// accepted tells the shell of settings.
+func (h *shell) accepted(c scheduler.Config) {
+	if h == nil {
+		return
+	}
+	select {
+	case <-h.settings:
+	default:
+	}
+	h.settings <- c // only this goroutine, the policy's, sends
+}
+
+// prove asks the gate.
+func (h *shell) prove(ctx context.Context, c scheduler.Credentials) (p scheduler.Proof, err error) {
+	gate, ok := Gate(nil), false
+	if h != nil {
+		gate, ok = h.run.(Gate)
+	}
+	if !ok {
+		return p, status.Error(codes.Unimplemented, "the policy has no gate")
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			slog.Error("the policy's gate panicked: nobody is let in by it", "panic", panicIn("Prove", r))
+			p, err = scheduler.Proof{}, status.Error(codes.Unavailable, "the policy's gate panicked; its log says where")
+		}
+	}()
+	p, err = gate.Prove(ctx, c)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		err = status.Error(codes.Unavailable, cut(err.Error()))
+	}
+	return p, err
+}
