@@ -36,6 +36,10 @@ func (c *Core) Now() scheduler.Time { return c.rooms.Step.Now }
 // there are none.
 func (c *Core) GraphsFrom(f Graphs) { c.rooms.Life.Graphs = f }
 
+// Gates says whether nobody submits a job, or asks the policy for something, without the word
+// of the policy's gate: of the last policy that stood in for no other.
+func (c *Core) Gates() bool { return c.rooms.Policy.Gates() }
+
 // Awaits says whether a job was announced and not submitted yet.
 func (c *Core) Awaits(id scheduler.JobID) bool { return c.rooms.Admission.Awaits(id) }
 

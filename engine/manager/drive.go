@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
@@ -45,6 +46,7 @@ type driver struct {
 	inbox  *inbox.Inbox
 
 	ask         func(core.AskPolicy)   // gives a round to the policy
+	noted       func(core.AskPolicy)   // tells the policy's shell that a round with notes is durable; must not block
 	atOnce      func(core.Action) bool // does what need not wait for the disk; false: not of that sort
 	durable     func(core.Action)      // does the rest; must not block
 	stats       *metrics.Metrics
@@ -208,7 +210,8 @@ func (d *driver) feed(batch *wire.Batch) error {
 // decide steps the core, logs the batch and sees to the actions.
 func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	start := time.Now()
-	if ask := d.core.Take(batch); ask != nil {
+	ask := d.core.Take(batch)
+	if ask != nil {
 		d.ask(*ask)
 	}
 	actions := d.core.Rest()
@@ -233,7 +236,20 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 			}
 		})
 	}
+	if ask != nil && hasNotes(ask.Round) {
+		d.synced.add(seq, func() { d.noted(*ask) })
+		d.log.Hurry()
+	}
 	return nil
+}
+
+// hasNotes says whether a round tells of notes. They are a shell's to act on, once they are
+// durable.
+func hasNotes(r *scheduler.Round) bool {
+	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool {
+		_, note := e.(scheduler.Noted)
+		return note
+	})
 }
 
 // refuse answers who waits for an input that the core is not to see.

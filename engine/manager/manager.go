@@ -112,6 +112,7 @@ func Run(ctx context.Context, cfg Config) error {
 		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
 		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
+		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
 	}
 	synced.reached(log.Last()) // all that was replayed
 	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes, m.neededBlobs); err != nil {
@@ -276,6 +277,8 @@ func (m *manager) webServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}))
 	m.healthPages(mux)
+	mux.Handle(clients.PolicyRoot, m.clients.PolicyPages())
+	mux.Handle(clients.PolicyRoot+"/", m.clients.PolicyPages())
 	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 }
 

@@ -223,7 +223,11 @@ func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.
 	}
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
-	free, err := h.side.enter(ctx, op, h.stop)
+	lane := h.side
+	if c.Purpose == scheduler.PurposeSubmit {
+		lane = h.jobs
+	}
+	free, err := lane.enter(ctx, op, h.stop)
 	if KindOf(err) == Ended {
 		return scheduler.Proof{}, h.ended(op)
 	}

@@ -14,6 +14,7 @@ import (
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
 	side lane          // of what is asked beside the rounds
+	jobs lane          // of the gate's word about jobs, which does not wait for who asks for pages
 	done chan struct{} // closed when nothing of the policy is left
 	stop chan struct{} // closed when the policy is to end
 
@@ -25,7 +26,7 @@ type life struct {
 }
 
 func newLife() *life {
-	return &life{turn: make(chan struct{}, 1), side: newLane(), done: make(chan struct{}), stop: make(chan struct{})}
+	return &life{turn: make(chan struct{}, 1), side: newLane(), jobs: newLane(), done: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // Done is closed when the policy has ended.

@@ -256,6 +256,7 @@ type Principal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Proof         string                 `protobuf:"bytes,2,opt,name=proof,proto3" json:"proof,omitempty"`
+	Role          string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -300,6 +301,13 @@ func (x *Principal) GetName() string {
 func (x *Principal) GetProof() string {
 	if x != nil {
 		return x.Proof
+	}
+	return ""
+}
+
+func (x *Principal) GetRole() string {
+	if x != nil {
+		return x.Role
 	}
 	return ""
 }
@@ -1063,10 +1071,11 @@ var File_engine_wire_job_proto protoreflect.FileDescriptor
 
 const file_engine_wire_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15engine/wire/job.proto\x12\x13hamadryad.engine.v1\"5\n" +
+	"\x15engine/wire/job.proto\x12\x13hamadryad.engine.v1\"I\n" +
 	"\tPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05proof\x18\x02 \x01(\tR\x05proof\"\xf6\x03\n" +
+	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\"\xf6\x03\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +

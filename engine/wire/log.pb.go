@@ -989,7 +989,8 @@ func (x *DrainLauncher) GetDrain() bool {
 type PolicyStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"` // name in the configuration: checkpoints are per name
+	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`                   // name in the configuration: checkpoints are per name
+	StandIn       bool                   `protobuf:"varint,3,opt,name=stand_in,json=standIn,proto3" json:"stand_in,omitempty"` // for one that fails; whom that one lets in is not its to say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1036,6 +1037,13 @@ func (x *PolicyStart) GetPolicy() string {
 		return x.Policy
 	}
 	return ""
+}
+
+func (x *PolicyStart) GetStandIn() bool {
+	if x != nil {
+		return x.StandIn
+	}
+	return false
 }
 
 type PolicyStarted struct {
@@ -1337,6 +1345,8 @@ type PolicyRequest struct {
 	Method        string                 `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
 	Path          string                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
 	Body          []byte                 `protobuf:"bytes,5,opt,name=body,proto3" json:"body,omitempty"`
+	Query         string                 `protobuf:"bytes,6,opt,name=query,proto3" json:"query,omitempty"`
+	Accept        string                 `protobuf:"bytes,7,opt,name=accept,proto3" json:"accept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1406,6 +1416,20 @@ func (x *PolicyRequest) GetBody() []byte {
 	return nil
 }
 
+func (x *PolicyRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *PolicyRequest) GetAccept() string {
+	if x != nil {
+		return x.Accept
+	}
+	return ""
+}
+
 var File_engine_wire_log_proto protoreflect.FileDescriptor
 
 const file_engine_wire_log_proto_rawDesc = "" +
@@ -1473,12 +1497,13 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\"E\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"`\n" +
 	"\vPolicyStart\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
-	"\x06policy\x18\x02 \x01(\tR\x06policy\"\xa7\x01\n" +
+	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x19\n" +
+	"\bstand_in\x18\x03 \x01(\bR\astandIn\"\xa7\x01\n" +
 	"\rPolicyStarted\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1503,13 +1528,15 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06config\x18\x02 \x01(\fR\x06config\".\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\fR\x04body\"\xa5\x01\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\"\xd3\x01\n" +
 	"\rPolicyRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +
 	"\x06method\x18\x03 \x01(\tR\x06method\x12\x12\n" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x12\n" +
-	"\x04body\x18\x05 \x01(\fR\x04bodyB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x04body\x18\x05 \x01(\fR\x04body\x12\x14\n" +
+	"\x05query\x18\x06 \x01(\tR\x05query\x12\x16\n" +
+	"\x06accept\x18\a \x01(\tR\x06acceptB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_log_proto_rawDescOnce sync.Once

@@ -31,6 +31,24 @@ const (
 	PageBytesMax    = 4 << 20  // of an Answer's body
 )
 
+// The properties with which a client signs a job, for a gate, in our words and in Hadoop's.
+// They never become properties of the job: the manager takes them off each submission.
+const (
+	ProofTimestamp       = "hamadryad.job.timestamp" // milliseconds since 1970
+	ProofSignature       = "hamadryad.job.signature"
+	ProofTimestampHadoop = "mapred.job.timestamp"
+	ProofSignatureHadoop = "mapred.job.signature"
+)
+
+// IsProof says whether a job's property is there to prove who submits it.
+func IsProof(property string) bool {
+	switch property {
+	case ProofTimestamp, ProofSignature, ProofTimestampHadoop, ProofSignatureHadoop:
+		return true
+	}
+	return false
+}
+
 // Credentials are what a gate judges: who somebody says to be, and what is to prove it.
 type Credentials struct {
 	Purpose Purpose
@@ -41,7 +59,8 @@ type Credentials struct {
 	Request PageAsked
 	// Authorization is the header of that name; "" when there is none.
 	Authorization string
-	// Name, Pool and Properties are those of a job, of PurposeSubmit.
+	// Name and Pool are those of a job, of PurposeSubmit. Properties are all of its
+	// properties, with those that prove who submits it.
 	Name, Pool string
 	Properties []Property
 }
@@ -55,9 +74,6 @@ type Proof struct {
 	// Changes says that the request changes something. Then it becomes a Requested event,
 	// which is logged. Another one is given to the policy's Page.
 	Changes bool
-	// Strip lists the names of the properties that proved a submission. The job does not
-	// get them.
-	Strip []string
 	// Denied, when not nil, is the answer to who was not let in. Of a submission its body
 	// is the message, in plain text.
 	Denied *Answer

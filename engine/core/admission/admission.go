@@ -9,6 +9,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
@@ -44,12 +45,11 @@ func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l
 // does, so the job waits for it.
 func (ad *Admission) askAdmission(j *life.Job) {
 	j.Enter(life.JobAsked)
-	running := ad.policy.Current() != nil
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
 		ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
-	case !running && !ad.policy.Known():
-	case !running && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy:
+	case ad.policy.Current() == nil && !ad.policy.Known():
+	case ad.closed():
 		ad.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
 	default:
@@ -59,15 +59,25 @@ func (ad *Admission) askAdmission(j *life.Job) {
 	ad.step.After(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
 }
 
-// AskAll asks a policy that has just taken over about the jobs that wait.
+// closed says whether nobody is let in because the policy that would do so is down.
+func (ad *Admission) closed() bool {
+	return ad.policy.Down() && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy
+}
+
+// AskAll asks a policy that has just taken over about the jobs that wait. One that stands in
+// for a policy that admits jobs leaves them to it.
 func (ad *Admission) AskAll() {
-	for j := range ad.life.Jobs.All() {
+	for _, j := range slices.Collect(ad.life.Jobs.All()) { // some may be turned away
 		if j.Phase() != life.JobAsked {
 			continue
 		}
-		if ad.policy.Has(scheduler.AbilityAdmission) {
+		err := ad.proved(j.Spec.GetPrincipal())
+		switch {
+		case err != nil:
+			ad.turnAway(j, err.Error())
+		case ad.policy.Has(scheduler.AbilityAdmission):
 			ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
-		} else {
+		case !ad.closed():
 			ad.start(j)
 		}
 	}
@@ -79,7 +89,7 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	if j == nil || j.Phase() != life.JobAsked {
 		return
 	}
-	if ad.policy.Current() == nil && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known()) {
+	if ad.policy.Down() && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known() && !ad.policy.Admits()) {
 		// Nothing ever said that somebody has to admit it: let it in to wait.
 		ad.start(j)
 		return

@@ -138,6 +138,27 @@ func TestWithoutAPolicy(t *testing.T) {
 		{
 			"one that was asked and is gone", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits, in,
 		},
+		{"one that admits, another stands in", func(h *roomtest.House) {
+			h.StartPolicy(scheduler.AbilityAdmission)
+			h.Decisions.Failed(1, "gone")
+			h.StandIn()
+		}, false, refused, refused},
+		{"one that admits and need not, another stands in", func(h *roomtest.House) {
+			h.StartPolicy(scheduler.AbilityAdmission)
+			h.Decisions.Failed(1, "gone")
+			h.StandIn()
+		}, true, in, in},
+		{"one that does not admit, another stands in", func(h *roomtest.House) {
+			h.StartPolicy(0)
+			h.Decisions.Failed(1, "gone")
+			h.StandIn()
+		}, false, in, in},
+		{
+			"one that admits, of the manager's life before", func(h *roomtest.House) {
+				h.StartPolicy(scheduler.AbilityAdmission)
+				h.Policy.Forget()
+			}, false, waits, "ERROR_KIND_INVALID: job-1 was refused: the policy did not admit it within 10s: try again later",
+		},
 		{
 			"one that is silent", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits,
 			"ERROR_KIND_INVALID: job-1 was refused: the policy did not admit it within 10s: try again later",
@@ -186,6 +207,55 @@ func TestAPolicyTakesOver(t *testing.T) {
 		if want := map[bool]int{true: 0, false: 1}[a == 0]; asked != want {
 			t.Errorf("with abilities %v it is asked %d times", a, asked)
 		}
+	}
+}
+
+// Jobs that wait for the word of a policy that fails are not let in by what stands in for it:
+// they wait for the next of its kind.
+func TestAStandInLetsNobodyIn(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(scheduler.AbilityAdmission)
+	x := announce(h)
+	submit(h, 7, x, roomtest.Maps(1))
+	h.Decisions.Failed(1, "gone")
+	h.StandIn()
+	if j := h.Life.Jobs.Get(x); j == nil || j.Phase() != life.JobAsked || said(h, 7) != "" {
+		t.Fatalf("with a stand-in the job is %+v, and its client is told %q", j, said(h, 7))
+	}
+	h.StartPolicy(scheduler.AbilityAdmission)
+	if e := h.Told(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != x {
+		t.Errorf("the policy that is back is told %v", e)
+	}
+	h.Checked()
+}
+
+// Under a policy with a gate nobody submits without a proof, whoever decides at the moment.
+func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
+	const refused = `ERROR_KIND_INVALID: job-1 "maps": the site's policy lets nobody submit without a proof of who it is: try again`
+	for _, story := range []struct {
+		name  string
+		was   func(*roomtest.House)
+		proof string
+		want  string
+	}{
+		{"unproven", func(*roomtest.House) {}, scheduler.Unproven, refused},
+		{"nothing", func(*roomtest.House) {}, "", refused},
+		{"proved", func(*roomtest.House) {}, "hmac-sha256", "yes"},
+		{"unproven, while another stands in", func(h *roomtest.House) { h.Decisions.Failed(1, "gone"); h.StandIn() }, scheduler.Unproven, refused},
+		{"unproven, in the next life", func(h *roomtest.House) { h.Policy.Forget() }, scheduler.Unproven, refused},
+		{"unproven, under a policy without one", func(h *roomtest.House) { h.StartPolicy(0) }, scheduler.Unproven, "yes"},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(scheduler.AbilityGate)
+		story.was(h)
+		spec := roomtest.Maps(1)
+		spec.Principal = &wire.Principal{Name: "u", Proof: story.proof}
+		id := announce(h)
+		submit(h, 7, id, spec)
+		if got := said(h, 7); got != story.want {
+			t.Errorf("%s: the client is told %q", story.name, got)
+		}
+		h.Checked()
 	}
 }
 

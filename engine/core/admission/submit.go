@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,6 +63,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	}
 	ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
 	j, err := ad.newJob(id, m.GetSpec())
+	if err == nil {
+		err = ad.proved(m.GetSpec().GetPrincipal())
+	}
 	if err == nil && ad.life.Jobs.Len() >= ad.step.Set.JobsMax {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.life.Jobs.Len())
 	}
@@ -73,6 +77,16 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	ad.life.Jobs.Add(id, j)
 	ad.life.Touch(j)
 	ad.askAdmission(j)
+}
+
+// proved says why a submission of a principal is not looked at, nil when it is. The manager's
+// shell asks the policy's gate before the core knows of a job; this is for those that came
+// when there was no gate yet.
+func (ad *Admission) proved(p *wire.Principal) error {
+	if ad.policy.Gates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
+		return errors.New("the site's policy lets nobody submit without a proof of who it is: try again")
+	}
+	return nil
 }
 
 // submittedBefore answers a client that lost the answer and asks again.

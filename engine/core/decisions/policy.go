@@ -12,7 +12,7 @@ import (
 
 // Start has a snapshot made for a new generation, beside what runs: see Events.Gather.
 func (ds *Decisions) Start(m *wire.PolicyStart) {
-	if given := ds.policy.Begin(m.GetGeneration(), m.GetPolicy()); given != 0 {
+	if given := ds.policy.Begin(m.GetGeneration(), m.GetPolicy(), m.GetStandIn()); given != 0 {
 		ds.step.Act(step.PolicyGone{Generation: given})
 	}
 }

@@ -17,6 +17,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 		codec.Flag(w, b)
 	}
 	if !w.Before {
+		codec.Flag(w, &x.gates)
 		codec.Opt(w, &x.deciding, func(w *codec.Codec, d *Deciding) { d.code(w) })
 	}
 	codec.Num(w, &x.asked)
@@ -74,6 +75,7 @@ func codeGeneration(w *codec.Codec, g *Generation) {
 	codec.Num(w, &g.wakeAt)
 	codec.Num(w, &g.notes)
 	if !w.Before {
+		codec.Flag(w, &g.StandIn)
 		codec.Num(w, &g.refused)
 		codec.Num(w, &g.vain)
 	}

@@ -28,8 +28,9 @@ type Exchange struct {
 	lastRound scheduler.Time
 
 	known   bool // some generation said what it can in this life of the manager
-	admits  bool // the last one to say so admits jobs
-	resumes bool // and resumes what it suspends
+	admits  bool // the last one that stood in for no other admits jobs
+	gates   bool // and proves who submits
+	resumes bool // the last one resumes what it suspends
 
 	checkpoints map[string]*Checkpoint // by name in the configuration
 	dropped     uint64                 // answers of another round or generation
@@ -44,6 +45,7 @@ type Exchange struct {
 type Generation struct {
 	Number        uint64
 	Policy        string // name in the configuration
+	StandIn       bool   // it decides for a policy that fails
 	Name, Version string // as it says itself
 	Abilities     scheduler.Ability
 	ProgressEvery time.Duration
@@ -86,17 +88,23 @@ func (x *Exchange) Has(a scheduler.Ability) bool {
 // Known says whether some generation of this life said what it can.
 func (x *Exchange) Known() bool { return x.known }
 
-// Admits says whether the last policy that ran admits jobs.
+// Admits says whether the last policy that ran, and stood in for no other, admits jobs.
 func (x *Exchange) Admits() bool { return x.admits }
+
+// Gates says whether that policy proves who submits.
+func (x *Exchange) Gates() bool { return x.gates }
+
+// Down says whether no policy decides, or one that stands in for another.
+func (x *Exchange) Down() bool { return x.current == nil || x.current.StandIn }
 
 // Resumes says whether the last policy that ran resumes what it suspends.
 func (x *Exchange) Resumes() bool { return x.resumes }
 
 // Begin has a generation be started, beside what runs. It returns the number of the one
 // that was being started and is given up for it; 0: none was.
-func (x *Exchange) Begin(number uint64, policy string) (given uint64) {
+func (x *Exchange) Begin(number uint64, policy string, standIn bool) (given uint64) {
 	given = x.Starting()
-	x.next = &Generation{Number: number, Policy: policy, fresh: true, gathering: &Gathering{}}
+	x.next = &Generation{Number: number, Policy: policy, StandIn: standIn, fresh: true, gathering: &Gathering{}}
 	return given
 }
 
@@ -129,10 +137,15 @@ func (x *Exchange) CutOver() (old *Generation, yes bool) {
 	return old, true
 }
 
-// able takes over what the policy that runs says it can do.
+// able takes over what the policy that runs says it can do. Whoever stands in for another
+// does not open its doors.
 func (x *Exchange) able() {
-	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission)
 	x.resumes = x.current.Abilities.Has(scheduler.AbilityResume)
+	if x.current.StandIn {
+		return
+	}
+	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission)
+	x.gates = x.current.Abilities.Has(scheduler.AbilityGate)
 }
 
 // enable notes that the policy that runs can do something else from now on.

@@ -41,8 +41,8 @@ func (x *Exchange) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 	*last++
 	s.After(s.Set.RequestTimeout, step.TimerRequest, *last)
 	e := scheduler.Requested{
-		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Body: m.GetBody(),
-		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof()},
+		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Query: m.GetQuery(), Accept: m.GetAccept(), Body: m.GetBody(),
+		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof(), Role: m.GetPrincipal().GetRole()},
 	}
 	x.Requests.list = append(x.Requests.list, request{e.Request, m.GetClient(), e})
 	x.Tell(e)

@@ -65,9 +65,14 @@ func (h *House) Checked() {
 }
 
 // StartPolicy has a policy with some abilities take over.
-func (h *House) StartPolicy(a scheduler.Ability) {
+func (h *House) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
+
+// StandIn has a policy without abilities take over, in the place of one that failed.
+func (h *House) StandIn() { h.startPolicy("", 0) }
+
+func (h *House) startPolicy(name string, a scheduler.Ability) {
 	h.generation++
-	h.Decisions.Start(&wire.PolicyStart{Generation: h.generation, Policy: "test"})
+	h.Decisions.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, StandIn: name == ""})
 	h.Events.Gather()
 	h.Decisions.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }

@@ -164,6 +164,9 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if q.Spec == nil {
 		return nil, status.Error(codes.InvalidArgument, "the submission holds no job")
 	}
+	if err := s.prove(ctx, q.Spec); err != nil {
+		return nil, err
+	}
 	for what, hash := range map[string]string{"program": q.Spec.Program, "plan": q.Spec.Plan} {
 		if !s.needs.Blobs.Has(hash) {
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
@@ -264,14 +267,14 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 // Kill ends a job.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: q.Principal, Reason: q.Reason})
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: claimed(q.Principal), Reason: q.Reason})
 	})
 }
 
 // Update changes a job's pool or priority.
 func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: q.Principal, Pool: q.Pool, Priority: q.Priority})
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: claimed(q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})
 }
 
@@ -288,7 +291,7 @@ func (s *Server) onJob(ctx context.Context, job uint64, in func(client uint64) *
 // Drain keeps new work from a launcher, or lets it come again.
 func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	_, err := s.call(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: q.Principal, Drain: q.Drain})
+		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: claimed(q.Principal), Drain: q.Drain})
 	})
 	if err != nil {
 		return nil, err

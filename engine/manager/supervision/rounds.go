@@ -123,6 +123,45 @@ func (s *Supervisor) running() policy.Host {
 	return s.current.host
 }
 
+// Decider returns the policy that decides and what it can, nil when none does. It is no
+// stand-in: that has neither pages nor a gate.
+func (s *Supervisor) Decider() (policy.Host, scheduler.Ability) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil || s.current.inProcess {
+		return nil, 0
+	}
+	return s.current.host, s.current.described.Abilities
+}
+
+// Durable tells a generation's shell that a round with notes is on the disk. It does not
+// block.
+func (s *Supervisor) Durable(a core.AskPolicy) {
+	s.mu.Lock()
+	h := s.live[a.Generation]
+	s.mu.Unlock()
+	if h == nil {
+		return
+	}
+	select {
+	case <-h.durable: // the next says it, too
+	default:
+	}
+	h.durable <- a.Round.Number // only the driver sends
+}
+
+// tellDurable hands on what Durable is told.
+func (s *Supervisor) tellDurable(h *hosted) {
+	for {
+		select {
+		case <-h.end:
+			return
+		case round := <-h.durable:
+			h.host.Durable(s.ctx, round)
+		}
+	}
+}
+
 // State is how the policy is.
 func (s *Supervisor) State() string {
 	s.mu.Lock()

@@ -116,6 +116,7 @@ type hosted struct {
 	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
+	durable    chan uint64           // capacity 1: the last round with notes that is on the disk
 	end        chan struct{}         // closed when ended
 	pace       pace
 	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
@@ -149,7 +150,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
 	}
 	h := &hosted{
 		generation: number.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
-		rounds: make(chan *scheduler.Round, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+		rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {
@@ -196,8 +197,9 @@ func (s *Supervisor) launched(h *hosted, host policy.Host) {
 	s.wait.Go(func() { s.watch(h) })
 	s.wait.Go(func() { s.carry(h) })
 	s.wait.Go(func() { s.notes(h) })
+	s.wait.Go(func() { s.tellDurable(h) })
 	s.mu.Unlock()
-	s.input(wire.NewInput(&wire.PolicyStart{Generation: h.generation, Policy: h.name}))
+	s.input(wire.NewInput(&wire.PolicyStart{Generation: h.generation, Policy: h.name, StandIn: h.inProcess}))
 }
 
 // input hands one to the core; it fails only when the manager ends.

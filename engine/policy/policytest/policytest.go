@@ -77,6 +77,12 @@ const (
 	Hog Behaviour = "hog"
 	// Daemon leaves a child behind that left the process group and the session.
 	Daemon Behaviour = "daemon"
+	// Gated has pages, and a gate that lets in who has Authorization "sesame NAME", or
+	// signs a job with "sesame". It takes what follows "&secret=" off a query. One that
+	// begins with "set" is a change, and becomes a note, which the shell appends to the
+	// file "notes" in its store when it is durable. "sleep" is never judged, and "down"
+	// can't be.
+	Gated Behaviour = "gated"
 	// CrashBeside panics in its first round on a goroutine of its own.
 	CrashBeside Behaviour = "crash-beside"
 )

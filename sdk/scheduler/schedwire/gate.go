@@ -88,9 +88,6 @@ func (m *Credentials) Decode() (scheduler.Credentials, error) {
 func NewProof(p scheduler.Proof) (*Proof, error) {
 	w := &writer{}
 	m := &Proof{Principal: w.principal(p.Principal), Query: w.str(p.Query), Changes: p.Changes}
-	for _, name := range p.Strip {
-		m.Strip = append(m.Strip, w.str(name))
-	}
 	if p.Denied != nil {
 		var err error
 		if m.Denied, err = NewPage(*p.Denied); err != nil {
@@ -108,7 +105,6 @@ func (m *Proof) Decode() (scheduler.Proof, error) {
 	whole(r, "proof", m, m.GetStrings())
 	p := scheduler.Proof{
 		Principal: r.principal(m.GetPrincipal()), Query: r.str(m.GetQuery()), Changes: m.GetChanges(),
-		Strip: list(r, len(m.GetStrip()), func(i int) string { return r.str(m.Strip[i]) }),
 	}
 	if m.GetDenied() != nil && r.err == nil {
 		var denied scheduler.Answer

@@ -131,7 +131,7 @@ func credentials(t *rapid.T) scheduler.Credentials {
 }
 
 func proof(t *rapid.T) scheduler.Proof {
-	p := scheduler.Proof{Principal: principal(t), Query: text(t), Changes: rapid.Bool().Draw(t, "changes"), Strip: many(t, 3, text)}
+	p := scheduler.Proof{Principal: principal(t), Query: text(t), Changes: rapid.Bool().Draw(t, "changes")}
 	if rapid.Bool().Draw(t, "denied") {
 		denied := page(t)
 		p.Denied = &denied

@@ -5026,8 +5026,7 @@ type Proof struct {
 	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	Query         uint32                 `protobuf:"varint,3,opt,name=query,proto3" json:"query,omitempty"`
 	Changes       bool                   `protobuf:"varint,4,opt,name=changes,proto3" json:"changes,omitempty"`
-	Strip         []uint32               `protobuf:"varint,5,rep,packed,name=strip,proto3" json:"strip,omitempty"`
-	Denied        *Page                  `protobuf:"bytes,6,opt,name=denied,proto3" json:"denied,omitempty"` // not there: it is let in
+	Denied        *Page                  `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"` // not there: it is let in
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5088,13 +5087,6 @@ func (x *Proof) GetChanges() bool {
 		return x.Changes
 	}
 	return false
-}
-
-func (x *Proof) GetStrip() []uint32 {
-	if x != nil {
-		return x.Strip
-	}
-	return nil
 }
 
 func (x *Proof) GetDenied() *Page {
@@ -5486,14 +5478,13 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04pool\x18\a \x01(\rR\x04pool\x12B\n" +
 	"\n" +
 	"properties\x18\b \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\n" +
-	"properties\"\xff\x01\n" +
+	"properties\"\xe9\x01\n" +
 	"\x05Proof\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12?\n" +
 	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
 	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
-	"\achanges\x18\x04 \x01(\bR\achanges\x12\x14\n" +
-	"\x05strip\x18\x05 \x03(\rR\x05strip\x124\n" +
-	"\x06denied\x18\x06 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc2\x06\n" +
+	"\achanges\x18\x04 \x01(\bR\achanges\x124\n" +
+	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc2\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +

@@ -50,6 +50,9 @@ func main() {
 	switch b {
 	case policytest.Poster:
 		options = append(options, serve.WithShell(serve.ShellFunc(postForEver)))
+	case policytest.Gated:
+		serve.Main(func() scheduler.TaskScheduler { return &gated{} }, serve.WithShell(&gate{}))
+		return
 	case policytest.FailingShell:
 		options = append(options, serve.WithShell(serve.ShellFunc(postAndFail)))
 	}

@@ -1,0 +1,99 @@
+package clients
+
+import (
+	"context"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// prove makes a submission's principal what is known of it, and takes off what was to prove
+// it: nothing of that gets into the log. Where the policy has a gate, nobody is let in without
+// its word.
+func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
+	c := scheduler.Credentials{
+		Purpose: scheduler.PurposeSubmit, Principal: unproven(spec.GetPrincipal().GetName()), Name: spec.GetName(), Pool: spec.GetPool(),
+	}
+	for _, p := range spec.Properties {
+		c.Properties = append(c.Properties, scheduler.Property{Name: p.GetName(), Value: p.GetValue()})
+	}
+	spec.Properties = slices.DeleteFunc(spec.Properties, func(p *wire.Property) bool { return scheduler.IsProof(p.GetName()) })
+	host, err := s.gate(ctx)
+	if err != nil {
+		return err
+	}
+	who := c.Principal
+	if host != nil {
+		proof, err := host.Prove(ctx, c)
+		switch {
+		case err != nil:
+			return gateDown(err)
+		case proof.Denied != nil:
+			return status.Errorf(codes.PermissionDenied, "the job was not let in: %s", bounds.Cut(scheduler.Printable(string(proof.Denied.Body)), deniedBytesMax))
+		}
+		who = proof.Principal
+		if err := sound(who.Name, who.Proof, who.Role); err != nil {
+			return err
+		}
+	}
+	spec.Principal = &wire.Principal{Name: who.Name, Proof: who.Proof, Role: who.Role}
+	return nil
+}
+
+// deniedBytesMax bounds the reason that a client is told for a refusal.
+const deniedBytesMax = 1 << 10
+
+func unproven(name string) scheduler.Principal {
+	return scheduler.Principal{Name: name, Proof: scheduler.Unproven}
+}
+
+// claimed is a principal as a client says it is.
+func claimed(p *wire.Principal) *wire.Principal {
+	return &wire.Principal{Name: p.GetName(), Proof: scheduler.Unproven}
+}
+
+// sound holds a gate's word against the bounds of what a client may say of itself.
+func sound(texts ...string) error {
+	for _, t := range texts {
+		if len(t) > bounds.TextBytesMax || !utf8.ValidString(t) {
+			return status.Errorf(codes.Internal, "the policy's gate gave a name, proof or role that is not UTF-8, or has more than %d bytes", bounds.TextBytesMax)
+		}
+	}
+	return nil
+}
+
+// gate returns the policy to ask who it is, nil where nobody has to be asked. The error says
+// that somebody has to be, and is not there.
+func (s *Server) gate(ctx context.Context) (policy.Host, error) {
+	host, can := s.needs.Supervisor.Decider()
+	switch {
+	case host != nil && can.Has(scheduler.AbilityGate):
+		return host, nil
+	case host != nil:
+		return nil, nil
+	}
+	gates := false
+	if err := s.needs.Inbox.Glance(ctx, func(c *core.Core) { gates = c.Gates() }); err != nil {
+		return nil, statusOf(err)
+	}
+	if gates {
+		return nil, status.Error(codes.Unavailable, "the policy that proves who asks is down: try again later")
+	}
+	return nil, nil
+}
+
+// gateDown is the error of a gate that gave no word.
+func gateDown(err error) error {
+	if policy.KindOf(err) == policy.Canceled {
+		return status.FromContextError(context.Canceled).Err()
+	}
+	return status.Errorf(codes.Unavailable, "nobody is let in, because the policy's gate can't judge: %v: try again later", err)
+}

@@ -1,0 +1,186 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// PolicyRoot is the root of the policy's own pages on the manager's HTTP address.
+const PolicyRoot = "/scheduler"
+
+const (
+	// pageReadMax is how long a request's body may take to come.
+	pageReadMax = 10 * time.Second
+	// pageAnswerMax is how long a request may wait for the policy in all.
+	pageAnswerMax = 20 * time.Second
+)
+
+// PolicyPages serves the policy's own pages. What only reads is answered beside the log, what
+// changes something is a logged request, and the policy's gate, if it has one, says
+// which is which, and who asks. Other sites' pages in a browser change nothing.
+func (s *Server) PolicyPages() http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.servePage))
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), pageAnswerMax)
+	defer cancel()
+	q, code, err := asked(w, r)
+	if err != nil {
+		http.Error(w, err.Error(), code)
+		return
+	}
+	a, err := s.page(ctx, q, r.Header.Get("Authorization"))
+	if err == nil {
+		err = a.Check()
+	}
+	if err != nil {
+		failPage(w, err)
+		return
+	}
+	sendPage(w, r, a)
+}
+
+// asked reads a request.
+func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code int, err error) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		return q, http.StatusMethodNotAllowed, fmt.Errorf("%s is not possible here: use GET or POST", r.Method)
+	}
+	path := strings.TrimPrefix(r.URL.EscapedPath(), PolicyRoot)
+	if path == "" {
+		path = "/"
+	}
+	if !utf8.ValidString(r.URL.RawQuery) {
+		return q, http.StatusBadRequest, errors.New("the query is not UTF-8: encode its bytes with %")
+	}
+	accept := strings.ToValidUTF8(r.Header.Get("Accept"), "")
+	left := scheduler.RequestBytesMax - len(path) - len(r.URL.RawQuery) - len(r.Header.Get("Authorization")) - len(accept)
+	if left < 0 {
+		return q, http.StatusRequestURITooLong, fmt.Errorf("a request has %d bytes at most", scheduler.RequestBytesMax)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageReadMax)) // a server in a test may have none
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(left)))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return q, http.StatusRequestEntityTooLarge, fmt.Errorf("a request has %d bytes at most", scheduler.RequestBytesMax)
+	case err != nil:
+		return q, http.StatusBadRequest, fmt.Errorf("the request did not come whole: %w", err)
+	}
+	return scheduler.PageAsked{
+		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: r.Method,
+		Path: path, Query: r.URL.RawQuery, Accept: accept, Body: body,
+	}, 0, nil
+}
+
+// page has a request answered.
+func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string) (scheduler.Answer, error) {
+	gate, err := s.gate(ctx)
+	if err != nil {
+		return scheduler.Answer{}, err
+	}
+	host, can := s.needs.Supervisor.Decider()
+	if host == nil || !can.Has(scheduler.AbilityPager) && !can.Has(scheduler.AbilityPages) {
+		return scheduler.Answer{}, status.Error(codes.NotFound, "the policy has no pages")
+	}
+	changes := !can.Has(scheduler.AbilityPager) || q.Method == http.MethodPost
+	if gate != nil {
+		proof, err := gate.Prove(ctx, scheduler.Credentials{
+			Purpose: scheduler.PurposeRequest, Principal: q.Principal, Request: q, Authorization: authorization,
+		})
+		switch {
+		case err != nil:
+			return scheduler.Answer{}, gateDown(err)
+		case proof.Denied != nil:
+			return *proof.Denied, nil
+		}
+		if err := sound(proof.Principal.Name, proof.Principal.Proof, proof.Principal.Role); err != nil {
+			return scheduler.Answer{}, err
+		}
+		if len(proof.Query) > len(q.Query) || !utf8.ValidString(proof.Query) {
+			return scheduler.Answer{}, status.Error(codes.Internal, "the policy's gate made the query longer, or something else than UTF-8")
+		}
+		q.Principal, q.Query, changes = proof.Principal, proof.Query, proof.Changes
+	}
+	if changes {
+		return s.change(ctx, q)
+	}
+	return host.Page(ctx, q)
+}
+
+// change has a logged request answered.
+func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	if err := s.roomForWork(); err != nil {
+		return scheduler.Answer{}, err
+	}
+	r, err := s.call(ctx, func(client uint64) *wire.Input {
+		return wire.NewInput(&wire.PolicyRequest{
+			Client: client, Principal: &wire.Principal{Name: q.Principal.Name, Proof: q.Principal.Proof, Role: q.Principal.Role},
+			Method: q.Method, Path: q.Path, Query: q.Query, Accept: q.Accept, Body: q.Body,
+		})
+	})
+	if err != nil {
+		return scheduler.Answer{}, err
+	}
+	if r.Answer == nil {
+		return scheduler.Answer{}, status.Error(codes.Internal, "the manager has no answer to the request")
+	}
+	return *r.Answer, nil
+}
+
+// failPage tells of a request that got no answer of the policy.
+func failPage(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	switch status.Code(err) {
+	case codes.NotFound:
+		code = http.StatusNotFound
+	case codes.Unavailable, codes.ResourceExhausted, codes.Canceled, codes.DeadlineExceeded, codes.FailedPrecondition:
+		code = http.StatusServiceUnavailable
+	case codes.InvalidArgument:
+		code = http.StatusBadRequest
+	}
+	text := err.Error()
+	if st, ok := status.FromError(err); ok {
+		text = st.Message()
+	}
+	switch policy.KindOf(err) {
+	case policy.Busy, policy.Canceled, policy.Ended, policy.Died, policy.Deadline:
+		code = http.StatusServiceUnavailable
+	}
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, text, code)
+}
+
+// sendPage sends a policy's answer. It is somebody's program's: no browser runs what is in it.
+func sendPage(w http.ResponseWriter, r *http.Request, a scheduler.Answer) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if a.ContentType != "" {
+		h.Set("Content-Type", a.ContentType)
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(a.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(a.Body)
+	}
+}
