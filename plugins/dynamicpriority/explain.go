@@ -42,11 +42,10 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 	if !d.ledger.Known() {
 		return scheduler.WaitBudget, ""
 	}
-	b := d.next(j)
-	if b == nil {
+	kind, waits := d.next(j)
+	if !waits {
 		return scheduler.WaitNone, ""
 	}
-	kind := b.Groups[0].Kind
 	quota, held := d.quota(j.queue, kind), d.holds(j.queue, kind)
 	switch {
 	case j.taking || d.coming[j.queue][kind] > 0:
@@ -59,24 +58,32 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 		return scheduler.WaitBelowShare, kind
 	case quota > 0:
 		return scheduler.WaitAtLimit, kind
-	case d.broke(j.queue.name):
+	case broke(j.queue):
 		return scheduler.WaitBudget, kind
 	}
 	return scheduler.WaitTurn, kind
 }
 
-// next is the first of a job's bundles that is not launched, or nil.
-func (d *assignment) next(j *job) *view.Bundle {
-	for b := range d.view.ReadyOf(j.Job) {
-		return b
+// next is the kind of slots that a job waits for first, if it has bundles that are not launched.
+func (d *assignment) next(j *job) (scheduler.SlotKind, bool) {
+	if j.ReadyCount() <= j.launched {
+		return "", false
 	}
-	return nil
+	if j.unfit != nil {
+		return j.unfit.Groups[0].Kind, true
+	}
+	for i := range j.Info.Stages {
+		if kind := j.Info.Stages[i].Kind; j.ReadyFirst(kind) > 0 && (j.launched == 0 || d.first(j, kind) != nil) {
+			return kind, true
+		}
+	}
+	return "", false
 }
 
 // broke says whether a queue bids what it cannot pay.
-func (d *assignment) broke(name string) bool {
-	q := d.ledger.Queue(name)
-	return q != nil && q.Budget < max(q.Spending, 1)
+func broke(q *queue) bool {
+	has := q.account.Queue
+	return has != nil && has.Budget < max(has.Spending, 1)
 }
 
 // detail says the same in numbers.

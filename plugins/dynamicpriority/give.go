@@ -54,13 +54,7 @@ type claim struct {
 // assign decides one round.
 func (d *assignment) assign() {
 	d.part()
-	for _, q := range d.world.queues {
-		clear(q.given)
-		q.saving = false
-	}
-	for _, j := range d.world.waiting {
-		j.unfit, j.taking = nil, false
-	}
+	d.world.unmark()
 	if !d.ledger.Known() {
 		return
 	}
@@ -117,40 +111,31 @@ func (d *assignment) kinds() []scheduler.SlotKind {
 // holds is how many slots of a kind a queue has, with what this round gives, and without what
 // it is about to lose.
 func (d *assignment) holds(q *queue, kind scheduler.SlotKind) int {
-	held := q.given[kind] - d.leaving[q][kind]
-	if a := d.ledger.Account(q.name); a != nil {
-		held += a.Use(kind).Held
-	}
-	return held
+	return q.account.Use(kind).Held + q.given[kind] - d.leaving[q][kind]
 }
 
-func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int {
-	if a := d.ledger.Account(q.name); a != nil {
-		return a.Use(kind).Quota
-	}
-	return 0
-}
+func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int { return q.account.Use(kind).Quota }
 
 // below lists the queues below their quotas of a kind that have ready work of it, the one
 // furthest below first.
 func (d *assignment) below(kind scheduler.SlotKind) []*claim {
 	var all []*claim
-	var last *queue
-	seen := map[*queue]bool{}
+	d.world.lists++
 	for _, j := range d.world.waiting {
 		q := j.queue
-		if q == last || seen[q] {
+		if q.seen == d.world.lists {
 			continue
 		}
-		last, seen[q] = q, true
-		s := &claim{queue: q, quota: d.quota(q, kind)}
-		if s.quota == 0 {
+		q.seen = d.world.lists
+		quota := d.quota(q, kind)
+		if quota == 0 {
 			continue
 		}
-		s.held = d.holds(q, kind)
-		if s.held >= s.quota {
+		held := d.holds(q, kind)
+		if held >= quota {
 			continue
 		}
+		s := &claim{queue: q, quota: quota, held: held}
 		for _, j := range q.waiting {
 			s.want += j.ReadySlots(kind)
 		}
@@ -371,6 +356,7 @@ func (d *assignment) jobOf(b *view.Bundle) *job { return d.world.jobs[b.Job.ID()
 
 func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID) {
 	d.launches = append(d.launches, d.view.Launch(b, where))
+	d.world.mark(j).launched++
 	for i := range b.Groups {
 		j.queue.given[b.Groups[i].Kind] += b.Groups[i].Slots
 	}
@@ -390,7 +376,7 @@ func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 		}
 		if held > 0 && n.Count > most-held {
 			if upTo == d.quota(j.queue, b.Groups[0].Kind) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && d.asks(b) {
-				j.queue.saving = true
+				d.world.mark(j).queue.saving = true
 			}
 			return false
 		}
@@ -401,7 +387,7 @@ func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 // misses notes that a bundle does not fit. When it has waited long, slots are collected for it.
 func (d *assignment) misses(j *job, b *view.Bundle) {
 	if j.unfit == nil {
-		j.unfit = b
+		d.world.mark(j).unfit = b
 	}
 	if b.SpeculationOffered || d.options.CollectAfter == 0 || d.kept.All() {
 		return

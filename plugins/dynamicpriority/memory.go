@@ -1,7 +1,6 @@
 package dynamicpriority
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -30,7 +29,7 @@ type memory struct {
 	Ledger  json.RawMessage `json:",omitempty"`
 
 	version uint64 // of the ledger, when it was written
-	saved   []byte
+	changed bool   // something besides the ledger has changed since
 }
 
 // clock is when slots of a kind were last taken back.
@@ -59,13 +58,16 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	if err != nil {
 		return fmt.Errorf("the checkpoint cannot be read: %w", err)
 	}
-	m.version, m.saved = l.Version(), c.Data
+	m.version = l.Version()
 	return nil
 }
 
 // save returns a checkpoint when there is something new to keep. What is larger than it may be
 // is left out: then a restart finds rates anew, and loses what the store has not acknowledged.
 func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error) {
+	if m.Ledger != nil && m.version == l.Version() && !m.changed {
+		return nil, nil //nolint:nilnil // there is nothing new
+	}
 	if m.Ledger == nil || m.version != l.Version() {
 		data, err := l.Save()
 		if err != nil {
@@ -80,10 +82,10 @@ func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error
 		kept.Ledger = nil
 		data, err = json.Marshal(kept)
 	}
-	if err != nil || bytes.Equal(data, m.saved) {
+	if err != nil {
 		return nil, err
 	}
-	m.saved = data
+	m.changed = false
 	return &scheduler.Checkpoint{Version: memoryVersion, Data: data}, nil
 }
 
@@ -103,7 +105,7 @@ func (m *memory) took(kind scheduler.SlotKind, now scheduler.Time) {
 	if !found {
 		m.Clocks = slices.Insert(m.Clocks, i, clock{Kind: kind})
 	}
-	m.Clocks[i].At = now
+	m.Clocks[i].At, m.changed = now, true
 }
 
 func leavingOrder(l leaving, id scheduler.AttemptID) int { return cmp.Compare(l.Attempt, id) }
@@ -117,8 +119,7 @@ func (m *memory) leave(v *view.View, events []scheduler.Event) {
 			of = append(of, j.Attempts()...)
 		}
 	}
-	if len(of) == 0 {
-		m.Leaving = nil
+	if len(of) == 0 && len(m.Leaving) == 0 {
 		return
 	}
 	slices.SortFunc(of, func(a, b *view.Attempt) int { return cmp.Compare(a.ID, b.ID) })
@@ -132,6 +133,7 @@ func (m *memory) leave(v *view.View, events []scheduler.Event) {
 			now = append(now, l)
 		}
 	}
+	m.changed = m.changed || !slices.Equal(m.Leaving, now)
 	m.Leaving = now
 }
 

@@ -162,7 +162,7 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 				p.Bundle, p.Placement = b.ID, where
 			}
 			d.preempts = append(d.preempts, p)
-			j.taking = true
+			d.world.mark(j).taking = true
 			s.held += max(need, freed)
 		}
 	}

@@ -35,6 +35,7 @@ type site struct {
 	checkpoint *scheduler.Checkpoint
 	told       []scheduler.Event // all jobs and launchers, for snapshots
 	reasons    map[scheduler.JobID]scheduler.Waiting
+	lately     map[string]int // of the last round: what users hold more than the policy was told
 }
 
 func newSite(t testing.TB, settings string, queues ...account.Queue) *site {

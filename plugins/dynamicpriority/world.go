@@ -21,6 +21,8 @@ type world struct {
 	held    map[scheduler.AttemptID]holding
 	ended   map[scheduler.AttemptID]*view.Attempt // in this round, once somebody asked
 	touched []*job
+	marked  []*job // of which the last assignment noted something
+	lists   uint64 // of claims, that were made
 
 	launchers bool // some came, went, or open or close, in this round
 }
@@ -28,11 +30,13 @@ type world struct {
 // queue is who pays, with the live jobs.
 type queue struct {
 	name    string
-	jobs    []*job // live, in any order
-	waiting []*job // with something to launch, in order
+	account *account.Account // stays while there are jobs
+	jobs    []*job           // live, in any order
+	waiting []*job           // with something to launch, in order
 
 	given  map[scheduler.SlotKind]int // by the assignment at hand
 	saving bool                       // the assignment keeps its quota for a large bundle
+	seen   uint64                     // the last list of claims that it was looked at for
 }
 
 // job is a live job.
@@ -44,8 +48,10 @@ type job struct {
 	touched  bool
 	told     scheduler.WaitReason // as last told to the manager
 
-	unfit  *view.Bundle // of the assignment at hand: the first that did not fit
-	taking bool         // slots are being taken back for it
+	// Of the assignment at hand.
+	unfit    *view.Bundle // the first that did not fit
+	taking   bool         // slots are being taken back for it
+	launched int          // bundles
 }
 
 // holding is what an attempt holds.
@@ -95,6 +101,7 @@ func (w *world) meet(v *view.Job) {
 	w.jobs[v.ID()] = j
 	q.jobs = append(q.jobs, j)
 	w.ledger.JobCame(q.name)
+	q.account = w.ledger.Account(q.name)
 	w.touchJob(j)
 }
 
@@ -225,6 +232,22 @@ func (w *world) outcome(o scheduler.Outcome) {
 			w.touch(a.Job().ID())
 		}
 	}
+}
+
+// mark notes that an assignment notes something of a job, and returns it.
+func (w *world) mark(j *job) *job {
+	w.marked = append(w.marked, j)
+	return j
+}
+
+// unmark forgets what the last assignment noted.
+func (w *world) unmark() {
+	for _, j := range w.marked {
+		j.unfit, j.taking, j.launched = nil, false, 0
+		clear(j.queue.given)
+		j.queue.saving = false
+	}
+	w.marked = w.marked[:0]
 }
 
 // countSlots counts the slots that there are to divide: launchers that take nothing new apart.
