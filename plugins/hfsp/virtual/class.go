@@ -20,6 +20,7 @@ type class struct {
 	// shares, and in seconds of the cluster while it is bound.
 	from, base float64
 	due        float64 // when the first of jobs finishes, in what from is in
+	changed    bool    // since it was saved
 
 	byRatio, byDue int // where it lies in the heaps of its side
 	ahead          ahead

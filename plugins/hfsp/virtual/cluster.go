@@ -13,21 +13,25 @@ import (
 type Cluster struct {
 	now      scheduler.Time
 	start    scheduler.Time // seconds count from here
-	seconds  float64
 	capacity int64
 
-	// The level, and its integral over seconds. It is +Inf when no job shares, and then
-	// the integral stands.
-	level, integral float64
-	weight          int64 // of the jobs that share, in units
-	caps            int64 // of those that are bound
+	// The level, which is +Inf when no job shares.
+	level  float64
+	weight int64 // of the jobs that share, in units
+	caps   int64 // of those that are bound
+	// The moment of the last change, and the level's integral over seconds then, which
+	// stands while no job shares. Time that passes changes nothing else, so that it does not
+	// matter in how many steps it does.
+	seconds, integral float64
 
 	classes        map[float64]*class // by ratio
 	sharing, bound side
 	late           *list.List // of *Job, in order of their virtual finish
 	retired        int        // jobs that have really finished, and not virtually
-	added          uint64
+	added          uint64     // jobs, ever
+	ended          uint64     // how often one became late
 	plan           projection
+	changes        changes
 }
 
 // New returns a cluster without jobs. A negative capacity counts as 0.
@@ -54,6 +58,7 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	if !(done >= 0) {
 		done = 0
 	}
+	c.settle()
 	c.added++
 	j := &Job{id: id, serial: c.added, spec: s.bounded(), in: c, done: min(done, SizeMax)}
 	c.put(j)
@@ -71,7 +76,9 @@ func (c *Cluster) Set(j *Job, s Spec) {
 	case j.in != c || j.retired || s == j.spec:
 	case j.Late() && j.done >= s.Size*(1-rounding):
 		j.spec = s
+		c.changes.job(j)
 	default:
+		c.settle()
 		c.take(j)
 		j.spec = s
 		c.put(j)
@@ -96,6 +103,7 @@ func (c *Cluster) Retire(j *Job, size float64) {
 	if j.in != c || j.retired {
 		return
 	}
+	c.settle()
 	c.take(j)
 	j.spec, j.retired = s, true
 	c.retired++
@@ -108,8 +116,10 @@ func (c *Cluster) Remove(j *Job) {
 	if j.in != c || j.retired {
 		return
 	}
+	c.settle()
 	c.take(j)
 	j.in = nil
+	c.changes.gone(j)
 	c.fill()
 }
 
@@ -117,8 +127,8 @@ func (c *Cluster) Remove(j *Job) {
 // counts as 0.
 func (c *Cluster) SetCapacity(slots int) {
 	if n := within(slots); n != c.capacity {
+		c.settle()
 		c.capacity = n
-		c.plan.valid = false
 		c.fill()
 	}
 }
@@ -131,7 +141,7 @@ func (c *Cluster) Advance(to scheduler.Time) {
 	if to <= c.now {
 		return
 	}
-	end := seconds(c.start, to)
+	end := secondsBetween(c.start, to)
 	for {
 		j, at := c.next()
 		if j == nil || at > end+nanosecond {
@@ -142,9 +152,8 @@ func (c *Cluster) Advance(to scheduler.Time) {
 		c.finish(j)
 		c.fill()
 	}
-	c.pass(end)
 	c.now = to
-	if max(c.seconds, c.integral) > rebaseAt {
+	if seconds, integral := c.moment(); max(seconds, integral) > rebaseAt {
 		c.rebase()
 	}
 }
@@ -154,8 +163,8 @@ const (
 	rounding   = 1e-12 // the part of a job's size that counts as nothing
 )
 
-// seconds is the time from a to b, which is not before it.
-func seconds(a, b scheduler.Time) float64 { return float64(uint64(b)-uint64(a)) / 1e9 }
+// secondsBetween is the time from a to b, which is not before it.
+func secondsBetween(a, b scheduler.Time) float64 { return float64(uint64(b)-uint64(a)) / 1e9 }
 
 // after is the time so many seconds after t, Never where there is none.
 func after(t scheduler.Time, seconds float64) scheduler.Time {
@@ -165,14 +174,28 @@ func after(t scheduler.Time, seconds float64) scheduler.Time {
 	return Never
 }
 
-// pass lets time go by in which nothing finishes.
-func (c *Cluster) pass(to float64) {
-	if to > c.seconds {
-		if c.weight > 0 {
-			c.integral += float64(c.level * (to - c.seconds))
-		}
-		c.seconds = to
+// moment is the cluster's time in seconds, and the level's integral at it.
+func (c *Cluster) moment() (seconds, integral float64) { return c.at(secondsBetween(c.start, c.now)) }
+
+// at is a moment, and the level's integral at it, if nothing changes before.
+func (c *Cluster) at(seconds float64) (_, integral float64) {
+	switch {
+	case !(seconds > c.seconds):
+		return c.seconds, c.integral
+	case c.weight > 0:
+		return seconds, c.integral + float64(c.level*(seconds-c.seconds))
 	}
+	return seconds, c.integral
+}
+
+// settle makes the cluster's time the moment of the last change, before one.
+func (c *Cluster) settle() { c.pass(secondsBetween(c.start, c.now)) }
+
+// pass lets time go by up to a change.
+func (c *Cluster) pass(to float64) {
+	c.changes.any = true
+	c.plan.valid = false
+	c.seconds, c.integral = c.at(to)
 }
 
 // next finds who finishes first, and when.
@@ -207,14 +230,17 @@ func (c *Cluster) finish(j *Job) {
 // put puts a job where it belongs, and take takes it out. The level is not right until
 // fill is called.
 func (c *Cluster) put(j *Job) {
+	c.changes.job(j)
 	switch {
 	case j.done < j.spec.Size*(1-rounding):
 		c.join(j)
 	case j.retired:
 		c.retired--
 		j.in = nil
+		c.changes.gone(j)
 	default:
-		j.late, j.ended = c.late.PushBack(j), c.now
+		c.ended++
+		j.late, j.ended, j.turn = c.late.PushBack(j), c.now, c.ended
 	}
 }
 
@@ -233,7 +259,8 @@ func (c *Cluster) take(j *Job) {
 const rebaseAt = 1 << 20
 
 func (c *Cluster) rebase() {
-	c.plan.valid = false
+	c.settle()
+	c.changes.all()
 	for _, s := range []*side{&c.sharing, &c.bound} {
 		s.ghosts = nil
 		for _, k := range s.byRatio.items {

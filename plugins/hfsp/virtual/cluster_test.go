@@ -40,7 +40,7 @@ func TestNoWorkIsLost(t *testing.T) {
 				step = min(step, max(after(c.start, at), c.Now()+1))
 			}
 			capacity = min(float64(c.capacity), float64(c.caps)+c.used())
-			served += capacity * seconds(c.Now(), step)
+			served += capacity * secondsBetween(c.Now(), step)
 			c.Advance(step)
 		}
 	}

@@ -34,6 +34,9 @@
 //
 // It does not know of tasks, launchers, samples or what really runs: the policy does.
 //
+// A cluster can be saved in pieces, of which the first has all of it, and each later one what
+// changed (Save). Restore makes of the pieces a cluster that answers as the saved one, to the last bit.
+//
 // # How it is fast
 //
 // Divided by its weight, what a job has left shrinks at the speed min(cap/weight, level).

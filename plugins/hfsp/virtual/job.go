@@ -89,6 +89,9 @@ type Job struct {
 
 	late  *list.Element  // its place in Cluster.late
 	ended scheduler.Time // when it became late
+	turn  uint64         // counts jobs as they become late
+
+	changed bool // since it was saved
 
 	planned uint64  // the number of the projection that has come to it
 	ends    float64 // its end by that, as Cluster.seconds
@@ -98,6 +101,9 @@ type Job struct {
 func (j *Job) compare(k *Job) int {
 	return cmp.Or(cmp.Compare(j.id.Job, k.id.Job), cmp.Compare(j.id.Stage, k.id.Stage), cmp.Compare(j.serial, k.serial))
 }
+
+// ratio is that of its class.
+func (j *Job) ratio() float64 { return float64(j.spec.Cap) / j.spec.Weight }
 
 func (j *Job) units() int64 { return int64(j.spec.Weight * weightUnits) }
 

@@ -4,7 +4,7 @@ import "math"
 
 // join puts a job into its class, and leave takes it out.
 func (c *Cluster) join(j *Job) {
-	ratio := float64(j.spec.Cap) / j.spec.Weight
+	ratio := j.ratio()
 	k := c.classes[ratio]
 	if k == nil {
 		k = newClass(ratio)
@@ -12,6 +12,7 @@ func (c *Cluster) join(j *Job) {
 		k.from = c.hand(k)
 		c.classes[ratio] = k
 		c.side(k).add(k)
+		c.changes.class(k)
 	}
 	j.class, j.mark, j.tag = k, c.clock(k), math.Inf(1)
 	if ratio > 0 {
@@ -92,12 +93,13 @@ func (c *Cluster) side(k *class) *side {
 	return &c.sharing
 }
 
-// hand is what the clock of a class goes by.
+// hand is what the clock of a class goes by, at the cluster's time.
 func (c *Cluster) hand(k *class) float64 {
+	seconds, integral := c.moment()
 	if k.bound {
-		return c.seconds
+		return seconds
 	}
-	return c.integral
+	return integral
 }
 
 func (c *Cluster) clock(k *class) float64 { return k.clock(c.hand(k)) }
@@ -134,4 +136,5 @@ func (c *Cluster) change(k *class) {
 	k.base, k.from = clock, c.hand(k)
 	c.side(k).add(k)
 	c.count(k, 1)
+	c.changes.class(k)
 }

@@ -1,0 +1,161 @@
+package virtual
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Restore returns the cluster of which Save returned these pieces, one after another, the first
+// of a whole one. It answers as the other one to the last bit, now and after equal calls, once it
+// is told which time it is. Its jobs are those of Jobs: who had the other's finds them by ID.
+func Restore(pieces ...[]byte) (*Cluster, error) {
+	x := restoring{}
+	for i, data := range pieces {
+		if err := x.piece(data, i == 0); err != nil {
+			return nil, fmt.Errorf("piece %d of a virtual cluster: %w", i+1, err)
+		}
+	}
+	if x.c == nil {
+		return nil, errors.New("a virtual cluster of no pieces")
+	}
+	return x.build()
+}
+
+// Jobs walks all jobs that are neither removed nor retired, in the order in which they were
+// added.
+func (c *Cluster) Jobs() iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
+		all, _ := c.everything()
+		for _, j := range all {
+			if !j.retired && !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// restoring is a cluster of which pieces were read.
+type restoring struct {
+	c       *Cluster           // its frame
+	jobs    map[uint64]saved   // by serial
+	classes map[float64]*class // by ratio
+}
+
+type saved struct {
+	*Job
+	stands int
+}
+
+func (x *restoring) piece(data []byte, first bool) error {
+	r := record.NewReader(data)
+	if whole := r.Bool(); whole {
+		x.jobs, x.classes = map[uint64]saved{}, map[float64]*class{}
+	} else if first {
+		return errors.New("it says what changed, and not of what")
+	}
+	c := New(0, 0)
+	c.now, c.start = scheduler.Time(r.Int()), scheduler.Time(r.Int())
+	c.seconds, c.integral = r.Float(), r.Float()
+	c.capacity = int64(r.Count(CapMax))
+	c.added, c.ended = r.Uint(), r.Uint()
+	for range r.Uint() {
+		if delete(x.jobs, r.Uint()); r.Err() != nil {
+			break
+		}
+	}
+	if c.now < c.start || !finite(c.seconds, c.integral) {
+		return errors.New("its time is none")
+	}
+	x.c = c
+	if err := x.readClasses(r); err != nil {
+		return err
+	}
+	if err := x.readJobs(r); err != nil {
+		return err
+	}
+	return r.Err()
+}
+
+func finite(all ...float64) bool {
+	return !slices.ContainsFunc(all, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
+}
+
+func (x *restoring) readClasses(r *record.Reader) error {
+	for ratio := r.Float(); ratio != endOfClasses && r.Err() == nil; ratio = r.Float() {
+		k := newClass(ratio)
+		k.bound, k.from, k.base = r.Bool(), r.Float(), r.Float()
+		if r.Err() == nil && !finite(ratio, k.from, k.base) {
+			return fmt.Errorf("a class of the ratio %v has a clock that shows no number", ratio)
+		}
+		x.classes[ratio] = k
+	}
+	return r.Err()
+}
+
+func (x *restoring) readJobs(r *record.Reader) error {
+	for serial := r.Uint(); serial != endOfJobs && r.Err() == nil; serial = r.Uint() {
+		j := &Job{serial: serial, id: ID{scheduler.JobID(r.Uint()), scheduler.StageID(r.Count(math.MaxInt32))}} //nolint:gosec // ids are whole numbers
+		j.spec.Size, j.spec.Weight, j.spec.Cap = r.Float(), r.Float(), r.Count(CapMax)
+		j.done = r.Float()
+		stands := r.Count(standings - 1)
+		switch stands {
+		case standsLate:
+			j.ended, j.turn = scheduler.Time(r.Int()), r.Uint()
+		default:
+			j.tag, j.mark = r.Float(), r.Float()
+		}
+		j.retired = stands == standsRetired
+		if r.Err() == nil && (j.spec != j.spec.bounded() || !finite(j.done, j.mark) || j.done < 0 || math.IsNaN(j.tag) || math.IsInf(j.tag, -1) || serial > x.c.added) {
+			return fmt.Errorf("job %d has numbers that none can have", serial)
+		}
+		x.jobs[serial] = saved{j, stands}
+	}
+	return r.Err()
+}
+
+// build puts all jobs where they belong. Where in a heap they lie is not saved, as it
+// does not matter.
+func (x *restoring) build() (*Cluster, error) {
+	c := x.c
+	late := []*Job{}
+	for _, serial := range slices.Sorted(maps.Keys(x.jobs)) {
+		j := x.jobs[serial]
+		j.in = c
+		if j.stands == standsLate {
+			late = append(late, j.Job)
+			continue
+		}
+		k := x.classes[j.ratio()]
+		if k == nil {
+			return nil, fmt.Errorf("a virtual cluster with job %d, and without its class", serial)
+		}
+		if j.class = k; j.retired {
+			j.place = len(k.retired)
+			k.retired = append(k.retired, j.Job)
+			c.retired++
+		} else {
+			k.jobs.push(j.Job)
+		}
+		c.weigh(k, j.Job, 1)
+	}
+	for _, ratio := range slices.Sorted(maps.Keys(x.classes)) {
+		if k := x.classes[ratio]; !k.empty() {
+			c.classes[ratio] = k
+			c.side(k).add(k)
+		}
+	}
+	slices.SortFunc(late, func(a, b *Job) int { return cmp.Compare(a.turn, b.turn) })
+	for _, j := range late {
+		j.late = c.late.PushBack(j)
+	}
+	c.level = level(c.capacity-c.caps, c.weight)
+	return c, nil
+}
