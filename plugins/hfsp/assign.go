@@ -49,7 +49,6 @@ type coming struct {
 func (d *assignment) assign() {
 	d.entitled = map[*kind][]entitlement{}
 	for _, k := range d.kinds {
-		k.haunt()
 		d.entitle(k)
 	}
 	for _, k := range d.kinds {
@@ -140,6 +139,7 @@ func (d *assignment) begin(s *stage) {
 	if s.round != d.view.Round() {
 		s.round = d.view.Round()
 		d.begun = append(d.begun, s)
+		d.saver.look(s)
 		s.entitled, s.granted, s.launched, s.delayed, s.unfit = 0, 0, 0, false, nil
 	}
 }

@@ -67,12 +67,18 @@
 // # What a restart keeps
 //
 // A checkpoint holds how long tasks of each kind were, what is known of the live stages, and
-// the virtual clusters. A policy that starts from it decides as if it had gone on. It is
-// written in each round in which it changed while there are few stages, and once a second
-// when there are many. One of another version is ignored, and a note says so.
+// the virtual clusters. A policy that starts from it decides as if it had gone on, to the last bit. What changed is
+// appended to it in the same round, or once a second while more than a hundred stages change. It is written whole
+// when the sum would be too large (Limits.CheckpointBytes, 1 MiB).
+//
+// A whole one takes three quarters of the bound. That is enough for several thousand stages. With more of them, the
+// virtual clusters leave out first what really finished, then what came last, and of samples the
+// jobs that came last are left out. A restart takes these for new: their samples are to run, and they have done nothing virtually. Status
+// says how many stages have no room. A checkpoint of another version is ignored, and a note says so.
 //
 // # Rooms
 //
 // Package work keeps what there is to do and what runs, by stage; package estimation says how large stages are, and
-// package virtual who would finish first. This package decides with them.
+// package virtual who would finish first. This package decides with them. Package record is how all of them write
+// a checkpoint.
 package hfsp

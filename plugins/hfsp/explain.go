@@ -233,6 +233,9 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	fact("stages in training", training)
 	fact("late stages", late)
 	fact("suspended slots", suspended)
+	if n := p.saver.without; n > 0 {
+		fact("stages that a restart takes for new, as the checkpoint has no room", n)
+	}
 	for i, m := range p.estimator.Past {
 		if i == shownMax {
 			break

@@ -19,6 +19,7 @@ type Policy struct {
 	estimator   *estimation.Sampling
 	kinds       []*kind // in order of name
 	memory      memory
+	saver       saver
 	last        *assignment // the last round; nil before the first
 	notes       []scheduler.Note
 	told        map[scheduler.JobID]scheduler.WaitReason // as last told to the manager

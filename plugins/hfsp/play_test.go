@@ -1,7 +1,6 @@
 package hfsp
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ type play struct {
 	t      *testing.T
 	c      *cluster.Cluster
 	p      *Policy
+	e      scheduler.Environment
 	begin  scheduler.Time
 	rounds []scheduler.Decisions
 	events []scheduler.Event
@@ -33,7 +33,7 @@ type play struct {
 
 func newPlay(t *testing.T, settings string) *play {
 	t.Helper()
-	w := &play{t: t, c: cluster.New(1), p: &Policy{}, came: map[scheduler.JobID]scheduler.Time{}, ended: map[scheduler.JobID]time.Duration{}}
+	w := &play{t: t, c: cluster.New(1), p: &Policy{}, e: environment(), came: map[scheduler.JobID]scheduler.Time{}, ended: map[scheduler.JobID]time.Duration{}}
 	w.begin = w.c.Now()
 	w.start(settings, w.c.Snapshot(nil, 0))
 	return w
@@ -42,7 +42,7 @@ func newPlay(t *testing.T, settings string) *play {
 func (w *play) start(settings string, s scheduler.Snapshot) {
 	w.t.Helper()
 	w.p = &Policy{}
-	d, err := w.p.Start(scheduler.Config{Text: []byte(settings)}, s, environment())
+	d, err := w.p.Start(scheduler.Config{Text: []byte(settings)}, s, w.e)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -53,11 +53,18 @@ func (w *play) start(settings string, s scheduler.Snapshot) {
 // tell.
 func (w *play) restart(settings string) {
 	w.t.Helper()
-	var checkpoint *scheduler.Checkpoint
+	w.start(settings, w.c.SnapshotAsOf(w.c.Snapshot(nil, 0), w.checkpoint()))
+}
+
+// checkpoint is what the policy has given as one; nil for none.
+func (w *play) checkpoint() (all *scheduler.Checkpoint) {
 	for _, d := range w.rounds {
-		checkpoint = cmp.Or(d.Checkpoint, checkpoint)
+		if d.Checkpoint != nil {
+			sum := d.Checkpoint.After(all)
+			all = &sum
+		}
 	}
-	w.start(settings, w.c.SnapshotAsOf(w.c.Snapshot(nil, 0), checkpoint))
+	return all
 }
 
 // launchers joins n launchers of one rack each.

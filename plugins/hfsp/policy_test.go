@@ -213,12 +213,12 @@ func TestWhatARestartKeeps(t *testing.T) {
 		t.Errorf("after a restart\n%s\nbefore\n%s", after, before)
 	}
 	p := &Policy{}
-	other := scheduler.Snapshot{Now: w.c.Now(), Checkpoint: &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{}")}}
+	other := scheduler.Snapshot{Now: w.c.Now(), Checkpoint: &scheduler.Checkpoint{Version: checkpointVersion + 1, Data: []byte("{}")}}
 	if _, err := p.Start(scheduler.Config{}, other, environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.c.Now()})
-	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 2") {
+	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 3") {
 		t.Errorf("notes %v, error %v", d.Notes, err)
 	}
 	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.c.Now()}); err != nil || len(d.Notes) != 0 {

@@ -2,8 +2,10 @@ package hfsp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
@@ -14,12 +16,9 @@ import (
 func (p *Policy) dump() string {
 	var s strings.Builder
 	for _, k := range p.kinds {
-		if len(k.all)+len(k.urgent)+len(k.ghosts) == 0 {
-			continue // it is made again with the next stage
-		}
 		fmt.Fprintf(&s, "kind %s: %d slots, %d beside\n", k.name, k.slots, p.book.Beside[k.name])
-		for _, x := range k.save().Jobs {
-			fmt.Fprintf(&s, "  virtual %+v\n", x)
+		for j := range k.cluster.Order() {
+			fmt.Fprintf(&s, "  virtual %v %+v done %v share %v late %t, ends at %d\n", j.ID(), j.Spec(), j.Done(), j.Share(), j.Late(), k.cluster.Finish(j))
 		}
 		fmt.Fprintf(&s, "  %d in training, %d urgent\n", len(k.training), len(k.urgent))
 	}
@@ -41,15 +40,18 @@ func (p *Policy) dump() string {
 	return s.String()
 }
 
-// TestRestartedIsTheSame starts a policy beside one that goes on after every round, and holds
-// what they know against each other.
+// TestRestartedIsTheSame starts a policy beside one that goes on after every round, from what it appended to its
+// checkpoint, and holds what they know against each other. The bound is low, so that checkpoints are written whole now and then.
 func TestRestartedIsTheSame(t *testing.T) {
+	wholes, appended := 0, 0
+	e := environment()
+	e.Limits.CheckpointBytes = 6000
 	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}}
 	for _, g := range schedtest.Games(o) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config
 		p := &Policy{}
-		about, err := p.Start(o.Config, c.Snapshot(nil, 0), environment())
+		about, err := p.Start(o.Config, c.Snapshot(nil, 0), e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +68,14 @@ func TestRestartedIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.Checkpoint != nil {
-				checkpoint, since = d.Checkpoint, seen
+				if wholes++; d.Checkpoint.Append {
+					wholes, appended = wholes-1, appended+1
+				}
+				if err := d.Checkpoint.Check(checkpoint, e.Limits.CheckpointBytes); err != nil {
+					t.Fatal(err)
+				}
+				sum := d.Checkpoint.After(checkpoint)
+				checkpoint, since = &sum, seen
 				saved = c.SnapshotAsOf(saved, checkpoint)
 			}
 			c.Apply(r.Number, d)
@@ -74,7 +83,7 @@ func TestRestartedIsTheSame(t *testing.T) {
 				continue // what is asked for now is told with the next round
 			}
 			other := &Policy{}
-			if _, err := other.Start(config, saved, environment()); err != nil {
+			if _, err := other.Start(config, saved, e); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := other.dump(), p.dump(); got != want {
@@ -83,6 +92,116 @@ func TestRestartedIsTheSame(t *testing.T) {
 		}
 		for _, f := range c.Faults {
 			t.Errorf("%s: %s", g.Name, f)
+		}
+	}
+	if wholes < 20 || appended < 10*wholes {
+		t.Errorf("%d whole checkpoints, and %d appended to them", wholes, appended)
+	}
+}
+
+// TestManyStagesAreSaved: thousands of stages with virtual progress and samples are in a checkpoint of the usual bound.
+func TestManyStagesAreSaved(t *testing.T) {
+	const jobs = 4000
+	w := newPlay(t, "preempt-maps: kill\nsamples: 2\n")
+	w.launchers(20, 20)
+	for i := range jobs {
+		w.c.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(2+i%5, time.Duration(20+i%50)*time.Second)}})
+	}
+	w.until(40 * time.Second)
+	w.p.saver.at = 0 // what changes much is saved once a second
+	w.until(40*time.Second + 1)
+	before := w.p.dump()
+	w.restart("preempt-maps: kill\nsamples: 2\n")
+	if after := w.p.dump(); after != before {
+		a, b := strings.Split(after, "\n"), strings.Split(before, "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Fatalf("after a restart\n%s\nand before\n%s", a[i], b[i])
+			}
+		}
+	}
+}
+
+// TestCheckpointBound: what a policy knows of too many jobs is cut to the bound, and the oldest are kept. All is well
+// after a restart.
+func TestCheckpointBound(t *testing.T) {
+	const bytes = 8000
+	w := newPlay(t, "")
+	w.e.Limits.CheckpointBytes = bytes
+	w.restart("")
+	w.launchers(4, 4)
+	for range 600 {
+		w.c.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(3, 33*time.Second)}})
+	}
+	var sum *scheduler.Checkpoint
+	w.look = func(d scheduler.Decisions) {
+		if d.Checkpoint != nil {
+			if err := d.Checkpoint.Check(sum, bytes); err != nil {
+				t.Fatal(err)
+			}
+			x := d.Checkpoint.After(sum)
+			sum = &x
+		}
+	}
+	w.until(500 * time.Second)
+	w.p.saver.at = 0
+	w.until(500*time.Second + 1)
+	if s, err := w.p.Status(); err != nil || w.p.saver.without == 0 || !strings.Contains(fmt.Sprint(s.Facts), fmt.Sprint(w.p.saver.without)) {
+		t.Errorf("%d stages are not saved, and %v shows: %v", w.p.saver.without, s.Facts, err)
+	}
+	known := map[scheduler.JobID]float64{}
+	w.p.kinds[0].cluster.Advance(w.c.Now())
+	for j := range w.p.kinds[0].cluster.Order() {
+		known[j.ID().Job] = j.Done()
+	}
+	w.restart("")
+	same, other := 0, 0
+	for _, j := range w.p.view.Jobs() {
+		switch x := w.stage(j.ID()).job; {
+		case x == nil:
+		case x.Done() >= known[j.ID()] && x.Done() < 1.1*known[j.ID()]: // slots of those that were left out are shared since the last change
+			same++
+		default:
+			other++
+		}
+	}
+	if same < 20 || other < 20 {
+		t.Errorf("%d jobs are as before, %d are not", same, other)
+	}
+	w.until(24 * time.Hour)
+	if len(w.ended) != 600 {
+		t.Errorf("%d of 600 jobs ended", len(w.ended))
+	}
+}
+
+// TestOddCheckpoints: one that can't be read is left alone, whole, and a note says so.
+func TestOddCheckpoints(t *testing.T) {
+	w := newPlay(t, "")
+	w.launchers(1, 4)
+	w.at(0, maps(100, 8*time.Second))
+	w.until(30 * time.Second)
+	whole := w.checkpoint()
+	for name, data := range map[string][]byte{
+		"cut":             whole.Data[:len(whole.Data)-3],
+		"of other things": append(slices.Clone(whole.Data), 99),
+		"that is text":    []byte(`{"Past":[]}`),
+	} {
+		p := &Policy{}
+		c := *whole
+		c.Data = data
+		s := w.c.SnapshotAsOf(w.c.Snapshot(nil, 0), &c)
+		if _, err := p.Start(scheduler.Config{}, s, environment()); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.notes) != 1 || !strings.Contains(p.notes[0].Name, "checkpoint ignored") {
+			t.Errorf("a checkpoint %s: notes %v", name, p.notes)
+		}
+		fresh := &Policy{}
+		if _, err := fresh.Start(scheduler.Config{}, w.c.Snapshot(nil, 0), environment()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := p.dump(), fresh.dump(); got != want {
+			t.Errorf("with a checkpoint %s\n%s\nand without\n%s", name, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package hfsp
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -17,18 +16,15 @@ import (
 // stage is what the policy keeps of a stage: what the paper calls a job.
 type stage struct {
 	*work.Stage
-	tasks   *estimation.Stage
+	learnt
 	size    float64 // slot-seconds
 	trained bool
 
 	kind *kind
 	job  *virtual.Job // nil before it came, and once it is over
-	over bool         // it has been in the virtual cluster, and ended
 	// early says that stages which it reads have not finished: what is ready of it would only wait for them.
 	early bool
 	read  bool // all of it has finished, as its readers know
-	wait  locality.Wait
-	skip  scheduler.Time // when the offers that it passed up were counted last
 
 	// Of the round.
 	entitled int // slots
@@ -40,6 +36,17 @@ type stage struct {
 
 	told   scheduler.WaitReason
 	trains bool // it is in its kind's training
+
+	saved   []byte // its record in the checkpoint; nil where there is none
+	pending bool   // it may have changed since
+}
+
+// learnt is what no snapshot tells of a stage.
+type learnt struct {
+	tasks *estimation.Stage
+	over  bool // it has been in the virtual cluster, and ended
+	wait  locality.Wait
+	skip  scheduler.Time // when the offers that it passed up were counted last
 }
 
 // of returns what the policy keeps of a stage of the book.
@@ -58,8 +65,6 @@ type kind struct {
 	name    scheduler.SlotKind
 	slots   int // on launchers that are neither draining nor blamed
 	cluster *virtual.Cluster
-	// ghosts have really ended, and go on virtually.
-	ghosts []*virtual.Job
 	// training are stages that came and are not trained, waiting those with something to launch, and soft those that hold
 	// something that can be taken off. In order.
 	training, waiting, soft []*stage
@@ -122,7 +127,7 @@ func (p *Policy) meet(id scheduler.JobID) {
 		info := w.Info()
 		w.Owner = &stage{
 			Stage: w, kind: p.kindOf(info.Kind),
-			tasks: estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots),
+			learnt: learnt{tasks: estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)},
 		}
 	}
 }
@@ -208,6 +213,7 @@ func (p *Policy) outcome(o scheduler.Outcome) {
 
 // settle takes over what became of a stage.
 func (p *Policy) settle(s *stage) {
+	p.saver.look(s)
 	k := s.kind
 	s.tasks.Tasks = s.Info().Groups
 	if s.Came {
@@ -267,12 +273,7 @@ func (p *Policy) spec(s *stage) virtual.Spec {
 
 // retire has a stage that has really ended go on virtually to its end.
 func (k *kind) retire(s *stage) {
-	if s.job.Late() {
-		k.cluster.Remove(s.job)
-	} else {
-		k.cluster.Retire(s.job, s.size)
-		k.ghosts = append(k.ghosts, s.job)
-	}
+	k.cluster.Retire(s.job, s.size)
 	s.job, s.over = nil, true
 }
 
@@ -292,11 +293,4 @@ func (p *Policy) part(s *stage) {
 	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft, &k.early} {
 		*list = set(*list, s, false)
 	}
-}
-
-// haunt forgets the ghosts that have come to their virtual end.
-func (k *kind) haunt() {
-	k.ghosts = slices.DeleteFunc(k.ghosts, func(j *virtual.Job) bool {
-		return !(j.Remaining() > 0) || math.IsInf(j.Spec().Size, 1) || j.Cap() == 0
-	})
 }

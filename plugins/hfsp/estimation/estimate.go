@@ -49,20 +49,20 @@ func (m Measure) bounded() Measure {
 	return Measure{length(m.Shuffle), length(m.Execute), max(m.Bytes, 0)}
 }
 
-// Stage is what is known of the tasks of one stage: plain data, to be saved.
+// Stage is what is known of the tasks of one stage: plain data.
 type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; may grow
 	Slots int // of each
 	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
-	Guess *float64 `json:",omitempty"`
+	Guess *float64
 	// Samples are the first tasks that finished, at most Settings.Samples of them.
-	Samples []Measure `json:",omitempty"`
+	Samples []Measure
 	// Running are further samples that are estimated, in order of task.
-	Running []Running `json:",omitempty"`
+	Running []Running
 	// Later is how many tasks finished after the samples, LaterSeconds what they took.
-	Later        int     `json:",omitempty"`
-	LaterSeconds float64 `json:",omitempty"`
+	Later        int
+	LaterSeconds float64
 }
 
 // Running is a task that has not finished and counts as a sample.

@@ -40,7 +40,7 @@ type Mean struct {
 	Seconds float64 // of one
 }
 
-// Past is what is known of past tasks, in order of kind: plain data, to be saved.
+// Past is what is known of past tasks, in order of kind: plain data.
 type Past []Mean
 
 func (p Past) find(k Kind) (int, bool) {
@@ -68,15 +68,4 @@ func (p *Past) Learn(k Kind, seconds float64) {
 	m := &(*p)[i]
 	m.Tasks = min(m.Tasks+1, weightMax)
 	m.Seconds = length(m.Seconds + (length(seconds)-m.Seconds)/float64(m.Tasks))
-}
-
-// Sound returns what can be used of a past that was read from somewhere.
-func (p Past) Sound() Past {
-	all := slices.DeleteFunc(slices.Clone(p), func(m Mean) bool { return m.Tasks <= 0 || !(m.Seconds >= 0) })
-	for i := range all {
-		all[i].Tasks, all[i].Seconds = min(all[i].Tasks, weightMax), length(all[i].Seconds)
-	}
-	slices.SortStableFunc(all, func(a, b Mean) int { return compareKinds(a.Kind, b.Kind) })
-	all = slices.CompactFunc(all, func(a, b Mean) bool { return a.Kind == b.Kind })
-	return all[:min(len(all), kindsMax)]
 }

@@ -1,0 +1,285 @@
+package hfsp
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// checkpointVersion is of the checkpoint's form.
+	checkpointVersion = 2
+	// checkpointDefault is how many bytes a checkpoint may have where the manager does not say.
+	checkpointDefault = 1 << 20
+	// eagerMax is up to how many stages may have changed for the checkpoint to be written in the same round. With more, it
+	// is written once in saveEvery, so that what changes often is not written each time: a
+	// policy that crashes then forgets so much of what was learnt, and of virtual time.
+	eagerMax  = 128
+	saveEvery = time.Second
+)
+
+// A checkpoint is a sequence of records, each of which begins with one of these. It takes the place of those before
+// it that are of the same thing; of a virtual cluster it is the next piece.
+const (
+	recordPast = iota + 1
+	recordMemory
+	recordCluster
+	recordStage
+)
+
+// saver knows what the checkpoint has that the manager keeps.
+type saver struct {
+	size    int                                 // bytes; 0: it is written whole next
+	at      scheduler.Time                      // when it was written last
+	past    map[estimation.Kind]estimation.Mean // in it
+	memory  []byte                              // in it
+	pending []*stage                            // that may differ from it
+	without int                                 // live stages that had no room
+}
+
+// look has a stage compared with the checkpoint.
+func (s *saver) look(x *stage) {
+	if !x.pending {
+		x.pending = true
+		s.pending = append(s.pending, x)
+	}
+}
+
+// remember returns what changed since the last checkpoint, to be appended to it, or a whole one where that
+// would be too large.
+func (p *Policy) remember() *scheduler.Checkpoint {
+	s := &p.saver
+	now := p.view.Now()
+	if len(s.pending) > eagerMax && now.Sub(s.at) < saveEvery {
+		return nil
+	}
+	limit := cmp.Or(max(p.environment.Limits.CheckpointBytes, 0), checkpointDefault)
+	var w record.Writer
+	whole := s.size == 0
+	if !whole {
+		p.saveChanges(&w)
+		whole = s.size+len(w.Data) > limit
+	}
+	if whole {
+		w.Data = nil
+		s.size = 0
+		p.saveAll(&w, limit)
+	}
+	if s.at = now; len(w.Data) == 0 || len(w.Data) > limit {
+		return nil // a policy that forgets is better than none
+	}
+	s.size += len(w.Data)
+	return &scheduler.Checkpoint{Version: checkpointVersion, Data: w.Data, Append: !whole}
+}
+
+// saveChanges writes what differs from the checkpoint.
+func (p *Policy) saveChanges(w *record.Writer) {
+	p.savePast(w)
+	p.saveMemory(w)
+	for _, k := range p.kinds {
+		k.save(w, false, math.MaxInt)
+	}
+	for _, s := range p.saver.pending {
+		if s.pending = false; p.view.Job(s.Job.ID()) == s.Job {
+			s.save(w)
+		}
+	}
+	clear(p.saver.pending)
+	p.saver.pending = p.saver.pending[:0]
+}
+
+// saveAll writes a whole checkpoint. It leaves a quarter of the bound to what is appended later, so that a whole
+// one is not due again soon. Of the rest, virtual clusters have half at most. What has no room is left out: of virtual clusters
+// what package virtual says, and the stages of the jobs that came last. A restart takes those for new ones, whose
+// samples are still to run, or that have done nothing virtually.
+func (p *Policy) saveAll(w *record.Writer, limit int) {
+	most := limit / 4 * 3
+	p.saver.past, p.saver.memory, p.saver.without = nil, nil, 0
+	p.savePast(w)
+	p.saveMemory(w)
+	for _, k := range p.kinds {
+		k.save(w, true, max(most/2-len(w.Data), 0))
+	}
+	for _, s := range p.saver.pending {
+		s.pending = false
+	}
+	clear(p.saver.pending)
+	p.saver.pending = p.saver.pending[:0]
+	for _, j := range p.view.Jobs() {
+		for _, x := range p.book.Stages(j.ID()) {
+			s := of(x)
+			s.saved = nil
+			before := len(w.Data)
+			if s.save(w); len(w.Data) > most {
+				w.Data, s.saved = w.Data[:before], nil
+				p.saver.without++
+			}
+		}
+	}
+}
+
+// savePast writes the means that changed.
+func (p *Policy) savePast(w *record.Writer) {
+	s := &p.saver
+	if s.past == nil {
+		s.past = map[estimation.Kind]estimation.Mean{}
+	}
+	for _, m := range p.estimator.Past {
+		if s.past[m.Kind] != m {
+			s.past[m.Kind] = m
+			w.Uint(recordPast)
+			m.Save(w)
+		}
+	}
+}
+
+func (p *Policy) saveMemory(w *record.Writer) {
+	before := len(w.Data)
+	w.Uint(recordMemory)
+	p.memory.save(w)
+	p.saver.memory = keep(w, before, p.saver.memory)
+}
+
+// keep leaves a record in what is written only if it is not as it was before, and returns it.
+func keep(w *record.Writer, from int, was []byte) []byte {
+	now := w.Data[from:]
+	if bytes.Equal(now, was) {
+		w.Data = w.Data[:from]
+		return was
+	}
+	return append(was[:0], now...)
+}
+
+// save writes the next piece of a kind's virtual cluster.
+func (k *kind) save(w *record.Writer, whole bool, most int) {
+	if piece := k.cluster.Save(whole, most); piece != nil {
+		w.Uint(recordCluster)
+		w.Text(k.name)
+		w.Bytes(piece)
+	}
+}
+
+// save writes what is known of a stage that came, if that is not what the checkpoint has.
+func (s *stage) save(w *record.Writer) {
+	if !s.Came {
+		return
+	}
+	before := len(w.Data)
+	w.Uint(recordStage)
+	w.Uint(uint64(s.Job.ID()))
+	w.Uint(uint64(s.ID()))
+	w.Bool(s.over)
+	w.Int(int64(s.skip))
+	w.Uint(uint64(s.wait.Level))
+	w.Bool(s.wait.Skipped)
+	w.Int(int64(s.wait.Since))
+	w.Int(int64(s.wait.Waited))
+	s.tasks.Save(w)
+	s.saved = keep(w, before, s.saved)
+}
+
+// load reads what save wrote of them. The stage's kind, tasks and slots are known.
+func (x *learnt) load(r *record.Reader) {
+	x.over, x.skip = r.Bool(), scheduler.Time(r.Int())
+	x.wait.Level = scheduler.Locality(r.Count(int(scheduler.Remote))) //nolint:gosec // it is bounded
+	x.wait.Skipped, x.wait.Since, x.wait.Waited = r.Bool(), scheduler.Time(r.Int()), time.Duration(r.Int())
+	x.tasks = &estimation.Stage{}
+	x.tasks.Load(r)
+}
+
+// recall takes over a checkpoint, and returns the events that it does not know of. One of another version, or one that
+// cannot be read, is left alone, and a note says so: a policy that has forgotten is better than none.
+func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
+	if s.Checkpoint == nil {
+		return s.Events
+	}
+	x, err := read(s.Checkpoint)
+	if err != nil {
+		p.notes = append(p.notes, scheduler.Note{Name: "checkpoint ignored", Body: fmt.Appendf(nil, "what was learnt of task lengths is lost: %v", err)})
+		return s.Events
+	}
+	p.estimator.Past, p.memory = x.past, x.memory
+	for id, known := range x.stages {
+		if st := p.stage(id); st != nil {
+			known.tasks.Kind, known.tasks.Tasks, known.tasks.Slots = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots
+			st.learnt, st.Came = known, true
+		}
+	}
+	for name, c := range x.clusters {
+		p.kindOf(name).restore(c, s.Now, p.stage)
+	}
+	return s.Events[min(s.Since, len(s.Events)):]
+}
+
+// recalled is what a checkpoint has.
+type recalled struct {
+	past     estimation.Past
+	memory   memory
+	stages   map[virtual.ID]learnt
+	clusters map[scheduler.SlotKind]*virtual.Cluster
+}
+
+func read(c *scheduler.Checkpoint) (*recalled, error) {
+	if c.Version != checkpointVersion {
+		return nil, fmt.Errorf("it is of version %d, and this policy knows %d", c.Version, checkpointVersion)
+	}
+	x := &recalled{stages: map[virtual.ID]learnt{}, clusters: map[scheduler.SlotKind]*virtual.Cluster{}}
+	pieces := map[scheduler.SlotKind][][]byte{}
+	for r := record.NewReader(c.Data); r.More(); {
+		switch kind := r.Uint(); kind {
+		case recordPast:
+			x.past.Load(r)
+		case recordMemory:
+			x.memory.load(r)
+		case recordCluster:
+			name := r.Text()
+			pieces[name] = append(pieces[name], r.Bytes())
+		case recordStage:
+			id := virtual.ID{Job: scheduler.JobID(r.Uint()), Stage: scheduler.StageID(r.Count(math.MaxInt32))} //nolint:gosec // it is bounded
+			var known learnt
+			known.load(r)
+			x.stages[id] = known
+		default:
+			return nil, fmt.Errorf("it has a record of the unknown kind %d", kind)
+		}
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+	}
+	for name, all := range pieces {
+		cluster, err := virtual.Restore(all...)
+		if err != nil {
+			return nil, err
+		}
+		x.clusters[name] = cluster
+	}
+	return x, nil
+}
+
+// stage returns a live stage, or nil.
+func (p *Policy) stage(id virtual.ID) *stage {
+	if all := p.book.Stages(id.Job); int(id.Stage) < len(all) {
+		return of(all[id.Stage])
+	}
+	return nil
+}
+
+// restore takes over a virtual cluster that was saved. Stages that ended since are in it no more.
+func (k *kind) restore(c *virtual.Cluster, now scheduler.Time, find func(virtual.ID) *stage) {
+	k.cluster = c
+	c.Advance(now)
+	for j := range c.Jobs() {
+		if s := find(j.ID()); s != nil && s.job == nil {
+			s.job, s.Came, j.Owner = j, true, s
+		} else {
+			c.Remove(j)
+		}
+	}
+}

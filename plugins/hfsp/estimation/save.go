@@ -1,0 +1,88 @@
+package estimation
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+)
+
+// measuresMax bounds the samples of a stage that are read.
+const measuresMax = 1 << 16
+
+// Save writes what was learnt of a stage. Its kind, and how many tasks of how many slots it has, is known
+// to who makes it.
+func (s *Stage) Save(w *record.Writer) {
+	w.Bool(s.Guess != nil)
+	if s.Guess != nil {
+		w.Float(*s.Guess)
+	}
+	w.Uint(uint64(len(s.Samples)))
+	for _, m := range s.Samples {
+		m.save(w)
+	}
+	w.Uint(uint64(len(s.Running)))
+	for _, r := range s.Running {
+		w.Uint(r.Task)
+		w.Float(r.Progress)
+		r.Measure.save(w)
+	}
+	w.Uint(uint64(max(s.Later, 0)))
+	w.Float(s.LaterSeconds)
+}
+
+// Load reads what Save wrote of the stage. What can't be counts as what is nearest to it.
+func (s *Stage) Load(r *record.Reader) {
+	s.Guess, s.Samples, s.Running = nil, nil, nil
+	if r.Bool() {
+		guess := length(r.Float())
+		s.Guess = &guess
+	}
+	for range r.Count(measuresMax) {
+		if m := readMeasure(r); r.Err() == nil {
+			s.Samples = append(s.Samples, m)
+		}
+	}
+	for range r.Count(measuresMax) {
+		x := Running{Task: r.Uint(), Progress: r.Float()}
+		if x.Measure = readMeasure(r); r.Err() == nil && x.Progress > 0 && (len(s.Running) == 0 || s.Running[len(s.Running)-1].Task < x.Task) {
+			x.Progress = min(x.Progress, 1)
+			s.Running = append(s.Running, x)
+		}
+	}
+	s.Later = r.Count(1 << 31)
+	s.LaterSeconds = min(max(r.Float(), 0), 2*LengthMax*float64(s.Later))
+	if !(s.LaterSeconds >= 0) { // no number
+		s.Later, s.LaterSeconds = 0, 0
+	}
+}
+
+func (m Measure) save(w *record.Writer) {
+	w.Float(m.Shuffle)
+	w.Float(m.Execute)
+	w.Int(m.Bytes)
+}
+
+func readMeasure(r *record.Reader) Measure {
+	return Measure{Shuffle: r.Float(), Execute: r.Float(), Bytes: r.Int()}.bounded()
+}
+
+// Save writes a mean.
+func (m Mean) Save(w *record.Writer) {
+	w.Text(m.Kind.Slots)
+	w.Bool(m.Kind.Shuffles)
+	w.Uint(uint64(max(m.Tasks, 0)))
+	w.Float(m.Seconds)
+}
+
+// Load reads a mean that Save wrote, in the place of the one of that kind.
+func (p *Past) Load(r *record.Reader) {
+	m := Mean{Kind: Kind{Slots: r.Text(), Shuffles: r.Bool()}, Tasks: min(r.Count(1<<31), weightMax), Seconds: length(r.Float())}
+	if r.Err() != nil || m.Tasks == 0 {
+		return
+	}
+	if i, found := p.find(m.Kind); found {
+		(*p)[i] = m
+	} else if len(*p) < kindsMax {
+		*p = slices.Insert(*p, i, m)
+	}
+}
