@@ -212,12 +212,6 @@ func (s *site) step(rng *rand.Rand, o *oracle, added *money.Amount) {
 	s.play(o)
 }
 
-// request tells of a request.
-func (s *site) request(who control.Principal, query string) {
-	proof := map[control.Role]string{control.User: "user", control.Admin: "admin"}[who.Role]
-	s.tell(scheduler.Requested{At: s.now, Request: 77, Method: "GET", Path: "/scheduler?" + query, Principal: scheduler.Principal{Name: who.Name, Proof: proof}})
-}
-
 // play plays a round, and has the oracle count what is launched and taken.
 func (s *site) play(o *oracle) {
 	s.t.Helper()

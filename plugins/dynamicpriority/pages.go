@@ -11,48 +11,65 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Asked is a request at /scheduler from somebody who is proven, as the policy takes it.
-type Asked struct {
-	Query string // what stands behind /scheduler?
-	Who   control.Principal
-	JSON  bool   // the answer is to be JSON
-	Host  string // that the answer names
+var _ scheduler.Pager = (*Policy)(nil)
+
+// asked is a request at /scheduler.
+type asked struct {
+	query string
+	who   control.Principal
+	json  bool // the answer is to be JSON
+	at    scheduler.Time
 }
 
-// answer answers a request that came as an event.
-func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
-	a := p.Ask(asked(e), int64(e.At))
-	a.Request = e.Request
-	return a
-}
-
-// asked reads a request. Who has no proof that names a role has none.
-func asked(e scheduler.Requested) Asked {
-	path, query, _ := strings.Cut(e.Path, "?")
-	if e.Method == "POST" && len(e.Body) > 0 {
-		query = strings.TrimPrefix(query+"&"+string(e.Body), "&")
-	}
-	role, err := control.ParseRole(e.Principal.Proof)
+// read reads a request: who it is from was proven by the gate, and somebody without a role
+// that is known may ask what everybody may. A form's body stands for a query. Who asks for
+// nothing is told the price.
+func read(who scheduler.Principal, query, accept string, body []byte, at scheduler.Time) asked {
+	role, err := control.ParseRole(who.Role)
 	if err != nil {
 		role = control.Nobody
 	}
-	if query == "" && e.Method == "GET" {
+	if len(body) > 0 {
+		query = strings.TrimPrefix(query+"&"+string(body), "&")
+	}
+	if query == "" {
 		query = "price"
 	}
-	return Asked{Query: query, Who: control.Principal{Name: e.Principal.Name, Role: role}, JSON: strings.HasSuffix(path, ".json")}
+	return asked{query: query, who: control.Principal{Name: who.Name, Role: role}, json: strings.Contains(accept, "application/json"), at: at}
 }
 
-// Ask answers a request, and makes the change that it asks for.
-func (p *Policy) Ask(q Asked, now int64) scheduler.Answer {
+// Page answers what changes nothing, beside the log.
+func (p *Policy) Page(e scheduler.PageAsked) (scheduler.Answer, error) {
+	q := read(e.Principal, e.Query, e.Accept, e.Body, e.At)
 	r, answer := p.allowed(q)
-	if answer != nil {
-		return *answer
+	switch {
+	case answer != nil:
+		return *answer, nil
+	case r.Changes():
+		return page.Failure(page.BadRequest, "bad request: a change is no page", q.json), nil
 	}
-	if !r.Changes() {
-		return p.page(r, q)
+	return p.page(r, q), nil
+}
+
+// answer answers a request that is logged, and makes the change that it asks for.
+func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
+	q := read(e.Principal, e.Query, e.Accept, e.Body, e.At)
+	r, answer := p.allowed(q)
+	if answer == nil {
+		a := p.page(r, q)
+		if r.Changes() {
+			a = p.make(r, q)
+		}
+		answer = &a
 	}
+	answer.Request = e.Request
+	return *answer
+}
+
+// make makes a change that is allowed, and shows the queue as it is then.
+func (p *Policy) make(r control.Request, q asked) scheduler.Answer {
 	if p.store.failure != "" {
-		return page.Failure(page.Unavailable, "the store of budgets fails: nothing is changed; try again later", q.JSON)
+		return page.Failure(page.Unavailable, "the store of budgets fails: nothing is changed; try again later", q.json)
 	}
 	var err error
 	switch r.Verb { //nolint:exhaustive // the others change nothing
@@ -63,41 +80,28 @@ func (p *Policy) Ask(q Asked, now int64) scheduler.Answer {
 	case control.AddQueue:
 		err = p.ledger.AddQueue(r.Queue)
 	case control.RemoveQueue:
-		if err = p.ledger.RemoveQueue(r.Queue, now); errors.Is(err, account.ErrUnknown) {
+		if err = p.ledger.RemoveQueue(r.Queue, int64(q.at)); errors.Is(err, account.ErrUnknown) {
 			err = nil // it is as was asked for
 		}
 	}
 	if err != nil {
-		return page.Failure(status(err), err.Error(), q.JSON)
+		return page.Failure(status(err), err.Error(), q.json)
 	}
 	if r.Verb == control.RemoveQueue {
-		return page.Info{Host: q.Host}.Answer(q.JSON)
+		return page.Info{Host: p.store.host()}.Answer(q.json)
 	}
 	return p.page(control.Request{Verb: control.Info, Queue: r.Queue}, q)
 }
 
-// Page answers a request that changes nothing, and says whether it is one. It changes nothing
-// itself.
-func (p *Policy) Page(q Asked) (scheduler.Answer, bool) {
-	r, answer := p.allowed(q)
-	switch {
-	case answer != nil:
-		return *answer, true
-	case r.Changes():
-		return scheduler.Answer{}, false
-	}
-	return p.page(r, q), true
-}
-
 // allowed reads a request, or answers that it can't be read, or is not allowed.
-func (p *Policy) allowed(q Asked) (control.Request, *scheduler.Answer) {
-	r, err := control.Parse(q.Query)
+func (p *Policy) allowed(q asked) (control.Request, *scheduler.Answer) {
+	r, err := control.Parse(q.query)
 	if err != nil {
-		a := page.Failure(page.BadRequest, "bad request: "+err.Error(), q.JSON)
+		a := page.Failure(page.BadRequest, "bad request: "+err.Error(), q.json)
 		return r, &a
 	}
-	if r, err = r.For(q.Who); err != nil {
-		a := page.Denied(q.Query, q.JSON, q.Who.Role != control.Nobody)
+	if r, err = r.For(q.who); err != nil {
+		a := page.Denied(q.query, q.json, q.who.Role != control.Nobody)
 		return r, &a
 	}
 	return r, nil
@@ -116,11 +120,11 @@ func status(err error) int {
 }
 
 // page answers a question.
-func (p *Policy) page(r control.Request, q Asked) scheduler.Answer {
-	info := page.Info{Host: q.Host}
+func (p *Policy) page(r control.Request, q asked) scheduler.Answer {
+	info := page.Info{Host: p.store.host()}
 	switch r.Verb { //nolint:exhaustive // the others are changes
 	case control.Time:
-		start, now := milliseconds(p.memory.Began), milliseconds(p.view.Now())
+		start, now := milliseconds(p.memory.Began), milliseconds(q.at)
 		info.Start, info.Time = &start, &now
 	case control.Price:
 		price := page.Amount(p.ledger.Price())
@@ -128,7 +132,7 @@ func (p *Policy) page(r control.Request, q Asked) scheduler.Answer {
 	case control.Info:
 		a := p.ledger.Account(r.Queue)
 		if a == nil || a.Queue == nil {
-			return page.Failure(page.NotFound, account.ErrUnknown.Error(), q.JSON)
+			return page.Failure(page.NotFound, account.ErrUnknown.Error(), q.json)
 		}
 		info.Queues = []page.Queue{p.shown(a)}
 	case control.Infos:
@@ -138,7 +142,7 @@ func (p *Policy) page(r control.Request, q Asked) scheduler.Answer {
 			}
 		}
 	}
-	return info.Answer(q.JSON)
+	return info.Answer(q.json)
 }
 
 func milliseconds(t scheduler.Time) int64 { return int64(t) / int64(time.Millisecond) }

@@ -429,26 +429,39 @@ func TestPagesBesideTheLog(t *testing.T) {
 	s.job("a", "default", 15)
 	s.pass(allocDefault)
 	s.round()
+	s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteHost, Body: []byte("my<host")}})
+	s.round()
 	before := s.p.view.Dump()
+	page := func(who control.Principal, query, accept string) scheduler.Answer {
+		a, err := s.p.Page(scheduler.PageAsked{At: s.now + 5e6, Principal: principal(who), Method: "GET", Path: "/", Query: query, Accept: accept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
 	for query, want := range map[string]string{
-		"price": "<price>1.0</price>", "time": fmt.Sprintf("<time>%d</time>", int64(s.now)/1e6),
+		"": "<price>1.0</price>", "price": "<price>1.0</price>", "time": fmt.Sprintf("<time>%d</time>", int64(s.now)/1e6+5),
 		"info=a": "<used>12</used>", "infos": "<share>1.0</share>",
 	} {
-		if a, done := s.p.Page(Asked{Query: query, Who: root, Host: "myhost"}); !done || a.Status != 200 || !strings.Contains(string(a.Body), want) || !strings.Contains(string(a.Body), "<host>myhost</host>") {
-			t.Errorf("%s: %t %d %s", query, done, a.Status, a.Body)
+		if a := page(root, query, "*/*"); a.Status != 200 || !strings.Contains(string(a.Body), want) || !strings.Contains(string(a.Body), "<host>my&lt;host</host>") {
+			t.Errorf("%s: %d %s", query, a.Status, a.Body)
 		}
 	}
-	if a, done := s.p.Page(Asked{Query: "info=z", Who: root, JSON: true}); !done || a.Status != 404 {
+	for query, want := range map[string]int{"info=z": 404, "price": 200, "removeQueue=a": 400, "hello": 400} {
+		if a := page(root, query, "text/html, application/json"); a.Status != want || a.ContentType != "application/json" {
+			t.Errorf("%s: %d %s", query, a.Status, a.Body)
+		}
+	}
+	if a := page(control.Principal{Name: "root"}, "infos", ""); a.Status != 500 || string(a.Body) != "ACCESS DENIED: infos\n" {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	if _, done := s.p.Page(Asked{Query: "removeQueue=a", Who: root}); done || s.p.ledger.Queue("a") == nil {
-		t.Error("a change was made beside the log")
-	}
-	if a, done := s.p.Page(Asked{Query: "removeQueue=a"}); !done || a.Status != 500 {
-		t.Errorf("%d %s", a.Status, a.Body)
-	}
-	if s.p.view.Dump() != before {
+	if s.p.view.Dump() != before || s.p.ledger.Queue("a") == nil {
 		t.Error("a page changes something")
+	}
+	// A form stands for a query.
+	s.tell(scheduler.Requested{At: s.now, Request: 3, Method: "POST", Path: "/", Body: []byte("setSpending=2&queue=a"), Principal: principal(root)})
+	if s.round(); s.p.ledger.Queue("a").Spending != 2_000_000 {
+		t.Errorf("%+v", s.p.ledger.Queue("a"))
 	}
 }
 

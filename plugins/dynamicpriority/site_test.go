@@ -239,13 +239,20 @@ var root = control.Principal{Name: "root", Role: control.Admin}
 // ask asks as somebody, in a round of its own, and returns the answer.
 func (s *site) ask(who control.Principal, query string) scheduler.Answer {
 	s.t.Helper()
-	proof := map[control.Role]string{control.User: "user", control.Admin: "admin"}[who.Role]
-	s.tell(scheduler.Requested{
-		At: s.now, Request: 77, Method: "GET", Path: "/scheduler?" + query, Principal: scheduler.Principal{Name: who.Name, Proof: proof},
-	})
+	s.request(who, query)
 	if d := s.round(); len(d.Answers) == 1 && d.Answers[0].Request == 77 {
 		return d.Answers[0]
 	}
 	s.t.Fatalf("%s is answered %d times", query, len(s.d.Answers))
 	return scheduler.Answer{}
+}
+
+// request tells of a request in the next round.
+func (s *site) request(who control.Principal, query string) {
+	s.tell(scheduler.Requested{At: s.now, Request: 77, Method: "GET", Path: "/", Query: query, Principal: principal(who)})
+}
+
+func principal(who control.Principal) scheduler.Principal {
+	role := map[control.Role]string{control.User: "user", control.Admin: "admin"}[who.Role]
+	return scheduler.Principal{Name: who.Name, Proof: "hmac-sha256", Role: role}
 }

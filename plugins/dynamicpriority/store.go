@@ -1,6 +1,7 @@
 package dynamicpriority
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -14,6 +15,7 @@ const (
 	NoteStore   = "dynamic-priority/store"
 	NoteApplied = "dynamic-priority/applied"
 	NoteFailed  = "dynamic-priority/failed"
+	NoteHost    = "dynamic-priority/host"
 	NoteEntries = "dynamic-priority/entries"
 )
 
@@ -25,6 +27,7 @@ const NoteBytesMax = 512 << 10
 type store struct {
 	parts   account.Parts
 	failure string // why it can't be read or written, "" when it can
+	machine string // that answers name; "" until the store has told it
 	// asked are the jobs that wait to be admitted until the store has told what it has. The
 	// manager bounds them.
 	asked []scheduler.Job
@@ -54,8 +57,13 @@ func (p *Policy) noted(e scheduler.Noted) {
 		p.ledger.Acknowledge(n)
 	case NoteFailed:
 		p.store.failure = string(body[:min(len(body), 1<<10)])
+	case NoteHost:
+		p.store.machine = string(body[:min(len(body), 1<<10)])
 	}
 }
+
+// host is the machine that answers name.
+func (s *store) host() string { return cmp.Or(s.machine, "localhost") }
 
 // post has the store told of the entries that are new.
 func (p *Policy) post(d *scheduler.Decisions) {
