@@ -72,6 +72,8 @@ type options struct {
 	places  func(i int) (host, rack string)
 	disk    string // size of a disk of its own for the manager's data; "": none
 	suspend string // how launchers suspend; "": as they can
+	memory  string // of each launcher; "": 4GiB
+	swap    string // of each launcher; "": none
 	// eventLog are further settings of the manager's event log, each behind a comma.
 	eventLog string
 }
@@ -263,10 +265,11 @@ func (c *cluster) startLauncher(i int) {
   host: %s
   rack: %q
   slots: {default: %d}
-  memory: 4GiB
+  memory: %s
   data: %s
   suspend: %s
-`, c.address, name, host, rack, c.options.slots, c.path(name), cmp.Or(c.options.suspend, "auto")))
+  swap: %s
+`, c.address, name, host, rack, c.options.slots, cmp.Or(c.options.memory, "4GiB"), c.path(name), cmp.Or(c.options.suspend, "auto"), cmp.Or(c.options.swap, "0")))
 	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
 	eventually(c.t, name+" joined", func() bool {
 		out, err := c.command("launchers", "-o", "json")

@@ -68,3 +68,45 @@ func TestPoliciesAreSwappedWhileWorkIsSuspended(t *testing.T) {
 		})
 	}
 }
+
+// A launcher's memory is given out. With swap a suspension frees of it what another job
+// needs, and without nothing: that job waits, and nothing is suspended in vain.
+func TestSuspensionFreesMemoryWhereThereIsSwap(t *testing.T) {
+	for swap, frees := range map[string]bool{"": false, "256MiB": true} {
+		t.Run("swap "+swap, func(t *testing.T) {
+			c := startCluster(t, options{launchers: 1, slots: 2, memory: "512MiB", swap: swap, policyLines: "  name: hfsp\n"})
+			c.policyRuns()
+			large := c.submitIn("large", "file", 0, 1, 2, "reduce")
+			large.reached("reduce", 2)
+			small := c.submitIn("small", "file", 0, 1, 1, "reduce")
+			if frees {
+				small.reached("reduce", 1)
+				if n := c.suspended(); n != 1 {
+					t.Errorf("%d attempts are suspended, want 1", n)
+				}
+			} else {
+				eventually(t, "the small job waits", func() bool {
+					status, _ := c.command("status", "job-2")
+					return strings.Contains(status, "waits: policy: ")
+				})
+			}
+			small.open("reduce")
+			large.open("reduce")
+			small.succeeds()
+			large.succeeds()
+			status, _ := c.command("status", "job-1", "--attempts")
+			was := 0 // suspended, for some time
+			for line := range strings.Lines(status) {
+				if f := strings.Fields(line); len(f) == 9 && f[1] == "reduce" && f[8] != "-" {
+					was++
+				}
+			}
+			if frees != (was == 1) || was > 1 {
+				t.Errorf("%d attempts were suspended:\n%s", was, status)
+			}
+			if n := large.attempts("reduce"); n != 2 {
+				t.Errorf("the large job's reduces were attempted %d times, want 2", n)
+			}
+		})
+	}
+}

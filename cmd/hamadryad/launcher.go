@@ -22,6 +22,8 @@ Launchers may come and go while jobs run.
 Attempts that a policy suspends stand still by the freezer of cgroup2 where the launcher
 may make groups below its own, else by stop signals to each of their processes
 (launcher.suspend: auto, freezer or signals). The log says at the start which, and why.
+They keep their memory. What of it has room in --swap does not count in --memory, so others
+may have it; give there what the machine's swap has for them. They go on when it is free.
 
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
@@ -53,6 +55,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	f.flag(cmd, "rack", "launcher.rack", "rack of the machine")
 	f.flag(cmd, "slots", "launcher.slots", "slots: a number, or kinds such as map=4,reduce=2")
 	f.flag(cmd, "memory", "launcher.memory", "memory for all workers, such as 16GiB")
+	f.flag(cmd, "swap", "launcher.swap", "swap of the machine for memory of suspended attempts, such as 16GiB")
 	f.flag(cmd, "data", "launcher.data", "folder for its data")
 	f.flag(cmd, "cache", "launcher.cache", "folder for programs; launchers of a machine may share it")
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")

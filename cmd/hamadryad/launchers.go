@@ -9,7 +9,8 @@ import (
 func (c *cli) launchersCommand() *cobra.Command {
 	return c.formatFlag(&cobra.Command{
 		Use: "launchers", Short: "List launchers", Args: cobra.NoArgs,
-		Long: "FREE is what no attempt holds, of slots and of the memory that the launcher was given. CPU and USED are how busy its " +
+		Long: "FREE is what no attempt holds, of slots and of the memory that the launcher was given. Suspended attempts hold " +
+			"memory of its SWAP first. CPU and USED are how busy its " +
 			"machine is, with all that runs there: the part of all processors' time between the last two heartbeats that was not idle, " +
 			"and the part of the machine's memory that is not available; - stands for what is not known.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

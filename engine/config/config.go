@@ -68,6 +68,7 @@ type Launcher struct {
 	Rack     string        `koanf:"rack"`
 	Slots    Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
 	Memory   Size          `koanf:"memory"`                                                       // 0: most of the machine's
+	Swap     Size          `koanf:"swap"`                                                         // for memory of suspended attempts
 	Data     string        `koanf:"data" validate:"required"`
 	Cache    string        `koanf:"cache"`                                         // folder of programs; "": below Data
 	Bind     string        `koanf:"bind" validate:"required"`                      // address that its ports listen on
@@ -132,6 +133,7 @@ func defaults() map[string]any {
 		"launcher.rack":              "",
 		"launcher.slots":             map[string]any{},
 		"launcher.memory":            0,
+		"launcher.swap":              0,
 		"launcher.data":              "hamadryad-data/launcher",
 		"launcher.cache":             "",
 		"launcher.bind":              "127.0.0.1",

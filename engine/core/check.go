@@ -22,7 +22,7 @@ func (c *Core) World() view.World {
 		if l := c.rooms.Life.Launchers.Get(id); l.Up {
 			load := c.rooms.Events.ToldLoad(l)
 			w.Launchers = append(w.Launchers, view.WorldLauncher{
-				ID: id, Draining: l.Draining, Blamed: l.Blamed, Slots: l.Slots(), Memory: l.Memory(), Offer: l.Told(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
+				ID: id, Draining: l.Draining, Blamed: l.Blamed, Slots: l.Slots(), Memory: l.Memory(), Swap: l.Swap(), Offer: l.Told(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
 			})
 		}
 	}

@@ -126,7 +126,7 @@ func (p *pair) join(e scheduler.LauncherJoined) *wire.Input {
 	p.lives[e.Launcher]++
 	p.up[e.Launcher] = true
 	m := &wire.Join{
-		Name: e.Name, Host: e.Host, Rack: e.Rack, Memory: e.Memory, Incarnation: p.lives[e.Launcher], CanSuspend: true,
+		Name: e.Name, Host: e.Host, Rack: e.Rack, Memory: e.Memory, Swap: e.Swap, Incarnation: p.lives[e.Launcher], CanSuspend: true,
 		Identity: e.Name, DataAddress: "there",
 	}
 	for _, s := range e.Slots {

@@ -50,7 +50,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 	}
 }
 
-// join brings a launcher up: kind=count for slots, running, ended and stored list
+// join brings a launcher up: kind=count for slots, memory and swap in MiB, running, ended and stored list
 // attempts.
 func (s *story) join(name string, named map[string]string) {
 	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, Incarnation: s.inc[name]}
@@ -58,6 +58,10 @@ func (s *story) join(name string, named map[string]string) {
 		s.inc[name]++
 		m.Incarnation = s.inc[name]
 	}
+	if n := named["memory"]; n != "" {
+		m.Memory = int64(number(n)) << 20
+	}
+	m.Swap = int64(number(named["swap"])) << 20
 	for _, kind := range []string{"default", "map", "reduce"} {
 		if n := named[kind]; n != "" {
 			m.Slots = append(m.Slots, &wire.Slots{Kind: kind, Count: uint32(number(n))})
@@ -345,4 +349,12 @@ func (s *story) tellEvents() {
 		}
 	}
 	s.events = nil
+}
+
+// offers shows what launchers have to give, in MiB.
+func (s *story) offers() {
+	for _, l := range s.Core.World().Launchers {
+		o := l.Offer
+		s.say("%d: free %v and %d MiB, suspended %d with %d MiB, swap %d MiB, reserved %v", o.Launcher, o.Free, o.Memory>>20, o.Suspended, o.Held>>20, o.Swap>>20, o.Reserved)
+	}
 }

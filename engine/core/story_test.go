@@ -318,6 +318,8 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.restart(t, named["age"])
 	case "reserved":
 		s.reserved()
+	case "offers":
+		s.offers()
 	case "events":
 		s.tellEvents()
 	default:

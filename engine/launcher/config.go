@@ -30,6 +30,7 @@ type Config struct {
 	Rack   string
 	Slots  []scheduler.SlotCount // nil: a default slot for each core
 	Memory int64                 // bytes for all attempts; 0: MemoryShare of the machine's
+	Swap   int64                 // bytes that suspended attempts may have beside: of the machine's swap, for these alone
 	Bind   string                // address that all ports listen on; "": 127.0.0.1
 	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
 	// 0: any free one.
@@ -162,12 +163,30 @@ func (c Config) check() error {
 		return errors.New("launcher: no slots at all: give it at least one")
 	case c.Memory < 0:
 		return fmt.Errorf("launcher: memory of %d bytes: use 0 for a share of the machine's, or more", c.Memory)
+	case c.Swap < 0:
+		return fmt.Errorf("launcher: swap of %d bytes: use 0 for none, or more", c.Swap)
 	case c.LogBytes < logBytesMin || c.LogTotal < c.LogBytes:
 		return fmt.Errorf("launcher: logs of %d bytes each and %d in all: use at least %d, and no less in all than for one", c.LogBytes, c.LogTotal, logBytesMin)
 	case c.CacheBytes < 0 || c.IdleMax < 0:
 		return errors.New("launcher: cache size and idle time can't be negative")
 	}
 	return nil
+}
+
+// lookForSwap warns where the machine has less swap than it is to give: what is suspended
+// would take memory that others were promised.
+func (c Config) lookForSwap() {
+	if c.Swap == 0 {
+		return
+	}
+	there := uint64(0)
+	if machine, err := mem.SwapMemory(); err == nil {
+		there = machine.Total
+	}
+	if uint64(c.Swap) > there {
+		c.Log.Warn("this machine has less swap than launcher.swap: its memory may run out when work is suspended; give the machine more, or set less",
+			"launcher.swap", c.Swap, "machine", there)
+	}
 }
 
 func (c Config) slotsTotal() int {

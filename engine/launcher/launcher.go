@@ -19,6 +19,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Problem != nil {
 		cfg.Log.Error("the configuration has mistakes: what the launcher joined with last stays in force until it is started with a right one", "error", cfg.Problem)
 	}
+	cfg.lookForSwap()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	f, err := folder.Open(cfg.Data)

@@ -281,7 +281,7 @@ func (s *session) join() *wire.Join {
 	has, seen := s.agent.has()
 	_, term := s.outbox.Manager()
 	return &wire.Join{
-		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory,
+		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap,
 		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true,
 	}
 }

@@ -46,6 +46,9 @@ func (m *fleet) make() {
 		if m.chance(200) {
 			f.Latency = latencySlow
 		}
+		if m.chance(600) {
+			f.Swap = 1 + m.rand.Int64N(1<<29)
+		}
 		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + m.rand.IntN(4))}}
 		if i == 0 {
 			f.Slots[0].Count = 4 // so that every gang has room when all are there
@@ -55,7 +58,10 @@ func (m *fleet) make() {
 		}
 		m.list = append(m.list, f)
 		join := m.upTo(2 * time.Second)
-		if f.extra = i >= 2; f.extra && m.chance(300) {
+		if f.extra = i >= 2; f.extra {
+			f.Memory = 1<<27 + m.rand.Int64N(1<<28) // so little that it is what lacks, now and then
+		}
+		if f.extra && m.chance(300) {
 			join = m.upTo(faultsFor)
 		}
 		m.After(join, f.connect)

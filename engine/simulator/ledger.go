@@ -32,6 +32,7 @@ type account struct {
 	incarnation uint64
 	slots       map[string]int
 	memory      int64
+	swap        int64 // for memory of what is suspended
 	attempts    map[uint64]*held
 }
 
@@ -193,7 +194,7 @@ func (l *ledger) welcome(w core.Welcome) {
 	if !a.up || a.incarnation != w.Incarnation {
 		l.lose(a)
 	}
-	a.up, a.wasUp, a.incarnation, a.memory, a.slots = true, true, w.Incarnation, m.Memory, map[string]int{}
+	a.up, a.wasUp, a.incarnation, a.memory, a.swap, a.slots = true, true, w.Incarnation, m.Memory, m.Swap, map[string]int{}
 	for _, k := range m.Slots {
 		a.slots[k.Kind] += int(k.Count)
 	}
@@ -297,20 +298,22 @@ func (a *account) check() error {
 	if !a.up && len(a.attempts) > 0 {
 		return fmt.Errorf("%s is lost and has %d attempts", a.name, len(a.attempts))
 	}
-	slots, memory := map[string]int{}, int64(0)
+	slots, memory, suspended := map[string]int{}, int64(0), int64(0)
 	for _, h := range a.attempts {
-		memory += h.m.Memory
-		if !h.suspended {
-			slots[h.m.Kind] += int(h.m.Slots)
+		if h.suspended {
+			suspended += h.m.Memory
+			continue
 		}
+		memory += h.m.Memory
+		slots[h.m.Kind] += int(h.m.Slots)
 	}
 	for kind, n := range slots {
 		if n > a.slots[kind] {
 			return fmt.Errorf("%s holds %d slots of kind %s and has %d", a.name, n, kind, a.slots[kind])
 		}
 	}
-	if memory > a.memory {
-		return fmt.Errorf("%s holds %d bytes and has %d", a.name, memory, a.memory)
+	if memory+max(suspended-a.swap, 0) > a.memory {
+		return fmt.Errorf("%s holds %d bytes running and %d suspended, and has %d and swap of %d", a.name, memory, suspended, a.memory, a.swap)
 	}
 	return nil
 }

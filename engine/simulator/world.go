@@ -16,9 +16,9 @@ func sameWorld(a, b view.World) bool {
 
 func sameLauncher(a, b view.WorldLauncher) bool {
 	x, y := a.Offer, b.Offer
-	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && slices.Equal(a.Slots, b.Slots) &&
+	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && a.Swap == b.Swap && slices.Equal(a.Slots, b.Slots) &&
 		a.CPULoad == b.CPULoad && a.MemoryLoad == b.MemoryLoad &&
-		x.Launcher == y.Launcher && x.Memory == y.Memory && x.Suspended == y.Suspended && x.Held == y.Held &&
+		x.Launcher == y.Launcher && x.Memory == y.Memory && x.Suspended == y.Suspended && x.Held == y.Held && x.Swap == y.Swap &&
 		slices.Equal(x.Free, y.Free) && slices.Equal(x.Reserved, y.Reserved)
 }
 

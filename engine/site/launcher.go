@@ -56,7 +56,7 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launcher.Config {
 	l := c.Launcher
 	cfg := launcher.Config{
-		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory),
+		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory), Swap: int64(l.Swap),
 		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
 		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Suspend: l.Suspend, Log: log(c.Log),
 	}

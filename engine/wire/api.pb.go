@@ -1257,7 +1257,9 @@ type LauncherStatus struct {
 	State         string                 `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"` // up, suspect, draining, drained, blamed, lost
 	Running       uint32                 `protobuf:"varint,10,opt,name=running,proto3" json:"running,omitempty"`
 	Suspended     uint32                 `protobuf:"varint,11,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"` // of the newest heartbeat; left out when its stream is down
+	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"`  // of the newest heartbeat; left out when its stream is down
+	Swap          int64                  `protobuf:"varint,13,opt,name=swap,proto3" json:"swap,omitempty"` // for memory of suspended attempts, bytes
+	SwapFree      int64                  `protobuf:"varint,14,opt,name=swap_free,json=swapFree,proto3" json:"swap_free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1374,6 +1376,20 @@ func (x *LauncherStatus) GetLoad() *MachineLoad {
 		return x.Load
 	}
 	return nil
+}
+
+func (x *LauncherStatus) GetSwap() int64 {
+	if x != nil {
+		return x.Swap
+	}
+	return 0
+}
+
+func (x *LauncherStatus) GetSwapFree() int64 {
+	if x != nil {
+		return x.SwapFree
+	}
+	return 0
 }
 
 type DrainRequest struct {
@@ -2270,7 +2286,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\x87\x03\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xb8\x03\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -2285,7 +2301,9 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\arunning\x18\n" +
 	" \x01(\rR\arunning\x12\x1c\n" +
 	"\tsuspended\x18\v \x01(\rR\tsuspended\x124\n" +
-	"\x04load\x18\f \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04load\"~\n" +
+	"\x04load\x18\f \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04load\x12\x12\n" +
+	"\x04swap\x18\r \x01(\x03R\x04swap\x12\x1b\n" +
+	"\tswap_free\x18\x0e \x01(\x03R\bswapFree\"~\n" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +

@@ -268,6 +268,7 @@ type Join struct {
 	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`        // largest that it saw in this life; 0: none
 	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was told to start in this life; 0: none
 	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs of which it has attempts, workers or files
+	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`        // for memory of suspended attempts, bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +413,13 @@ func (x *Join) GetJobs() []uint64 {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *Join) GetSwap() int64 {
+	if x != nil {
+		return x.Swap
+	}
+	return 0
 }
 
 type Slots struct {
@@ -3060,7 +3068,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
 	"\bcommands\x18\x02 \x03(\v2\x1c.hamadryad.engine.v1.CommandR\bcommands\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\xfb\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\x8f\x04\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3079,7 +3087,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\bidentity\x18\r \x01(\tR\bidentity\x12\x12\n" +
 	"\x04term\x18\x0e \x01(\x04R\x04term\x12\x12\n" +
 	"\x04seen\x18\x0f \x01(\x04R\x04seen\x12\x12\n" +
-	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\"1\n" +
+	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\x12\x12\n" +
+	"\x04swap\x18\x11 \x01(\x03R\x04swap\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +

@@ -172,7 +172,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 		}
 		for _, a := range v.Attempts {
 			if x := d.view.Launcher(a.Launcher); x != nil && !x.Closed() {
-				d.view.Give(x, a.Need.Kind, a.Need.Slots, 0)
+				d.view.GiveBack(a, mode == scheduler.PreemptSuspend)
 			}
 			p.Victims = append(p.Victims, a.ID)
 		}

@@ -47,7 +47,7 @@ type PreemptMode uint8
 const (
 	PreemptKill    PreemptMode = iota + 1 // at once
 	PreemptSoft                           // told first; killed after Grace
-	PreemptSuspend                        // stopped, to be resumed; frees slots, keeps memory
+	PreemptSuspend                        // stopped, to be resumed; frees slots, and memory as far as the launcher has swap for it
 )
 
 // String returns the mode's name.
@@ -86,8 +86,9 @@ type Preempt struct {
 }
 
 // Resume lets a suspended attempt run again, where it is, with the rest of its bundle. It
-// takes their slots first from what is reserved for their bundle alone, then from what is
-// free (view.TakeAgain says whether there is enough). The outcome lists the attempts that
+// takes their slots, and what memory they have in swap, first from what is reserved for
+// their bundle alone, then from what is free (view.TakeAgain says whether there is enough).
+// Without it is refused as NoCapacity, and nothing changes. The outcome lists the attempts that
 // are to go on, and AttemptResumed follows for each. A launcher may fail to let one go on:
 // then they end as lost, and their bundle is ready again.
 type Resume struct{ Attempt AttemptID }

@@ -25,7 +25,18 @@ type LauncherJoined struct {
 	Rack     string // "" when unknown
 	Slots    []SlotCount
 	Memory   int64 // bytes
+	// Swap is for how much memory of suspended attempts the launcher has room elsewhere,
+	// bytes; 0: what is suspended keeps its place in memory. See InSwap.
+	Swap int64
 }
+
+// InSwap is how much of the memory that a launcher's suspended attempts hold together is in
+// its swap, which takes what it can; the rest counts in memory. All in bytes.
+//
+// So what suspending an attempt frees, and what one needs to go on, is how much this changes
+// with it. It depends on who is suspended and on nothing before; and where nothing else
+// runs and nothing is reserved, whoever is suspended has the memory to go on.
+func InSwap(held, swap int64) int64 { return min(held, swap) }
 
 // LauncherLost: the launcher is gone, and with it what it ran and stored. An
 // AttemptEnded event with outcome Lost follows for each of its attempts.
@@ -312,13 +323,14 @@ type AttemptEnded struct {
 	Reason  string // for people
 }
 
-// AttemptSuspended: the attempt is stopped; its slots are free, its memory is not.
+// AttemptSuspended: the attempt is stopped; its slots are free, and of its memory what goes
+// to the launcher's swap (InSwap).
 type AttemptSuspended struct {
 	At      Time
 	Attempt AttemptID
 }
 
-// AttemptResumed: the attempt runs again and holds its slots again.
+// AttemptResumed: the attempt runs again and holds its slots and memory again.
 type AttemptResumed struct {
 	At      Time
 	Attempt AttemptID

@@ -11,14 +11,16 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	if c.json() {
 		return printMessages(c, list)
 	}
-	t := newTable(c.Out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED")
+	t := newTable(c.Out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED")
 	for _, l := range list {
 		cpu, used := "-", "-"
 		if m := l.Load; m != nil {
 			cpu, used = partText(m.Cpu), partText(m.Memory)
 		}
 		t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-			humanize.IBytes(uint64(max(l.Memory, 0))), humanize.IBytes(uint64(max(l.MemoryFree, 0))), cpu, used, count(l.Running), count(l.Suspended))
+			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended))
 	}
 	return t.end()
 }
+
+func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

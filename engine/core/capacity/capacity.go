@@ -51,11 +51,11 @@ func (c *Capacity) TakeReplaced() bool {
 // with what there is.
 func (c *Capacity) MarkRoomier() { c.roomier = true }
 
-// Join brings a launcher up with all its slots and memory free. Its name, host, rack and
+// Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
 // whether it can suspend are its owner's to set.
-func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory int64) {
+func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory, swap int64) {
 	l.Up, l.Joined = true, now
-	l.slots, l.memory = slots, memory
+	l.slots, l.memory, l.swap = slots, memory, swap
 	l.free, l.freeMemory = slices.Clone(slots), memory
 	l.Blamed, l.blamedBy, l.blamedUntil, l.load = false, nil, 0, Load{}
 	l.parked, l.parkedMemory = 0, 0

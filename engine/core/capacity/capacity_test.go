@@ -35,7 +35,7 @@ func cluster(slots ...int) (*Capacity, []*Launcher) {
 	for i, n := range slots {
 		l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprintf("l%d", i+1)}
 		c.Add(l)
-		c.Join(l, 1, Slots{{Kind: "map", Count: n}}, int64(10*n))
+		c.Join(l, 1, Slots{{Kind: "map", Count: n}}, int64(10*n), 0)
 		list = append(list, l)
 	}
 	return c, list
@@ -195,7 +195,7 @@ func (w *world) step(t *rapid.T) {
 	case 9:
 		for _, l := range w.all {
 			if !l.Up {
-				w.c.Join(l, w.now, Slots{{Kind: "map", Count: 3}, {Kind: "reduce", Count: 2}}, 50)
+				w.c.Join(l, w.now, Slots{{Kind: "map", Count: 3}, {Kind: "reduce", Count: 2}}, 50, int64(rapid.SampledFrom([]int{0, 0, 7, 20, 1000}).Draw(t, "swap")))
 			}
 		}
 	case 10:
@@ -240,11 +240,13 @@ func (w *world) launch(t *rapid.T) {
 }
 
 // goOn has what gave its slots back take them again, which it does if what is free and
-// what is kept for its bundle alone are enough: of that first.
+// what is kept for its bundle alone are enough, of that first, and all that runs and is
+// suspended then has room in memory and swap.
 func (w *world) goOn(t *rapid.T) {
 	b := scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle"))
 	var list []Held
 	kept, free, needed := map[place]int{}, map[place]int{}, map[place]int{}
+	memory := map[*Launcher]int64{} // of those that are to go on
 	for range 2 {
 		l, h := w.some(t, false)
 		if h == nil || slices.ContainsFunc(list, func(x Held) bool { return x.Holding == h }) {
@@ -253,6 +255,7 @@ func (w *world) goOn(t *rapid.T) {
 		list = append(list, Held{l, h})
 		at := place{l, h.Kind}
 		needed[at] += h.Slots
+		memory[l] += h.Memory
 		kept[at], free[at] = 0, l.Free().Of(h.Kind)
 		for _, r := range l.Offer().Reserved {
 			if r.Bundle == b && r.Kind == h.Kind {
@@ -263,6 +266,9 @@ func (w *world) goOn(t *rapid.T) {
 	fits := true
 	for at, n := range needed {
 		fits = fits && kept[at]+free[at] >= n
+	}
+	for l, n := range memory {
+		fits = fits && w.fitsMemory(l, n, b)
 	}
 	if could, took := w.c.FitsAgain(b, list, nil), w.c.TakeAgain(b, list) == ""; could != fits || took != fits {
 		t.Fatalf("%v is kept for bundle %d, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
@@ -280,6 +286,25 @@ func (w *world) goOn(t *rapid.T) {
 			}
 		}
 	}
+}
+
+// fitsMemory says whether a launcher has the memory when so much of what is suspended runs,
+// of a bundle for which what is kept for it alone is there.
+func (w *world) fitsMemory(l *Launcher, again int64, b scheduler.BundleID) bool {
+	running, suspended := again, -again
+	for _, h := range w.held[l] {
+		if h.HasSlots {
+			running += h.Memory
+		} else {
+			suspended += h.Memory
+		}
+	}
+	for _, r := range l.Offer().Reserved {
+		if r.Bundle != b {
+			running += r.Memory
+		}
+	}
+	return running+max(suspended-l.Swap(), 0) <= l.Memory()
 }
 
 // place is where slots of a kind are.

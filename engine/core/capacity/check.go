@@ -52,9 +52,9 @@ func (l *Launcher) check(holdings iter.Seq[*Holding], victims map[uint64]int) er
 	parked, parkedMemory, held := 0, int64(0), 0
 	for h := range holdings {
 		held++
-		memory += h.Memory
 		if h.HasSlots {
 			sum.Add(h.Kind, h.Slots)
+			memory += h.Memory
 		} else {
 			parked++
 			parkedMemory += h.Memory
@@ -78,6 +78,7 @@ func (l *Launcher) check(holdings iter.Seq[*Holding], victims map[uint64]int) er
 	if parked != l.parked || parkedMemory != l.parkedMemory {
 		return fmt.Errorf("%d attempts gave back their slots and hold %d bytes, counted as %d and %d", parked, parkedMemory, l.parked, l.parkedMemory)
 	}
+	memory += max(parkedMemory-l.swap, 0)
 	for _, p := range l.parts {
 		memory += p.memory
 		for _, s := range p.slots {

@@ -25,6 +25,9 @@ func (l *Launcher) CodeHas(w *codec.Codec) {
 	codeSlots(w, &l.free)
 	codec.Num(w, &l.memory)
 	codec.Num(w, &l.freeMemory)
+	if !w.Before {
+		codec.Num(w, &l.swap)
+	}
 	codec.Nums(w, &l.blamedBy)
 	if !w.Before {
 		codec.Num(w, &l.blamedUntil)
@@ -39,6 +42,9 @@ func (l *Launcher) CodeTold(w *codec.Codec) {
 	codec.Num(w, &o.Memory)
 	codec.Num(w, &o.Suspended)
 	codec.Num(w, &o.Held)
+	if !w.Before {
+		codec.Num(w, &o.Swap)
+	}
 	codec.List(w, &o.Reserved, func(w *codec.Codec, r *scheduler.Reservation) {
 		codec.Num(w, &r.Job)
 		if !w.Before {

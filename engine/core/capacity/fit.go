@@ -19,8 +19,12 @@ func (f Freed) Add(l *Launcher, h *Holding, suspend bool) {
 	}
 	if h.HasSlots {
 		x.slots.Add(h.Kind, h.Slots)
+	} else {
+		x.parked -= h.Memory
 	}
-	if !suspend {
+	if suspend {
+		x.parked += h.Memory
+	} else {
 		x.memory += h.Memory
 	}
 }
@@ -29,6 +33,17 @@ func (f Freed) Add(l *Launcher, h *Holding, suspend bool) {
 type room struct {
 	slots  Slots
 	memory int64
+	parked int64 // memory of what would be suspended; in Freed, how much more
+}
+
+// add counts in what was freed.
+func (r *room) add(l *Launcher, f *room) {
+	if f == nil {
+		return
+	}
+	r.slots.addAll(f.slots)
+	r.memory += f.memory + l.inSwap(r.parked+f.parked) - l.inSwap(r.parked)
+	r.parked += f.parked
 }
 
 func (r *room) take(d Demand) bool {
@@ -51,14 +66,11 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 			return r
 		}
 		own := l.reservedFor(b)
-		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory()}
+		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), parked: l.parkedMemory}
 		for _, p := range own {
 			r.slots.addAll(p.slots)
 		}
-		if f := freed[l.ID]; f != nil {
-			r.memory += f.memory
-			r.slots.addAll(f.slots)
-		}
+		r.add(l, freed[l.ID])
 		rooms[l.ID] = r
 		return r
 	}
@@ -73,25 +85,25 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 	return true
 }
 
-// FitsAgain says whether a bundle's holdings that gave back their slots would find them
-// in what is free, reserved for that bundle alone and freed.
+// FitsAgain says whether a bundle's holdings that gave back their slots would find them,
+// and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
 func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, h := range list {
 		r := rooms[h.On.ID]
 		if r == nil {
-			r = &room{slots: slices.Clone(h.On.free)}
-			for _, p := range h.On.reservedForAlone(b) {
+			own := h.On.reservedForAlone(b)
+			r = &room{slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), parked: h.On.parkedMemory}
+			for _, p := range own {
 				r.slots.addAll(p.slots)
 			}
-			if f := freed[h.On.ID]; f != nil {
-				r.slots.addAll(f.slots)
-			}
+			r.add(h.On, freed[h.On.ID])
 			rooms[h.On.ID] = r
 		}
-		if !r.take(Demand{Kind: h.Kind, Slots: h.Slots}) {
+		if !r.take(Demand{Kind: h.Kind, Slots: h.Slots, Memory: h.On.again(r.parked, h.Memory)}) {
 			return false
 		}
+		r.parked -= h.Memory
 	}
 	return true
 }

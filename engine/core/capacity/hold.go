@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Holding is what one attempt holds on its launcher: its memory while it lives, and its
-// slots, but while it is suspended.
+// Holding is what one attempt holds on its launcher: its memory while it lives, in swap
+// while it is suspended as far as there is room, and its slots, but while it is suspended.
 type Holding struct {
 	Demand
 	HasSlots    bool
@@ -49,27 +49,26 @@ func (c *Capacity) Take(b Bundle, where []*Launcher) string {
 	return ""
 }
 
-// GiveSlots gives back a holding's slots, of an attempt that is suspended: to the
-// reservation that it names, or to all.
+// GiveSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
+// what goes to swap: to the reservation that it names, or to all.
 func (c *Capacity) GiveSlots(l *Launcher, h *Holding) {
 	if !h.HasSlots {
 		return
 	}
 	h.HasSlots = false
-	l.park(h, +1)
-	c.give(l, h, h.Slots, 0)
+	c.give(l, h, h.Slots, l.park(h, +1))
 }
 
 // GiveAll gives back all of a holding.
 func (c *Capacity) GiveAll(l *Launcher, h *Holding) {
-	slots := 0
+	slots, memory := 0, h.Memory
 	if h.HasSlots {
 		slots = h.Slots
 	} else {
-		l.park(h, -1)
+		memory += l.park(h, -1)
 	}
 	h.HasSlots = false
-	c.give(l, h, slots, h.Memory)
+	c.give(l, h, slots, memory)
 }
 
 func (c *Capacity) give(l *Launcher, h *Holding, slots int, memory int64) {
@@ -93,37 +92,49 @@ type Held struct {
 	*Holding
 }
 
-// TakeAgain takes the slots of a bundle's holdings again that gave them back, first from
-// what is reserved for that bundle alone and then from what is free. It says what is
+// TakeAgain takes the slots of a bundle's holdings again that gave them back, and their
+// memory out of swap, first from what is reserved for that bundle alone and then from what
+// is free. It says what is
 // missing, and then took none; "" when it took all.
 func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
 	var undo []func()
 	for _, h := range list {
-		l, kind, need := h.On, h.Kind, h.Slots
+		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.again(h.On.parkedMemory, h.Memory)
 		own := l.reservedForAlone(b)
-		if have := l.free.Of(kind) + own.slots(kind); have < need {
+		if have, free := l.free.Of(kind)+own.slots(kind), l.freeMemory+own.memory(); have < need || free < memory {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, need, kind, l.ID, l.Name, have)
+			return lacksAgain(b, Demand{kind, need, memory}, l, have, free)
 		}
 		for _, p := range own {
-			n := min(need, p.slots.Of(kind))
-			p.draw(kind, n, 0)
-			need -= n
-			undo = append(undo, func() { p.draw(kind, -n, 0) })
+			n, m := min(need, p.slots.Of(kind)), min(memory, p.memory)
+			p.draw(kind, n, m)
+			need, memory = need-n, memory-m
+			undo = append(undo, func() { p.draw(kind, -n, -m) })
 		}
 		h.HasSlots = true
 		l.free.Add(kind, -need)
+		l.freeMemory -= memory
 		l.park(h.Holding, -1)
 		undo = append(undo, func() {
 			h.HasSlots = false
 			l.free.Add(kind, need)
+			l.freeMemory += memory
 			l.park(h.Holding, +1)
 		})
 		c.Changed(l)
 	}
 	return ""
+}
+
+// lacksAgain says what is missing for one that is suspended.
+func lacksAgain(b scheduler.BundleID, d Demand, l *Launcher, slots int, memory int64) string {
+	if d.Memory == 0 {
+		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
+	}
+	return fmt.Sprintf("an attempt of bundle %d needs %d %s slots and %s of memory to go on, and launcher %d (%s) has %d and %s for it",
+		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
 }
 
 // Adopt counts a holding in that was read from a checkpoint.
@@ -133,8 +144,16 @@ func (l *Launcher) Adopt(h *Holding) {
 	}
 }
 
-// park counts holdings that gave back their slots.
-func (l *Launcher) park(h *Holding, n int) {
+// park counts holdings that gave back their slots. It returns how much memory goes to swap
+// with it, or comes back when it is negative.
+func (l *Launcher) park(h *Holding, n int) (swapped int64) {
+	before := l.inSwap(l.parkedMemory)
 	l.parked += n
 	l.parkedMemory += int64(n) * h.Memory
+	return l.inSwap(l.parkedMemory) - before
+}
+
+// again is what one of those needs to go on, of so much memory in all: what it has in swap.
+func (l *Launcher) again(parked, memory int64) int64 {
+	return l.inSwap(parked) - l.inSwap(parked-memory)
 }

@@ -22,7 +22,8 @@ type Launcher struct {
 	freeMemory   int64
 	parts        []*part         // of reservations, in order of those
 	parked       int             // holdings that gave back their slots
-	parkedMemory int64           // that those hold
+	parkedMemory int64           // that those hold, in swap and in memory
+	swap         int64           // for that, in all
 	told         scheduler.Offer // the last offer the policy was told
 
 	CanSuspend bool
@@ -47,6 +48,16 @@ func (l *Launcher) Memory() int64 { return l.memory }
 // Free returns the slots that are neither held nor reserved, not to be changed.
 func (l *Launcher) Free() Slots { return l.free }
 
+// Swap returns for how much memory of what is suspended there is room elsewhere, in
+// bytes.
+func (l *Launcher) Swap() int64 { return l.swap }
+
+// FreeSwap returns how much of that is free, in bytes.
+func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.parkedMemory) }
+
+// inSwap is how much of the memory of what is suspended does not count in memory.
+func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
+
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 
@@ -58,7 +69,7 @@ func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Blamed }
 
 // JoinedEvent tells the policy of a launcher.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
-	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory}
+	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap}
 }
 
 // Clone returns a copy that stays while the launcher changes. It has nothing reserved:

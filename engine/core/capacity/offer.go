@@ -62,7 +62,7 @@ func (l *Launcher) Offer() scheduler.Offer {
 
 // offer is Offer. It appends to free what is its Free.
 func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
-	o := scheduler.Offer{Launcher: l.ID, Suspended: l.parked, Held: l.parkedMemory}
+	o := scheduler.Offer{Launcher: l.ID, Suspended: l.parked, Held: l.parkedMemory, Swap: l.FreeSwap()}
 	if l.Usable() {
 		start := len(free)
 		for _, f := range l.free {
@@ -105,6 +105,6 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 }
 
 func sameOffer(a, b scheduler.Offer) bool {
-	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held &&
+	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
 		slices.Equal(a.Free, b.Free) && slices.Equal(a.Reserved, b.Reserved)
 }

@@ -60,6 +60,8 @@ func (ss *Sessions) joinRefused(l *life.Launcher, m *wire.Join) (why string, afr
 		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", ss.step.Set.Graph.NameBytes)
 	case m.GetMemory() < 0:
 		why = "its memory is negative: give it in bytes, 0 or more"
+	case m.GetSwap() < 0:
+		why = "its swap is negative: give it in bytes, 0 or more"
 	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > capacity.SlotsMax }):
 		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", capacity.SlotsMax)
 	case l != nil && l.Up && !own:
@@ -84,7 +86,7 @@ func (ss *Sessions) comeUp(l *life.Launcher, m *wire.Join) {
 	for _, s := range m.Slots {
 		slots.Add(s.Kind, int(s.Count))
 	}
-	ss.capacity.Join(&l.Launcher, ss.step.Now, slots, m.Memory)
+	ss.capacity.Join(&l.Launcher, ss.step.Now, slots, m.Memory, m.Swap)
 	ss.step.Act(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ss.step.Term, Launcher: l.ID})
 	ss.policy.TellLauncher(l.ID, l.JoinedEvent())
 	if l.Draining {

@@ -132,7 +132,7 @@ func (rd *Reader) LaunchersLater() func() []*wire.LauncherStatus {
 	for i, id := range rd.life.Launchers.IDs() {
 		l := rd.life.Launchers.Get(id)
 		rows[i] = launcherRow{
-			id: l.ID, name: l.Name, host: l.Host, rack: l.Rack, memory: l.Memory(), memoryFree: l.FreeMemory(), state: l.State(),
+			id: l.ID, name: l.Name, host: l.Host, rack: l.Rack, memory: l.Memory(), memoryFree: l.FreeMemory(), swap: l.Swap(), swapFree: l.FreeSwap(), state: l.State(),
 			suspended: l.Suspended, running: len(l.Attempts) - l.Suspended, slots: len(l.Slots()), free: len(l.Free()),
 		}
 		counts = append(append(counts, l.Slots()...), l.Free()...)
@@ -153,6 +153,7 @@ type launcherRow struct {
 	id                 scheduler.LauncherID
 	name, host, rack   string
 	memory, memoryFree int64
+	swap, swapFree     int64
 	state              string
 	suspended, running int
 	slots, free        int // kinds
@@ -161,7 +162,7 @@ type launcherRow struct {
 func (r *launcherRow) message(slots, free capacity.Slots) *wire.LauncherStatus {
 	return &wire.LauncherStatus{
 		Launcher: uint64(r.id), Name: r.name, Host: r.host, Rack: r.rack, Slots: wireSlots(slots), Free: wireSlots(free),
-		Memory: r.memory, MemoryFree: r.memoryFree, State: r.state, Suspended: uint32(r.suspended), Running: uint32(r.running),
+		Memory: r.memory, MemoryFree: r.memoryFree, Swap: r.swap, SwapFree: r.swapFree, State: r.state, Suspended: uint32(r.suspended), Running: uint32(r.running),
 	}
 }
 

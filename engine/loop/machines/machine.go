@@ -13,6 +13,7 @@ type Machine struct {
 	Name, Host, Rack string
 	Slots            []*wire.Slots // by kind, each kind once
 	Memory           int64         // bytes that attempts may hold together
+	Swap             int64         // bytes that suspended ones may hold beside
 	CanSuspend       bool          // else the manager is told that it can't
 
 	Latency   time.Duration // of each message, either way

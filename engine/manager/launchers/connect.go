@@ -140,8 +140,8 @@ func checkJoin(j *wire.Join) error {
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case len(j.Slots) > slotKindsMax:
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
-	case j.Memory < 0:
-		return errors.New("a launcher's memory can't be negative")
+	case j.Memory < 0 || j.Swap < 0:
+		return errors.New("a launcher's memory and swap can't be negative")
 	}
 	seen := map[string]bool{}
 	for _, s := range j.Slots {

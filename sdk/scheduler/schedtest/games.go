@@ -63,17 +63,19 @@ type planner struct {
 	*cluster.Cluster
 	rng *rand.Rand
 	of  *rand.Rand // for what depends on the policy: what else happens in a game does not
+	has *rand.Rand // for what launchers have beside slots and memory
 	o   Options
 	// special is the second kind of slot in the game.
 	special scheduler.SlotKind
 }
 
 func random(c *cluster.Cluster, o Options, seed uint64) {
-	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), o, specialKind} //nolint:gosec // seeded on purpose
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), o, specialKind} //nolint:gosec // seeded on purpose
 	if others := o.others(); len(others) > 0 {
 		p.special = others[p.of.IntN(len(others))]
 	}
 	for id := scheduler.LauncherID(1); id <= steady; id++ {
+		p.swap(id)
 		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: p.special, Count: 3})
 	}
 	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
@@ -95,7 +97,13 @@ func (p *planner) at(do func()) { p.After(p.when(), do) }
 
 func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
 
+// swap gives a launcher some, or none, or more than all will need.
+func (p *planner) swap(id scheduler.LauncherID) {
+	p.Swap(id, []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)])
+}
+
 func (p *planner) comesAndGoes(id scheduler.LauncherID) {
+	p.swap(id)
 	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
 	join := func() {
 		p.Join(id, cluster.Rack(id), memory, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})

@@ -15,13 +15,13 @@ import (
 
 // storyFiles are the scripted games. A line is a time, a verb and its arguments:
 //
-//	0s join 1 default=2 special=1 memory=8
+//	0s join 1 default=2 special=1 memory=8 swap=4
 //	1s submit wide priority=HIGH pool=p user=u layer=2x(default:2,special) run=3s after=0 hosts=1,2 shuffles fails late=1
 //	5s load 1 cpu=0.9 memory=0.5 · load 1 cpu=unknown
 //	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · grow
 //	5s note NAME · page GET /path · settings good · settings bad
 //
-// Memory is in GiB; a group is kind, or kind:GiB, or kind:GiB/slots. A layer's
+// Memory and swap are in GiB; a group is kind, or kind:GiB, or kind:GiB/slots. A layer's
 // arguments follow it. Text from # on is for the reader.
 //
 //go:embed testdata/stories/*.txt
@@ -152,7 +152,7 @@ func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := 8 * gib
+	memory, swap := 8*gib, int64(0)
 	var slots []scheduler.SlotCount
 	for _, a := range args[1:] {
 		key, value, _ := strings.Cut(a, "=")
@@ -160,13 +160,18 @@ func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
 		if err != nil {
 			return nil, err
 		}
-		if key == "memory" {
+		switch key {
+		case "memory":
 			memory = int64(n) * gib
+			continue
+		case "swap":
+			swap = int64(n) * gib
 			continue
 		}
 		slots = append(slots, scheduler.SlotCount{Kind: key, Count: n})
 	}
 	return func(c *cluster.Cluster, _ Options) {
+		c.Swap(scheduler.LauncherID(id), swap)
 		c.Join(scheduler.LauncherID(id), cluster.Rack(scheduler.LauncherID(id)), memory, slots...)
 	}, nil
 }

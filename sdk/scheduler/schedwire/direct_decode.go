@@ -263,14 +263,14 @@ func (d *directDecoder) slots(c *rowColumns) []scheduler.SlotCount {
 
 // offers reads a message Offers.
 func (d *directDecoder) offers(b []byte) []scheduler.Offer {
-	var parts [7][]byte
+	var parts [8][]byte
 	var free [4][]byte
 	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || parts[6] != nil {
 		d.bad = true
 		return nil
 	}
 	parts[2] = nil
-	var f [7]column
+	var f [8]column
 	var s rowColumns
 	columns(f[:]).read(parts[:])
 	s.read(free[:])
@@ -284,6 +284,9 @@ func (d *directDecoder) offers(b []byte) []scheduler.Offer {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(f[1].next()), Memory: int64(f[3].next()), Suspended: int(f[4].next()), Held: int64(f[5].next()),
 			Free: d.slots(&s),
+		}
+		if parts[7] != nil {
+			out[i].Swap = int64(f[7].next())
 		}
 	}
 	d.bad = d.bad || !columns(f[:]).over() || !columns(s.columns[:]).over()

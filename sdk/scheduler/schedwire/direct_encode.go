@@ -20,7 +20,7 @@ type directEncoder struct {
 	outcome  [11]([]byte)
 	attempts [3]([]byte)
 	where    [3]([]byte) // the launchers of launches
-	offers   [7]([]byte)
+	offers   [8]([]byte)
 	free     [4]([]byte)
 	others   eventWriter
 	body     []byte
@@ -148,6 +148,11 @@ func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 		for _, s := range o.Free {
 			free.put(2, uint64(e.w.str(s.Kind)))
 			free.put(3, uint64(s.Count))
+		}
+	}
+	if anySwap(offers) {
+		for i := range offers {
+			f.put(7, uint64(offers[i].Swap))
 		}
 	}
 	return true

@@ -131,6 +131,9 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	c := m.GetLauncherJoined()
 	k := n[EventKind_EVENT_KIND_LAUNCHER_JOINED]
 	r.same("launcher joined", k, len(c.GetLauncher()), len(c.GetName()), len(c.GetHost()), len(c.GetRack()), len(c.GetMemory()))
+	if len(c.GetSwap()) > 0 { // an earlier manager does not tell
+		r.same("launcher joined swap", k, len(c.Swap))
+	}
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
 	r.same("launcher lost", n[EventKind_EVENT_KIND_LAUNCHER_LOST], len(m.GetLauncherLost().GetLauncher()), len(m.GetLauncherLost().GetReason()))
 	r.same("launcher draining", n[EventKind_EVENT_KIND_LAUNCHER_DRAINING], len(m.GetLauncherDraining().GetLauncher()), len(m.GetLauncherDraining().GetDraining()))
@@ -240,7 +243,11 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
 		c := m.LauncherJoined
 		e.row[k]++
-		return scheduler.LauncherJoined{At: at, Launcher: scheduler.LauncherID(c.Launcher[i]), Name: r.str(c.Name[i]), Host: r.str(c.Host[i]), Rack: r.str(c.Rack[i]), Slots: e.joined.next(), Memory: c.Memory[i]}
+		x := scheduler.LauncherJoined{At: at, Launcher: scheduler.LauncherID(c.Launcher[i]), Name: r.str(c.Name[i]), Host: r.str(c.Host[i]), Rack: r.str(c.Rack[i]), Slots: e.joined.next(), Memory: c.Memory[i]}
+		if len(c.Swap) > 0 {
+			x.Swap = c.Swap[i]
+		}
+		return x
 	case EventKind_EVENT_KIND_LAUNCHER_LOST:
 		e.row[k]++
 		return scheduler.LauncherLost{At: at, Launcher: scheduler.LauncherID(m.LauncherLost.Launcher[i]), Reason: r.str(m.LauncherLost.Reason[i])}

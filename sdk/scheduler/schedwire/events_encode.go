@@ -308,7 +308,7 @@ func (c *LauncherJoined) add(w *writer, e *scheduler.LauncherJoined) {
 	c.Launcher = append(c.Launcher, uint64(e.Launcher))
 	c.Name, c.Host, c.Rack = append(c.Name, w.str(e.Name)), append(c.Host, w.str(e.Host)), append(c.Rack, w.str(e.Rack))
 	c.Slots.add(w, e.Slots)
-	c.Memory = append(c.Memory, e.Memory)
+	c.Memory, c.Swap = append(c.Memory, e.Memory), append(c.Swap, e.Swap)
 }
 
 func (c *LauncherLoad) add(w *writer, e *scheduler.LauncherLoad) {

@@ -153,7 +153,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	stage := scheduler.StageID(rapid.Uint32().Draw(t, "stage"))
 	switch k := rapid.IntRange(1, eventKinds-1).Draw(t, "kind"); EventKind(k) {
 	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
-		return scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t)}
+		return scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t), Swap: size(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_LOST:
 		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
@@ -232,7 +232,7 @@ func round(t *rapid.T) scheduler.Round {
 	slices.Sort(launchers)
 	for _, l := range launchers {
 		r.Offers = append(r.Offers, scheduler.Offer{
-			Launcher: scheduler.LauncherID(l), Free: many(t, 3, slot), Memory: size(t), Suspended: number(t), Held: size(t),
+			Launcher: scheduler.LauncherID(l), Free: many(t, 3, slot), Memory: size(t), Suspended: number(t), Held: size(t), Swap: int64(rapid.SampledFrom([]int{0, 0, 1 << 40}).Draw(t, "swap")),
 			Reserved: many(t, 2, func(t *rapid.T) scheduler.Reservation {
 				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
 			}),

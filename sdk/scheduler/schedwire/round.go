@@ -2,6 +2,7 @@ package schedwire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"google.golang.org/protobuf/proto"
@@ -101,7 +102,16 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 	if len(m.Reserved.Job) == 0 {
 		m.Reserved = nil
 	}
+	if anySwap(offers) {
+		for i := range offers {
+			m.Swap = append(m.Swap, offers[i].Swap)
+		}
+	}
 	return m
+}
+
+func anySwap(offers []scheduler.Offer) bool {
+	return slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return o.Swap != 0 })
 }
 
 func (c *Reservations) add(w *writer, list []scheduler.Reservation) {
@@ -116,6 +126,10 @@ func (c *Reservations) add(w *writer, list []scheduler.Reservation) {
 func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	n := len(m.GetLauncher())
 	r.same("offers", n, len(m.GetMemory()), len(m.GetSuspended()), len(m.GetHeld()))
+	swap := m.GetSwap()
+	if len(swap) > 0 {
+		r.same("offers swap", n, len(swap))
+	}
 	free := readSlots(r, "offers free", n, m.GetFree())
 	c := m.GetReserved()
 	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()), len(c.GetBundle()))
@@ -127,6 +141,9 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(m.Launcher[i]), Free: free.next(), Memory: m.Memory[i],
 			Suspended: int(m.Suspended[i]), Held: m.Held[i],
+		}
+		if len(swap) > 0 {
+			out[i].Swap = swap[i]
 		}
 		from, to := reserved.next()
 		for j := from; j < to; j++ {

@@ -1503,6 +1503,7 @@ type LauncherJoined struct {
 	Rack          []uint32               `protobuf:"varint,4,rep,packed,name=rack,proto3" json:"rack,omitempty"`
 	Slots         *SlotCounts            `protobuf:"bytes,5,opt,name=slots,proto3" json:"slots,omitempty"`
 	Memory        []int64                `protobuf:"varint,6,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	Swap          []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1575,6 +1576,13 @@ func (x *LauncherJoined) GetSlots() *SlotCounts {
 func (x *LauncherJoined) GetMemory() []int64 {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *LauncherJoined) GetSwap() []int64 {
+	if x != nil {
+		return x.Swap
 	}
 	return nil
 }
@@ -3072,6 +3080,7 @@ type Offers struct {
 	Suspended     []int64                `protobuf:"varint,4,rep,packed,name=suspended,proto3" json:"suspended,omitempty"`
 	Held          []int64                `protobuf:"varint,5,rep,packed,name=held,proto3" json:"held,omitempty"`
 	Reserved      *Reservations          `protobuf:"bytes,6,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	Swap          []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any free
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3144,6 +3153,13 @@ func (x *Offers) GetHeld() []int64 {
 func (x *Offers) GetReserved() *Reservations {
 	if x != nil {
 		return x.Reserved
+	}
+	return nil
+}
+
+func (x *Offers) GetSwap() []int64 {
+	if x != nil {
+		return x.Swap
 	}
 	return nil
 }
@@ -5177,14 +5193,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06append\x18\x03 \x01(\bR\x06append\"\xba\x01\n" +
+	"\x06append\x18\x03 \x01(\bR\x06append\"\xce\x01\n" +
 	"\x0eLauncherJoined\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
 	"\x04host\x18\x03 \x03(\rR\x04host\x12\x12\n" +
 	"\x04rack\x18\x04 \x03(\rR\x04rack\x128\n" +
 	"\x05slots\x18\x05 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x05slots\x12\x16\n" +
-	"\x06memory\x18\x06 \x03(\x03R\x06memory\"B\n" +
+	"\x06memory\x18\x06 \x03(\x03R\x06memory\x12\x12\n" +
+	"\x04swap\x18\a \x03(\x03R\x04swap\"B\n" +
 	"\fLauncherLost\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x16\n" +
 	"\x06reason\x18\x02 \x03(\rR\x06reason\"J\n" +
@@ -5308,14 +5325,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
-	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xe8\x01\n" +
+	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xfc\x01\n" +
 	"\x06Offers\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x126\n" +
 	"\x04free\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x04free\x12\x16\n" +
 	"\x06memory\x18\x03 \x03(\x03R\x06memory\x12\x1c\n" +
 	"\tsuspended\x18\x04 \x03(\x03R\tsuspended\x12\x12\n" +
 	"\x04held\x18\x05 \x03(\x03R\x04held\x12@\n" +
-	"\breserved\x18\x06 \x01(\v2$.hamadryad.scheduler.v1.ReservationsR\breserved\"\x8e\x01\n" +
+	"\breserved\x18\x06 \x01(\v2$.hamadryad.scheduler.v1.ReservationsR\breserved\x12\x12\n" +
+	"\x04swap\x18\a \x03(\x03R\x04swap\"\x8e\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +

@@ -296,3 +296,41 @@ func TestStagesOfAnEarlierManager(t *testing.T) {
 		}
 	}
 }
+
+// An earlier manager tells of no swap: then there is none.
+func TestSwapOfAnEarlierManager(t *testing.T) {
+	round := scheduler.Round{
+		Number: 1, Events: []scheduler.Event{scheduler.LauncherJoined{Launcher: 1, Memory: 8, Swap: 4}},
+		Offers: []scheduler.Offer{{Launcher: 1, Memory: 8, Swap: 4}},
+	}
+	for name, change := range map[string]func(*Round){
+		"as it is":            func(*Round) {},
+		"without the columns": func(m *Round) { m.Events.LauncherJoined.Swap, m.Offers.Swap = nil, nil },
+		"another launcher":    func(m *Round) { m.Events.LauncherJoined.Swap = []int64{4, 4} },
+		"another offer":       func(m *Round) { m.Offers.Swap = []int64{4, 4} },
+	} {
+		m, err := NewRound(&round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeRound(b) // directly
+		if also, err2 := m.Decode(); cmp.Diff(got, also) != "" || (err == nil) != (err2 == nil) {
+			t.Errorf("%s: %+v and %v, by the message %+v and %v", name, got, err, also, err2)
+		}
+		want := int64(4)
+		if name != "as it is" {
+			want = 0
+		}
+		switch wrong := strings.HasPrefix(name, "another"); {
+		case wrong != (err != nil):
+			t.Errorf("%s: %v", name, err)
+		case !wrong && (got.Offers[0].Swap != want || got.Events[0].(scheduler.LauncherJoined).Swap != want):
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -13,7 +13,7 @@ type AttemptState uint8
 const (
 	Assigned  AttemptState = iota // accepted, its worker not told of yet
 	Running                       // its worker runs
-	Suspended                     // stopped: no slots, but memory
+	Suspended                     // stopped: no slots, but memory, in swap as far as there is room
 )
 
 // String returns the state's name.
@@ -90,11 +90,6 @@ func (a *Attempt) together(yield func(*Attempt) bool) {
 
 // waits says whether it is suspended, and nothing resumes or stops it.
 func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
-
-// again is what it needs to go on: its memory it still has.
-func (a *Attempt) again() scheduler.Group {
-	return scheduler.Group{Kind: a.Need.Kind, Slots: a.Need.Slots}
-}
 
 // prefetch returns what the end of the attempt is about.
 func (a *Attempt) prefetch() (*Bundle, *Launcher) { return a.Bundle, a.on }

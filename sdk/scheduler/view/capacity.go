@@ -24,6 +24,7 @@ type seat struct {
 	free     []int                   // by kind's number; shorter when the rest is 0
 	place    int                     // in the order of launchers, for where
 	memory   int64                   // free
+	parked   int64                   // what suspended attempts hold, in swap and in memory
 	reserved []scheduler.Reservation // replaced, never changed in place
 	aside    bool                    // see SetAside
 	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
@@ -63,6 +64,7 @@ type change struct {
 	kind     int
 	free     int
 	memory   int64
+	parked   int64
 	reserved []scheduler.Reservation
 }
 
@@ -72,7 +74,7 @@ func (c *capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
 // offered takes over a launcher's offer in place of the one before.
 func (c *capacity) offered(l *Launcher, o *scheduler.Offer) {
 	c.reserved.replace(l, o.Reserved)
-	l.Offer, l.seat.memory, l.seat.reserved = *o, o.Memory, o.Reserved
+	l.Offer, l.seat.memory, l.seat.parked, l.seat.reserved = *o, o.Memory, o.Held, o.Reserved
 	c.refill(l)
 }
 
@@ -269,13 +271,20 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	return true
 }
 
-// takeAlone takes what a bundle that is suspended needs at a launcher to go on, from what is
-// reserved for it alone first, and returns false when there is not that much.
-func (c *capacity) takeAlone(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
-	if slots, memory := c.room(l, 0, b, g.Kind); slots < g.Slots || memory < g.Memory {
+// takeAgain takes what a group of a bundle that is suspended needs at a launcher to go on:
+// its slots, and what it has in swap. It takes what is reserved for the bundle alone first,
+// and returns false when there is not that much.
+func (c *capacity) takeAgain(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
+	parked := l.seat.parked
+	need := scheduler.Group{
+		Kind: g.Kind, Slots: g.Slots,
+		Memory: scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(parked-g.Memory, l.Swap),
+	}
+	if slots, memory := c.room(l, 0, b, g.Kind); slots < need.Slots || memory < need.Memory {
 		return false
 	}
-	c.take(l, 0, b, g)
+	c.take(l, 0, b, &need)
+	l.seat.parked -= g.Memory
 	return true
 }
 
@@ -289,8 +298,23 @@ func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
-// Give adds slots and memory to what is tentatively free at a launcher: what a
-// preemption would set free.
+// giveBack adds to what is tentatively free at a launcher what a group that runs there would
+// leave, were it suspended or ended, or one that is suspended and would end.
+func (c *capacity) giveBack(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
+	slots, memory, parked := g.Slots, g.Memory, l.seat.parked
+	switch {
+	case suspended:
+		slots, parked = 0, parked-memory
+	case suspend:
+		memory, parked = 0, parked+memory
+	}
+	memory += scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(l.seat.parked, l.Swap)
+	c.Give(l, g.Kind, slots, memory)
+	l.seat.parked = parked
+}
+
+// Give adds slots and memory to what is tentatively free at a launcher. What preemptions
+// set free is GiveBack's.
 func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
 	k := c.note(l, kind)
 	l.seat.memory += memory
@@ -304,18 +328,19 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	for len(s.free) <= k {
 		s.free = append(s.free, 0)
 	}
-	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.reserved})
+	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.parked, s.reserved})
 	return k
 }
 
 // Mark returns a point to which Undo can go back.
 func (c *capacity) Mark() int { return len(c.journal) }
 
-// Undo takes back every Take, Give and Fit since the mark.
+// Undo takes back every Take, Give, GiveBack and Fit since the mark.
 func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {
-		x.launcher.seat.memory, x.launcher.seat.reserved = x.memory, x.reserved
+		s := &x.launcher.seat
+		s.memory, s.parked, s.reserved = x.memory, x.parked, x.reserved
 		c.setFree(x.launcher, x.kind, x.free)
 	}
 	if len(j) > mark {

@@ -343,3 +343,56 @@ func TestWhyNothingFits(t *testing.T) {
 		}
 	}
 }
+
+// A suspension frees what memory goes to swap, and who goes on needs what it has there. What
+// is taken and given in a round is as it will be, and Undo goes back.
+func TestMemoryInSwap(t *testing.T) {
+	v := &View{}
+	need := scheduler.Group{Kind: "default", Slots: 1, Memory: 4}
+	r := scheduler.Round{Number: 1, Events: []scheduler.Event{
+		scheduler.LauncherJoined{Launcher: 1, Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Memory: 12, Swap: 6},
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "default", Slots: 1}}}},
+	}}
+	for id := range scheduler.BundleID(3) {
+		r.Events = append(r.Events, scheduler.BundleReady{Job: 1, Bundle: id + 1, Groups: []scheduler.Group{need}},
+			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{scheduler.AttemptID(id) + 1}, Launch: scheduler.Launch{Bundle: id + 1, Launchers: []scheduler.LauncherID{1}}},
+			scheduler.AttemptStarted{Job: 1, Bundle: id + 1, Attempt: scheduler.AttemptID(id) + 1, Launcher: 1})
+	}
+	r.Offers = []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 1}}, Swap: 6}}
+	apply(t, v, r)
+	has := func(what string, slots int, memory int64) {
+		t.Helper()
+		if s, m := v.Room(v.Launcher(1), 0, "default"); s != slots || m != memory {
+			t.Errorf("%s: %d slots and %d bytes are free, want %d and %d", what, s, m, slots, memory)
+		}
+	}
+	mark := v.Mark()
+	v.GiveBack(v.Attempt(1), true)
+	has("one is suspended", 2, 4)
+	v.GiveBack(v.Attempt(2), true)
+	has("a second, half of it", 3, 6)
+	v.GiveBack(v.Attempt(3), false)
+	has("the third is killed", 4, 10)
+	v.Undo(mark)
+	has("none", 1, 0)
+	apply(t, v, scheduler.Round{
+		Number: 2, Events: []scheduler.Event{scheduler.AttemptSuspended{Attempt: 1}, scheduler.AttemptSuspended{Attempt: 2}},
+		Offers: []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 3, Suspended: 2, Held: 8, Reserved: []scheduler.Reservation{{Job: 1, Bundle: 9, Memory: 3}}}},
+	})
+	mark = v.Mark()
+	if !v.TakeAgain(v.Attempt(1)) {
+		t.Error("the first does not go on with 2 of 3 bytes")
+	}
+	has("the first goes on", 2, 1)
+	if v.TakeAgain(v.Attempt(2)) {
+		t.Error("the second goes on with 1 of 4 bytes")
+	}
+	has("the second does not", 2, 1)
+	v.Undo(mark)
+	v.GiveBack(v.Attempt(1), false)
+	has("the first is killed, of which the second has two bytes of swap", 3, 5)
+	if v.TakeAgain(v.Attempt(2)); v.Launcher(1).Swap != 6 {
+		t.Error("it has other swap")
+	}
+	has("the second goes on", 2, 1)
+}

@@ -27,6 +27,7 @@ type Launcher struct {
 	Host     string
 	Rack     string
 	Memory   int64 // bytes, in all
+	Swap     int64 // for memory of suspended attempts, bytes, in all
 	// CPULoad and MemoryLoad are how busy the machine is, 0 to 1, as
 	// scheduler.LauncherLoad told last; LoadUnknown until it does, and without
 	// AbilityLoad always.
@@ -110,7 +111,7 @@ func (ls *launchers) joined(e scheduler.LauncherJoined) error {
 		}
 	}
 	l := &Launcher{
-		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory,
+		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory, Swap: e.Swap,
 		Offer: scheduler.Offer{Launcher: e.Launcher},
 	}
 	l.forgetLoad()

@@ -11,7 +11,7 @@ import (
 type Search struct {
 	View   *view.View
 	Bundle *view.Bundle
-	// Suspend says that victims are suspended: they keep their memory.
+	// Suspend says that victims are suspended: they keep what memory there is no swap for.
 	Suspend bool
 	// Most is how many victims are tried.
 	Most int
@@ -75,17 +75,9 @@ func (s Search) try(mark int, taken [][]*view.Attempt, places []int) ([]schedule
 // free counts what a victim sets free, where the bundle may use it.
 func (s Search) free(v []*view.Attempt) {
 	for _, a := range v {
-		if !s.usable(a) {
-			continue
+		if s.usable(a) {
+			s.View.GiveBack(a, s.Suspend)
 		}
-		slots, memory := a.Need.Slots, a.Need.Memory
-		if s.Suspend {
-			memory = 0
-		}
-		if a.State == view.Suspended {
-			slots = 0 // it gave them back
-		}
-		s.View.Give(s.View.Launcher(a.Launcher), a.Need.Kind, slots, memory)
 	}
 }
 

@@ -144,3 +144,21 @@ func TestSuspendedWorkKeepsItsMemory(t *testing.T) {
 	victims, _, _ = find(preemption.Search{View: v, Bundle: b, Most: 64, Suspend: true}, 1)
 	want(t, "suspended", victims, nil)
 }
+
+// TestSuspendedWorkLeavesMemoryForSwap.
+func TestSuspendedWorkLeavesMemoryForSwap(t *testing.T) {
+	v := full(t)
+	b := wants(t, v, nil, slots(1, 5))
+	play(t, v, nil, scheduler.LauncherLost{Launcher: 2}, scheduler.AttemptEnded{Attempt: 3, Outcome: scheduler.Lost}, scheduler.AttemptEnded{Attempt: 4, Outcome: scheduler.Lost},
+		scheduler.LauncherJoined{Launcher: 2, Slots: []scheduler.SlotCount{{Kind: "default", Count: 2}}, Memory: 10, Swap: 3})
+	for i := range scheduler.AttemptID(2) {
+		launch := scheduler.Launch{Bundle: scheduler.BundleID(i + 20), Launchers: []scheduler.LauncherID{2}}
+		play(t, v, []scheduler.Offer{{Launcher: 2, Memory: 2, Swap: 3}},
+			scheduler.BundleReady{Job: 1, Bundle: launch.Bundle, Groups: []scheduler.Group{slots(1, 4)}},
+			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{i + 20}, Launch: launch},
+			scheduler.AttemptStarted{Job: 1, Bundle: launch.Bundle, Attempt: i + 20, Launcher: 2})
+	}
+	victims, where, _ := find(preemption.Search{View: v, Bundle: b, Most: 64, Suspend: true}, 1, 20)
+	want(t, "victims", victims, []scheduler.AttemptID{20})
+	want(t, "where", where, []scheduler.LauncherID{2})
+}

@@ -121,11 +121,6 @@ func (a *attempt) holds(kind scheduler.SlotKind) int {
 	return a.need.Slots
 }
 
-// takesAgain is what it needs to go on: its memory it still has.
-func (a *attempt) takesAgain() *scheduler.Group {
-	return &scheduler.Group{Kind: a.need.Kind, Slots: a.need.Slots}
-}
-
 // still returns a function that says whether the attempt neither stopped nor ended since.
 func (a *attempt) still() func() bool {
 	life := a.life

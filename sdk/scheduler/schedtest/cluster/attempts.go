@@ -191,8 +191,9 @@ func (as *attempts) goesOnNoMore(b *bundle) {
 }
 
 func (as *attempts) suspend(a *attempt) {
+	took := a.on.takes()
 	a.stops(as.time.Now())
-	as.freed(a, a.need.Slots, 0)
+	as.freed(a, a.need.Slots, took-a.on.takes())
 	still := a.still()
 	as.jobs.about(a.run.bundle, scheduler.AttemptSuspended{At: as.time.Now(), Attempt: a.id})
 	as.tally.Suspensions++
@@ -210,14 +211,13 @@ func (as *attempts) suspend(a *attempt) {
 func (as *attempts) resume(r *run) {
 	as.suspended = slices.DeleteFunc(as.suspended, func(x *run) bool { return x == r })
 	for _, a := range r.attempts {
-		as.reservations.draw(0, r.bundle.id, a.on.id, a.takesAgain())
+		took := a.on.takes()
+		a.state = resuming
+		a.life++
+		as.reservations.draw(0, r.bundle.id, a.on.id, &scheduler.Group{Kind: a.need.Kind, Slots: a.need.Slots, Memory: a.on.takes() - took})
 	}
 	as.reservations.releaseAlone(r.bundle.id)
 	as.jobs.protect(r.bundle)
-	for _, a := range r.attempts {
-		a.state = resuming
-		a.life++
-	}
 	still := r.attempts[0].still()
 	as.time.After(resumeDelay, func() {
 		if still() {
@@ -241,13 +241,13 @@ func (as *attempts) resumed(r *run) {
 	}
 }
 
-// resumable says whether all of a run is suspended and its slots are there with some runs
+// resumable says whether all of a run is suspended and its slots and memory are there with some runs
 // gone: free, or reserved for its bundle alone.
 func (as *attempts) resumable(r *run, gone []*run, mode scheduler.PreemptMode) bool {
 	room := as.launchers.room(0, r.bundle.id)
 	room.leave(gone, mode)
 	for _, a := range r.attempts {
-		if n := a.takesAgain(); a.state != suspended || !room.take(a.on.id, n.Kind, n.Slots, n.Memory) {
+		if a.state != suspended || !room.takeAgain(a) {
 			return false
 		}
 	}
@@ -291,8 +291,9 @@ func (as *attempts) drop(a *attempt, outcome scheduler.AttemptOutcome, beneficia
 	now := as.time.Now()
 	a.ran = a.ranAt(now)
 	a.run.attempts = slices.DeleteFunc(a.run.attempts, func(x *attempt) bool { return x == a })
+	took := a.on.takes()
 	a.on.leave(a)
-	as.freed(a, a.holds(a.need.Kind), a.need.Memory)
+	as.freed(a, a.holds(a.need.Kind), took-a.on.takes())
 	if a.suspended() {
 		as.goesOnNoMore(a.run.bundle)
 	}

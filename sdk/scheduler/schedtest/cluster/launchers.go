@@ -20,6 +20,28 @@ type launcher struct {
 	attempts []*attempt
 }
 
+// parked is the memory of its suspended attempts.
+func (l *launcher) parked() (n int64) {
+	for _, a := range l.attempts {
+		if a.suspended() {
+			n += a.need.Memory
+		}
+	}
+	return n
+}
+
+// takes is the memory that its attempts take of what it has: of the suspended ones what is
+// more than its swap.
+func (l *launcher) takes() int64 {
+	n := max(l.parked()-l.info.Swap, 0)
+	for _, a := range l.attempts {
+		if !a.suspended() {
+			n += a.need.Memory
+		}
+	}
+	return n
+}
+
 func (l *launcher) enter(a *attempt) { l.attempts = append(l.attempts, a) }
 
 func (l *launcher) leave(a *attempt) {
@@ -38,6 +60,7 @@ type launchers struct {
 	list    []*launcher                              // that are there, in order of id
 	known   map[scheduler.LauncherID]bool            // was there once
 	drained map[scheduler.LauncherID]bool            // is, or will be when it is there again
+	swap    map[scheduler.LauncherID]int64           // it will have when it joins
 	offered map[scheduler.LauncherID]scheduler.Offer // as last told, of those that are there
 	moved   bool                                     // some came or went, or drain or do not; see takeMoved
 
@@ -49,13 +72,13 @@ type launchers struct {
 
 func newLaunchers(time *timeline, reservations *reservations, abilities *scheduler.Ability, tally *Tally) launchers {
 	return launchers{
-		known: map[scheduler.LauncherID]bool{}, drained: map[scheduler.LauncherID]bool{}, offered: map[scheduler.LauncherID]scheduler.Offer{},
+		known: map[scheduler.LauncherID]bool{}, drained: map[scheduler.LauncherID]bool{}, swap: map[scheduler.LauncherID]int64{}, offered: map[scheduler.LauncherID]scheduler.Offer{},
 		time: time, reservations: reservations, abilities: abilities, tally: tally,
 	}
 }
 
 // Join adds a launcher. Name is also its host; a launcher that was lost and
-// joins under its old name has its old id.
+// joins under its old name has its old id. Memory is in bytes; see Swap.
 func (ls *launchers) Join(id scheduler.LauncherID, rack string, memory int64, slots ...scheduler.SlotCount) {
 	if ls.get(id) != nil {
 		return
@@ -63,7 +86,7 @@ func (ls *launchers) Join(id scheduler.LauncherID, rack string, memory int64, sl
 	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
 	unknown := scheduler.LauncherLoad{Launcher: id, CPU: scheduler.LoadUnknown, Memory: scheduler.LoadUnknown}
 	l := &launcher{id: id, load: unknown, told: unknown, info: scheduler.LauncherJoined{
-		At: ls.time.Now(), Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory,
+		At: ls.time.Now(), Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory, Swap: ls.swap[id],
 	}}
 	l.tale = append(l.tale, ls.time.tell(l.info))
 	i, _ := slices.BinarySearchFunc(ls.list, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
@@ -73,6 +96,10 @@ func (ls *launchers) Join(id scheduler.LauncherID, rack string, memory int64, sl
 		ls.drain(l, true)
 	}
 }
+
+// Swap says how much swap a launcher has, in bytes, when it joins the next time and later;
+// without, none.
+func (ls *launchers) Swap(id scheduler.LauncherID, bytes int64) { ls.swap[id] = bytes }
 
 // Host returns the host name of a launcher.
 func Host(id scheduler.LauncherID) string { return fmt.Sprint("host-", id) }
@@ -192,9 +219,10 @@ func (ls *launchers) offer(l *launcher) scheduler.Offer {
 	for _, a := range l.attempts {
 		if a.suspended() {
 			o.Suspended++
-			o.Held += a.need.Memory
 		}
 	}
+	o.Held = l.parked()
+	o.Swap = max(l.info.Swap-o.Held, 0)
 	o.Reserved = ls.reservations.at(l.id)
 	if l.closed() {
 		return o
@@ -273,10 +301,7 @@ func (ls *launchers) freeSlots(l *launcher, kind scheduler.SlotKind) int {
 }
 
 func (ls *launchers) freeMemory(l *launcher) int64 {
-	m := l.info.Memory
-	for _, a := range l.attempts {
-		m -= a.need.Memory
-	}
+	m := l.info.Memory - l.takes()
 	for _, r := range ls.reservations.at(l.id) {
 		m -= r.Memory
 	}

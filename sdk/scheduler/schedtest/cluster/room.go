@@ -10,27 +10,37 @@ import (
 // room is what could be taken, tentatively.
 type room struct {
 	slots  map[scheduler.LauncherID]map[scheduler.SlotKind]int
-	memory map[scheduler.LauncherID]int64
+	memory map[scheduler.LauncherID]*memory
 }
+
+// memory is that of one launcher.
+type memory struct {
+	free   int64 // were all that is suspended in memory; less than none when it is not
+	parked int64 // of what is suspended
+	swap   int64 // that takes of it what it can
+}
+
+func (m *memory) enough() bool { return m.free+min(m.parked, m.swap) >= 0 }
 
 // room adds up what is free or reserved for a bundle, and, for bundle 0, only what is
 // free for all. With job 0 it is a bundle that goes on: of what is reserved it may have
 // what is for it alone.
 func (ls *launchers) room(job scheduler.JobID, bundle scheduler.BundleID) room {
-	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]int64{}}
+	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]*memory{}}
 	for _, l := range ls.list {
 		kinds := map[scheduler.SlotKind]int{}
 		for _, s := range l.info.Slots {
 			kinds[s.Kind] = ls.freeSlots(l, s.Kind)
 		}
-		r.slots[l.id], r.memory[l.id] = kinds, ls.freeMemory(l)
+		m := &memory{ls.freeMemory(l) - min(l.parked(), l.info.Swap), l.parked(), l.info.Swap}
+		r.slots[l.id], r.memory[l.id] = kinds, m
 		if bundle == 0 {
 			continue
 		}
 		for _, x := range ls.reservations.at(l.id) {
 			if x.Bundle == bundle || x.Bundle == 0 && x.Job == job {
 				kinds[x.Kind] += x.Slots
-				r.memory[l.id] += x.Memory
+				m.free += x.Memory
 			}
 		}
 	}
@@ -39,9 +49,9 @@ func (ls *launchers) room(job scheduler.JobID, bundle scheduler.BundleID) room {
 
 // emptyRoom is what there would be if nothing ran.
 func (ls *launchers) emptyRoom() room {
-	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]int64{}}
+	r := room{map[scheduler.LauncherID]map[scheduler.SlotKind]int{}, map[scheduler.LauncherID]*memory{}}
 	for _, l := range ls.list {
-		r.slots[l.id], r.memory[l.id] = map[scheduler.SlotKind]int{}, l.info.Memory
+		r.slots[l.id], r.memory[l.id] = map[scheduler.SlotKind]int{}, &memory{free: l.info.Memory}
 		for _, s := range l.info.Slots {
 			r.slots[l.id][s.Kind] = s.Count
 		}
@@ -49,23 +59,39 @@ func (ls *launchers) emptyRoom() room {
 	return r
 }
 
+// take says whether there is as much, and takes it if so. What it takes of what there is
+// not is no matter: who asks for more has been told that it does not fit.
 func (r room) take(l scheduler.LauncherID, kind scheduler.SlotKind, slots int, memory int64) bool {
-	if r.slots[l] == nil || r.slots[l][kind] < slots || r.memory[l] < memory {
+	if r.slots[l] == nil || r.slots[l][kind] < slots || r.memory[l].free+min(r.memory[l].parked, r.memory[l].swap) < memory {
 		return false
 	}
 	r.slots[l][kind] -= slots
-	r.memory[l] -= memory
+	r.memory[l].free -= memory
 	return true
 }
 
-// give adds what an attempt would leave when it is killed, or, when it is suspended, its
-// slots alone.
+// takeAgain is take for one that is suspended, which goes on.
+func (r room) takeAgain(a *attempt) bool {
+	m := r.memory[a.on.id]
+	m.parked -= a.need.Memory // it runs, so that all of it counts in memory, as it did when swap had none
+	return m.enough() && r.take(a.on.id, a.need.Kind, a.need.Slots, 0)
+}
+
+// give adds what an attempt would leave when it is killed or suspended.
 func (r room) give(a *attempt, killed bool) {
-	if l := a.on.id; r.slots[l] != nil {
-		r.slots[l][a.need.Kind] += a.holds(a.need.Kind)
+	m := r.memory[a.on.id]
+	if m == nil {
+		return
 	}
-	if killed {
-		r.memory[a.on.id] += a.need.Memory
+	r.slots[a.on.id][a.need.Kind] += a.holds(a.need.Kind)
+	switch {
+	case killed && a.suspended():
+		m.free += a.need.Memory
+		m.parked -= a.need.Memory
+	case killed:
+		m.free += a.need.Memory
+	default:
+		m.parked += a.need.Memory
 	}
 }
 

@@ -165,7 +165,7 @@ func (p *base) expecting(job scheduler.JobID) bool {
 
 // victimsFor adds victims, in their order, until the bundle fits, and returns
 // them with its placement. It takes nothing for good.
-func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, memory bool) ([]scheduler.AttemptID, []scheduler.LauncherID) {
+func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bool) ([]scheduler.AttemptID, []scheduler.LauncherID) {
 	mark := p.Mark()
 	defer p.Undo(mark)
 	var victims []scheduler.AttemptID
@@ -174,11 +174,7 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, memory boo
 		if l == nil || l.Closed() || slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
-		freed := int64(0)
-		if memory {
-			freed = a.Need.Memory
-		}
-		p.Give(l, a.Need.Kind, a.Need.Slots, freed)
+		p.GiveBack(a, suspend)
 		victims = append(victims, a.ID)
 		if where, ok := p.Fit(b); ok {
 			return victims, where

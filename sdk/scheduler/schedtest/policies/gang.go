@@ -25,7 +25,7 @@ func Gang() scheduler.TaskScheduler {
 		if !woken(r) || p.Now().Sub(gang.Since) < p.wait || p.expecting(gang.Job.ID()) {
 			return
 		}
-		if victims, where := p.victimsFor(gang, p.takeable(jobs[place+1:]), true); where != nil {
+		if victims, where := p.victimsFor(gang, p.takeable(jobs[place+1:]), false); where != nil {
 			d.Preempt = append(d.Preempt, scheduler.Preempt{
 				Victims: victims, Mode: scheduler.PreemptKill, For: gang.Job.ID(), Bundle: gang.ID, Placement: where,
 			})

@@ -25,7 +25,7 @@ func Suspend() scheduler.TaskScheduler {
 			return
 		}
 		if unfit != nil && !p.expecting(unfit.Job.ID()) {
-			if victims, where := p.victimsFor(unfit, p.fresh(jobs, unfit.Job), false); where != nil {
+			if victims, where := p.victimsFor(unfit, p.fresh(jobs, unfit.Job), true); where != nil {
 				d.Preempt = append(d.Preempt, scheduler.Preempt{
 					Victims: victims, Mode: scheduler.PreemptSuspend, For: unfit.Job.ID(), Bundle: unfit.ID, Placement: where,
 				})
@@ -78,7 +78,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
 		if l := p.Launcher(a.Launcher); a.Launcher == rests.Launcher && l != nil && !l.Closed() {
-			p.Give(l, a.Need.Kind, a.Need.Slots, 0)
+			p.GiveBack(a, true)
 			victims = append(victims, a.ID)
 			if p.TakeAgain(rests) {
 				return victims
