@@ -299,3 +299,18 @@ func BenchmarkRound(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkInfos is the longest page: all queues.
+func BenchmarkInfos(b *testing.B) {
+	for _, queues := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(queues), func(b *testing.B) {
+			s := benchSite(b, queues, 1000)
+			b.ReportAllocs()
+			for b.Loop() {
+				if a, err := s.p.Page(scheduler.PageAsked{Principal: principal(root), Query: "infos"}); err != nil || a.Status != 200 {
+					b.Fatal(a.Status, err)
+				}
+			}
+		})
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"math/big"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // Amount is a number of micro-credits, which may be negative. An amount that Parse, Add
@@ -23,6 +22,9 @@ const Credit Amount = 1_000_000
 
 // Max is a trillion credits, the most that an amount may be, below zero as above it.
 const Max = 1_000_000_000_000 * Credit
+
+// decimals are the digits behind the point.
+const decimals = 6
 
 // textMax bounds, in bytes, what is looked at as a number.
 const textMax = 64
@@ -60,11 +62,17 @@ func (a Amount) String() string {
 	if a < 0 {
 		sign, n = "-", -n
 	}
-	decimals := strings.TrimRight(fmt.Sprintf("%06d", n%uint64(Credit)), "0")
-	if decimals == "" {
-		decimals = "0"
+	var room [24]byte
+	text := strconv.AppendUint(append(room[:0], sign...), n/uint64(Credit), 10)
+	text = append(text, '.')
+	text = strconv.AppendUint(text, n%uint64(Credit)+uint64(Credit), 10) // a 1 stands before the decimals
+	point := len(text) - decimals - 1
+	copy(text[point:], text[point+1:])
+	text = text[:len(text)-1]
+	for len(text) > point+1 && text[len(text)-1] == '0' {
+		text = text[:len(text)-1]
 	}
-	return sign + strconv.FormatUint(n/uint64(Credit), 10) + "." + decimals
+	return string(text)
 }
 
 // Clip returns the amount between -Max and Max that is nearest to it.

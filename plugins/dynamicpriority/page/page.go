@@ -13,7 +13,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"math/big"
+	"math/bits"
+	"strconv"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
@@ -34,27 +35,28 @@ const (
 // shareDecimals are the digits that a share is shown with.
 const shareDecimals = 9
 
+const shareUnit = 1_000_000_000
+
 // queryShownMax bounds how much of a query an answer repeats, in bytes.
 const queryShownMax = 1 << 10
 
 // Info is one answer. What is nil is left out.
 type Info struct {
-	XMLName xml.Name `json:"-"               xml:"QueueInfo"`
-	Host    string   `json:"host"            xml:"host"`
-	Start   *int64   `json:"start,omitempty" xml:"start"` // in milliseconds since the epoch
-	Time    *int64   `json:"time,omitempty"  xml:"time"`  // in milliseconds since the epoch
-	Price   *Number  `json:"price,omitempty" xml:"price"`
-	Queues  []Queue  `json:"queues,omitempty" xml:"queue"`
+	Host   string  `json:"host"`
+	Start  *int64  `json:"start,omitempty"` // in milliseconds since the epoch
+	Time   *int64  `json:"time,omitempty"`  // in milliseconds since the epoch
+	Price  *Number `json:"price,omitempty"`
+	Queues []Queue `json:"queues,omitempty"`
 }
 
 // Queue is one queue of it.
 type Queue struct {
-	Name     string `json:"name"     xml:"name,attr"`
-	Budget   Number `json:"budget"   xml:"budget"`
-	Spending Number `json:"spending" xml:"spending"`
-	Share    Number `json:"share"    xml:"share"`
-	Used     int    `json:"used"     xml:"used"`
-	Pending  int    `json:"pending"  xml:"pending"`
+	Name     string `json:"name"`
+	Budget   Number `json:"budget"`
+	Spending Number `json:"spending"`
+	Share    Number `json:"share"`
+	Used     int    `json:"used"`
+	Pending  int    `json:"pending"`
 }
 
 // Number is a decimal, written digit by digit.
@@ -66,32 +68,79 @@ func (n Number) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 // Amount is a number of credits.
 func Amount(a money.Amount) Number { return Number(a.String()) }
 
-// Share is a part of a whole; 0 of nothing.
+// Share is a part of a whole, which it is no more than; 0 of nothing.
 func Share(part, whole money.Amount) Number {
 	if whole == 0 {
 		return "0.0"
 	}
-	digits := big.NewRat(int64(part), int64(whole)).FloatString(shareDecimals)
-	short := strings.TrimRight(digits, "0")
-	if strings.HasSuffix(short, ".") {
-		short += "0"
+	high, low := bits.Mul64(uint64(part), 2*shareUnit) //nolint:gosec // shares are of what is paid, which is not negative
+	twice, _ := bits.Div64(high, low, uint64(whole))   //nolint:gosec // and no more than the whole
+	digits := strconv.FormatUint(shareUnit+(twice+1)/2, 10)
+	short := strings.TrimRight(digits[len(digits)-shareDecimals:], "0")
+	if short == "" {
+		short = "0"
 	}
-	return Number(short)
+	return Number(strconv.FormatUint((twice+1)/2/shareUnit, 10) + "." + short)
 }
 
 // Answer returns the answer with an info, as XML or as JSON.
 func (i Info) Answer(asJSON bool) scheduler.Answer {
+	a := scheduler.Answer{Status: OK, ContentType: "text/xml; charset=utf-8"}
 	if asJSON {
-		return inJSON(OK, i)
+		a = inJSON(OK, i)
+	} else {
+		a.Body = i.xml()
 	}
+	if len(a.Body) > scheduler.PageBytesMax {
+		return Failure(Refused, "the answer has more bytes than can be sent: ask for queues one by one", asJSON)
+	}
+	return a
+}
+
+// queueBytes is about what a queue takes.
+const queueBytes = 220
+
+// xml writes the XML by hand: rounds wait while thousands of queues are shown, and the usual
+// encoder takes four times as long.
+func (i Info) xml() []byte {
 	var b bytes.Buffer
-	e := xml.NewEncoder(&b)
-	e.Indent("", "  ")
-	if err := e.Encode(i); err != nil { // of text and numbers alone it never is
-		return Failure(Refused, err.Error(), false)
+	element := func(indent, name, text string) {
+		for _, part := range [...]string{indent, "<", name, ">", text, "</", name, ">\n"} {
+			b.WriteString(part)
+		}
 	}
-	b.WriteByte('\n')
-	return scheduler.Answer{Status: OK, ContentType: "text/xml; charset=utf-8", Body: b.Bytes()}
+	b.Grow((len(i.Queues) + 1) * queueBytes)
+	b.WriteString("<QueueInfo>\n")
+	element("  ", "host", escaped(i.Host))
+	if i.Start != nil {
+		element("  ", "start", strconv.FormatInt(*i.Start, 10))
+	}
+	if i.Time != nil {
+		element("  ", "time", strconv.FormatInt(*i.Time, 10))
+	}
+	if i.Price != nil {
+		element("  ", "price", string(*i.Price))
+	}
+	for _, q := range i.Queues {
+		b.WriteString("  <queue name=\"")
+		b.WriteString(escaped(q.Name))
+		b.WriteString("\">\n")
+		element("    ", "budget", string(q.Budget))
+		element("    ", "spending", string(q.Spending))
+		element("    ", "share", string(q.Share))
+		element("    ", "used", strconv.Itoa(q.Used))
+		element("    ", "pending", strconv.Itoa(q.Pending))
+		b.WriteString("  </queue>\n")
+	}
+	b.WriteString("</QueueInfo>\n")
+	return b.Bytes()
+}
+
+// escaped is a text as it stands in XML; what no XML can hold becomes U+FFFD.
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+	return b.String()
 }
 
 // Denied answers who may not ask that, or did not prove who asks: with the query and nothing

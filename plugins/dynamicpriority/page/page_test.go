@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,5 +114,16 @@ func TestWhoIsDenied(t *testing.T) {
 	long := page.Denied(strings.Repeat("\x1b\n", 1<<20), false, false)
 	if len(long.Body) > 1<<14 || strings.ContainsAny(string(long.Body[:len(long.Body)-1]), "\x1b\n") {
 		t.Errorf("%d bytes are sent back, or what steers a terminal", len(long.Body))
+	}
+}
+
+// TestMoreThanCanBeSent is not cut, but refused.
+func TestMoreThanCanBeSent(t *testing.T) {
+	one := page.Queue{Name: strings.Repeat("\"", 64), Budget: "0.0", Spending: "0.0", Share: "0.0"}
+	info := page.Info{Queues: slices.Repeat([]page.Queue{one}, 50_000)}
+	for _, asJSON := range []bool{false, true} {
+		if a := info.Answer(asJSON); a.Status != 500 || !strings.Contains(string(a.Body), "one by one") {
+			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
+		}
 	}
 }
