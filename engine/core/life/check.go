@@ -79,6 +79,11 @@ func (st *State) checkLauncher(l *Launcher) error {
 	if err := l.Line.Check(waits); l.Up && err != nil {
 		return err
 	}
+	for id, o := range l.Outputs {
+		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
+			return fmt.Errorf("it keeps the output of attempt %d for a bundle that is not there", id)
+		}
+	}
 	if suspended != l.Suspended {
 		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.Suspended)
 	}

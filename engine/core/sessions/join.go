@@ -170,12 +170,12 @@ func (ss *Sessions) adoptOutputs(l *life.Launcher, old map[scheduler.AttemptID]*
 }
 
 // stillKept says whether anybody counts on a stored output: losing the attempts
-// of its launcher may have ended its job, or its gang.
+// of its launcher may have ended its job, of which bundles leave in slices, or its gang.
 func (ss *Sessions) stillKept(o *life.Output, id scheduler.AttemptID) bool {
-	if ss.life.Jobs.Get(o.Job.ID) != o.Job {
+	b := o.Bundle
+	if ss.life.Bundles.Get(b.ID()) != b {
 		return false
 	}
-	b := o.Bundle
 	return b.Kept != nil && b.Kept[o.Group].Attempt == id && !b.Kept[o.Group].Lost ||
 		slices.ContainsFunc(b.Runs(), func(r *life.Run) bool { return r.ID == o.Run && r.Commits[o.Group] != nil })
 }

@@ -258,6 +258,42 @@ func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	h.Checked()
 }
 
+// A job whose last attempt is lost with its launcher's life leaves in slices. What the new life
+// still has stored for bundles that have left is nobody's.
+func TestANewLifeWhileAJobLeaves(t *testing.T) {
+	for left := range 3 {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 3)
+		j := h.Job(roomtest.MapReduce(3, 1))
+		h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+		h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+		h.Run(j, 2, l)
+		h.Later(time.Second)
+		h.Admission.KillJob(&wire.KillJob{Job: uint64(j.ID)})
+		h.Later(time.Second)
+		h.Step.Charge(h.Step.Set.StepWork - left)
+		anew := roomtest.Joining("a", 3)
+		anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID)}
+		anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 1}, {Job: uint64(j.ID), Attempt: 2}}
+		h.Sessions.Join(anew)
+		if len(l.Outputs) != 2-left {
+			t.Errorf("with %d bundles that left it keeps %v", left, l.Outputs)
+		}
+		h.Checked()
+		for range 5 {
+			h.Later(time.Second)
+			if len(h.Life.Busy) > 0 {
+				h.Jobs.GoOnWith(h.Life.Jobs.Get(h.Life.Busy[0]))
+			}
+			h.Checked()
+		}
+		if h.Life.Jobs.Len() != 0 || len(l.Outputs) > 0 {
+			t.Errorf("with %d bundles that left at first, %d jobs are there, and it keeps %v", left, h.Life.Jobs.Len(), l.Outputs)
+		}
+	}
+}
+
 // On a launcher that drains nothing new starts, and what runs goes on, also when it joins
 // again; until the drain ends.
 func TestDrain(t *testing.T) {
