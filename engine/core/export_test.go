@@ -23,12 +23,15 @@ func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
 	}
 }
 
-// WantTwice has a running bundle launched a second time, as if it straggled, and says
-// whether it may be. Which bundles straggle is measured; for the conformance kit's
-// games that is decided elsewhere.
+// WantTwice has a running bundle launched a second time, as if it straggled, or a suspended one,
+// as if it were that for long, and says whether it may be. Which those are is measured; for the
+// conformance kit's games that is decided elsewhere.
 func (c *Core) WantTwice(id scheduler.BundleID) bool {
 	b := c.rooms.Life.Bundles.Get(id)
-	if b == nil || len(b.Runs()) == 0 || b.Runs()[0].Attempts[0].Phase() != course.Running || !b.Runs()[0].Attempts[0].MayBeDoubled() {
+	if b == nil || len(b.Runs()) == 0 {
+		return false
+	}
+	if a := b.Runs()[0].Attempts[0]; a.Phase() != course.Running && !a.Waits() || !a.MayBeDoubled() {
 		return false
 	}
 	c.rooms.Attempts.WantTwice(b)

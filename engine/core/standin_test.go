@@ -29,7 +29,7 @@ var (
 // all that is free or reserved, and the snapshot for a policy that starts.
 //
 // The stand-in leads: what happens on it is what launchers and people tell the core, and
-// what straggles there does for the core, too. Left out is what the core does not have
+// what straggles or was suspended for long there does and was for the core, too. Left out is what the core does not have
 // (second attempts of gangs, stages that grow), and what says nothing of work (pages,
 // settings, loads).
 func TestStandIn(t *testing.T) {
@@ -52,16 +52,17 @@ func TestStandIn(t *testing.T) {
 		all.Seconds += p.standIn.Tally.Seconds
 		all.ForSuspended += p.standIn.Tally.ForSuspended
 		all.Stuck += p.standIn.Tally.Stuck
+		all.Raced += p.standIn.Tally.Raced
 		drawn += p.drawn
 		for r, n := range p.reasons {
 			reasons[r] += n
 		}
 	}
-	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 || all.Seconds == 0 || all.ForSuspended == 0 || all.Stuck == 0 || drawn == 0 {
+	if all.Launches == 0 || all.Victims == 0 || all.Suspensions == 0 || all.Resumptions == 0 || all.Lost == 0 || all.Failed == 0 || all.Seconds == 0 || all.ForSuspended == 0 || all.Stuck == 0 || all.Raced == 0 || drawn == 0 {
 		t.Errorf("the games were too tame: %d resumptions drew on what was kept for them, %+v", drawn, all)
 	}
-	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed, %d second attempts, %d preemptions for what is suspended, of which %d drew on what was kept, %d stuck; refusals %v",
-		len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, all.ForSuspended, drawn, all.Stuck, reasons)
+	t.Logf("%d games: %d launches, %d victims, %d suspended, %d resumed, %d second attempts (%d of what was suspended), %d preemptions for what is suspended, of which %d drew on what was kept, %d stuck; refusals %v",
+		len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, all.Raced, all.ForSuspended, drawn, all.Stuck, reasons)
 }
 
 // fine is how much finer the core's clock is than the stand-in's: its steps each take some

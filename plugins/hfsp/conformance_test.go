@@ -29,3 +29,10 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		})
 	}
 }
+
+// TestNoSecondBesideOneThatIsTakenOff: what is offered for a second attempt is not taken off in the
+// round that launches that, which the manager would refuse.
+func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
+	c := scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}
+	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 1, First: 9086, Config: c})
+}

@@ -286,7 +286,7 @@ func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) fun
 // mayGo says whether a launch can be taken off now.
 func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	switch {
-	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0:
+	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0, d.doubled(u.Bundle):
 		return false
 	case u.Bundle.ProtectedUntil > d.view.Now():
 		d.wake(u.Bundle.ProtectedUntil)
@@ -295,6 +295,12 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 		return !d.isSample(u, l.stage)
 	}
 	return u.Runs() && !u.Bundle.NoSuspend() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
+}
+
+// doubled says whether the round launches a second attempt of a bundle: none is started beside
+// one that is taken off.
+func (d *assignment) doubled(b *view.Bundle) bool {
+	return b.SpeculationOffered && d.book.WasGiven(d.book.StageOf(b), b)
 }
 
 // isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.

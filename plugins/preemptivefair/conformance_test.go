@@ -30,3 +30,9 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		})
 	}
 }
+
+// TestNoSecondBesideOneThatIsTakenOff: what is offered for a second attempt is not taken off in the
+// round that launches that, which the manager would refuse.
+func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
+	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 1, First: 9047, Config: scheduler.Config{Text: []byte("mode: suspend\n")}})
+}

@@ -69,13 +69,19 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
 		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool {
-			return d.spared(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
+			return d.spared(u.bundle) || d.doubled(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
 		})
 		if len(l.units) > 0 {
 			all = append(all, l)
 		}
 	}
 	return all
+}
+
+// doubled says whether the round launches a second attempt of a bundle: none is started beside
+// one that is taken off.
+func (d *assignment) doubled(b *view.Bundle) bool {
+	return b.SpeculationOffered && slices.ContainsFunc(d.launches, func(l scheduler.Launch) bool { return l.Bundle == b.ID })
 }
 
 // protected says whether the manager would refuse to preempt a bundle, and notes until when.

@@ -142,6 +142,7 @@ func (b *Book) Update(events []scheduler.Event) {
 			b.attempt(e.Attempt)
 		case scheduler.AttemptResumed:
 			b.attempt(e.Attempt)
+			b.bundleOf(e.Attempt) // it is not offered a second time any more
 		}
 	}
 	for _, e := range b.view.Ended() {
@@ -198,6 +199,13 @@ func (b *Book) bundle(id scheduler.BundleID) {
 	}
 }
 
+// bundleOf takes over whether the bundle of an attempt may be launched.
+func (b *Book) bundleOf(id scheduler.AttemptID) {
+	if a := b.view.Attempt(id); a != nil {
+		b.list(a.Bundle)
+	}
+}
+
 // list takes over whether a bundle may be launched.
 func (b *Book) list(x *view.Bundle) {
 	was, is := b.listed[x.ID]
@@ -250,9 +258,7 @@ func (b *Book) outcome(e *scheduler.Outcome) {
 	case e.Kind == scheduler.DecisionPreempt:
 		for _, id := range e.Preempt.Victims {
 			b.attempt(id)
-			if a := b.view.Attempt(id); a != nil {
-				b.list(a.Bundle)
-			}
+			b.bundleOf(id)
 		}
 	}
 }

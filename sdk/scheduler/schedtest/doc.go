@@ -12,6 +12,8 @@
 //   - decisions that the policy could know to be right: nothing launched that is
 //     not ready, twice, half, or beyond the offer, except when the world moved
 //     while it thought;
+//   - no second attempt of a straggler, or of what was suspended for long, once that is
+//     taken off, goes on or has ended; whether the policy takes such an offer is its choice;
 //   - that every job ends once no more come, unless it was refused;
 //   - the same decisions for the same rounds; also after restarts from a snapshot
 //     (and a checkpoint, with the ability) at random rounds, where reasons for

@@ -202,6 +202,10 @@ func (p *planner) trouble() {
 		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Settings(c, cluster.MayJudge) })
 	}
 	p.loads()
+	for range 12 {
+		n := p.of.IntN(8)
+		p.After(time.Duration(p.of.Int64N(int64(2*span))), func() { p.Overdue(n) })
+	}
 }
 
 // loads has machines busy with other work, for a while, and now and then says that

@@ -18,7 +18,7 @@ import (
 //	0s join 1 default=2 special=1 memory=8 swap=4
 //	1s submit wide priority=HIGH pool=p user=u layer=2x(default:2,special) run=3s after=0 hosts=1,2 shuffles fails late=1
 //	5s load 1 cpu=0.9 memory=0.5 · load 1 cpu=unknown
-//	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · grow
+//	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · stick 0 · overdue 0 · grow
 //	5s note NAME · page GET /path · settings good · settings bad
 //
 // Memory and swap are in GiB; a group is kind, or kind:GiB, or kind:GiB/slots. A layer's
@@ -130,6 +130,8 @@ func parseByID(verb string, id uint64, args []string) (func(*cluster.Cluster, Op
 		return func(c *cluster.Cluster, _ Options) { c.Kill(job) }, nil
 	case "straggle":
 		return func(c *cluster.Cluster, _ Options) { c.Straggle(int(id)) }, nil //nolint:gosec // parsed as 32 bits
+	case "overdue":
+		return func(c *cluster.Cluster, _ Options) { c.Overdue(int(id)) }, nil //nolint:gosec // parsed as 32 bits
 	case "stick":
 		return func(c *cluster.Cluster, _ Options) { c.Stick(int(id)) }, nil //nolint:gosec // parsed as 32 bits
 	case "update":

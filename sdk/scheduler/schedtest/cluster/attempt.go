@@ -84,15 +84,20 @@ func (r *run) ids() (all []scheduler.AttemptID) {
 // another list.
 func (r *run) live() []*attempt { return slices.Clone(r.attempts) }
 
-// straggles says whether a second attempt would help: the first is alone, runs, and
-// does not end.
-func (b *bundle) straggles() bool {
+// single says whether a second attempt may be offered: the first is alone, and does not end.
+func (b *bundle) single() bool {
 	if b.state != launched || b.twice || len(b.runs) != 1 {
 		return false
 	}
 	r := b.runs[0]
-	return !r.second && r.leaving == nil && r.done == 0 && r.attempts[0].state == running
+	return !r.second && r.leaving == nil && r.done == 0
 }
+
+// runsNow says whether the first attempt runs.
+func (b *bundle) runsNow() bool { return b.runs[0].attempts[0].state == running }
+
+// restsNow says whether the first attempt waits to be resumed.
+func (b *bundle) restsNow() bool { return b.resting() != nil }
 
 type attempt struct {
 	id       scheduler.AttemptID

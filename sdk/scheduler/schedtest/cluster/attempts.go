@@ -32,9 +32,13 @@ func newAttempts(rng *rand.Rand, time *timeline, launchers *launchers, reservati
 
 // launch makes attempts of a bundle; the checks are done.
 func (as *attempts) launch(b *bundle, where []scheduler.LauncherID) []scheduler.AttemptID {
+	raced := b.resting() != nil
 	r := &run{bundle: b, second: b.launch()}
 	if r.second {
 		as.tally.Seconds++
+	}
+	if raced {
+		as.tally.Raced++
 	}
 	if b.preempted > 0 {
 		as.jobs.protect(b)
@@ -412,19 +416,21 @@ func (as *attempts) lostPart(r *run) {
 	as.end(r.attempts[0], scheduler.Lost, 0)
 }
 
-// straggle lets the nth running bundle be offered a second attempt: of those with one
-// group, or of all.
-func (as *attempts) straggle(n int, gangs bool) {
+// offerSecond lets the nth bundle of a kind be offered a second attempt, of those with one
+// group or of all, and says whether there was one.
+func (as *attempts) offerSecond(n int, gangs bool, is func(*bundle) bool) bool {
 	var all []*bundle
 	for _, j := range as.jobs.live() {
 		for _, b := range j.bundles {
-			if b.straggles() && (gangs || len(b.groups) == 1) {
+			if (gangs || len(b.groups) == 1) && b.single() && is(b) {
 				all = append(all, b)
 			}
 		}
 	}
-	if len(all) > 0 {
-		b := all[n%len(all)]
-		as.jobs.offerTwice(b, b.runs[0].where())
+	if len(all) == 0 {
+		return false
 	}
+	b := all[n%len(all)]
+	as.jobs.offerTwice(b, b.runs[0].where())
+	return true
 }

@@ -78,7 +78,8 @@ type Tally struct {
 	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
 	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
 	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
-	SpeculationOffered, Seconds                                              int // offers to launch a straggler a second time; those that were taken
+	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or what was suspended for long, a second time; those that were taken
+	Overdue, Raced                                                           int // of both, those of what was suspended
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended ones that could not go on
 }
 
@@ -165,7 +166,15 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 }
 
 // Straggle lets the nth running bundle be offered a second attempt.
-func (c *Cluster) Straggle(n int) { c.straggle(n, !c.Plain) }
+func (c *Cluster) Straggle(n int) { c.offerSecond(n, !c.Plain, (*bundle).runsNow) }
+
+// Overdue lets the nth suspended bundle be offered a second attempt, as where the site wants
+// that for what was suspended for long.
+func (c *Cluster) Overdue(n int) {
+	if c.offerSecond(n, !c.Plain, (*bundle).restsNow) {
+		c.Tally.Overdue++
+	}
+}
 
 // Stick has the nth of the suspended bundle attempts fail to go on: it is lost when it is
 // resumed.

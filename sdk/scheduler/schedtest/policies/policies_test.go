@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 		did  func(cluster.Tally) bool
 	}{
 		{"suspend", Suspend, func(t cluster.Tally) bool {
-			return t.Suspensions > 0 && t.Resumptions > 0 && t.ForSuspended > 0 && t.Stuck > 0
+			return t.Suspensions > 0 && t.Resumptions > 0 && t.ForSuspended > 0 && t.Stuck > 0 && t.Overdue > 0 && t.Raced > 0
 		}},
 		{"gang", Gang, func(t cluster.Tally) bool { return t.Victims > 0 && t.Suspensions == 0 }},
 		{"load", Load, func(t cluster.Tally) bool { return t.Loads > 0 && t.Busy == 0 }},
