@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
@@ -41,6 +42,7 @@ func allPolicies() []Policy {
 		{Name: "remember", New: policies.Remember},
 		{Name: "fifo", New: fifo.New},
 		{Name: "hfsp", New: hfsp.New},
+		{Name: "dynamic-priority", New: dynamicpriority.New},
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
 	}

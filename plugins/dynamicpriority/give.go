@@ -292,7 +292,7 @@ func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
 
 func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.GangCount() > 0 {
-		d.each(j, kind, upTo, d.view.GangsOf(j.Job), d.view.Fit)
+		d.each(j, kind, upTo, d.view.GangsOf(j.Job), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fit(j, b) })
 	}
 }
 
@@ -312,14 +312,25 @@ func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
 	}
 }
 
+// anywhere places the rest, wherever there is room. Gangs were tried before.
 func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
-	d.each(j, kind, upTo, d.view.ReadyOfKind(j.Job, kind, 0), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-		where, ok := d.view.Fit(b)
-		if !ok {
-			d.misses(j, b)
+	single := func(yield func(*view.Bundle) bool) {
+		for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
+			if len(b.Groups) == 1 && !yield(b) {
+				return
+			}
 		}
-		return where, ok
-	})
+	}
+	d.each(j, kind, upTo, single, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fit(j, b) })
+}
+
+// fit finds a place for a bundle, or notes that there is none.
+func (d *assignment) fit(j *job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	where, ok := d.view.Fit(b)
+	if !ok {
+		d.misses(j, b)
+	}
+	return where, ok
 }
 
 // each launches those of the bundles that fit and may start, while there is room at all.
@@ -345,10 +356,8 @@ func (d *assignment) try(b *view.Bundle, upTo int) {
 	if !d.may(j, b, upTo) {
 		return
 	}
-	if where, ok := d.view.Fit(b); ok {
+	if where, ok := d.fit(j, b); ok {
 		d.launch(j, b, where)
-	} else {
-		d.misses(j, b)
 	}
 }
 

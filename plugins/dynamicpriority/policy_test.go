@@ -550,3 +550,41 @@ func TestWhatIsSuspendedIsFree(t *testing.T) {
 		t.Errorf("it has %s", q.Budget)
 	}
 }
+
+// Gangs that do not fit are no hindrance to what stands behind them, however many.
+func TestGangsDoNotHideWhatIsBehindThem(t *testing.T) {
+	s := newSite(t, "collect-after: 0s\n", account1("a", 1000, 1))
+	s.launcher(slots12)
+	s.round()
+	id := s.job("a", "default", 0)
+	for range 3 * scanMax {
+		gang := make([]scheduler.Group, 13)
+		for i := range gang {
+			gang[i] = scheduler.Group{Kind: "default", Slots: 1}
+		}
+		s.bundle(id, gang...)
+	}
+	for range 20 {
+		s.bundle(id, scheduler.Group{Kind: "default", Slots: 1})
+	}
+	if s.pass(allocDefault); s.runs("a") != 12 {
+		t.Errorf("%d run", s.runs("a"))
+	}
+}
+
+// Jobs that wait for the store are bounded.
+func TestTooManyWaitForTheStore(t *testing.T) {
+	s := newSite(t, "", account1("a", 1000, 1))
+	late := s.events
+	s.events = nil
+	for i := range askedMax + 3 {
+		s.tell(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: scheduler.JobID(i + 1), User: "a"}})
+	}
+	if d := s.round(); len(d.Refuse) != 3 || d.Refuse[0].Job != askedMax+1 || len(d.Admit) != 0 {
+		t.Errorf("%d are refused, %d admitted", len(d.Refuse), len(d.Admit))
+	}
+	s.tell(late...)
+	if d := s.round(); len(d.Refuse) != 0 || len(d.Admit) != askedMax {
+		t.Errorf("%d are refused, %d admitted", len(d.Refuse), len(d.Admit))
+	}
+}

@@ -3,6 +3,7 @@ package dynamicpriority
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
@@ -23,13 +24,16 @@ const (
 // notes of a mebibyte.
 const NoteBytesMax = 512 << 10
 
+// askedMax bounds the jobs that wait to be admitted; more are refused.
+const askedMax = 10_000
+
 // store is what the policy knows of the store of budgets.
 type store struct {
 	parts   account.Parts
 	failure string // why it can't be read or written, "" when it can
 	machine string // that answers name; "" until the store has told it
-	// asked are the jobs that wait to be admitted until the store has told what it has. The
-	// manager bounds them.
+	// asked are the jobs that wait to be admitted until the store has told what it has, up
+	// to askedMax.
 	asked []scheduler.Job
 }
 
@@ -75,6 +79,10 @@ func (p *Policy) post(d *scheduler.Decisions) {
 // admit lets the jobs of those in who have a queue, once it is known who has.
 func (p *Policy) admit(d *scheduler.Decisions) {
 	if !p.ledger.Known() {
+		for n := min(askedMax, len(p.store.asked)); n < len(p.store.asked); {
+			d.Refuse = append(d.Refuse, scheduler.Refuse{Job: p.store.asked[n].ID, Reason: "too many jobs wait for the store of budgets to answer: try again later"})
+			p.store.asked = slices.Delete(p.store.asked, n, n+1)
+		}
 		return
 	}
 	for _, j := range p.store.asked {
