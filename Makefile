@@ -79,8 +79,9 @@ faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of
 games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
-day: ## a day of the policy dynamic-priority, against rational numbers: make day INTERVALS=4320 SEED=1
-	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1)
+day: ## a day of the policy dynamic-priority, against rational numbers and drawn as build/day.svg: make day INTERVALS=4320 SEED=1
+	mkdir -p $(BIN)
+	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1) -draw $(CURDIR)/build/day.svg
 
 formats: jars ## types and formats at random, and all codecs against other readers: make formats SEEDS=1000 FROM=1
 	$(GO) test ./mapreduce/format -run 'TestFormatsAtRandom|TestParquetCodecsAndEncodings' -v -timeout 6h -seeds=$(or $(SEEDS),1000) -from=$(or $(FROM),1) -whole

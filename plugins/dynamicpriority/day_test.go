@@ -130,6 +130,7 @@ func TestADay(t *testing.T) {
 	s.launcher(map[scheduler.SlotKind]int{"default": slots})
 	s.round()
 	ran, boundTimes := 0, 0
+	var drawn drawing
 	for interval := range *dayIntervals {
 		for range stepsPerInterval {
 			s.step(rng, o, &added)
@@ -139,6 +140,9 @@ func TestADay(t *testing.T) {
 		o.close()
 		s.tell(scheduler.TimePassed{At: s.now})
 		s.play(o)
+		if *drawFile != "" {
+			drawn.take(s, o)
+		}
 		price := s.p.ledger.Price()
 		shares := new(big.Rat)
 		for _, p := range o.payers {
@@ -158,6 +162,9 @@ func TestADay(t *testing.T) {
 		if price > 0 && shares.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Fatalf("interval %d: shares add up to %s", interval, shares)
 		}
+	}
+	if *drawFile != "" {
+		drawn.write(t, *drawFile)
 	}
 	s.round()
 	sum, charged := money.Amount(0), money.Amount(0)
