@@ -62,32 +62,38 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	return nil
 }
 
-// save returns a checkpoint when there is something new to keep. What is larger than it may be
-// is left out: then a restart finds rates anew, and loses what the store has not acknowledged.
+// save returns a checkpoint when there is something new to keep, of at most so many bytes. The
+// ledger leaves out what does not fit.
 func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error) {
 	if m.Ledger != nil && m.version == l.Version() && !m.changed {
 		return nil, nil //nolint:nilnil // there is nothing new
 	}
-	if m.Ledger == nil || m.version != l.Version() {
-		data, err := l.Save()
-		if err != nil {
+	kept := *m
+	kept.Ledger, kept.Leaving = nil, kept.Leaving[:min(len(kept.Leaving), leavingMax)]
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	if m.Ledger == nil || m.version != l.Version() || most > 0 && len(data)+len(m.Ledger)+ledgerFieldBytes > most {
+		room := 0
+		if most > 0 {
+			room = max(most-len(data)-ledgerFieldBytes, 1)
+		}
+		if m.Ledger, err = l.Save(room); err != nil {
 			return nil, err
 		}
-		m.Ledger, m.version = data, l.Version()
+		m.version = l.Version()
 	}
-	kept := *m
-	kept.Leaving = kept.Leaving[:min(len(kept.Leaving), leavingMax)]
-	data, err := json.Marshal(kept)
-	if err == nil && most > 0 && len(data) > most {
-		kept.Ledger = nil
-		data, err = json.Marshal(kept)
-	}
-	if err != nil {
+	kept.Ledger = m.Ledger
+	if data, err = json.Marshal(kept); err != nil {
 		return nil, err
 	}
 	m.changed = false
 	return &scheduler.Checkpoint{Version: memoryVersion, Data: data}, nil
 }
+
+// ledgerFieldBytes is more than the ledger's name takes in a checkpoint.
+const ledgerFieldBytes = 16
 
 func clockOrder(c clock, kind scheduler.SlotKind) int { return cmp.Compare(c.Kind, kind) }
 

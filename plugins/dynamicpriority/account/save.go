@@ -31,8 +31,24 @@ type rate struct {
 // partMax bounds the parts that a checkpoint consists of: it is read as one anyway.
 const partMax = 1 << 30
 
-// Save returns the ledger for a checkpoint.
-func (l *Ledger) Save() ([]byte, error) {
+// Save returns the ledger for a checkpoint of at most so many bytes, 0 for any. What is larger
+// is without the rates in force, which a restart then finds anew; and what even then is larger
+// is without what the store has not acknowledged.
+func (l *Ledger) Save(most int) ([]byte, error) {
+	s := l.saved()
+	data, err := json.Marshal(s)
+	if most > 0 && err == nil && len(data) > most {
+		s.Rates = nil
+		data, err = json.Marshal(s)
+	}
+	if most > 0 && err == nil && len(data) > most {
+		s.Open, s.State = nil, nil
+		data, err = json.Marshal(s)
+	}
+	return data, err
+}
+
+func (l *Ledger) saved() saved {
 	s := saved{Length: l.Length(), Start: l.start, Last: l.last, Applied: l.state.Applied}
 	for _, part := range MarshalEntries(l.open, partMax) {
 		s.Open = append(s.Open, string(part))
@@ -47,7 +63,7 @@ func (l *Ledger) Save() ([]byte, error) {
 			s.Rates = append(s.Rates, rate{a.Name, a.Rate, a.most, a.remainder})
 		}
 	}
-	return json.Marshal(s)
+	return s
 }
 
 // Load takes over what Save returned, before anything else is told to a new ledger. An
