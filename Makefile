@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions faults games day formats bench experiments gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions faults games day hfsp formats bench experiments gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ games: ## the kit's games on its stand-in and on the core at once: 1000 at rando
 day: ## a day of the policy dynamic-priority, against rational numbers and drawn as build/day.svg: make day INTERVALS=4320 SEED=1
 	mkdir -p $(BIN)
 	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1) -draw $(CURDIR)/build/day.svg
+
+hfsp: ## the policy hfsp at random: the kit's games with each setting, and the virtual cluster beside the plain one: make hfsp SEEDS=100
+	$(GO) test ./plugins/hfsp ./plugins/hfsp/virtual -timeout 300m -seeds $(or $(SEEDS),100)
 
 formats: jars ## types and formats at random, and all codecs against other readers: make formats SEEDS=1000 FROM=1
 	$(GO) test ./mapreduce/format -run 'TestFormatsAtRandom|TestParquetCodecsAndEncodings' -v -timeout 6h -seeds=$(or $(SEEDS),1000) -from=$(or $(FROM),1) -whole

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
@@ -15,21 +16,21 @@ const byLoad = "load: {manager: load}\n"
 // load has a launcher tell how busy its machine is, 10 ms later, and plays on.
 func (w *play) load(id scheduler.LauncherID, cpu, memory float64) {
 	w.t.Helper()
-	w.c.Load(id, cpu, memory)
+	w.Cluster.Load(id, cpu, memory)
 	w.on(10 * time.Millisecond)
 }
 
 // on plays for a while.
 func (w *play) on(d time.Duration) {
 	w.t.Helper()
-	w.until(w.c.Now().Sub(w.begin) + d)
+	w.Until(w.Cluster.Now().Sub(w.Begin) + d)
 }
 
 // wantOn says how many attempts live on each launcher.
 func (w *play) wantOn(when string, want ...int) {
 	w.t.Helper()
 	var got []int
-	for _, l := range w.p.view.Launchers() {
+	for _, l := range w.Policy.view.Launchers() {
 		got = append(got, len(l.Attempts()))
 	}
 	if !slices.Equal(got, want) {
@@ -43,7 +44,7 @@ func TestBusyMachinesGetNothing(t *testing.T) {
 	for _, locality := range []string{"delay", "min-cost-flow", "none"} {
 		t.Run(locality, func(t *testing.T) {
 			w := newPlay(t, "load: {manager: load, cpu-max: 0.8, memory-max: 0.6}\nlocality: {mode: "+locality+"}\n")
-			w.launchers(4, 2)
+			w.Launchers(4, 2)
 			w.load(1, 0.81, 0.1)
 			w.load(2, 0.8, 0.6) // at its limits, not over them
 			w.load(3, 0.1, 0.61)
@@ -63,18 +64,18 @@ func TestBusyMachinesGetNothing(t *testing.T) {
 // not broken. That it starts again needs no timer: a load is told.
 func TestAllMachinesAreBusy(t *testing.T) {
 	w := newPlay(t, byLoad)
-	w.launchers(2, 2)
+	w.Launchers(2, 2)
 	w.load(1, 0.95, 0.25)
 	w.load(2, 0.5, 0.91)
 	var said []scheduler.Waiting
-	w.look = func(d scheduler.Decisions) { said = append(said, d.Waiting...) }
+	w.Look = func(d scheduler.Decisions) { said = append(said, d.Waiting...) }
 	first, second := w.job("a", 4, time.Hour), w.job("b", 4, time.Hour)
 	w.on(time.Second)
 	w.wantOn("both are busy", 0, 0)
 	const why = "4 free default slots are on launchers over their load (CPU over 0.9 or memory over 0.9): " +
 		"launcher-1 with CPU 0.95 and memory 0.25, launcher-2 with CPU 0.50 and memory 0.91; "
 	for _, id := range []scheduler.JobID{first, second} {
-		x, err := w.p.Explain(id)
+		x, err := w.Policy.Explain(id)
 		if err != nil || !strings.Contains(x.Detail, why) {
 			t.Errorf("%s waits because %q, %v", id, x.Detail, err)
 		}
@@ -84,13 +85,13 @@ func TestAllMachinesAreBusy(t *testing.T) {
 	}) {
 		t.Errorf("the manager was told %+v", said)
 	}
-	s, err := w.p.Status()
+	s, err := w.Policy.Status()
 	if err != nil || !slices.Contains(s.Facts, scheduler.Property{Name: "launchers over their load", Value: "2 of 2"}) {
 		t.Errorf("status has %v, %v", s.Facts, err)
 	}
 	w.load(2, 0.5, 0.89)
 	w.wantOn("2 is not any more", 0, 2)
-	if x, _ := w.p.Explain(second); !strings.Contains(x.Detail, "2 free default slots are on launchers over") {
+	if x, _ := w.Policy.Explain(second); !strings.Contains(x.Detail, "2 free default slots are on launchers over") {
 		t.Errorf("%s waits because %q", second, x.Detail)
 	}
 }
@@ -99,20 +100,20 @@ func TestAllMachinesAreBusy(t *testing.T) {
 // other programs could complete. When machines are busy with our own work they are.
 func TestGangsDoNotWaitForOthersPrograms(t *testing.T) {
 	w := newPlay(t, byLoad+"collect-after: 1s\n")
-	w.launchers(2, 2)
+	w.Launchers(2, 2)
 	w.load(1, 0.99, 0.1)
 	w.job("small", 40, 200*time.Millisecond)
 	gang := w.gang("large", 4, time.Hour)
 	w.on(3 * time.Second)
-	if n := w.p.view.Job(1).Counts[0].Finished; n < 10 {
+	if n := w.Policy.view.Job(1).Counts[0].Finished; n < 10 {
 		t.Errorf("%d tasks have finished while a gang waits for a busy machine", n)
 	}
-	if w.p.placing.Collect != 0 {
+	if w.Policy.placing.Collect != 0 {
 		t.Error("slots are collected for a gang that a busy machine keeps waiting")
 	}
 	w.load(1, 0.5, 0.1)
 	w.on(3 * time.Second)
-	if n := len(w.p.view.Job(gang).Attempts()); n != 4 {
+	if n := len(w.Policy.view.Job(gang).Attempts()); n != 4 {
 		t.Errorf("%d of the gang's 4 groups run, although both machines had room", n)
 	}
 }
@@ -121,7 +122,7 @@ func TestGangsDoNotWaitForOthersPrograms(t *testing.T) {
 // machine as busy as before.
 func TestReservedSlotsOfBusyMachinesAreUsed(t *testing.T) {
 	w := newPlay(t, byLoad+"allocations: {min-share-timeout: 1s, pools: {urgent: {min-share: 1}}}\npreemption: {interval: 1s}\n")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("usual", 10, time.Hour)
 	w.on(time.Second)
 	w.load(1, 1, 1)
@@ -135,18 +136,18 @@ func TestReservedSlotsOfBusyMachinesAreUsed(t *testing.T) {
 // TestLoadsAreAskedForWhereTheyMatter: also when that changes while work runs.
 func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 	w := newPlay(t, "")
-	if w.c.Abilities.Has(scheduler.AbilityLoad) {
+	if w.Cluster.Abilities.Has(scheduler.AbilityLoad) {
 		t.Error("loads are asked for that nobody looks at")
 	}
 	set := func(text string, asks bool) {
 		t.Helper()
-		w.c.Settings(scheduler.Config{Text: []byte(text)}, cluster.MustAccept)
+		w.Cluster.Settings(scheduler.Config{Text: []byte(text)}, cluster.MustAccept)
 		w.on(time.Second)
-		if w.c.Abilities.Has(scheduler.AbilityLoad) != asks {
+		if w.Cluster.Abilities.Has(scheduler.AbilityLoad) != asks {
 			t.Errorf("with %q it asks for loads: %t", text, !asks)
 		}
 	}
-	w.launchers(2, 1)
+	w.Launchers(2, 1)
 	w.load(1, 1, 1) // it is not told
 	set(byLoad, true)
 	w.job("a", 5, time.Hour)
@@ -162,21 +163,21 @@ func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 // load, and one that is there before the policy tells it in the first round.
 func TestLoadsAfterAJoin(t *testing.T) {
 	w := newPlay(t, byLoad)
-	w.launchers(2, 1)
+	w.Launchers(2, 1)
 	w.load(1, 1, 0.5)
 	w.load(2, 1, 0.5)
 	w.job("a", 5, time.Hour)
 	w.on(time.Second)
-	w.c.Lose(1)
-	w.c.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	w.Cluster.Lose(1)
+	w.Cluster.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
 	w.on(time.Second)
 	w.wantOn("1 came back", 1, 0)
 
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte(byLoad)}, w.c.Snapshot(nil, 0), environment()); err != nil {
+	if _, err := again.Start(scheduler.Config{Text: []byte(byLoad)}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
-	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.c.Now(), Events: w.c.Loads(), Offers: w.c.Offers()})
+	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now(), Events: w.Cluster.Loads(), Offers: w.Cluster.Offers()})
 	if err != nil || len(d.Launch) > 0 {
 		t.Errorf("a policy that was restarted launches %v, %v", d.Launch, err)
 	}

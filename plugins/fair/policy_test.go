@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 func (w *play) wantHeld(want []int, pools ...string) {
 	w.t.Helper()
 	if got := w.holds(pools...); !reflect.DeepEqual(got, want) {
-		w.t.Errorf("after %s pools %v hold %v slots, want %v", w.c.Now().Sub(w.begin), pools, got, want)
+		w.t.Errorf("after %s pools %v hold %v slots, want %v", w.Cluster.Now().Sub(w.Begin), pools, got, want)
 	}
 }
 
@@ -26,27 +27,27 @@ func TestHammrFigure5(t *testing.T) {
 allocations: {fair-share-timeout: 3s, pools: {a: {weight: 1}, b: {weight: 2}, c: {weight: 3}}}
 preemption: {mode: soft, grace: 1s, interval: 1s, fair-share-threshold: 0.67}
 `)
-	w.launchers(1, 6)
+	w.Launchers(1, 6)
 	w.job("a", 6, 40*time.Second)
 	w.job("b", 6, 40*time.Second)
-	w.until(2 * time.Second)
+	w.Until(2 * time.Second)
 	w.wantHeld([]int{2, 4, 0}, "a", "b", "c")
 	w.job("c", 6, 40*time.Second)
-	w.until(10 * time.Second)
+	w.Until(10 * time.Second)
 	w.wantHeld([]int{1, 2, 3}, "a", "b", "c")
-	w.until(10 * time.Minute)
-	if left := w.c.Live(); len(left) > 0 {
+	w.Until(10 * time.Minute)
+	if left := w.Cluster.Live(); len(left) > 0 {
 		t.Errorf("%v never ended", left)
 	}
 }
 
 func TestMinimumSharesComeFirst(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {sure: {min-share: 3}, capped: {max-share: 2, weight: 100}}}")
-	w.launchers(1, 8)
+	w.Launchers(1, 8)
 	for _, pool := range []string{"any", "capped", "sure"} {
 		w.job(pool, 8, time.Minute)
 	}
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.wantHeld([]int{3, 2, 3}, "any", "capped", "sure")
 }
 
@@ -54,17 +55,17 @@ func TestMinimumSharesComeFirst(t *testing.T) {
 // one to three; work for the department itself lies in its pool "default".
 func TestNestedPools(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {dept: {pools: {x: {weight: 1}, y: {weight: 3}}}, late: {parent: dept, weight: 4}}}")
-	w.launchers(2, 8)
+	w.Launchers(2, 8)
 	for _, pool := range []string{"dept/x", "dept/y", "other"} {
 		w.job(pool, 20, time.Minute)
 	}
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.wantHeld([]int{8, 2, 6, 8}, "dept", "dept/x", "dept/y", "other")
 	w.job("dept", 20, time.Minute)
 	w.job("dept/late", 20, time.Minute)
-	w.until(2 * time.Second)
-	if w.p.sharing.Pools["dept/default"] == nil || w.p.sharing.Pools["dept/late"] == nil {
-		t.Errorf("pools are %v", sortedPools(w.p))
+	w.Until(2 * time.Second)
+	if w.Policy.sharing.Pools["dept/default"] == nil || w.Policy.sharing.Pools["dept/late"] == nil {
+		t.Errorf("pools are %v", sortedPools(w.Policy))
 	}
 }
 
@@ -79,16 +80,16 @@ func sortedPools(p *Policy) (all []string) {
 // its demand counts in the other, and the next slot is given by that.
 func TestMoveTakesEffectAtOnce(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("full", 2, time.Minute)
-	w.until(time.Second)
+	w.Until(time.Second)
 	waits := w.job("mine", 3, time.Minute)
-	w.until(2 * time.Second)
-	w.c.Update(waits, "theirs", scheduler.High)
-	w.until(3 * time.Second)
-	j := w.p.sharing.Jobs[waits]
-	if w.p.sharing.Pools["mine"] != nil || j.Pool.Spec.Path != "theirs" || j.Node.Of(0).Weight != 2 || j.Pool.Node.Of(0).Demand() != 3 {
-		t.Errorf("pools %v, the job is in %s", sortedPools(w.p), j.Pool.Spec.Path)
+	w.Until(2 * time.Second)
+	w.Cluster.Update(waits, "theirs", scheduler.High)
+	w.Until(3 * time.Second)
+	j := w.Policy.sharing.Jobs[waits]
+	if w.Policy.sharing.Pools["mine"] != nil || j.Pool.Spec.Path != "theirs" || j.Node.Of(0).Weight != 2 || j.Pool.Node.Of(0).Demand() != 3 {
+		t.Errorf("pools %v, the job is in %s", sortedPools(w.Policy), j.Pool.Spec.Path)
 	}
 }
 
@@ -96,35 +97,35 @@ func TestMoveTakesEffectAtOnce(t *testing.T) {
 // takes the place, and what the other runs goes on.
 func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {p: {running-jobs-max: 1}}, users: {user-q: {running-jobs-max: 2}}}")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	first := w.job("p", 3, time.Hour)
 	second := w.job("p", 3, time.Hour)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.wantHeld([]int{3}, "p")
-	if x, _ := w.p.Explain(second); x.Reason != scheduler.WaitAtLimit || !strings.Contains(x.Detail, "(1)") {
+	if x, _ := w.Policy.Explain(second); x.Reason != scheduler.WaitAtLimit || !strings.Contains(x.Detail, "(1)") {
 		t.Errorf("the second waits because %+v", x)
 	}
-	if w.p.sharing.Jobs[second].Node.Has(0) {
+	if w.Policy.sharing.Jobs[second].Node.Has(0) {
 		t.Error("a job that may not run has a place in a queue")
 	}
-	w.c.Update(second, "p", scheduler.VeryHigh)
-	w.until(2 * time.Second)
-	if w.p.sharing.Jobs[first].Runnable || !w.p.sharing.Jobs[second].Runnable {
+	w.Cluster.Update(second, "p", scheduler.VeryHigh)
+	w.Until(2 * time.Second)
+	if w.Policy.sharing.Jobs[first].Runnable || !w.Policy.sharing.Jobs[second].Runnable {
 		t.Error("the more urgent job does not run")
 	}
 	w.wantHeld([]int{4}, "p")
-	w.c.Kill(second)
-	w.until(3 * time.Second)
-	if !w.p.sharing.Jobs[first].Runnable {
+	w.Cluster.Kill(second)
+	w.Until(3 * time.Second)
+	if !w.Policy.sharing.Jobs[first].Runnable {
 		t.Error("the first job does not run again")
 	}
 	for range 3 {
 		w.job("q", 1, time.Minute)
 	}
-	w.until(4 * time.Second)
+	w.Until(4 * time.Second)
 	w.wantHeld([]int{1}, "q") // one slot is free; of three jobs two may run
 	n := 0
-	for _, j := range w.p.sharing.Jobs {
+	for _, j := range w.Policy.sharing.Jobs {
 		if j.Pool.Spec.Path == "q" && j.Runnable {
 			n++
 		}
@@ -138,39 +139,39 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 // another use what is free, for 1.5 heartbeats and no longer.
 func TestDelayWaitsForTheNode(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(3, 1) // 1 and 2 are of one rack
+	w.Launchers(3, 1) // 1 and 2 are of one rack
 	w.job("busy", 1, time.Hour)
-	w.until(time.Second)
-	busy := w.p.view.Jobs()[0].Attempts()[0].Launcher
-	id := w.c.Submit(cluster.Spec{Pool: "local", Layers: []cluster.Layer{{
+	w.Until(time.Second)
+	busy := w.Policy.view.Jobs()[0].Attempts()[0].Launcher
+	id := w.Cluster.Submit(cluster.Spec{Pool: "local", Layers: []cluster.Layer{{
 		Bundles: 1, Run: time.Hour, Hosts: []scheduler.LauncherID{busy}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
 	}}})
-	w.until(2 * time.Second)
-	if x, _ := w.p.Explain(id); x.Reason != scheduler.WaitLocality {
+	w.Until(2 * time.Second)
+	if x, _ := w.Policy.Explain(id); x.Reason != scheduler.WaitLocality {
 		t.Errorf("it waits because %+v", x)
 	}
 	free := w.job("other", 1, time.Hour)
-	w.until(2500 * time.Millisecond)
-	if len(w.p.sharing.Jobs[free].Attempts()) != 1 || len(w.p.sharing.Jobs[id].Attempts()) != 0 {
+	w.Until(2500 * time.Millisecond)
+	if len(w.Policy.sharing.Jobs[free].Attempts()) != 1 || len(w.Policy.sharing.Jobs[id].Attempts()) != 0 {
 		t.Error("the slot was not left to the job behind")
 	}
-	w.until(10 * time.Second)
-	a := w.p.sharing.Jobs[id].Attempts()
+	w.Until(10 * time.Second)
+	a := w.Policy.sharing.Jobs[id].Attempts()
 	if len(a) != 1 {
 		t.Fatal("it still waits")
 	}
-	if waited := a[0].AssignedAt.Sub(w.begin.Add(time.Second)); waited < 1500*time.Millisecond || waited > 3100*time.Millisecond {
+	if waited := a[0].AssignedAt.Sub(w.Begin.Add(time.Second)); waited < 1500*time.Millisecond || waited > 3100*time.Millisecond {
 		t.Errorf("it waited %s for locality", waited)
 	}
 }
 
 func TestNoDelayForWorkWithoutALocation(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 1)
-	w.c.Submit(cluster.Spec{Pool: "astray", Layers: []cluster.Layer{{
+	w.Launchers(1, 1)
+	w.Cluster.Submit(cluster.Spec{Pool: "astray", Layers: []cluster.Layer{{
 		Bundles: 1, Run: time.Hour, Hosts: []scheduler.LauncherID{99}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
 	}}})
-	w.until(time.Millisecond)
+	w.Until(time.Millisecond)
 	w.wantHeld([]int{1}, "astray")
 }
 
@@ -179,14 +180,14 @@ func TestNoDelayForWorkWithoutALocation(t *testing.T) {
 func TestMinCostFlowPlacesAtTheOptimum(t *testing.T) {
 	w := newPlay(t, "locality: {mode: min-cost-flow}")
 	for _, pool := range []string{"a", "b"} {
-		w.c.Submit(cluster.Spec{Pool: pool, Layers: []cluster.Layer{{
+		w.Cluster.Submit(cluster.Spec{Pool: pool, Layers: []cluster.Layer{{
 			Bundles: 40, Run: time.Second, Hosts: []scheduler.LauncherID{1, 1, 1, 2, 2, 3, 4, 4}, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
 		}}})
 	}
-	w.launchers(4, 2)
-	w.until(time.Millisecond)
-	if w.c.Tally.Launches != 8 || w.c.Tally.Local != 8 {
-		t.Errorf("%d of %d tasks are local, want 8 of 8", w.c.Tally.Local, w.c.Tally.Launches)
+	w.Launchers(4, 2)
+	w.Until(time.Millisecond)
+	if w.Cluster.Tally.Launches != 8 || w.Cluster.Tally.Local != 8 {
+		t.Errorf("%d of %d tasks are local, want 8 of 8", w.Cluster.Tally.Local, w.Cluster.Tally.Launches)
 	}
 	w.wantHeld([]int{4, 4}, "a", "b")
 }
@@ -196,12 +197,12 @@ func TestMinCostFlowPlacesAtTheOptimum(t *testing.T) {
 func TestGangsAreNotPostponedForEver(t *testing.T) {
 	for settings, want := range map[string]bool{"collect-after: 10s": true, "collect-after: 0s": false} {
 		w := newPlay(t, settings)
-		w.launchers(2, 2)
+		w.Launchers(2, 2)
 		w.job("small", 400, 2*time.Second)
-		w.until(time.Second)
+		w.Until(time.Second)
 		gang := w.gang("gang", 4, time.Hour)
-		w.until(20 * time.Second)
-		if got := len(w.p.sharing.Jobs[gang].Attempts()) == 4; got != want {
+		w.Until(20 * time.Second)
+		if got := len(w.Policy.sharing.Jobs[gang].Attempts()) == 4; got != want {
 			t.Errorf("%s: the gang runs: %t", settings, got)
 		}
 	}
@@ -209,7 +210,7 @@ func TestGangsAreNotPostponedForEver(t *testing.T) {
 
 func TestRoundsFromThePastCountAsNow(t *testing.T) {
 	p := &Policy{}
-	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, environment()); err != nil {
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 10}); err != nil || p.view.Now() != 1000 {
@@ -221,18 +222,18 @@ func TestRoundsFromThePastCountAsNow(t *testing.T) {
 // breaks, and it is filled again to what it has.
 func TestSlotsShrink(t *testing.T) {
 	w := newPlay(t, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s, pools: {a: {min-share: 3}, b: {min-share: 3}}}")
-	w.launchers(2, 4)
+	w.Launchers(2, 4)
 	w.job("a", 30, 5*time.Second)
 	w.job("b", 30, 5*time.Second)
-	w.until(2 * time.Second)
-	w.c.Lose(1)
-	w.c.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
-	w.until(4 * time.Second)
+	w.Until(2 * time.Second)
+	w.Cluster.Lose(1)
+	w.Cluster.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	w.Until(4 * time.Second)
 	if got := w.holds("a", "b"); got[0]+got[1] != 5 {
 		t.Errorf("pools hold %v of five slots", got)
 	}
-	w.until(time.Hour)
-	if left := w.c.Live(); len(left) > 0 {
+	w.Until(time.Hour)
+	if left := w.Cluster.Live(); len(left) > 0 {
 		t.Errorf("%v never ended", left)
 	}
 }
@@ -241,26 +242,26 @@ func TestSlotsShrink(t *testing.T) {
 // make no pool.
 func TestReadingMakesNothing(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {a: {}}}")
-	before := sortedPools(w.p)
-	if _, err := w.p.Explain(77); !errors.Is(err, scheduler.ErrUnknownJob) {
+	before := sortedPools(w.Policy)
+	if _, err := w.Policy.Explain(77); !errors.Is(err, scheduler.ErrUnknownJob) {
 		t.Errorf("Explain: %v", err)
 	}
-	s, err := w.p.Status()
+	s, err := w.Policy.Status()
 	if err != nil || !slices.ContainsFunc(s.Pools, func(x scheduler.PoolStatus) bool { return x.Name == "a" }) {
 		t.Errorf("Status: %+v, %v", s, err)
 	}
-	if after := sortedPools(w.p); !reflect.DeepEqual(before, after) {
+	if after := sortedPools(w.Policy); !reflect.DeepEqual(before, after) {
 		t.Errorf("pools were %v and are %v", before, after)
 	}
 }
 
 func TestStatusShowsShares(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {a: {weight: 3, min-share: 1, max-share: 6}}}")
-	w.launchers(1, 8)
+	w.Launchers(1, 8)
 	w.job("a", 20, time.Minute)
 	w.job("b", 20, time.Minute)
-	w.until(time.Second)
-	s, err := w.p.Status()
+	w.Until(time.Second)
+	s, err := w.Policy.Status()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func TestReloadedAllocations(t *testing.T) {
 	config := func(file string) scheduler.Config {
 		return scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("allocation-file: pools\n"), Files: []scheduler.ConfigFile{{Name: "pools", Data: []byte(file)}}}
 	}
-	if _, err := p.Start(config("pools: {a: {weight: 2}}"), scheduler.Snapshot{}, environment()); err != nil {
+	if _, err := p.Start(config("pools: {a: {weight: 2}}"), scheduler.Snapshot{}, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	change := func(n uint64, file string) scheduler.SettingsVerdict {
@@ -306,7 +307,7 @@ func TestCheckpointsThatCannotBeRead(t *testing.T) {
 		{Version: memoryVersion + 1, Data: []byte("whatever")},
 	} {
 		p := &Policy{}
-		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Checkpoint: &c}, environment()); err != nil {
+		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Checkpoint: &c}, schedtest.Environment()); err != nil {
 			t.Errorf("%s: %v", c.Data, err)
 		}
 		if _, err := p.AssignTasks(scheduler.Round{Number: 1}); err != nil {
@@ -318,17 +319,17 @@ func TestCheckpointsThatCannotBeRead(t *testing.T) {
 // TestMinimumsOverTheCluster are no mistake: they are scaled down.
 func TestMinimumsOverTheCluster(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {a: {min-share: 30}, b: {min-share: 10}}}")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.job("a", 20, time.Hour)
 	w.job("b", 20, time.Hour)
-	w.until(time.Second)
-	s, err := w.p.Status()
+	w.Until(time.Second)
+	s, err := w.Policy.Status()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The minimums come to 20 and 10, which is what the pools could use.
 	for _, x := range s.Pools {
-		if x.Name == "a" && (x.FairShare < 2.66 || x.FairShare > 2.67) {
+		if x.Name == "a" && x.Kind == scheduler.DefaultKind && (x.FairShare < 2.66 || x.FairShare > 2.67) {
 			t.Errorf("a's share is %v, want 8/3", x.FairShare)
 		}
 	}
@@ -338,7 +339,7 @@ func TestMinimumsOverTheCluster(t *testing.T) {
 // allocation names.
 func TestBadSettingsAreRefused(t *testing.T) {
 	config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte("collect-after: 1s\nno-such: 1")}
-	_, started := (&Policy{}).Start(config, scheduler.Snapshot{}, environment())
+	_, started := (&Policy{}).Start(config, scheduler.Snapshot{}, schedtest.Environment())
 	for _, err := range []error{(&Policy{}).Check(config), started} {
 		var problems scheduler.Problems
 		if !errors.As(err, &problems) || problems[0].File != "site.yaml" || problems[0].Line != 12 {

@@ -10,12 +10,13 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // sets lists what was asked to be preempted.
 func (w *play) sets() (all []scheduler.Preempt) {
-	for _, d := range w.rounds {
+	for _, d := range w.Decisions {
 		all = append(all, d.Preempt...)
 	}
 	return all
@@ -25,12 +26,12 @@ func (w *play) sets() (all []scheduler.Preempt) {
 // of one and a third, and gets one slot. The original never gives it any.
 func TestSharesOfOneSlotAreDefended(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 2s}\npreemption: {interval: 1s}")
-	w.launchers(2, 2)
+	w.Launchers(2, 2)
 	w.job("a", 8, time.Hour)
 	w.job("b", 8, time.Hour)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.job("c", 8, time.Hour)
-	w.until(20 * time.Second)
+	w.Until(20 * time.Second)
 	if got := w.holds("c"); got[0] != 1 {
 		t.Errorf("c holds %v slots, want 1", got)
 	}
@@ -48,11 +49,11 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		w := newPlay(t, "allocations: {fair-share-timeout: 4s, min-share-timeout: 2s, pools: {p0: {min-share: 3}, p1: {weight: 3}}}\npreemption: {interval: 1s}")
-		w.c.Abilities |= scheduler.AbilityResume // nothing is suspended: spare the manager looking
-		w.launchers(2+rng.IntN(3), 2+rng.IntN(4))
+		w.Cluster.Abilities |= scheduler.AbilityResume // nothing is suspended: spare the manager looking
+		w.Launchers(2+rng.IntN(3), 2+rng.IntN(4))
 		for range 20 {
 			pool, tasks, run := fmt.Sprint("p", rng.IntN(20)), 1+rng.IntN(8), time.Duration(1+rng.IntN(20))*time.Second
-			w.c.After(time.Duration(rng.IntN(60))*time.Second, func() {
+			w.Cluster.After(time.Duration(rng.IntN(60))*time.Second, func() {
 				if rng.IntN(5) == 0 {
 					w.gang(pool, 1+rng.IntN(3), run)
 				} else {
@@ -61,18 +62,18 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 			})
 		}
 		taken := map[scheduler.BundleID]int{}
-		w.look = func(d scheduler.Decisions) { w.fairTo(d, taken) }
-		w.until(24 * time.Hour)
-		if left := w.c.Live(); len(left) > 0 {
+		w.Look = func(d scheduler.Decisions) { w.fairTo(d, taken) }
+		w.Until(24 * time.Hour)
+		if left := w.Cluster.Live(); len(left) > 0 {
 			t.Fatalf("seed %d: %v never ended", seed, left)
 		}
 		for id, n := range taken {
-			if n > w.p.config.TimesMax {
+			if n > w.Policy.config.TimesMax {
 				t.Fatalf("seed %d: bundle %d was preempted %d times", seed, id, n)
 			}
 		}
 		sets += len(w.sets())
-		for _, e := range w.events {
+		for _, e := range w.Events {
 			if e, ok := e.(scheduler.AttemptEnded); ok {
 				worked += e.Work.Running
 				if e.Outcome == scheduler.Preempted {
@@ -94,8 +95,8 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 	for _, x := range d.Preempt {
 		seen := map[scheduler.BundleID]bool{}
 		for _, id := range x.Victims {
-			a := w.p.view.Attempt(id)
-			loses[w.p.sharing.Jobs[a.Job().ID()].Pool]++
+			a := w.Policy.view.Attempt(id)
+			loses[w.Policy.sharing.Jobs[a.Job().ID()].Pool]++
 			if !seen[a.Bundle.ID] {
 				seen[a.Bundle.ID] = true
 				taken[a.Bundle.ID]++
@@ -103,7 +104,7 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 		}
 	}
 	for x, n := range loses {
-		s := x.Node.Of(w.p.sharing.World.Kind(scheduler.DefaultKind))
+		s := x.Node.Of(w.Policy.sharing.World.Kind(scheduler.DefaultKind))
 		if s.Running-n < starvation.WholeShare(s) {
 			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.Spec.Path, s.Running, n, s.Share)
 		}
@@ -113,11 +114,11 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 // TestAGangsVictimsAreOneSet, no larger than it has to be.
 func TestAGangsVictimsAreOneSet(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 2s}\npreemption: {interval: 1s}")
-	w.launchers(4, 2)
+	w.Launchers(4, 2)
 	w.job("a", 20, time.Hour)
-	w.until(time.Second)
+	w.Until(time.Second)
 	gang := w.gang("b", 3, time.Hour)
-	w.until(10 * time.Second)
+	w.Until(10 * time.Second)
 	sets := w.sets()
 	if len(sets) != 1 || len(sets[0].Victims) != 3 || sets[0].For != gang || len(sets[0].Placement) != 3 {
 		t.Fatalf("sets %+v", sets)
@@ -128,13 +129,13 @@ func TestAGangsVictimsAreOneSet(t *testing.T) {
 // TestNewestAttemptsGoFirst.
 func TestNewestAttemptsGoFirst(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {sure: {min-share: 2, min-share-timeout: 1s}}}\npreemption: {interval: 1s}")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.job("old", 2, time.Hour)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.job("new", 2, time.Hour)
-	w.until(2 * time.Second)
+	w.Until(2 * time.Second)
 	w.job("sure", 2, time.Hour)
-	w.until(10 * time.Second)
+	w.Until(10 * time.Second)
 	// Each pool's share is a slot and a third or more: new and old lose one each.
 	w.wantHeld([]int{1, 1, 2}, "old", "new", "sure")
 	if newest := w.sets()[0].Victims[0]; newest < w.sets()[1].Victims[0] {
@@ -144,13 +145,13 @@ func TestNewestAttemptsGoFirst(t *testing.T) {
 
 func TestDryRunOnlyTells(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s, dry-run: true}")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("a", 4, time.Hour)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.job("b", 4, time.Hour)
-	w.until(10 * time.Second)
+	w.Until(10 * time.Second)
 	notes := 0
-	for _, d := range w.rounds {
+	for _, d := range w.Decisions {
 		for _, n := range d.Notes {
 			if strings.Contains(string(n.Body), "pool b: would kill attempts") {
 				notes++
@@ -167,16 +168,16 @@ func TestDryRunOnlyTells(t *testing.T) {
 // here cannot, attempts are killed.
 func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
-	if w.p.starvation.Mode() != scheduler.PreemptSuspend {
-		t.Fatalf("mode %s", w.p.starvation.Mode())
+	if w.Policy.starvation.Mode() != scheduler.PreemptSuspend {
+		t.Fatalf("mode %s", w.Policy.starvation.Mode())
 	}
 	o := scheduler.Outcome{Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: scheduler.Preempt{Mode: scheduler.PreemptSuspend}}
-	d, err := w.p.AssignTasks(scheduler.Round{Number: 1, Now: w.p.view.Now(), Events: []scheduler.Event{o}})
-	if err != nil || w.p.starvation.Mode() != scheduler.PreemptKill || d.Checkpoint == nil {
-		t.Errorf("mode %s, checkpoint %v, %v", w.p.starvation.Mode(), d.Checkpoint, err)
+	d, err := w.Policy.AssignTasks(scheduler.Round{Number: 1, Now: w.Policy.view.Now(), Events: []scheduler.Event{o}})
+	if err != nil || w.Policy.starvation.Mode() != scheduler.PreemptKill || d.Checkpoint == nil {
+		t.Errorf("mode %s, checkpoint %v, %v", w.Policy.starvation.Mode(), d.Checkpoint, err)
 	}
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, environment()); err != nil || again.starvation.Mode() != scheduler.PreemptKill {
+	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, schedtest.Environment()); err != nil || again.starvation.Mode() != scheduler.PreemptKill {
 		t.Errorf("after a restart: mode %s, %v", again.starvation.Mode(), err)
 	}
 }
@@ -184,12 +185,12 @@ func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 // TestSuspendedWorkGoesOn: with suspension nothing is lost.
 func TestSuspendedWorkGoesOn(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("a", 2, 30*time.Second)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.job("b", 1, 5*time.Second)
-	w.until(time.Hour)
-	if tally := w.c.Tally; tally.Suspensions != 1 || tally.Resumptions != 1 || tally.Ended != 2 || tally.Finished != 3 {
+	w.Until(time.Hour)
+	if tally := w.Cluster.Tally; tally.Suspensions != 1 || tally.Resumptions != 1 || tally.Ended != 2 || tally.Finished != 3 {
 		t.Errorf("%+v", tally)
 	}
 }
@@ -197,13 +198,13 @@ func TestSuspendedWorkGoesOn(t *testing.T) {
 // TestNoPreemptionForWorkThatWillNotFit: a bundle larger than any launcher.
 func TestNoPreemptionForWorkThatWillNotFit(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}")
-	w.launchers(2, 2)
+	w.Launchers(2, 2)
 	w.job("a", 8, time.Hour)
-	w.until(time.Second)
-	w.c.Submit(cluster.Spec{Pool: "b", Layers: []cluster.Layer{{
+	w.Until(time.Second)
+	w.Cluster.Submit(cluster.Spec{Pool: "b", Layers: []cluster.Layer{{
 		Bundles: 1, Run: time.Minute, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 3}},
 	}}})
-	w.until(20 * time.Second)
+	w.Until(20 * time.Second)
 	if len(w.sets()) > 0 {
 		t.Errorf("sets %+v", w.sets())
 	}
@@ -213,16 +214,16 @@ func TestNoPreemptionForWorkThatWillNotFit(t *testing.T) {
 // attempts run there, and still an older one is the victim.
 func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("a", 2, time.Hour)
-	w.until(time.Second)
-	w.c.Join(2, cluster.Rack(2), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
+	w.Until(time.Second)
+	w.Cluster.Join(2, cluster.Rack(2), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
 	w.job("a", 2, time.Hour)
-	w.until(2 * time.Second)
-	w.c.Drain(2, true)
+	w.Until(2 * time.Second)
+	w.Cluster.Drain(2, true)
 	b := w.job("b", 2, time.Hour)
-	w.until(20 * time.Second)
-	if sets := w.sets(); len(sets) != 1 || w.p.view.Job(b).Held(scheduler.DefaultKind) != 1 {
-		t.Errorf("%d sets were taken, and b holds %d slots, want one each", len(sets), w.p.view.Job(b).Held(scheduler.DefaultKind))
+	w.Until(20 * time.Second)
+	if sets := w.sets(); len(sets) != 1 || w.Policy.view.Job(b).Held(scheduler.DefaultKind) != 1 {
+		t.Errorf("%d sets were taken, and b holds %d slots, want one each", len(sets), w.Policy.view.Job(b).Held(scheduler.DefaultKind))
 	}
 }

@@ -42,14 +42,14 @@ func missedLocal(t *testing.T, seed uint64) int {
 	}
 	w := newPlay(t, "locality: {mode: min-cost-flow}")
 	for id := scheduler.LauncherID(1); id <= 4; id++ {
-		w.c.Join(id, "", 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
+		w.Cluster.Join(id, "", 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
 	}
-	w.c.Submit(cluster.Spec{Pool: "a", Layers: []cluster.Layer{{
+	w.Cluster.Submit(cluster.Spec{Pool: "a", Layers: []cluster.Layer{{
 		Bundles: len(hosts), Run: time.Second, Hosts: hosts, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}},
 	}}})
-	w.until(time.Hour)
+	w.Until(time.Hour)
 	ran, all := map[scheduler.LauncherID]int{}, 0
-	for _, e := range w.events {
+	for _, e := range w.Events {
 		if e, ok := e.(scheduler.AttemptStarted); ok {
 			ran[e.Launcher]++
 			all++
@@ -62,5 +62,5 @@ func missedLocal(t *testing.T, seed uint64) int {
 	for l, n := range holds {
 		most += min(n, ran[l])
 	}
-	return most - w.c.Tally.Local
+	return most - w.Cluster.Tally.Local
 }

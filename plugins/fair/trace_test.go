@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/tracefile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // openFile opens traces as the plug-in does.
@@ -20,19 +21,19 @@ func openFile(path string, bytesMax int) (Trace, error) { return tracefile.Open(
 func traced(t *testing.T, settings, file string) *play {
 	t.Helper()
 	w := newPlay(t, "")
-	w.p.opener = openFile
-	e := environment()
+	w.Policy.opener = openFile
+	e := schedtest.Environment()
 	e.Simulated, e.Trace = false, file
 	config := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}\n" + settings)}
-	if _, err := w.p.Start(config, w.c.Snapshot(nil, 0), e); err != nil {
+	if _, err := w.Policy.Start(config, w.Cluster.Snapshot(nil, 0), e); err != nil {
 		t.Fatal(err)
 	}
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.job("a", 6, 20*time.Second)
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.job("b", 4, 20*time.Second)
-	w.until(3 * time.Minute)
-	w.p.Terminate()
+	w.Until(3 * time.Minute)
+	w.Policy.Terminate()
 	return w
 }
 
@@ -76,8 +77,8 @@ func TestTraceTellsTheStory(t *testing.T) {
 			t.Errorf("no %q among %v", event, seen)
 		}
 	}
-	if seen["assigned"] != w.c.Tally.Launches || victims != w.c.Tally.Victims || seen["job added"] != 2 {
-		t.Errorf("%v and %d victims, the manager counts %+v", seen, victims, w.c.Tally)
+	if seen["assigned"] != w.Cluster.Tally.Launches || victims != w.Cluster.Tally.Victims || seen["job added"] != 2 {
+		t.Errorf("%v and %d victims, the manager counts %+v", seen, victims, w.Cluster.Tally)
 	}
 }
 
@@ -97,7 +98,7 @@ func TestTraceIsBounded(t *testing.T) {
 }
 
 func TestTraceHasToBeGranted(t *testing.T) {
-	e := environment()
+	e := schedtest.Environment()
 	e.Simulated = false
 	config := scheduler.Config{Text: []byte("trace: {enabled: true}")}
 	if _, err := (&Policy{opener: openFile}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "policy.trace") {

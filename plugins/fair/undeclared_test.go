@@ -16,48 +16,48 @@ import (
 func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	const rules = "allocations: {pools: {known: {}}}\nplacement: {rules: [explicit, default], undeclared: "
 	set := func(w *play, undeclared string, after time.Duration) {
-		w.c.Settings(scheduler.Config{Text: []byte(rules + undeclared + "}\n")}, cluster.MustAccept)
-		w.until(after)
+		w.Cluster.Settings(scheduler.Config{Text: []byte(rules + undeclared + "}\n")}, cluster.MustAccept)
+		w.Until(after)
 	}
 	w := newPlay(t, rules+"create}\n")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	old := w.job("team", 5, time.Hour)
-	w.until(time.Second)
-	if w.c.Abilities.Has(scheduler.AbilityAdmission) {
+	w.Until(time.Second)
+	if w.Cluster.Abilities.Has(scheduler.AbilityAdmission) {
 		t.Error("it wants to be asked about jobs although it refuses none")
 	}
 	set(w, "refuse", 2*time.Second)
 	came, known := w.job("team", 1, time.Hour), w.job("known", 1, time.Hour)
-	w.until(3 * time.Second)
+	w.Until(3 * time.Second)
 	where := func(want map[scheduler.JobID]string) {
 		t.Helper()
 		got := map[scheduler.JobID]string{}
-		for id, j := range w.p.sharing.Jobs {
+		for id, j := range w.Policy.sharing.Jobs {
 			got[id] = j.Pool.Spec.Path
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("after %s jobs are in pools %v, want %v", w.c.Now().Sub(w.begin), got, want)
+			t.Errorf("after %s jobs are in pools %v, want %v", w.Cluster.Now().Sub(w.Begin), got, want)
 		}
 	}
 	where(map[scheduler.JobID]string{old: "team", known: "known"})
 	w.wantHeld([]int{4, 0}, "team", "known")
 	var refused []scheduler.Refuse
-	for _, d := range w.rounds {
+	for _, d := range w.Decisions {
 		refused = append(refused, d.Refuse...)
 	}
 	if len(refused) != 1 || refused[0].Job != came || !strings.Contains(refused[0].Reason, `pool "team" is not declared`) {
 		t.Errorf("refused: %+v", refused)
 	}
-	w.c.Update(old, "team", scheduler.High)
-	w.c.Update(known, "elsewhere", scheduler.Normal)
-	w.until(4 * time.Second)
+	w.Cluster.Update(old, "team", scheduler.High)
+	w.Cluster.Update(known, "elsewhere", scheduler.Normal)
+	w.Until(4 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "default"})
-	w.restart(rules + "refuse}\n")
-	w.until(5 * time.Second)
+	w.Restart(rules + "refuse}\n")
+	w.Until(5 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "default"})
 	set(w, "create", 6*time.Second)
 	late := w.job("late", 1, time.Hour)
-	w.until(7 * time.Second)
+	w.Until(7 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})
 	set(w, "refuse", 8*time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})

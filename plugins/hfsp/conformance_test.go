@@ -1,14 +1,18 @@
 package hfsp
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
+// seeds is how many random games are played with each setting: few where all is tested, many by make hfsp.
+var seeds = flag.Int("seeds", 2, "random games with each setting")
+
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 10})
+	schedtest.Run(t, New, schedtest.Options{Seeds: 3 * *seeds, Restarts: 30})
 }
 
 // TestConformanceOfEverySetting runs the kit with each choice there is.
@@ -25,7 +29,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"collect":  "collect-after: 300ms\npreempt-maps: suspend\ntask-default: 0s\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
+			schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: *seeds, First: 100, Restarts: 20, Config: scheduler.Config{Text: []byte(settings)}})
 		})
 	}
 }

@@ -12,16 +12,16 @@ import (
 // 150 s.
 func figure7(t *testing.T, settings string) (w *play, suspended int) {
 	w = newPlay(t, settings)
-	w.launchers(4, 2)
+	w.Launchers(4, 2)
 	w.at(140*time.Second, reduces(11, 500*time.Second))
 	for _, n := range []int{2, 1, 1, 1} {
 		w.at(150*time.Second, reduces(n, 400*time.Second))
 	}
-	w.until(160 * time.Second)
-	suspended = w.c.Tally.Suspensions
-	w.until(3 * time.Hour)
-	if len(w.ended) != 5 {
-		t.Fatalf("%d of 5 jobs ended", len(w.ended))
+	w.Until(160 * time.Second)
+	suspended = w.Cluster.Tally.Suspensions
+	w.Until(3 * time.Hour)
+	if len(w.Sojourn) != 5 {
+		t.Fatalf("%d of 5 jobs ended", len(w.Sojourn))
 	}
 	return w, suspended
 }
@@ -30,17 +30,17 @@ func figure7(t *testing.T, settings string) (w *play, suspended int) {
 // hamadryad-experiment; the kit draws how long tasks take.
 func TestFigure7(t *testing.T) {
 	eager, suspended := figure7(t, "")
-	if c := eager.c.Tally; suspended != 5 || c.Resumptions != c.Suspensions || eager.outcomes(1)[scheduler.Finished] != 11 {
+	if c := eager.Cluster.Tally; suspended != 5 || c.Resumptions != c.Suspensions || eager.Outcomes(1)[scheduler.Finished] != 11 {
 		t.Errorf("suspend: %d when the others came, %+v", suspended, c)
 	}
 	wait, _ := figure7(t, "preempt-reduces: wait\n")
-	if wait.c.Tally.Preemptions != 0 || wait.mean() < eager.mean()*5/4 {
-		t.Errorf("wait: %+v, mean sojourn %v, with suspension %v", wait.c.Tally, wait.mean(), eager.mean())
+	if wait.Cluster.Tally.Preemptions != 0 || wait.mean() < eager.mean()*5/4 {
+		t.Errorf("wait: %+v, mean sojourn %v, with suspension %v", wait.Cluster.Tally, wait.mean(), eager.mean())
 	}
 	// Three of the eight are no samples; samples are not killed. With few of them, as many are killed as the others need.
 	for settings, want := range map[string]int{"": 3, "samples: 3\n": 5} {
 		w, _ := figure7(t, "preempt-reduces: kill\n"+settings)
-		if n := w.outcomes(1)[scheduler.Preempted]; n != want || w.outcomes(1)[scheduler.Finished] != 11 {
+		if n := w.Outcomes(1)[scheduler.Preempted]; n != want || w.Outcomes(1)[scheduler.Finished] != 11 {
 			t.Errorf("kill, %q: %d attempts were killed, want %d", settings, n, want)
 		}
 	}

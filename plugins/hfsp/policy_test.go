@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -16,48 +17,48 @@ import (
 // one needs, and go on, the oldest first, once it has ended.
 func TestSmallStageOvertakes(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.at(0, reduces(4, 1000*time.Second))
 	w.at(10*time.Second, reduces(2, 10*time.Second))
-	w.until(11 * time.Second)
-	all := w.p.view.Job(1).Attempts()
+	w.Until(11 * time.Second)
+	all := w.Policy.view.Job(1).Attempts()
 	equal(t, "suspended", w.lives(1, view.Suspended), []scheduler.AttemptID{all[2].ID, all[3].ID})
 	if n := len(w.lives(2, view.Running)); n != 2 {
 		t.Errorf("%d attempts of the small stage run, want 2", n)
 	}
 	suspended := w.lives(1, view.Suspended)
 	var back []scheduler.AttemptID
-	w.look = func(d scheduler.Decisions) {
+	w.Look = func(d scheduler.Decisions) {
 		for _, r := range d.Resume {
 			back = append(back, r.Attempt)
 		}
 	}
-	w.until(time.Hour)
+	w.Until(time.Hour)
 	equal(t, "resumed", back, suspended)
-	if n := w.outcomes(1); n[scheduler.Finished] != 4 || len(w.ended) != 2 {
-		t.Errorf("%v, %d jobs ended", n, len(w.ended))
+	if n := w.Outcomes(1); n[scheduler.Finished] != 4 || len(w.Sojourn) != 2 {
+		t.Errorf("%v, %d jobs ended", n, len(w.Sojourn))
 	}
 }
 
 // What is suspended goes on where it is only. Slots elsewhere take what has never run.
 func TestSlotsElsewhereTakeWhatNeverRan(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(2, 1)
+	w.Launchers(2, 1)
 	w.at(0, reduces(4, 60*time.Second))
 	w.at(10*time.Second, reduces(1, 10_000*time.Second))
-	w.until(11 * time.Second)
+	w.Until(11 * time.Second)
 	suspended := w.lives(1, view.Suspended)
 	if len(suspended) != 1 {
 		t.Fatalf("suspended %v, want one", suspended)
 	}
-	w.until(2000 * time.Second) // the other launcher runs the rest
-	if n := w.outcomes(1)[scheduler.Finished]; n != 3 {
+	w.Until(2000 * time.Second) // the other launcher runs the rest
+	if n := w.Outcomes(1)[scheduler.Finished]; n != 3 {
 		t.Errorf("%d tasks of the first job have finished, want all but the one that is suspended", n)
 	}
 	equal(t, "still suspended", w.lives(1, view.Suspended), suspended)
-	w.until(10 * time.Hour)
-	if len(w.ended) != 2 || w.outcomes(1)[scheduler.Finished] != 4 {
-		t.Errorf("%d jobs ended, %v", len(w.ended), w.outcomes(1))
+	w.Until(10 * time.Hour)
+	if len(w.Sojourn) != 2 || w.Outcomes(1)[scheduler.Finished] != 4 {
+		t.Errorf("%d jobs ended, %v", len(w.Sojourn), w.Outcomes(1))
 	}
 }
 
@@ -79,11 +80,11 @@ func TestWhoIsTakenOff(t *testing.T) {
 		{"suspended-memory: 0.0015\n", reduces(4, time.Hour), cluster.Tally{Preemptions: 1, Suspensions: 1}}, // 1.5 GiB
 	} {
 		w := newPlay(t, c.settings)
-		w.launchers(1, 4)
+		w.Launchers(1, 4)
 		w.at(0, c.large)
 		w.at(10*time.Second, maps(2, time.Second))
-		w.until(12 * time.Second)
-		got := cluster.Tally{Preemptions: w.c.Tally.Preemptions, Suspensions: w.c.Tally.Suspensions}
+		w.Until(12 * time.Second)
+		got := cluster.Tally{Preemptions: w.Cluster.Tally.Preemptions, Suspensions: w.Cluster.Tally.Suspensions}
 		if got != c.want {
 			t.Errorf("%q: %d preemptions, %d suspensions, want %d, %d", c.settings, got.Preemptions, got.Suspensions, c.want.Preemptions, c.want.Suspensions)
 		}
@@ -94,14 +95,14 @@ func TestWhoIsTakenOff(t *testing.T) {
 func TestSamplesHaveTrainingSlots(t *testing.T) {
 	for settings, want := range map[string]int{"training-part: 0.2\n": 2, "training-part: 0\n": 0, "": 1, "samples: 1\ntraining-part: 0.5\n": 1} {
 		w := newPlay(t, "preempt-maps: suspend\n"+settings)
-		w.launchers(1, 10)
+		w.Launchers(1, 10)
 		w.at(0, maps(200, 20*time.Second))
 		w.at(100*time.Second, maps(2000, time.Hour))
-		w.until(103 * time.Second)
+		w.Until(103 * time.Second)
 		if s := w.stage(1); !s.trained {
 			t.Fatal("the first stage is not trained")
 		}
-		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+		if got := w.Policy.view.Job(2).Held(scheduler.DefaultKind); got != want {
 			t.Errorf("%q: the stage in training has %d slots, want %d", settings, got, want)
 		}
 	}
@@ -112,14 +113,14 @@ func TestSamplesHaveTrainingSlots(t *testing.T) {
 func TestInfiniteXi(t *testing.T) {
 	for xi, want := range map[string]int{"1": 4, ".inf": 1} {
 		w := newPlay(t, "preempt-maps: suspend\ntask-default: 1s\nsamples: 2\nxi: "+xi+"\n")
-		w.launchers(1, 4)
+		w.Launchers(1, 4)
 		w.at(0, maps(400, 20*time.Second))
 		w.at(100*time.Second, maps(8, time.Hour))
-		w.until(102 * time.Second)
+		w.Until(102 * time.Second)
 		if s := w.stage(1); !s.trained {
 			t.Fatal("the first stage is not trained")
 		}
-		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+		if got := w.Policy.view.Job(2).Held(scheduler.DefaultKind); got != want {
 			t.Errorf("xi %s: the stage that is not trained has %d slots, want %d", xi, got, want)
 		}
 	}
@@ -129,14 +130,14 @@ func TestInfiniteXi(t *testing.T) {
 func TestLateStages(t *testing.T) {
 	for rule, want := range map[string]int{"share": 2, "plain": 0} {
 		w := newPlay(t, "preempt-maps: suspend\ntask-default: 1s\ntraining-part: 0\nlate: "+rule+"\n")
-		w.launchers(1, 4)
+		w.Launchers(1, 4)
 		w.at(0, maps(100, time.Hour))
 		w.at(100*time.Second, maps(2, 100*time.Second))
-		w.until(103 * time.Second)
+		w.Until(103 * time.Second)
 		if s := w.stage(1); !s.job.Late() {
 			t.Fatal("the first stage is not late")
 		}
-		if got := w.p.view.Job(2).Held(scheduler.DefaultKind); got != want {
+		if got := w.Policy.view.Job(2).Held(scheduler.DefaultKind); got != want {
 			t.Errorf("late: %s: the small stage has %d slots, want %d", rule, got, want)
 		}
 	}
@@ -154,7 +155,7 @@ func TestDelayScheduling(t *testing.T) {
 		"locality: time\nnode-delay: 2s\nrack-delay: 3s\n": 5 * time.Second,
 	} {
 		w := newPlay(t, settings)
-		w.launchers(3, 1) // racks 1, 1 and 2
+		w.Launchers(3, 1) // racks 1, 1 and 2
 		far := maps(1, time.Hour)
 		far.Hosts = []scheduler.LauncherID{3}
 		hold := maps(1, 10*time.Hour)
@@ -164,15 +165,15 @@ func TestDelayScheduling(t *testing.T) {
 		w.at(time.Second, far)
 		w.at(2*time.Second, other)
 		var at scheduler.Time
-		w.look = func(d scheduler.Decisions) {
+		w.Look = func(d scheduler.Decisions) {
 			for _, l := range d.Launch {
-				if b := w.p.view.Bundle(l.Bundle); b.Job.ID() == 2 {
-					at = w.c.Now()
+				if b := w.Policy.view.Bundle(l.Bundle); b.Job.ID() == 2 {
+					at = w.Cluster.Now()
 				}
 			}
 		}
-		w.until(30 * time.Second)
-		if got := at.Sub(w.begin.Add(time.Second)); (got-want).Abs() > 200*time.Millisecond || at == 0 {
+		w.Until(30 * time.Second)
+		if got := at.Sub(w.Begin.Add(time.Second)); (got-want).Abs() > 200*time.Millisecond || at == 0 {
 			t.Errorf("%q: launched after %v, want %v", settings, got, want)
 		}
 	}
@@ -183,15 +184,15 @@ func TestDelayScheduling(t *testing.T) {
 func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
 	for _, settings := range []string{"", "locality: time\n"} {
 		w := newPlay(t, settings)
-		w.launchers(2, 1)
+		w.Launchers(2, 1)
 		w.at(0, reduces(2, time.Hour))
 		far := maps(1, time.Second)
 		far.Hosts = []scheduler.LauncherID{9}
 		w.at(10*time.Second, far)
-		w.until(20 * time.Second)
-		if _, over := w.ended[2]; !over {
+		w.Until(20 * time.Second)
+		if _, over := w.Sojourn[2]; !over {
 			t.Errorf("%q: the small job has not ended; %d attempts of the large one are suspended, and it waits because %v",
-				settings, len(w.lives(1, view.Suspended)), w.p.told[2])
+				settings, len(w.lives(1, view.Suspended)), w.Policy.told[2])
 		}
 	}
 }
@@ -200,28 +201,28 @@ func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
 // not, and a note says so.
 func TestWhatARestartKeeps(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.at(0, maps(4, 8*time.Second))
 	w.at(20*time.Second, reduces(100, time.Hour))
-	w.until(30 * time.Second)
-	before, learnt := w.p.dump(), w.p.estimator.Past
+	w.Until(30 * time.Second)
+	before, learnt := w.Policy.dump(), w.Policy.estimator.Past
 	if len(learnt) != 1 || learnt[0].Tasks != 4 {
 		t.Fatalf("learnt %+v", learnt)
 	}
-	w.restart("")
-	if after := w.p.dump(); after != before {
+	w.Restart("")
+	if after := w.Policy.dump(); after != before {
 		t.Errorf("after a restart\n%s\nbefore\n%s", after, before)
 	}
 	p := &Policy{}
-	other := scheduler.Snapshot{Now: w.c.Now(), Checkpoint: &scheduler.Checkpoint{Version: checkpointVersion + 1, Data: []byte("{}")}}
-	if _, err := p.Start(scheduler.Config{}, other, environment()); err != nil {
+	other := scheduler.Snapshot{Now: w.Cluster.Now(), Checkpoint: &scheduler.Checkpoint{Version: checkpointVersion + 1, Data: []byte("{}")}}
+	if _, err := p.Start(scheduler.Config{}, other, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
-	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.c.Now()})
+	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now()})
 	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 3") {
 		t.Errorf("notes %v, error %v", d.Notes, err)
 	}
-	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.c.Now()}); err != nil || len(d.Notes) != 0 {
+	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.Cluster.Now()}); err != nil || len(d.Notes) != 0 {
 		t.Errorf("noted twice: %v, %v", d.Notes, err)
 	}
 }
@@ -229,22 +230,22 @@ func TestWhatARestartKeeps(t *testing.T) {
 // A policy may take over, from another one, jobs of which stages are over, and have no checkpoint.
 func TestTakesOverWithoutCheckpoint(t *testing.T) {
 	w := newPlay(t, "preempt-maps: suspend\n")
-	w.launchers(2, 2)
+	w.Launchers(2, 2)
 	second := reduces(3, 60*time.Second)
 	second.After = []int{0}
-	w.c.Submit(cluster.Spec{Name: "two stages", Layers: []cluster.Layer{maps(3, time.Second), second}})
-	w.until(20 * time.Second)
+	w.Cluster.Submit(cluster.Spec{Name: "two stages", Layers: []cluster.Layer{maps(3, time.Second), second}})
+	w.Until(20 * time.Second)
 	if !w.stage(1).over {
 		t.Fatal("the first stage is not over")
 	}
 	w.at(21*time.Second, maps(2, time.Second))
-	w.start("", w.c.Snapshot(nil, 0))
-	if s := w.stage(1); !s.over || s.job != nil || w.p.estimator.Past[0].Tasks != 3 {
-		t.Errorf("over %t, learnt %+v", s.over, w.p.estimator.Past)
+	w.Start("", w.Cluster.Snapshot(nil, 0))
+	if s := w.stage(1); !s.over || s.job != nil || w.Policy.estimator.Past[0].Tasks != 3 {
+		t.Errorf("over %t, learnt %+v", s.over, w.Policy.estimator.Past)
 	}
-	w.until(time.Hour)
-	if len(w.ended) != 2 {
-		t.Errorf("%d of 2 jobs ended", len(w.ended))
+	w.Until(time.Hour)
+	if len(w.Sojourn) != 2 {
+		t.Errorf("%d of 2 jobs ended", len(w.Sojourn))
 	}
 }
 
@@ -277,7 +278,7 @@ func TestEarlyReaders(t *testing.T) {
 		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots(3), Memory: 1},
 		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: stages}},
 		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 2, Stages: []scheduler.Stage{{Name: "map", Groups: 50, Kind: kind, Slots: 1}}}},
-	}}, environment()); err != nil {
+	}}, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	// The map runs, and a reduce besides, as slots are free.
@@ -318,7 +319,7 @@ func TestPublishingNeverWaits(t *testing.T) {
 	}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
 		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots}, job(1, "map", "publish"), job(2, "publish"), job(3, "map"),
-	}}, environment()); err != nil {
+	}}, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 1, Offers: []scheduler.Offer{{Launcher: 1, Free: slots}}, Events: []scheduler.Event{
@@ -344,7 +345,7 @@ func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 	p := &Policy{}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
 		join(1), scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1, Kind: scheduler.DefaultKind, Slots: 1}}}},
-	}}, environment()); err != nil {
+	}}, schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {
@@ -368,11 +369,11 @@ func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 
 func TestExplainAndStatus(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.at(0, maps(40, time.Hour))
 	w.at(time.Second, maps(400, time.Hour))
-	w.until(10 * time.Second)
-	x, err := w.p.Explain(2)
+	w.Until(10 * time.Second)
+	x, err := w.Policy.Explain(2)
 	if err != nil || x.Reason != scheduler.WaitTurn || x.Place != 2 || !strings.Contains(x.Detail, "24000.0 slot-seconds") {
 		t.Errorf("Explain = %+v, %v", x, err)
 	}
@@ -383,10 +384,10 @@ func TestExplainAndStatus(t *testing.T) {
 	if facts["stage 0 layer-0-0: trained"] != "false" || facts["stage 0 layer-0-0: place"] != "2" {
 		t.Errorf("facts %v", facts)
 	}
-	if _, err := w.p.Explain(9); !errors.Is(err, scheduler.ErrUnknownJob) {
+	if _, err := w.Policy.Explain(9); !errors.Is(err, scheduler.ErrUnknownJob) {
 		t.Errorf("of a job that is not there: %v", err)
 	}
-	s, err := w.p.Status()
+	s, err := w.Policy.Status()
 	if err != nil || s.Check() != nil || len(s.Pools) != 3 || s.Pools[0].Running != 4 || s.Pools[0].Demand != 440 || s.Pools[1].Parent != "hfsp" {
 		t.Errorf("Status = %+v, %v", s, err)
 	}
@@ -427,44 +428,44 @@ func TestSettingsAreStrict(t *testing.T) {
 		t.Error(err)
 	}
 	w := newPlay(t, "")
-	w.launchers(1, 1)
-	w.c.Config = scheduler.Config{}
+	w.Launchers(1, 1)
+	w.Cluster.Config = scheduler.Config{}
 	w.at(0, maps(2, time.Hour))
-	w.until(time.Second)
-	w.c.Settings(scheduler.Config{Text: []byte("priority-weight: 4\n")}, cluster.MustAccept)
-	w.c.Settings(scheduler.Config{Text: []byte("priority-weight: -4\n")}, cluster.MustReject)
-	w.until(2 * time.Second)
-	if w.p.options.PriorityWeight != 4 {
-		t.Errorf("settings %+v", w.p.options)
+	w.Until(time.Second)
+	w.Cluster.Settings(scheduler.Config{Text: []byte("priority-weight: 4\n")}, cluster.MustAccept)
+	w.Cluster.Settings(scheduler.Config{Text: []byte("priority-weight: -4\n")}, cluster.MustReject)
+	w.Until(2 * time.Second)
+	if w.Policy.options.PriorityWeight != 4 {
+		t.Errorf("settings %+v", w.Policy.options)
 	}
 }
 
 // A launcher that can't suspend is asked once; its attempts are waited for, not killed.
 func TestLaunchersThatCannotSuspend(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 2)
+	w.Launchers(1, 2)
 	w.at(0, reduces(2, time.Hour))
-	w.until(time.Second)
+	w.Until(time.Second)
 	w.at(2*time.Second, maps(1, time.Second))
 	asked := 0
-	w.look = func(d scheduler.Decisions) {
+	w.Look = func(d scheduler.Decisions) {
 		for _, x := range d.Preempt {
 			asked++
-			w.p.outcome(scheduler.Outcome{At: w.c.Now(), Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: x})
+			w.Policy.outcome(scheduler.Outcome{At: w.Cluster.Now(), Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: x})
 		}
 	}
-	for w.c.Step() && asked == 0 {
-		r := w.c.Round()
-		d, err := w.p.AssignTasks(r)
+	for w.Cluster.Step() && asked == 0 {
+		r := w.Cluster.Round()
+		d, err := w.Policy.AssignTasks(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.look(d)
+		w.Look(d)
 		d.Preempt = nil // as if it had been refused
-		w.c.Apply(r.Number, d)
+		w.Cluster.Apply(r.Number, d)
 	}
-	w.until(10 * time.Minute)
-	if asked != 1 || w.c.Tally.Preemptions != 0 || !slices.Equal(w.p.memory.NoSuspend, []scheduler.LauncherID{1}) {
-		t.Errorf("asked %d times, %d preemptions, %v", asked, w.c.Tally.Preemptions, w.p.memory.NoSuspend)
+	w.Until(10 * time.Minute)
+	if asked != 1 || w.Cluster.Tally.Preemptions != 0 || !slices.Equal(w.Policy.memory.NoSuspend, []scheduler.LauncherID{1}) {
+		t.Errorf("asked %d times, %d preemptions, %v", asked, w.Cluster.Tally.Preemptions, w.Policy.memory.NoSuspend)
 	}
 }

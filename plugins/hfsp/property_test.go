@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -15,7 +16,7 @@ import (
 // more than due; samples are not killed; no more is suspended on a launcher than may be; every job ends.
 func TestWhatHoldsInEveryRound(t *testing.T) {
 	tally := cluster.Tally{}
-	for seed := range uint64(40) {
+	for seed := range uint64(20 * *seeds) { //nolint:gosec // a small number
 		o := observer{t: t, seed: seed}
 		o.play()
 		tally.Add(o.tally)
@@ -54,7 +55,7 @@ func (o *observer) settings() string {
 func (o *observer) play() {
 	rng := rand.New(rand.NewPCG(o.seed, 9)) //nolint:gosec // seeded on purpose
 	c := cluster.New(o.seed)
-	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(nil, 0), environment())
+	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(nil, 0), schedtest.Environment())
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (p *Policy) dump() string {
 // checkpoint, and holds what they know against each other. The bound is low, so that checkpoints are written whole now and then.
 func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended := 0, 0
-	e := environment()
+	e := schedtest.Environment()
 	e.Limits.CheckpointBytes = 6000
 	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}}
 	for _, g := range schedtest.Games(o) {
@@ -103,16 +103,16 @@ func TestRestartedIsTheSame(t *testing.T) {
 func TestManyStagesAreSaved(t *testing.T) {
 	const jobs = 4000
 	w := newPlay(t, "preempt-maps: kill\nsamples: 2\n")
-	w.launchers(20, 20)
+	w.Launchers(20, 20)
 	for i := range jobs {
-		w.c.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(2+i%5, time.Duration(20+i%50)*time.Second)}})
+		w.Cluster.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(2+i%5, time.Duration(20+i%50)*time.Second)}})
 	}
-	w.until(40 * time.Second)
-	w.p.saver.at = 0 // what changes much is saved once a second
-	w.until(40*time.Second + 1)
-	before := w.p.dump()
-	w.restart("preempt-maps: kill\nsamples: 2\n")
-	if after := w.p.dump(); after != before {
+	w.Until(40 * time.Second)
+	w.Policy.saver.at = 0 // what changes much is saved once a second
+	w.Until(40*time.Second + 1)
+	before := w.Policy.dump()
+	w.Restart("preempt-maps: kill\nsamples: 2\n")
+	if after := w.Policy.dump(); after != before {
 		a, b := strings.Split(after, "\n"), strings.Split(before, "\n")
 		for i := range min(len(a), len(b)) {
 			if a[i] != b[i] {
@@ -127,14 +127,14 @@ func TestManyStagesAreSaved(t *testing.T) {
 func TestCheckpointBound(t *testing.T) {
 	const bytes = 8000
 	w := newPlay(t, "")
-	w.e.Limits.CheckpointBytes = bytes
-	w.restart("")
-	w.launchers(4, 4)
+	w.Environment.Limits.CheckpointBytes = bytes
+	w.Restart("")
+	w.Launchers(4, 4)
 	for range 600 {
-		w.c.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(3, 33*time.Second)}})
+		w.Cluster.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(3, 33*time.Second)}})
 	}
 	var sum *scheduler.Checkpoint
-	w.look = func(d scheduler.Decisions) {
+	w.Look = func(d scheduler.Decisions) {
 		if d.Checkpoint != nil {
 			if err := d.Checkpoint.Check(sum, bytes); err != nil {
 				t.Fatal(err)
@@ -143,20 +143,20 @@ func TestCheckpointBound(t *testing.T) {
 			sum = &x
 		}
 	}
-	w.until(500 * time.Second)
-	w.p.saver.at = 0
-	w.until(500*time.Second + 1)
-	if s, err := w.p.Status(); err != nil || w.p.saver.without == 0 || !strings.Contains(fmt.Sprint(s.Facts), fmt.Sprint(w.p.saver.without)) {
-		t.Errorf("%d stages are not saved, and %v shows: %v", w.p.saver.without, s.Facts, err)
+	w.Until(500 * time.Second)
+	w.Policy.saver.at = 0
+	w.Until(500*time.Second + 1)
+	if s, err := w.Policy.Status(); err != nil || w.Policy.saver.without == 0 || !strings.Contains(fmt.Sprint(s.Facts), fmt.Sprint(w.Policy.saver.without)) {
+		t.Errorf("%d stages are not saved, and %v shows: %v", w.Policy.saver.without, s.Facts, err)
 	}
 	known := map[scheduler.JobID]float64{}
-	w.p.kinds[0].cluster.Advance(w.c.Now())
-	for j := range w.p.kinds[0].cluster.Order() {
+	w.Policy.kinds[0].cluster.Advance(w.Cluster.Now())
+	for j := range w.Policy.kinds[0].cluster.Order() {
 		known[j.ID().Job] = j.Done()
 	}
-	w.restart("")
+	w.Restart("")
 	same, other := 0, 0
-	for _, j := range w.p.view.Jobs() {
+	for _, j := range w.Policy.view.Jobs() {
 		switch x := w.stage(j.ID()).job; {
 		case x == nil:
 		case x.Done() >= known[j.ID()] && x.Done() < 1.1*known[j.ID()]: // slots of those that were left out are shared since the last change
@@ -168,19 +168,19 @@ func TestCheckpointBound(t *testing.T) {
 	if same < 20 || other < 20 {
 		t.Errorf("%d jobs are as before, %d are not", same, other)
 	}
-	w.until(24 * time.Hour)
-	if len(w.ended) != 600 {
-		t.Errorf("%d of 600 jobs ended", len(w.ended))
+	w.Until(24 * time.Hour)
+	if len(w.Sojourn) != 600 {
+		t.Errorf("%d of 600 jobs ended", len(w.Sojourn))
 	}
 }
 
 // TestOddCheckpoints: one that can't be read is left alone, whole, and a note says so.
 func TestOddCheckpoints(t *testing.T) {
 	w := newPlay(t, "")
-	w.launchers(1, 4)
+	w.Launchers(1, 4)
 	w.at(0, maps(100, 8*time.Second))
-	w.until(30 * time.Second)
-	whole := w.checkpoint()
+	w.Until(30 * time.Second)
+	whole := w.Checkpoint()
 	for name, data := range map[string][]byte{
 		"cut":             whole.Data[:len(whole.Data)-3],
 		"of other things": append(slices.Clone(whole.Data), 99),
@@ -189,15 +189,15 @@ func TestOddCheckpoints(t *testing.T) {
 		p := &Policy{}
 		c := *whole
 		c.Data = data
-		s := w.c.SnapshotAsOf(w.c.Snapshot(nil, 0), &c)
-		if _, err := p.Start(scheduler.Config{}, s, environment()); err != nil {
+		s := w.Cluster.SnapshotAsOf(w.Cluster.Snapshot(nil, 0), &c)
+		if _, err := p.Start(scheduler.Config{}, s, schedtest.Environment()); err != nil {
 			t.Fatal(err)
 		}
 		if len(p.notes) != 1 || !strings.Contains(p.notes[0].Name, "checkpoint ignored") {
 			t.Errorf("a checkpoint %s: notes %v", name, p.notes)
 		}
 		fresh := &Policy{}
-		if _, err := fresh.Start(scheduler.Config{}, w.c.Snapshot(nil, 0), environment()); err != nil {
+		if _, err := fresh.Start(scheduler.Config{}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := p.dump(), fresh.dump(); got != want {

@@ -34,21 +34,21 @@ func upstream(t *testing.T, v vector) {
 	}
 	w := newPlay(t, settings)
 	slots := max(v.Node.MapSlots, 1) // one map after the other where the node is not told of
-	w.c.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: "map", Count: slots}, scheduler.SlotCount{Kind: "reduce", Count: max(v.Node.ReduceSlots, 2)})
+	w.Cluster.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: "map", Count: slots}, scheduler.SlotCount{Kind: "reduce", Count: max(v.Node.ReduceSlots, 2)})
 	m, r := maps(v.Job.Maps, time.Minute), reduces(v.Job.Reduces, time.Hour)
 	m.Groups[0].Kind, r.Groups[0].Kind = "map", "reduce"
-	w.c.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{m, r}})
-	if !w.c.Step() {
+	w.Cluster.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{m, r}})
+	if !w.Cluster.Step() {
 		t.Fatal("nothing to tell")
 	}
-	d := w.round()
+	d := w.Round()
 	if want := v.Expect.TasksAssignedOnFirstHeartbeat; want > 0 && len(d.Launch) != want {
 		t.Errorf("%d tasks are assigned at first, want %d", len(d.Launch), want)
 	}
 	for i, step := range v.Steps {
 		if i == 1 {
-			for w.outcomes(1)[scheduler.Finished] == 0 && w.c.Step() {
-				w.round()
+			for w.Outcomes(1)[scheduler.Finished] == 0 && w.Cluster.Step() {
+				w.Round()
 			}
 		}
 		s := w.stage(1)

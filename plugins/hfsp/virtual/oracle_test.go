@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"cmp"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// seeds is how much is played at random: little where all is tested, much by make hfsp.
+var seeds = flag.Int("seeds", 2, "how much is played at random")
 
 // plain is the virtual cluster as one would write it down: each event goes through all
 // jobs, and the order is found by playing on to the end.
@@ -316,7 +320,7 @@ func (g *ghosts) check(t interface{ Fatalf(string, ...any) }) map[*Job]bool {
 
 // TestOrderIsThatOfThePlainOne: random workloads, in which caps bind as often as not.
 func TestOrderIsThatOfThePlainOne(t *testing.T) {
-	for range 20 { // times as many workloads as rapid takes
+	for range 5 * *seeds { // times as many workloads as rapid takes
 		rapid.Check(t, workload)
 	}
 }
@@ -376,7 +380,7 @@ func TestManyThingsAtOnce(t *testing.T) {
 // by task, and another comes when it ends. So there are as many ghosts as jobs, and their
 // caps bind in part.
 func TestServedInOrder(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(5 * *seeds) { //nolint:gosec // a small number
 		rng := rand.New(rand.NewPCG(seed, 5))
 		p := newPair(t, 1+rng.IntN(60))
 		come := func() {

@@ -131,7 +131,7 @@ func told(c *Cluster, slots int) string {
 // any time, says all that the saved one says, to the last bit, now and after all that happens later.
 func TestRestoredIsTheSame(t *testing.T) {
 	parts, wholes := 0, 0
-	for seed := range uint64(60) {
+	for seed := range uint64(15 * *seeds) { //nolint:gosec // a small number
 		x := newSides(seed)
 		for step := range 300 {
 			x.happens()

@@ -39,6 +39,9 @@
 // Being work conserving is not demanded, as a policy may wait for locality or
 // keep slots back.
 //
+// What a policy is for is not the kit's to know. Play puts one on the kit's manager for tests of what
+// it decides.
+//
 // Check is the same without package testing, for commands; Compare plays one game
 // through two drivers, such as a value and its plug-in, and demands the same
 // decisions.

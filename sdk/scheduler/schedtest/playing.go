@@ -1,0 +1,156 @@
+package schedtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
+)
+
+// Playing is a policy on the kit's small manager, in virtual time, for tests of what it decides. The
+// conformance kit says whether a policy keeps the rules; who should run first, only its author knows.
+//
+//	p := schedtest.Play(t, "preempt: true", func() *policy { return &policy{} })
+//	p.Launchers(2, 4)
+//	p.At(0, large)
+//	p.At(10*time.Second, small)
+//	p.Until(time.Hour)
+//	if p.Sojourn[2] > 5*time.Second { ... }
+//
+// An error of the policy and a decision that breaks the rules end the test. It belongs to
+// the test's goroutine.
+type Playing[P scheduler.TaskScheduler] struct {
+	Cluster *cluster.Cluster
+	// Policy is the one that plays; Restart puts another in its place.
+	Policy P
+	// Environment is what the next start tells; at first it is the kit's.
+	Environment scheduler.Environment
+	Begin       scheduler.Time
+	// Events and Decisions are what rounds told and what they were answered, all since the beginning.
+	Events    []scheduler.Event
+	Decisions []scheduler.Decisions
+	// Sojourn is how long jobs took from their submission to their end. Jobs are numbered from 1 as they come.
+	Sojourn map[scheduler.JobID]time.Duration
+	// Look, when not nil, is called after each answer, before it is carried out.
+	Look func(scheduler.Decisions)
+
+	t     testing.TB
+	fresh func() P
+	came  map[scheduler.JobID]scheduler.Time
+}
+
+// Environment is what the kit tells a policy that starts.
+func Environment() scheduler.Environment { return Options{}.environment(1) }
+
+// Play starts a policy with settings on a cluster of no launchers.
+func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func() P) *Playing[P] {
+	t.Helper()
+	p := &Playing[P]{
+		Cluster: cluster.New(1), Environment: Environment(), Sojourn: map[scheduler.JobID]time.Duration{},
+		t: t, fresh: fresh, came: map[scheduler.JobID]scheduler.Time{},
+	}
+	p.Begin = p.Cluster.Now()
+	p.Start(settings, p.Cluster.Snapshot(nil, 0))
+	return p
+}
+
+// Start has a new policy take over from a snapshot.
+func (p *Playing[P]) Start(settings string, s scheduler.Snapshot) {
+	p.t.Helper()
+	p.Policy = p.fresh()
+	d, err := p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Cluster.Abilities = d.Abilities
+}
+
+// Restart has a new policy take over from a snapshot with the checkpoint of those before. What they were told
+// in the last round they knew when they gave it.
+func (p *Playing[P]) Restart(settings string) {
+	p.t.Helper()
+	p.Start(settings, p.Cluster.SnapshotAsOf(p.Cluster.Snapshot(nil, 0), p.Checkpoint()))
+}
+
+// Checkpoint is what the policy has given as one, with all that was appended; nil for none.
+func (p *Playing[P]) Checkpoint() (all *scheduler.Checkpoint) {
+	for _, d := range p.Decisions {
+		if d.Checkpoint != nil {
+			sum := d.Checkpoint.After(all)
+			all = &sum
+		}
+	}
+	return all
+}
+
+// Launchers joins launchers 1 to n, with so many slots of the default kind and plenty of memory.
+func (p *Playing[P]) Launchers(n, slots int) {
+	for id := scheduler.LauncherID(1); int(id) <= n; id++ {
+		p.Cluster.Join(id, cluster.Rack(id), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
+	}
+}
+
+// At submits a job at a time from the beginning, which has not passed.
+func (p *Playing[P]) At(d time.Duration, job cluster.Spec) {
+	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() { p.Cluster.Submit(job) })
+}
+
+// Until plays rounds up to a time from the beginning, or to the end of all. A round at that time
+// has been played.
+func (p *Playing[P]) Until(d time.Duration) {
+	p.t.Helper()
+	passed := false
+	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() {
+		passed = true
+		p.Cluster.Note(scheduler.Note{Name: "time"})
+	})
+	for !passed && p.Cluster.Step() {
+		p.Round()
+	}
+}
+
+// Round plays the round that is due, after Cluster.Step.
+func (p *Playing[P]) Round() scheduler.Decisions {
+	p.t.Helper()
+	r := p.Cluster.Round()
+	d, err := p.Policy.AssignTasks(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, e := range r.Events {
+		switch e := e.(type) {
+		case scheduler.JobSubmitted:
+			p.came[e.Job.ID] = e.At
+		case scheduler.JobFinished:
+			p.Sojourn[e.Job] = e.At.Sub(p.came[e.Job])
+		}
+	}
+	p.Events = append(p.Events, r.Events...)
+	p.Decisions = append(p.Decisions, d)
+	if p.Look != nil {
+		p.Look(d)
+	}
+	p.Cluster.Apply(r.Number, d)
+	for _, f := range p.Cluster.Faults {
+		p.t.Fatal(f)
+	}
+	return d
+}
+
+// Outcomes counts how the attempts of a job ended.
+func (p *Playing[P]) Outcomes(id scheduler.JobID) map[scheduler.AttemptOutcome]int {
+	mine := map[scheduler.AttemptID]bool{}
+	n := map[scheduler.AttemptOutcome]int{}
+	for _, e := range p.Events {
+		switch e := e.(type) {
+		case scheduler.AttemptStarted:
+			mine[e.Attempt] = e.Job == id
+		case scheduler.AttemptEnded:
+			if mine[e.Attempt] {
+				n[e.Outcome]++
+			}
+		}
+	}
+	return n
+}
