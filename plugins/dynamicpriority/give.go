@@ -161,10 +161,9 @@ func (d *assignment) quotas(kind scheduler.SlotKind) {
 	all := d.below(kind)
 	d.share(all, free)
 	for _, s := range all {
-		s.upTo = min(s.upTo+d.reserved(s.queue, kind), s.quota)
 		d.fill(s.queue, kind, s.upTo)
 	}
-	for _, s := range all { // what others of them could not use
+	for _, s := range all { // what others of them could not use, or is kept for them
 		if d.view.FreeSlots(kind) == 0 && !d.view.AnyReserved() {
 			return
 		}
@@ -263,7 +262,7 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 	passes := []func(*job){
 		func(j *job) {
 			if b := d.first(j, kind); b != nil && gangs.Overdue(&d.view, b, d.options.CollectAfter) {
-				d.try(b, upTo)
+				d.try(b, d.quota(q, kind)) // slots come one by one, and what is wide would wait for ever
 			}
 		},
 		func(j *job) { d.gang(j, kind, upTo) },

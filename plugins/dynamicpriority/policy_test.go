@@ -588,3 +588,148 @@ func TestTooManyWaitForTheStore(t *testing.T) {
 		t.Errorf("%d are refused, %d admitted", len(d.Refuse), len(d.Admit))
 	}
 }
+
+// Few free slots go to those below their quotas in proportion, not to whoever is first.
+func TestFewSlotsAreSharedOut(t *testing.T) {
+	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 1), account1("c", 0, 0))
+	s.launcher(slots12)
+	s.round()
+	other := s.job("c", "default", 12)
+	s.round()
+	a, b := s.job("a", "default", 0), s.job("b", "default", 0)
+	s.pass(allocDefault)
+	for _, id := range s.of(other)[:4] {
+		s.end(id, scheduler.Finished)
+	}
+	for range 10 {
+		s.bundle(a, scheduler.Group{Kind: "default", Slots: 1})
+		s.bundle(b, scheduler.Group{Kind: "default", Slots: 1})
+	}
+	s.round()
+	if a, b := s.runs("a"), s.runs("b"); a != 2 || b != 2 {
+		t.Errorf("a runs %d, b %d", a, b)
+	}
+}
+
+// A wide bundle that has waited long is let in by its own queue, of which nothing smaller starts.
+func TestAQueueSavesForWhatIsWide(t *testing.T) {
+	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 2))
+	s.launcher(slots12)
+	s.round()
+	s.job("b", "default", 0)
+	id := s.job("a", "default", 0)
+	s.pass(allocDefault) // a quota of 4 for a
+	for range 3 {
+		s.bundle(id, scheduler.Group{Kind: "default", Slots: 1})
+	}
+	s.round()
+	other := s.job("a", "default", 0)
+	wide := s.bundle(other, scheduler.Group{Kind: "default", Slots: 3})
+	rest := s.job("b", "default", 100) // takes what is left
+	s.round()
+	for range 60 {
+		s.bundle(id, scheduler.Group{Kind: "default", Slots: 1})
+	}
+	for range 60 {
+		s.now = s.now.Add(time.Second)
+		if of := s.of(id); len(of) > 0 && s.running[of[0]] != wide {
+			s.end(of[0], scheduler.Finished)
+		}
+		s.end(s.of(rest)[0], scheduler.Finished)
+		s.round()
+		for _, b := range s.running {
+			if b == wide {
+				if waited := s.now.Sub(s.ready[wide].At); waited < collectAfterDefault {
+					t.Errorf("it ran after %s", waited)
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("it never ran; a runs %d", s.runs("a"))
+}
+
+// What is being stopped counts as gone for who loses it, and as there for whom it is stopped:
+// nothing more is taken, also after a restart.
+func TestNothingIsTakenTwice(t *testing.T) {
+	s := newSite(t, "kill-interval: 1ms\n", account1("a", 0, 0), account1("b", 1000, 1), account1("c", 1000, 1))
+	s.launcher(slots12)
+	s.round()
+	old := s.job("a", "default", 12)
+	s.round()
+	s.job("b", "default", 10)
+	s.job("c", "default", 0)
+	s.slow = true
+	if n := s.taken(s.pass(allocDefault)); n["default"] != 6 {
+		t.Errorf("%d are taken for a quota of 6", n["default"])
+	}
+	for range 3 {
+		if n := s.taken(s.pass(time.Second)); n["default"] != 0 {
+			t.Errorf("%d more are taken", n["default"])
+		}
+	}
+	q := s.p.world.queues["a"]
+	if n := s.p.last.holds(q, "default"); n != 6 {
+		t.Errorf("a counts %d slots", n)
+	}
+	for _, id := range s.of(old) {
+		r := s.ready[s.running[id]]
+		s.told = append(s.told, r, scheduler.Outcome{
+			At: s.now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{id},
+			Launch: scheduler.Launch{Bundle: r.Bundle, Launchers: []scheduler.LauncherID{1}},
+		}, scheduler.AttemptStarted{At: s.now, Attempt: id, Job: r.Job, Bundle: r.Bundle, Launcher: 1})
+	}
+	for b, r := range s.ready {
+		if r.Job != old {
+			s.told = append(s.told, s.ready[b])
+		}
+	}
+	s.events = nil
+	s.start()
+	s.round()
+	if n := s.taken(s.pass(allocDefault)); n["default"] != 0 {
+		t.Errorf("%d more are taken after a restart", n["default"])
+	}
+}
+
+// What takes nothing new is not divided, and what a snapshot tells is suspended holds nothing.
+func TestSlotsThatAreNotThere(t *testing.T) {
+	s := newSite(t, "", account1("a", 1000, 1))
+	s.launcher(slots12)
+	s.round()
+	id := s.job("a", "default", 1)
+	d := s.pass(allocDefault)
+	if d.WakeAt != s.now.Add(allocDefault) {
+		t.Errorf("it wakes %s after", d.WakeAt.Sub(s.now))
+	}
+	s.round()
+	one := s.of(id)[0]
+	r := s.ready[s.running[one]]
+	drain := scheduler.LauncherDraining{At: s.now, Launcher: 1, Draining: true}
+	s.tell(drain)
+	if s.round(); s.p.ledger.Account("a").Use("default").Quota != 0 {
+		t.Errorf("%+v", s.p.ledger.Account("a").Uses)
+	}
+	s.told = append(s.told, r, scheduler.Outcome{
+		At: s.now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{one}, Launch: scheduler.Launch{Bundle: r.Bundle, Launchers: []scheduler.LauncherID{1}},
+	}, scheduler.AttemptStarted{At: s.now, Attempt: one, Job: r.Job, Bundle: r.Bundle, Launcher: 1}, scheduler.AttemptSuspended{At: s.now, Attempt: one})
+	s.events = nil
+	s.start()
+	if s.round(); s.p.ledger.Account("a").Use("default").Held != 0 {
+		t.Errorf("%+v", s.p.ledger.Account("a").Uses)
+	}
+}
+
+// A round is asked for when slots are to be collected for what waits.
+func TestItWakesToCollect(t *testing.T) {
+	s := newSite(t, "collect-after: 7s\n", account1("a", 1000, 1))
+	s.launcher(slots12)
+	s.round()
+	id := s.job("a", "default", 10)
+	s.pass(allocDefault)
+	s.pass(time.Second)
+	s.bundle(id, scheduler.Group{Kind: "default", Slots: 3})
+	if d := s.round(); d.WakeAt != s.now.Add(7*time.Second) {
+		t.Errorf("it wakes %s after", d.WakeAt.Sub(s.now))
+	}
+}

@@ -32,6 +32,7 @@ type site struct {
 
 	store      account.State
 	deaf       bool // the store hears nothing
+	slow       bool // victims end when they are ended by hand
 	checkpoint *scheduler.Checkpoint
 	told       []scheduler.Event // all jobs and launchers, for snapshots
 	reasons    map[scheduler.JobID]scheduler.Waiting
@@ -158,6 +159,9 @@ func (s *site) round() scheduler.Decisions {
 	for i, p := range d.Preempt {
 		s.tell(scheduler.Outcome{At: s.now, Round: s.number, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: p})
 		for _, v := range p.Victims {
+			if s.slow {
+				continue
+			}
 			b := s.ready[s.running[v]]
 			s.end(v, scheduler.Preempted)
 			b.At = s.now

@@ -295,3 +295,101 @@ func TestAMillionIntervals(t *testing.T) {
 		}
 	}
 }
+
+// A budget that is just the bid covers it, and what a queue can pay for is all its kinds'.
+func TestTheLastCredit(t *testing.T) {
+	l := ledger(t, queue("a", 2, 2), queue("b", 3, 1))
+	l.SetSlots(map[string]int{"map": 2, "reduce": 10}, begin)
+	for _, name := range []string{"a", "b"} {
+		l.JobCame(name)
+	}
+	l.Advance(after(1))
+	for _, name := range []string{"a", "b"} {
+		l.Hold(name, "map", 10, after(1))
+		l.Hold(name, "reduce", 10, after(1))
+	}
+	l.Advance(after(2))
+	budget(t, l, "a", "0.0")
+	budget(t, l, "b", "0.0")
+}
+
+// While too much waits for the store nobody is charged, and nothing is changed.
+func TestTheStoreIsTooSlow(t *testing.T) {
+	l := ledger(t, queue("a", 100_000, 1))
+	l.JobCame("a")
+	l.Hold("a", "default", 1, begin)
+	for i := range 10_002 {
+		l.Advance(after(float64(i + 1)))
+	}
+	if n := l.Open(); n != 10_000 {
+		t.Errorf("%d wait", n)
+	}
+	budget(t, l, "a", "90000.0")
+	if err := l.AddBudget("a", 1); !errors.Is(err, account.ErrStore) {
+		t.Error(err)
+	}
+	l.Post()
+	l.Acknowledge(10_000)
+	if err := l.AddBudget("a", 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Numbers go on from what the store has applied, when the ledger knows of none.
+func TestNumbersGoOn(t *testing.T) {
+	l := account.New(interval)
+	l.Begin(begin)
+	s := account.State{Applied: 57}
+	s.Put(queue("a", 1, 1))
+	l.Adopt(&s, begin)
+	if err := l.AddBudget("a", 5); err != nil {
+		t.Fatal(err)
+	}
+	if e := l.Post(); len(e) != 1 || e[0].Number != 58 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// What remains below a micro-credit is kept over a restart with intervals of another length, and
+// a checkpoint from the future begins now.
+func TestARestartKeepsWhatRemains(t *testing.T) {
+	l := ledger(t, account.Queue{Name: "a", Budget: money.Credit, Spending: 3})
+	l.JobCame("a")
+	l.Advance(after(1))
+	l.Hold("a", "default", 1, after(1.5))
+	l.Advance(after(2)) // half of three micro-credits
+	if got := l.Queue("a").Budget; got != money.Credit-1 {
+		t.Fatalf("it has %d", got)
+	}
+	data, err := l.Save(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := account.State{}
+	s.Put(*l.Queue("a"))
+	other := account.New(interval / 2)
+	if err := other.Load(data); err != nil {
+		t.Fatal(err)
+	}
+	now := after(2)
+	other.Begin(now)
+	other.SetSlots(map[string]int{"default": 100}, now)
+	other.JobCame("a")
+	s.Applied = 1
+	other.Adopt(&s, now)
+	if other.Next() != now+int64(interval/2) {
+		t.Errorf("the next interval ends %s after", time.Duration(other.Next()-now))
+	}
+	other.Hold("a", "default", 1, now+int64(interval/4))
+	other.Advance(now + int64(interval/2)) // and half of three more
+	if got := other.Queue("a").Budget; got != money.Credit-3 {
+		t.Errorf("it has %d", got)
+	}
+	if err := other.Load(data); err != nil {
+		t.Fatal(err)
+	}
+	other.Begin(after(0.5)) // before that
+	if other.Next() != after(0.5)+int64(interval/2) {
+		t.Errorf("the next interval ends %s after", time.Duration(other.Next()-after(0.5)))
+	}
+}

@@ -25,6 +25,7 @@ func TestDivide(t *testing.T) {
 		{"no slots", 0, []share.Payer{{Rate: 1, Most: all}}, []int{0}},
 		{"what one cannot pay for is the others'", 10, []share.Payer{{Rate: 5, Most: 2}, {Rate: 1, Most: all}, {Rate: 1, Most: all}}, []int{2, 4, 4}},
 		{"nobody can pay for all of it", 10, []share.Payer{{Rate: 5, Most: 2}, {Rate: 1, Most: 3}}, []int{2, 3}},
+		{"the first of equals is that of all, also where others are bound", 6, []share.Payer{{Rate: 8, Most: 1}, {Rate: 1, Most: 100}, {Rate: 1, Most: 50}}, []int{1, 3, 2}},
 		{"one bound makes another bound", 10, []share.Payer{{Rate: 8, Most: 1}, {Rate: 1, Most: 4}, {Rate: 1, Most: all}}, []int{1, 4, 5}},
 	} {
 		payers := slices.Clone(test.payers)
