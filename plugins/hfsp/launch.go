@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -29,7 +28,10 @@ func (d *assignment) open(s *stage) bool {
 
 // useRest gives what is free after all have what they are entitled to: to whoever can use it, in order.
 func (d *assignment) useRest(k *kind) {
-	if d.view.FreeSlots(k.name) == 0 && !d.view.AnyReserved() {
+	none := func() bool {
+		return d.view.FreeSlots(k.name) == 0 && d.view.FreeAgain(k.name) == 0 && !d.view.AnyReserved()
+	}
+	if none() {
 		return
 	}
 	for s := range d.serve(k) {
@@ -37,7 +39,7 @@ func (d *assignment) useRest(k *kind) {
 			d.begin(s)
 			d.fill(s, math.MaxInt)
 		}
-		if d.view.FreeSlots(k.name) == 0 && !d.view.AnyReserved() {
+		if none() {
 			return
 		}
 	}
@@ -76,39 +78,13 @@ func (d *assignment) resume(s *stage, upTo int) {
 			return
 		}
 		tried++
-		if u.Turn == d.view.Round() || !d.takeAgain(u) {
+		if u.Turn == d.view.Round() || !d.view.TakeAgain(u.Attempts[0]) {
 			continue
 		}
 		u.Turn = d.view.Round()
 		s.granted += u.Slots
 		d.resumes = append(d.resumes, scheduler.Resume{Attempt: u.Attempts[0].ID})
 	}
-}
-
-// takeAgain takes the slots of a suspended launch, all or none.
-func (d *assignment) takeAgain(u *work.Unit) bool {
-	for _, a := range u.Attempts {
-		if l := d.view.Launcher(a.Launcher); l != nil && l.Closed() {
-			return len(u.Attempts) == 1 && d.unused(l, a.Need.Kind) >= a.Need.Slots
-		}
-	}
-	return d.view.TakeAgain(u.Attempts[0])
-}
-
-// unused counts the slots that nothing holds on a launcher that is closed: it offers none, and
-// lets what is suspended there go on.
-func (d *assignment) unused(l *view.Launcher, kind scheduler.SlotKind) int {
-	n := l.Total(kind)
-	for _, a := range l.Attempts() {
-		asked := a.State != view.Suspended || a.Resuming
-		if u := d.book.Unit(a.ID); u != nil && u.Turn == d.view.Round() {
-			asked = true
-		}
-		if a.Need.Kind == kind && asked {
-			n -= a.Need.Slots
-		}
-	}
-	return n
 }
 
 // near launches bundles on launchers that hold their input, then in racks that do.

@@ -91,6 +91,25 @@ func TestWhoIsTakenOff(t *testing.T) {
 	}
 }
 
+// What is suspended on a launcher that drains goes on there, also when no other is left.
+// Nothing new starts there.
+func TestSuspendedGoesOnWhereItDrains(t *testing.T) {
+	w := newPlay(t, "")
+	w.Launchers(1, 4)
+	w.at(0, reduces(4, time.Hour))
+	w.at(10*time.Second, maps(2, 5*time.Second))
+	w.Until(12 * time.Second)
+	if n := w.Cluster.Tally.Suspensions; n != 2 {
+		t.Fatalf("%d are suspended, want 2", n)
+	}
+	w.Cluster.Drain(1, true)
+	w.at(0, maps(1, time.Second))
+	w.Until(60 * time.Second)
+	if n, m := w.Cluster.Tally.Resumptions, w.Cluster.Tally.Launches; n != 2 || m != 6 {
+		t.Errorf("%d went on, and %d were launched, want 2 and 6", n, m)
+	}
+}
+
 // Samples of a stage that would come last get the training slots, and no more.
 func TestSamplesHaveTrainingSlots(t *testing.T) {
 	for settings, want := range map[string]int{"training-part: 0.2\n": 2, "training-part: 0\n": 0, "": 1, "samples: 1\ntraining-part: 0.5\n": 1} {

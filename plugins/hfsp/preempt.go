@@ -171,9 +171,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 			continue
 		}
 		for _, a := range v.Attempts {
-			if x := d.view.Launcher(a.Launcher); x != nil && !x.Closed() {
-				d.view.GiveBack(a, mode == scheduler.PreemptSuspend)
-			}
+			d.view.GiveBack(a, mode == scheduler.PreemptSuspend)
 			p.Victims = append(p.Victims, a.ID)
 		}
 		v.Turn = d.view.Round()

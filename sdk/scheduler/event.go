@@ -47,7 +47,8 @@ type LauncherLost struct {
 }
 
 // LauncherDraining: an administrator started (or ended) a drain. A draining
-// launcher has no offer; what runs there goes on.
+// launcher offers nothing for new work; what runs there goes on, and what is suspended there
+// can (Offer.Again).
 type LauncherDraining struct {
 	At       Time
 	Launcher LauncherID
@@ -55,8 +56,8 @@ type LauncherDraining struct {
 }
 
 // LauncherBlamed: the manager avoids a launcher, because attempts of several jobs failed
-// there, or does not any more. One that is avoided has no offer; what runs there goes on. A
-// launcher that joins is not avoided.
+// there, or does not any more. One that is avoided offers nothing for new work, as one that
+// is draining. A launcher that joins is not avoided.
 type LauncherBlamed struct {
 	At       Time
 	Launcher LauncherID

@@ -19,7 +19,9 @@ type Round struct {
 }
 
 // Offer is what one launcher has to give. A launcher that is lost, draining, blamed or
-// full offers nothing free.
+// full offers nothing free. Of one that is draining or blamed Again and AgainMemory tell
+// instead what is free, while something is suspended there: that may go on, as nowhere
+// else it can, and nothing may start.
 type Offer struct {
 	Launcher  LauncherID
 	Free      []SlotCount   // free and not reserved, in order of kind; kinds with none are left out
@@ -28,6 +30,9 @@ type Offer struct {
 	Held      int64         // memory those hold, bytes: in swap first, what that can't take in memory
 	Swap      int64         // free of the launcher's swap, bytes: to suspend frees as much memory as goes there
 	Reserved  []Reservation // in order of job, bundle, then kind
+
+	Again       []SlotCount // free for what is suspended there, as Free
+	AgainMemory int64       // likewise, as Memory
 }
 
 // Reservation is free capacity at one launcher, kept by a preemption for its

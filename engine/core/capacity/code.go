@@ -44,6 +44,8 @@ func (l *Launcher) CodeTold(w *codec.Codec) {
 	codec.Num(w, &o.Held)
 	if !w.Before {
 		codec.Num(w, &o.Swap)
+		codeSlots(w, (*Slots)(&o.Again))
+		codec.Num(w, &o.AgainMemory)
 	}
 	codec.List(w, &o.Reserved, func(w *codec.Codec, r *scheduler.Reservation) {
 		codec.Num(w, &r.Job)

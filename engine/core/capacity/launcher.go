@@ -77,7 +77,7 @@ func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 func (l *Launcher) Clone() Launcher {
 	f := *l
 	f.free, f.slots, f.blamedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.blamedBy)
-	f.told.Free, f.told.Reserved = slices.Clone(l.told.Free), slices.Clone(l.told.Reserved)
+	f.told.Free, f.told.Again, f.told.Reserved = slices.Clone(l.told.Free), slices.Clone(l.told.Again), slices.Clone(l.told.Reserved)
 	f.parts = nil
 	return f
 }

@@ -63,17 +63,13 @@ func (l *Launcher) Offer() scheduler.Offer {
 // offer is Offer. It appends to free what is its Free.
 func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
 	o := scheduler.Offer{Launcher: l.ID, Suspended: l.parked, Held: l.parkedMemory, Swap: l.FreeSwap()}
-	if l.Usable() {
-		start := len(free)
-		for _, f := range l.free {
-			if f.Count > 0 {
-				free = append(free, f)
-			}
-		}
-		if len(free) > start {
-			o.Free = free[start:len(free):len(free)]
-		}
+	switch {
+	case l.Usable():
+		o.Free, free = l.offered(free)
 		o.Memory = l.freeMemory
+	case l.parked > 0: // it may go on
+		o.Again, free = l.offered(free)
+		o.AgainMemory = l.freeMemory
 	}
 	for _, p := range l.parts {
 		memory := p.memory
@@ -85,6 +81,21 @@ func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []schedul
 		}
 	}
 	return o, free
+}
+
+// offered lists the free slots of kinds that have some, in a piece of free, to which it is
+// appended.
+func (l *Launcher) offered(free []scheduler.SlotCount) (list, grown []scheduler.SlotCount) {
+	start := len(free)
+	for _, f := range l.free {
+		if f.Count > 0 {
+			free = append(free, f)
+		}
+	}
+	if len(free) == start {
+		return nil, free
+	}
+	return free[start:len(free):len(free)], free
 }
 
 // addReservation sums reservations of one job, bundle and kind, in order of those.
@@ -106,5 +117,5 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 
 func sameOffer(a, b scheduler.Offer) bool {
 	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
-		slices.Equal(a.Free, b.Free) && slices.Equal(a.Reserved, b.Reserved)
+		a.AgainMemory == b.AgainMemory && slices.Equal(a.Free, b.Free) && slices.Equal(a.Again, b.Again) && slices.Equal(a.Reserved, b.Reserved)
 }

@@ -237,6 +237,10 @@ func round(t *rapid.T) scheduler.Round {
 				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
 			}),
 		})
+		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
+			o := &r.Offers[len(r.Offers)-1]
+			o.Again, o.AgainMemory = many(t, 3, slot), size(t)
+		}
 	}
 	return r
 }

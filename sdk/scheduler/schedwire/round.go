@@ -107,8 +107,18 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 			m.Swap = append(m.Swap, offers[i].Swap)
 		}
 	}
+	if slices.ContainsFunc(offers, hasAgain) {
+		m.Again = &SlotCounts{}
+		for i := range offers {
+			m.Again.add(w, offers[i].Again)
+			m.AgainMemory = append(m.AgainMemory, offers[i].AgainMemory)
+		}
+	}
 	return m
 }
+
+// hasAgain says whether an offer is of a launcher that is closed, and has something suspended.
+func hasAgain(o scheduler.Offer) bool { return len(o.Again) > 0 || o.AgainMemory != 0 }
 
 func anySwap(offers []scheduler.Offer) bool {
 	return slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return o.Swap != 0 })
@@ -130,6 +140,11 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	if len(swap) > 0 {
 		r.same("offers swap", n, len(swap))
 	}
+	var again slotRows
+	if len(m.GetAgainMemory()) > 0 {
+		r.same("offers again", n, len(m.AgainMemory))
+		again = readSlots(r, "offers again", n, m.GetAgain())
+	}
 	free := readSlots(r, "offers free", n, m.GetFree())
 	c := m.GetReserved()
 	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()), len(c.GetBundle()))
@@ -144,6 +159,9 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		}
 		if len(swap) > 0 {
 			out[i].Swap = swap[i]
+		}
+		if len(m.AgainMemory) > 0 {
+			out[i].Again, out[i].AgainMemory = again.next(), m.AgainMemory[i]
 		}
 		from, to := reserved.next()
 		for j := from; j < to; j++ {

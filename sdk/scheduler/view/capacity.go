@@ -26,6 +26,7 @@ type seat struct {
 	memory   int64                   // free
 	parked   int64                   // what suspended attempts hold, in swap and in memory
 	reserved []scheduler.Reservation // replaced, never changed in place
+	closed   bool                    // what is free is for what is suspended there alone
 	aside    bool                    // see SetAside
 	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
 }
@@ -37,6 +38,7 @@ func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 type kindFree struct {
 	total int // free and not reserved, on all launchers that are not aside
 	aside int // the same on those that are
+	again int // free on those that are closed, for what is suspended there
 	miss  miss
 }
 
@@ -74,7 +76,19 @@ func (c *capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
 // offered takes over a launcher's offer in place of the one before.
 func (c *capacity) offered(l *Launcher, o *scheduler.Offer) {
 	c.reserved.replace(l, o.Reserved)
-	l.Offer, l.seat.memory, l.seat.parked, l.seat.reserved = *o, o.Memory, o.Held, o.Reserved
+	l.Offer, l.seat.parked, l.seat.reserved = *o, o.Held, o.Reserved
+	c.refill(l)
+}
+
+// close says whether what a launcher offers is for nothing new.
+func (c *capacity) close(l *Launcher, closed bool) {
+	if l.seat.closed == closed {
+		return
+	}
+	for k := range l.seat.free {
+		c.setFree(l, k, 0)
+	}
+	l.seat.closed = closed
 	c.refill(l)
 }
 
@@ -87,11 +101,16 @@ func (c *capacity) refill(l *Launcher) {
 		c.kinds[c.kind(f.Kind)].aside -= f.Count
 	}
 	l.seat.kept = nil
-	if l.seat.aside {
-		l.seat.kept = l.Offer.Free
+	free := l.Offer.Free
+	l.seat.memory = l.Offer.Memory
+	switch {
+	case l.seat.closed:
+		free, l.seat.memory = l.Offer.Again, l.Offer.AgainMemory
+	case l.seat.aside:
+		l.seat.kept = free
 	}
-	for _, f := range l.Offer.Free {
-		if k := c.kind(f.Kind); l.seat.aside {
+	for _, f := range free {
+		if k := c.kind(f.Kind); l.seat.kept != nil {
 			c.kinds[k].aside += f.Count
 		} else {
 			c.setFree(l, k, f.Count)
@@ -130,6 +149,10 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 	}
 	old := s.free[kind]
 	s.free[kind] = n
+	if s.closed { // nothing new finds it
+		c.kinds[kind].again += n - old
+		return
+	}
 	c.kinds[kind].total += n - old
 	if old != n {
 		c.where.changed(s.place, kind, old, n)
@@ -155,6 +178,16 @@ func (c *capacity) SetAside(l *Launcher, aside bool) {
 func (c *capacity) Aside(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].aside
+	}
+	return 0
+}
+
+// FreeAgain returns how many slots of a kind are free on launchers that are draining or
+// blamed, for what is suspended there and nothing else (TakeAgain), less what is taken
+// tentatively.
+func (c *capacity) FreeAgain(kind scheduler.SlotKind) int {
+	if n, ok := c.numbers[kind]; ok {
+		return c.kinds[n].again
 	}
 	return 0
 }
@@ -227,6 +260,14 @@ func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 
 // unreserved is what nothing is reserved of and nothing was taken of.
 func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
+	if l.seat.closed {
+		return 0, 0
+	}
+	return c.left(l, kind)
+}
+
+// left is unreserved for what is suspended there, too.
+func (c *capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if k, ok := c.numbers[kind]; ok && k < len(l.seat.free) {
 		slots = l.seat.free[k]
 	}
@@ -236,7 +277,7 @@ func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, 
 // hasRoom says whether there is a slot free or reserved on a launcher, of whatever kind.
 func (c *capacity) hasRoom(l *Launcher) bool {
 	for _, n := range l.seat.free {
-		if n > 0 {
+		if n > 0 && !l.seat.closed {
 			return true
 		}
 	}
@@ -280,7 +321,11 @@ func (c *capacity) takeAgain(l *Launcher, b scheduler.BundleID, g *scheduler.Gro
 		Kind: g.Kind, Slots: g.Slots,
 		Memory: scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(parked-g.Memory, l.Swap),
 	}
-	if slots, memory := c.room(l, 0, b, g.Kind); slots < need.Slots || memory < need.Memory {
+	slots, memory := c.room(l, 0, b, g.Kind)
+	if l.seat.closed { // nothing is reserved there
+		slots, memory = c.left(l, g.Kind)
+	}
+	if slots < need.Slots || memory < need.Memory {
 		return false
 	}
 	c.take(l, 0, b, &need)

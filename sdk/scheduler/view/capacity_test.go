@@ -9,7 +9,7 @@ import (
 )
 
 // What is free of a kind in all is what is free on each launcher, and Undo goes back to
-// it, whatever was taken, given, offered and set aside.
+// it, whatever was taken, given, offered, set aside and closed.
 func TestCapacityAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var c capacity
@@ -30,7 +30,7 @@ func TestCapacityAddsUp(t *testing.T) {
 				slots, _ := c.Room(l, 0, kind)
 				own, memory := c.RoomFor(l, &Bundle{ID: 2, Job: &Job{Info: scheduler.Job{ID: 1}}}, kind)
 				s.Free[k], s.Own, s.Memory = s.Free[k]+slots, append(s.Own, own), append(s.Memory, memory)
-				if l.seat.aside {
+				if l.seat.aside && !l.seat.closed {
 					s.Aside[k] += countOf(l.Offer.Free, kind)
 				}
 			}
@@ -45,9 +45,12 @@ func TestCapacityAddsUp(t *testing.T) {
 	b := &Bundle{ID: 2, Job: &Job{Info: scheduler.Job{ID: 1}}}
 	for range 300 {
 		l := list[rng.IntN(len(list))]
-		switch rng.IntN(3) {
+		switch rng.IntN(4) {
 		case 0:
 			c.SetAside(l, rng.IntN(2) == 0)
+		case 1:
+			c.Undo(0)
+			c.close(l, rng.IntN(2) == 0)
 		default:
 			c.Undo(0)
 			o := &scheduler.Offer{Launcher: l.ID, Memory: rng.Int64N(9), Free: []scheduler.SlotCount{{Kind: kinds[rng.IntN(2)], Count: rng.IntN(5)}}}

@@ -15,9 +15,9 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.LauncherLost:
 		return v.launcherLost(e)
 	case scheduler.LauncherDraining:
-		return v.draining(e)
+		return v.opened(e.Launcher, v.draining(e))
 	case scheduler.LauncherBlamed:
-		return v.blamed(e)
+		return v.opened(e.Launcher, v.blamed(e))
 	case scheduler.LauncherLoad:
 		return v.load(e)
 	case scheduler.JobSubmitted:
@@ -106,4 +106,13 @@ func (v *View) outcome(e scheduler.Outcome) error {
 		v.goOn(e.Attempts)
 	}
 	return nil
+}
+
+// opened has what is free on a launcher that is closed now, or open again, counted as such.
+func (v *View) opened(id scheduler.LauncherID, err error) error {
+	if err == nil {
+		l := v.Launcher(id)
+		v.close(l, l.Closed())
+	}
+	return err
 }

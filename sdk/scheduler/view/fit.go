@@ -185,7 +185,7 @@ func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, ra
 	} else if room > 0 {
 		for host := range near.hosts {
 			for _, l := range c.where.on(host) {
-				if number < len(l.seat.free) && l.seat.free[number] > 0 {
+				if number < len(l.seat.free) && l.seat.free[number] > 0 && !l.seat.closed {
 					on = append(on, l)
 				}
 			}

@@ -396,3 +396,54 @@ func TestMemoryInSwap(t *testing.T) {
 	}
 	has("the second goes on", 2, 1)
 }
+
+// On a launcher that is closed what is suspended goes on, and nothing else finds room: not
+// when it closes after its last offer either. One that opens again has what it offers.
+func TestClosedLaunchers(t *testing.T) {
+	for what, event := range map[string]func(closed bool) scheduler.Event{
+		"draining": func(c bool) scheduler.Event { return scheduler.LauncherDraining{Launcher: 1, Draining: c} },
+		"blamed":   func(c bool) scheduler.Event { return scheduler.LauncherBlamed{Launcher: 1, Blamed: c} },
+	} {
+		v := &View{}
+		slots := func(n int) []scheduler.SlotCount { return []scheduler.SlotCount{{Kind: "default", Count: n}} }
+		need := scheduler.Group{Kind: "default", Slots: 1, Memory: 4, Places: []scheduler.Place{{Host: "h1", Rack: "r1"}}}
+		apply(t, v, scheduler.Round{Number: 1, Events: []scheduler.Event{
+			scheduler.LauncherJoined{Launcher: 1, Host: "h1", Rack: "r1", Slots: slots(2), Memory: 8},
+			scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "default", Slots: 1}}}},
+			scheduler.BundleReady{Job: 1, Bundle: 1, Groups: []scheduler.Group{need}},
+			scheduler.BundleReady{Job: 1, Bundle: 2, Groups: []scheduler.Group{need}},
+			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{11}, Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1}}},
+			scheduler.AttemptStarted{Job: 1, Bundle: 1, Attempt: 11, Launcher: 1},
+			scheduler.AttemptSuspended{Attempt: 11},
+		}, Offers: []scheduler.Offer{{Launcher: 1, Free: slots(2), Memory: 4, Suspended: 1, Held: 4}}})
+		b := v.Bundle(2)
+		closed := func(again int) {
+			t.Helper()
+			wantFit(t, v, b)
+			_, near := v.FitNear(b, scheduler.NodeLocal)
+			_, on := v.FitOn(v.Launcher(1), b)
+			hosts, racks := v.NearRoom(v.Job(1), "default")
+			if n := v.FreeSlots("default") + v.Aside("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeAgain("default") != again {
+				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.FreeAgain("default"), again)
+			}
+		}
+		apply(t, v, scheduler.Round{Number: 2, Events: []scheduler.Event{event(true)}})
+		closed(0)
+		if v.TakeAgain(v.Attempt(11)) {
+			t.Errorf("%s: it goes on with what was free before", what)
+		}
+		apply(t, v, scheduler.Round{Number: 3, Offers: []scheduler.Offer{{Launcher: 1, Again: slots(1), AgainMemory: 4, Suspended: 1, Held: 4}}})
+		closed(1)
+		mark := v.Mark()
+		if !v.TakeAgain(v.Attempt(11)) || v.FreeAgain("default") != 0 {
+			t.Errorf("%s: it does not go on with the slot that is for that", what)
+		}
+		v.Undo(mark)
+		closed(1)
+		apply(t, v, scheduler.Round{Number: 4, Events: []scheduler.Event{event(false)}, Offers: []scheduler.Offer{{Launcher: 1, Free: slots(2), Memory: 4, Suspended: 1, Held: 4}}})
+		if n := v.FreeAgain("default"); n != 0 || v.FreeSlots("default") != 2 {
+			t.Errorf("%s no more: %d slots are free, and %d for what is suspended", what, v.FreeSlots("default"), n)
+		}
+		wantFit(t, v, b, 1)
+	}
+}

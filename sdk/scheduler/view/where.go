@@ -92,6 +92,9 @@ func (x *where) build() {
 			}
 			x.racks[l.Rack].set(i)
 		}
+		if l.seat.closed {
+			continue
+		}
 		for k, n := range l.seat.free {
 			x.changed(i, k, 0, n)
 		}

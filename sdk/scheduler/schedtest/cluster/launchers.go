@@ -224,15 +224,18 @@ func (ls *launchers) offer(l *launcher) scheduler.Offer {
 	o.Held = l.parked()
 	o.Swap = max(l.info.Swap-o.Held, 0)
 	o.Reserved = ls.reservations.at(l.id)
-	if l.closed() {
-		return o
-	}
+	var free []scheduler.SlotCount
 	for _, s := range l.info.Slots {
 		if n := ls.freeSlots(l, s.Kind); n > 0 {
-			o.Free = append(o.Free, scheduler.SlotCount{Kind: s.Kind, Count: n})
+			free = append(free, scheduler.SlotCount{Kind: s.Kind, Count: n})
 		}
 	}
-	o.Memory = ls.freeMemory(l)
+	switch {
+	case !l.closed():
+		o.Free, o.Memory = free, ls.freeMemory(l)
+	case o.Suspended > 0:
+		o.Again, o.AgainMemory = free, ls.freeMemory(l)
+	}
 	return o
 }
 

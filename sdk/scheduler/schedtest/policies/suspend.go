@@ -77,7 +77,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 	defer p.Undo(mark)
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
-		if l := p.Launcher(a.Launcher); a.Launcher == rests.Launcher && l != nil && !l.Closed() {
+		if a.Launcher == rests.Launcher {
 			p.GiveBack(a, true)
 			victims = append(victims, a.ID)
 			if p.TakeAgain(rests) {
