@@ -686,9 +686,13 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	}
 	s.events = nil
 	s.start()
-	s.round()
-	if n := s.taken(s.pass(allocDefault)); n["default"] != 0 {
-		t.Errorf("%d more are taken after a restart", n["default"])
+	for range 2 {
+		if n := s.taken(s.pass(time.Second)); n["default"] != 0 {
+			t.Errorf("%d more are taken after a restart", n["default"])
+		}
+	}
+	if h := s.p.ledger.Account("b").Use("default"); h.Quota != 6 {
+		t.Errorf("%+v: the test is void", h)
 	}
 }
 

@@ -385,6 +385,11 @@ func TestARestartKeepsWhatRemains(t *testing.T) {
 	if got := other.Queue("a").Budget; got != money.Credit-3 {
 		t.Errorf("it has %d", got)
 	}
+	other.Hold("a", "default", -1, now+int64(3*interval/4))
+	other.Advance(now + int64(interval)) // and half of three again
+	if got := other.Queue("a").Budget; got != money.Credit-4 {
+		t.Errorf("it has %d", got)
+	}
 	if err := other.Load(data); err != nil {
 		t.Fatal(err)
 	}
