@@ -1,6 +1,7 @@
 package dynamicpriority
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -25,9 +26,9 @@ type memory struct {
 	// Clocks are when slots were last taken back, in order of kind.
 	Clocks []clock `json:",omitempty"`
 	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
-	Leaving []leaving       `json:",omitempty"`
-	Ledger  json.RawMessage `json:",omitempty"`
+	Leaving []leaving `json:",omitempty"`
 
+	ledger  []byte // as it was written last
 	version uint64 // of the ledger, when it was written
 	changed bool   // something besides the ledger has changed since
 }
@@ -51,9 +52,10 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	if c == nil || c.Version != memoryVersion {
 		return nil
 	}
-	err := json.Unmarshal(c.Data, m)
-	if err == nil && m.Ledger != nil {
-		err = l.Load(m.Ledger)
+	own, ledger, _ := bytes.Cut(c.Data, []byte("\n"))
+	err := json.Unmarshal(own, m)
+	if err == nil {
+		err = l.Load(ledger)
 	}
 	if err != nil {
 		return fmt.Errorf("the checkpoint cannot be read: %w", err)
@@ -62,38 +64,32 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	return nil
 }
 
-// save returns a checkpoint when there is something new to keep, of at most so many bytes. The
-// ledger leaves out what does not fit.
+// save returns a checkpoint when there is something new to keep, of at most so many bytes: a
+// line for the memory, and the ledger, which leaves out what does not fit.
 func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error) {
-	if m.Ledger != nil && m.version == l.Version() && !m.changed {
+	if m.ledger != nil && m.version == l.Version() && !m.changed {
 		return nil, nil //nolint:nilnil // there is nothing new
 	}
 	kept := *m
-	kept.Ledger, kept.Leaving = nil, kept.Leaving[:min(len(kept.Leaving), leavingMax)]
+	kept.Leaving = kept.Leaving[:min(len(kept.Leaving), leavingMax)]
 	data, err := json.Marshal(kept)
 	if err != nil {
 		return nil, err
 	}
-	if m.Ledger == nil || m.version != l.Version() || most > 0 && len(data)+len(m.Ledger)+ledgerFieldBytes > most {
+	data = append(data, '\n')
+	if m.ledger == nil || m.version != l.Version() || most > 0 && len(data)+len(m.ledger) > most {
 		room := 0
 		if most > 0 {
-			room = max(most-len(data)-ledgerFieldBytes, 1)
+			room = max(most-len(data), 1)
 		}
-		if m.Ledger, err = l.Save(room); err != nil {
+		if m.ledger, err = l.Save(room); err != nil {
 			return nil, err
 		}
 		m.version = l.Version()
 	}
-	kept.Ledger = m.Ledger
-	if data, err = json.Marshal(kept); err != nil {
-		return nil, err
-	}
 	m.changed = false
-	return &scheduler.Checkpoint{Version: memoryVersion, Data: data}, nil
+	return &scheduler.Checkpoint{Version: memoryVersion, Data: append(data, m.ledger...)}, nil
 }
-
-// ledgerFieldBytes is more than the ledger's name takes in a checkpoint.
-const ledgerFieldBytes = 16
 
 func clockOrder(c clock, kind scheduler.SlotKind) int { return cmp.Compare(c.Kind, kind) }
 

@@ -64,9 +64,7 @@ func bound(slots int, open []turn, sum uint64) ([]turn, int, uint64) {
 		slots -= open[n].Most
 		sum -= open[n].Rate
 	}
-	open = open[n:]
-	slices.SortFunc(open, func(a, b turn) int { return cmp.Compare(a.place, b.place) })
-	return open, slots, sum
+	return open[n:], slots, sum
 }
 
 // compare compares the product of the first two numbers with that of the others. The
@@ -86,7 +84,7 @@ func byRemainder(slots int, open []turn, sum uint64) {
 		open[i].Quota, open[i].part = int(whole), part //nolint:gosec // no more than the slots
 		left -= open[i].Quota
 	}
-	slices.SortStableFunc(open, func(a, b turn) int { return cmp.Compare(b.part, a.part) })
+	slices.SortFunc(open, func(a, b turn) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.place, b.place)) })
 	for i := range left {
 		open[i].Quota++
 	}
