@@ -140,7 +140,7 @@ func (d *assignment) begin(s *stage) {
 		s.round = d.view.Round()
 		d.begun = append(d.begun, s)
 		d.saver.look(s)
-		s.entitled, s.granted, s.launched, s.delayed, s.unfit = 0, 0, 0, false, nil
+		s.turn = turn{}
 	}
 }
 
@@ -160,7 +160,7 @@ func (d *assignment) samples(s *stage) int {
 // wakeLate asks for a round when the next stage will be late, which then shares with the others that are,
 // if anything waits.
 func (d *assignment) wakeLate(k *kind) {
-	waits := slices.ContainsFunc(k.waiting, func(s *stage) bool { d.begin(s); return s.ReadyBundles > s.launched })
+	waits := slices.ContainsFunc(k.waiting, func(s *stage) bool { return s.ReadyBundles > d.turnOf(s).launched })
 	if !waits || d.options.rule() != virtual.Sharing {
 		return
 	}

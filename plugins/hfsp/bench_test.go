@@ -134,6 +134,17 @@ func (l *load) ends(n int) (offers []scheduler.Offer) {
 	return offers
 }
 
+// TestRoundsLookAtFew: a round looks at those that it serves and those that something happened to, however many wait.
+func TestRoundsLookAtFew(t *testing.T) {
+	l := newLoad(t, 3000, "")
+	for range 3 {
+		l.round(l.ends(10))
+	}
+	if n := len(l.p.last.begun); n > benchLaunchers*benchSlots/benchTasks+500 {
+		t.Errorf("a round looked at %d stages of %d", n, len(l.left))
+	}
+}
+
 // BenchmarkEvent is what the policy itself costs an event, of jobs of 100 tasks on 1,000 launchers of four slots, by how
 // many jobs there are and how many attempts end in a round.
 func BenchmarkEvent(b *testing.B) {

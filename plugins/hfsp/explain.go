@@ -24,17 +24,17 @@ func (d *assignment) tell() (changed []scheduler.Waiting) {
 			jobs = append(jobs, s.Job.ID())
 		}
 	}
-	for _, k := range d.kinds {
-		// As long as nothing is free, all that wait for their turn go on to: only those need
-		// be asked that the round, or the one before, looked at.
-		full := d.view.FreeSlots(k.name) == 0 && len(d.preempts) == 0 && !d.view.AnyReserved()
-		if !full || !k.full {
+	// What neither this round nor the one before looked at waits for its turn as it did, unless something is or was
+	// taken off others for it.
+	taking := len(d.preempts) > 0 || d.view.AnyReserved()
+	if taking || d.took {
+		for _, k := range d.kinds {
 			for _, s := range k.waiting {
 				look(s)
 			}
 		}
-		k.full = full
 	}
+	d.took = taking
 	for _, list := range [][]*stage{d.before, d.begun, d.touched} {
 		for _, s := range list {
 			if d.view.Job(s.Job.ID()) == s.Job {
@@ -66,18 +66,18 @@ func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
 
 // why says why a stage waits, after the round's decisions.
 func (d *assignment) why(s *stage) scheduler.WaitReason {
-	d.begin(s)
+	t := d.turnOf(s)
 	switch {
-	case s.ReadyBundles <= s.launched:
+	case s.ReadyBundles <= t.launched:
 		return scheduler.WaitNone
 	case d.preempting(s):
 		return scheduler.WaitPreempting
 	case d.view.FreeSlots(s.kind.name) == 0:
 		return scheduler.WaitTurn
-	case s.delayed:
+	case t.delayed:
 		return scheduler.WaitLocality
-	case s.unfit != nil:
-		return s.unfit.Unfit()
+	case t.unfit != nil:
+		return t.unfit.Unfit()
 	}
 	return scheduler.WaitTurn
 }
@@ -97,14 +97,15 @@ func (d *assignment) preempting(s *stage) bool {
 
 // detail says in numbers where a stage stands.
 func (d *assignment) detail(s *stage) string {
-	text := fmt.Sprintf("stage %s: %s; it has %d %s slots and may have %d of %d", name(s), d.estimate(s), s.has(), s.kind.name, s.entitled, s.kind.slots)
+	t := d.turnOf(s)
+	text := fmt.Sprintf("stage %s: %s; it has %d %s slots and may have %d of %d", name(s), d.estimate(s), s.Held+t.granted, s.kind.name, t.entitled, s.kind.slots)
 	switch {
-	case s.delayed:
+	case t.delayed:
 		text += "; it waits for slots near its input"
 	case d.keptFor != 0 && d.keptFor != s.Job.ID():
 		text += fmt.Sprintf("; free slots are collected for %s", d.keptFor)
-	case s.unfit != nil:
-		text += fmt.Sprintf("; bundle %d with %d groups does not fit", s.unfit.ID, len(s.unfit.Groups)) + d.view.Obstacles(s.unfit)
+	case t.unfit != nil:
+		text += fmt.Sprintf("; bundle %d with %d groups does not fit", t.unfit.ID, len(t.unfit.Groups)) + d.view.Obstacles(t.unfit)
 	}
 	return text
 }

@@ -21,6 +21,7 @@ type Policy struct {
 	memory      memory
 	saver       saver
 	last        *assignment // the last round; nil before the first
+	took        bool        // in the last round something was taken off for someone, or reserved
 	notes       []scheduler.Note
 	told        map[scheduler.JobID]scheduler.WaitReason // as last told to the manager
 }

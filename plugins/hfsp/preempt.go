@@ -53,12 +53,13 @@ func (d *assignment) takeBack(k *kind) {
 	}
 	var losers []*loser
 	looked := false
-	for i, e := range d.entitled[k] {
+	for _, e := range d.entitled[k] {
 		s := e.stage
 		lack := s.entitled - s.has()
-		if lack <= 0 || s.ReadyBundles == s.launched && s.Suspended == 0 || slices.ContainsFunc(d.entitled[k][:i], func(x entitlement) bool { return x.stage == s }) {
+		if lack <= 0 || s.ReadyBundles == s.launched && s.Suspended == 0 || s.lacked {
 			continue
 		}
+		s.lacked = true
 		if lack -= d.due(s, lack); lack <= 0 {
 			continue
 		}
@@ -84,10 +85,7 @@ func (d *assignment) due(s *stage, lack int) int {
 	if d.coming == nil {
 		d.coming = map[coming]int{}
 		for _, k := range d.kinds {
-			for _, x := range k.all {
-				if x.Leaving == 0 {
-					continue
-				}
+			for _, x := range k.leaving {
 				for u := range x.Oldest {
 					for _, a := range u.Attempts {
 						if a.Leaving != 0 && a.State != view.Suspended {

@@ -26,19 +26,32 @@ type stage struct {
 	early bool
 	read  bool // all of it has finished, as its readers know
 
-	// Of the round.
-	entitled int // slots
-	granted  int // slots, of what the round launches and resumes
-	launched int // bundles
-	delayed  bool
-	unfit    *view.Bundle
-	round    uint64
+	turn
+	round uint64 // of which turn is
 
 	told   scheduler.WaitReason
 	trains bool // it is in its kind's training
 
 	saved   []byte // its record in the checkpoint; nil where there is none
 	pending bool   // it may have changed since
+}
+
+// turn is what a round decides of a stage.
+type turn struct {
+	entitled int // slots
+	granted  int // slots, of what is launched and resumed
+	launched int // bundles
+	delayed  bool
+	unfit    *view.Bundle
+	lacked   bool // slots that are due to it were sought at others
+}
+
+// turnOf is what the last round decided of a stage: nothing where it did not look at it.
+func (p *Policy) turnOf(s *stage) turn {
+	if s.round != p.view.Round() {
+		return turn{}
+	}
+	return s.turn
 }
 
 // learnt is what no snapshot tells of a stage.
@@ -68,12 +81,12 @@ type kind struct {
 	// training are stages that came and are not trained, waiting those with something to launch, and soft those that hold
 	// something that can be taken off. In order.
 	training, waiting, soft []*stage
-	full                    bool // nothing was free after the last round, nor reserved or being taken off
 	// urgent are stages with something to launch or resume that have no place in the virtual cluster: those that
 	// publish, and those that are to run again after they were over. In order.
-	urgent []*stage
-	early  []*stage // that are early, with something to launch, resume or take off, in order
-	all    []*stage // that came and are not over, in order
+	urgent  []*stage
+	early   []*stage // that are early, with something to launch, resume or take off, in order
+	all     []*stage // that came and are not over, in order
+	leaving []*stage // of which something is being taken off, in order
 }
 
 func compare(a, b *stage) int { return work.Compare(a.Stage, b.Stage) }
@@ -245,6 +258,7 @@ func (p *Policy) settle(s *stage) {
 	k.training = set(k.training, s, s.trains)
 	k.waiting = set(k.waiting, s, s.ReadyBundles > 0)
 	k.soft = set(k.soft, s, s.Held > 0 && p.mode(s) != 0)
+	k.leaving = set(k.leaving, s, s.Leaving > 0)
 	if read := finished(s); read != s.read {
 		s.read = read
 		for _, w := range p.book.Stages(s.Job.ID()) {
@@ -290,7 +304,7 @@ func (p *Policy) part(s *stage) {
 		k.cluster.Remove(s.job)
 		s.job = nil
 	}
-	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft, &k.early} {
+	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft, &k.early, &k.leaving} {
 		*list = set(*list, s, false)
 	}
 }
