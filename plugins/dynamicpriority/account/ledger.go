@@ -122,11 +122,30 @@ func (l *Ledger) Adopt(s *State, now int64) {
 	}
 	if !l.known {
 		l.known = true
+		l.lower()
 		if l.price == 0 {
 			l.assess()
 		}
 	}
 	l.divide(now)
+}
+
+// lower keeps the rates of a checkpoint to what is bid and covered by now: a store may be changed
+// while nobody decides.
+func (l *Ledger) lower() {
+	l.price = 0
+	for _, a := range l.list {
+		if a.Rate == 0 {
+			continue
+		}
+		a.Rate = min(a.Rate, a.Queue.Spending)
+		if a.Rate == 0 || a.Queue.Budget < a.Rate {
+			a.Rate, a.most = 0, 0
+			continue
+		}
+		a.most = min(a.most, int(a.Queue.Budget/a.Rate))
+		l.price += a.Rate
+	}
 }
 
 // Acknowledge says that the store has applied the entries up to a number.
@@ -333,7 +352,9 @@ func (l *Ledger) close(end int64) {
 	if !l.known {
 		for _, a := range l.list {
 			a.bill(end, l.length)
+			a.Rate, a.most = 0, 0 // they were of an interval that is over
 		}
+		l.price = 0
 		return
 	}
 	full := l.full()

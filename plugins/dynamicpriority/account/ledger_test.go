@@ -398,3 +398,41 @@ func TestARestartKeepsWhatRemains(t *testing.T) {
 		t.Errorf("the next interval ends %s after", time.Duration(other.Next()-after(0.5)))
 	}
 }
+
+// A store that was changed while nobody decided: after a restart nobody pays more than is bid by
+// then, and rates of an interval that is over are found anew.
+func TestTheStoreIsChangedMeanwhile(t *testing.T) {
+	l := ledger(t, queue("a", 1000, 5), queue("b", 1000, 5), queue("c", 1000, 5))
+	for _, name := range []string{"a", "b", "c"} {
+		l.JobCame(name)
+	}
+	l.Advance(after(1))
+	data, err := l.Save(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now, want := range map[int64][3]money.Amount{after(1.5): {2, 5, 0}, after(7.5): {2, 8, 0}} {
+		other := account.New(interval)
+		if err := other.Load(data); err != nil {
+			t.Fatal(err)
+		}
+		other.Begin(now)
+		other.Advance(now)
+		var s account.State
+		for _, q := range []account.Queue{queue("a", 1000, 2), queue("b", 1000, 8), queue("c", 1, 5)} {
+			s.Put(q)
+			other.JobCame(q.Name)
+		}
+		other.Adopt(&s, now)
+		sum := money.Amount(0)
+		for i, name := range []string{"a", "b", "c"} {
+			if got := other.Account(name).Rate; got != want[i]*money.Credit {
+				t.Errorf("%s after: %s pays %s, want %d", time.Duration(now-after(1)), name, got, want[i])
+			}
+			sum += want[i] * money.Credit
+		}
+		if other.Price() != sum {
+			t.Errorf("the price is %s, want %s", other.Price(), sum)
+		}
+	}
+}
