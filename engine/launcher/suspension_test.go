@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -226,5 +229,58 @@ func TestWayIsTold(t *testing.T) {
 		if err != nil || !slices.Contains(strings.Split(string(page), "\n"), `hamadryad_launcher_suspend_info{way="`+way+`"} 1`) {
 			t.Errorf("the metrics don't tell of %s", way)
 		}
+	})
+}
+
+// A launcher that can't have an attempt go on says so of that attempt, which can still be
+// ended, and goes on itself. The kernel refuses here as it does when it is out of space.
+func TestAResumptionThatFails(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", func(c *configuration) { c.Suspend = suspend.Freezer })
+	b := m.job("family")
+	id, pids := startFamily(n, b)
+	n.suspend(id)
+	in := group(pids[0])
+	full := filepath.Join(in, "cgroup.freeze")
+	if err := unix.Mount("/dev/full", full, "", unix.MS_BIND, ""); err != nil {
+		t.Fatalf("bind /dev/full over %s: %v (needs root)", full, err)
+	}
+	unmount := sync.OnceValue(func() error { return unix.Unmount(full, unix.MNT_DETACH) })
+	t.Cleanup(func() { _ = unmount() }) // where the test ends early
+	n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
+	r := n.report("refusal", func(r *wire.Report) bool { return r.GetRefused().GetAttempt() == id }).GetRefused()
+	if !strings.Contains(r.Failure.GetMessage(), "no space left") || !standsStill(pids[0]) {
+		t.Errorf("refused with %v, and it stands still: %t", r.Failure, standsStill(pids[0]))
+	}
+	if err := unmount(); err != nil {
+		t.Fatal(err)
+	}
+	n.stop(id, 0)
+	if e := n.ended(id); e.End != wire.End_END_STOPPED {
+		t.Errorf("it ends with %v", e)
+	}
+	waitDead(t, pids...)
+	waitGone(t, in)
+	startFamily(n, b) // the launcher runs others
+}
+
+// A worker that is killed while it stands still is lost, and so is what it started. To have it
+// go on is for nothing then, and harms nobody.
+func TestSuspendedThatDied(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		n := m.launch("a", change)
+		b := m.job("family")
+		id, pids := startFamily(n, b)
+		n.suspend(id)
+		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
+		if e := n.ended(id); e.End != wire.End_END_FAILED || e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_LOST {
+			t.Errorf("it ends with %v", e)
+		}
+		waitDead(t, pids...)
+		startFamily(n, b) // the launcher runs others
 	})
 }
