@@ -2,7 +2,9 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -18,9 +20,17 @@ func (c *cluster) swapped(to string) {
 
 // suspended is how many attempts are, on all launchers.
 func (c *cluster) suspended() (n int) {
+	for _, on := range c.suspendedOn() {
+		n += on
+	}
+	return n
+}
+
+// suspendedOn is the same by launcher.
+func (c *cluster) suspendedOn() (all []int) {
 	out, err := c.command("launchers")
 	if err != nil {
-		return 0
+		return nil
 	}
 	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		fields := strings.Fields(line)
@@ -31,7 +41,20 @@ func (c *cluster) suspended() (n int) {
 		if _, err := fmt.Sscan(fields[len(fields)-1], &one); err != nil {
 			c.t.Fatalf("launchers prints %q", out)
 		}
-		n += one
+		all = append(all, one)
+	}
+	return all
+}
+
+// counted is one of the manager's counters.
+func (c *cluster) counted(name string) (n int) {
+	c.t.Helper()
+	for line := range strings.Lines(c.metrics()) {
+		if text, is := strings.CutPrefix(line, name+" "); is {
+			if _, err := fmt.Sscan(text, &n); err != nil {
+				c.t.Fatalf("metrics have %q", line)
+			}
+		}
 	}
 	return n
 }
@@ -66,6 +89,43 @@ func TestPoliciesAreSwappedWhileWorkIsSuspended(t *testing.T) {
 				t.Errorf("the large job's reduces were attempted %d times, want 4", n)
 			}
 		})
+	}
+}
+
+// While hfsp has attempts of a large job suspended for a small one, a launcher stands still: of what
+// hfsp takes off there nothing is free yet, and it is reserved for the small job. Policies that never
+// suspend take over, and with the first of them the reservation ends. When the launcher goes on both
+// jobs end with what is right, and nothing of them was lost.
+func TestPoliciesAreSwappedWhileSlotsAreReserved(t *testing.T) {
+	c := startCluster(t, options{launchers: 2, slots: 2, policyLines: "  name: hfsp\n"})
+	c.policyRuns()
+	large := c.submitIn("large", "file", 0, 2, 4, "reduce")
+	large.reached("reduce", 4)
+	small := c.submitIn("small", "file", 0, 1, 3, "map", "reduce")
+	small.reached("map", 1)
+	other := slices.Index(c.suspendedOn(), 0)
+	if other < 0 {
+		t.Fatal("the small job's map had something suspended on both launchers")
+	}
+	stopped := c.launchers[other].cmd.Process.Pid
+	signal(t, stopped, syscall.SIGSTOP)
+	small.open("map")
+	small.reached("reduce", 1)
+	reserved := func() int { return c.counted("hamadryad_bundles_preempted_total") - c.suspended() }
+	eventually(t, "hfsp takes slots back where nobody answers", func() bool { return reserved() > 0 })
+	for _, policy := range []string{"fifo", "fair"} {
+		c.swapped(policy)
+		if n := c.suspended(); n == 0 || reserved() == 0 {
+			t.Errorf("under %s %d attempts are suspended, and %d about to be", policy, n, reserved())
+		}
+	}
+	signal(t, stopped, syscall.SIGCONT)
+	small.open("reduce")
+	large.open("reduce")
+	small.succeeds()
+	large.succeeds()
+	if n := large.attempts("reduce"); n != 4 {
+		t.Errorf("the large job's reduces were attempted %d times, want 4", n)
 	}
 }
 
