@@ -202,7 +202,8 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	}
 	x, err := read(s.Checkpoint)
 	if err != nil {
-		p.notes = append(p.notes, scheduler.Note{Name: "checkpoint ignored", Body: fmt.Appendf(nil, "what was learnt of task lengths is lost: %v", err)})
+		why := fmt.Appendf(nil, "what was learnt of task lengths is lost: %v", err)
+		p.notes = append(p.notes, scheduler.Note{Name: "checkpoint ignored", Body: why})
 		return s.Events
 	}
 	p.estimator.Past, p.memory = x.past, x.memory
@@ -242,7 +243,8 @@ func read(c *scheduler.Checkpoint) (*recalled, error) {
 			name := r.Text()
 			pieces[name] = append(pieces[name], r.Bytes())
 		case recordStage:
-			id := virtual.ID{Job: scheduler.JobID(r.Uint()), Stage: scheduler.StageID(r.Count(math.MaxInt32))} //nolint:gosec // it is bounded
+			id := virtual.ID{Job: scheduler.JobID(r.Uint())}
+			id.Stage = scheduler.StageID(r.Count(math.MaxInt32)) //nolint:gosec // it is bounded
 			var known learnt
 			known.load(r)
 			x.stages[id] = known

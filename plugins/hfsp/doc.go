@@ -71,10 +71,10 @@
 // appended to it in the same round, or once a second while more than a hundred stages change. It is written whole
 // when the sum would be too large (Limits.CheckpointBytes, 1 MiB).
 //
-// A whole one takes three quarters of the bound. That is enough for several thousand stages. With more of them, the
-// virtual clusters leave out first what really finished, then what came last, and of samples the
-// jobs that came last are left out. A restart takes these for new: their samples are to run, and they have done nothing virtually. Status
-// says how many stages have no room. A checkpoint of another version is ignored, and a note says so.
+// A whole one takes three quarters of the bound, which is enough for several thousand stages. With more of them, some
+// are left out: of the virtual clusters first those that have really finished, then those that came last; of samples
+// those of the jobs that came last. A restart takes these stages for new: their samples are to run, and they have done
+// nothing virtually. Status says how many have no room. A checkpoint of another version is ignored, and a note says so.
 //
 // # Rooms
 //

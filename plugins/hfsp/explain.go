@@ -98,7 +98,8 @@ func (d *assignment) preempting(s *stage) bool {
 // detail says in numbers where a stage stands.
 func (d *assignment) detail(s *stage) string {
 	t := d.turnOf(s)
-	text := fmt.Sprintf("stage %s: %s; it has %d %s slots and may have %d of %d", name(s), d.estimate(s), s.Held+t.granted, s.kind.name, t.entitled, s.kind.slots)
+	text := fmt.Sprintf("stage %s: %s; it has %d %s slots and may have %d of %d",
+		name(s), d.estimate(s), s.Held+t.granted, s.kind.name, t.entitled, s.kind.slots)
 	switch {
 	case t.delayed:
 		text += "; it waits for slots near its input"
@@ -118,7 +119,8 @@ func name(s *stage) string {
 
 // estimate says how large a stage is taken to be.
 func (p *Policy) estimate(s *stage) string {
-	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples", seconds(s.size), p.estimator.Measured(s.tasks), p.estimator.Need(s.tasks))
+	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples",
+		seconds(s.size), p.estimator.Measured(s.tasks), p.estimator.Need(s.tasks))
 	switch {
 	case s.Publishes:
 		return "it publishes, and never waits"

@@ -44,7 +44,9 @@ func (s *Stage) Load(r *record.Reader) {
 	}
 	for range r.Count(measuresMax) {
 		x := Running{Task: r.Uint(), Progress: r.Float()}
-		if x.Measure = readMeasure(r); r.Err() == nil && x.Progress > 0 && (len(s.Running) == 0 || s.Running[len(s.Running)-1].Task < x.Task) {
+		x.Measure = readMeasure(r)
+		next := len(s.Running) == 0 || s.Running[len(s.Running)-1].Task < x.Task
+		if r.Err() == nil && x.Progress > 0 && next {
 			x.Progress = min(x.Progress, 1)
 			s.Running = append(s.Running, x)
 		}

@@ -102,7 +102,8 @@ func (x *restoring) readClasses(r *record.Reader) error {
 
 func (x *restoring) readJobs(r *record.Reader) error {
 	for serial := r.Uint(); serial != endOfJobs && r.Err() == nil; serial = r.Uint() {
-		j := &Job{serial: serial, id: ID{scheduler.JobID(r.Uint()), scheduler.StageID(r.Count(math.MaxInt32))}} //nolint:gosec // ids are whole numbers
+		j := &Job{serial: serial}
+		j.id.Job, j.id.Stage = scheduler.JobID(r.Uint()), scheduler.StageID(r.Count(math.MaxInt32)) //nolint:gosec // it is bounded
 		j.spec.Size, j.spec.Weight, j.spec.Cap = r.Float(), r.Float(), r.Count(CapMax)
 		j.done = r.Float()
 		stands := r.Count(standings - 1)
@@ -113,7 +114,8 @@ func (x *restoring) readJobs(r *record.Reader) error {
 			j.tag, j.mark = r.Float(), r.Float()
 		}
 		j.retired = stands == standsRetired
-		if r.Err() == nil && (j.spec != j.spec.bounded() || !finite(j.done, j.mark) || j.done < 0 || math.IsNaN(j.tag) || math.IsInf(j.tag, -1) || serial > x.c.added) {
+		sound := j.spec == j.spec.bounded() && finite(j.done, j.mark) && j.done >= 0 && j.tag > math.Inf(-1) && serial <= x.c.added
+		if r.Err() == nil && !sound {
 			return fmt.Errorf("job %d has numbers that none can have", serial)
 		}
 		x.jobs[serial] = saved{j, stands}

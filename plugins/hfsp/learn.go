@@ -1,0 +1,88 @@
+package hfsp
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// learn takes in what events say of lengths, and of decisions that were refused.
+func (p *Policy) learn(events []scheduler.Event) {
+	var ended map[scheduler.AttemptID]*view.Ended
+	for i, e := range p.view.Ended() {
+		if ended == nil {
+			ended = map[scheduler.AttemptID]*view.Ended{}
+		}
+		ended[e.ID] = &p.view.Ended()[i]
+	}
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.AttemptProgress:
+			if a := p.view.Attempt(e.Attempt); a != nil {
+				p.progressed(a, e)
+			}
+		case scheduler.AttemptEnded:
+			if x := ended[e.Attempt]; x != nil {
+				p.ended(x)
+			}
+		case scheduler.Outcome:
+			p.outcome(e)
+		}
+	}
+}
+
+// progressed takes in how far an attempt is that executes.
+func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
+	w := p.book.Of(a)
+	if w == nil || w.Publishes || a.Phase != scheduler.PhaseExecute {
+		return
+	}
+	if p.estimator.Progress(of(w).tasks, uint64(a.ID), measure(a, a.Ran(e.At)), e.Progress) {
+		p.book.Touch(w)
+	}
+}
+
+// ended takes in the end of an attempt.
+func (p *Policy) ended(x *view.Ended) {
+	w := p.book.Of(x.Attempt)
+	if w == nil || w.Publishes {
+		return
+	}
+	if x.Event.Outcome == scheduler.Finished {
+		// Ran counts on from Since, which for one that has ended is the end already.
+		p.estimator.Finished(of(w).tasks, uint64(x.ID), measure(x.Attempt, x.Ran(x.Since)))
+	} else {
+		p.estimator.Gone(of(w).tasks, uint64(x.ID))
+	}
+}
+
+// measure splits the time that an attempt has run.
+func measure(a *view.Attempt, ran time.Duration) estimation.Measure {
+	ran = max(ran, 0)
+	shuffled := time.Duration(0)
+	if a.Job().Info.Stages[a.Need.Stage].Shuffles {
+		if shuffled = ran; a.Phase == scheduler.PhaseExecute {
+			shuffled = min(max(a.PhaseSince.Sub(a.AssignedAt), 0), ran)
+		}
+	}
+	return estimation.Measure{Shuffle: shuffled.Seconds(), Execute: (ran - shuffled).Seconds(), Bytes: a.Need.InputBytes}
+}
+
+// outcome takes in a refusal.
+func (p *Policy) outcome(o scheduler.Outcome) {
+	switch {
+	case o.Kind == scheduler.DecisionPreempt && o.Accepted:
+		p.memory.accepted(o.Preempt.For)
+	case o.Kind == scheduler.DecisionPreempt:
+		p.memory.refused(o)
+		if o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
+			for _, id := range o.Preempt.Victims {
+				if a := p.view.Attempt(id); a != nil {
+					p.memory.cannotSuspend(a.Launcher)
+				}
+			}
+		}
+	}
+}
