@@ -38,7 +38,7 @@ DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
-	krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user
+	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user
 
 deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
 	@PATH=$$PATH:/usr/sbin; \

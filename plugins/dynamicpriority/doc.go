@@ -41,6 +41,10 @@
 //	collect-after: 30s        # 0s: never
 //	simulated-budget: 1000000 # of each queue in a simulation, which has no store
 //	simulated-spending: 1
+//	skew: 5m                  # how far the clock of who signs may be from the manager's; 1s to 1h
+//	accept-sha1: true         # signatures by HMAC-SHA1, as the document has them, beside HMAC-SHA256
+//	accept-proven: false      # who the manager has proved need not sign
+//	poll-interval: 5s         # how often a database is looked at for changes of others; 100ms to 1h
 //
 // # The store of budgets
 //

@@ -30,14 +30,36 @@ type options struct {
 	CollectAfter      time.Duration `yaml:"collect-after"`
 	SimulatedBudget   string        `yaml:"simulated-budget"`
 	SimulatedSpending string        `yaml:"simulated-spending"`
+	ShellSettings     `yaml:",inline"`
 
 	budget, spending money.Amount // of a simulation
+}
+
+// ShellSettings are those of the policy's shell.
+type ShellSettings struct {
+	Skew         time.Duration `yaml:"skew"`
+	AcceptSHA1   bool          `yaml:"accept-sha1"`
+	AcceptProven bool          `yaml:"accept-proven"`
+	PollInterval time.Duration `yaml:"poll-interval"`
+}
+
+const (
+	skewMin, skewMax = time.Second, time.Hour
+	pollMin, pollMax = 100 * time.Millisecond, time.Hour
+)
+
+var shellDefaults = ShellSettings{Skew: 5 * time.Minute, AcceptSHA1: true, PollInterval: 5 * time.Second}
+
+// ParseShell reads the settings of the shell out of the policy's.
+func ParseShell(c scheduler.Config) (ShellSettings, error) {
+	o, err := parse(c)
+	return o.ShellSettings, err
 }
 
 func parse(c scheduler.Config) (options, error) {
 	o := options{
 		AllocInterval: allocDefault, CollectAfter: collectAfterDefault,
-		SimulatedBudget: simulatedBudget, SimulatedSpending: simulatedSpending,
+		SimulatedBudget: simulatedBudget, SimulatedSpending: simulatedSpending, ShellSettings: shellDefaults,
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
@@ -52,6 +74,12 @@ func parse(c scheduler.Config) (options, error) {
 	}
 	if o.CollectAfter < 0 {
 		problem("collect-after", "must not be negative; 0s lets smaller work pass for ever")
+	}
+	if o.Skew < skewMin || o.Skew > skewMax {
+		problem("skew", fmt.Sprintf("%s is not from %s to %s: write it like 5m", o.Skew, skewMin, skewMax))
+	}
+	if o.PollInterval < pollMin || o.PollInterval > pollMax {
+		problem("poll-interval", fmt.Sprintf("%s is not from %s to %s: write it like 5s", o.PollInterval, pollMin, pollMax))
 	}
 	var err error
 	if o.budget, err = money.Parse(o.SimulatedBudget); err != nil {

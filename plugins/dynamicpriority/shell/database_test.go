@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres/postgrestest"
+)
+
+// With a database, what others change in it is told, and while it is away the policy is told so.
+func TestADatabaseThatOthersChange(t *testing.T) {
+	server := postgrestest.Start(t)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, databaseName), []byte(server.Address()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, folder)
+	if got := r.next(dynamicpriority.NoteStore); got != "applied 0 part 1 of 1\n" {
+		t.Errorf("it tells %q", got)
+	}
+	server.SQL("INSERT INTO hamadryad_queue (name, budget, spending) VALUES ('ann', 100000000, 1000000)")
+	if got := r.next(dynamicpriority.NoteStore); got != "applied 0 part 1 of 1\nann 100.0 1.0 0\n" {
+		t.Errorf("it tells %q", got)
+	}
+	r.entries(pays(1, 10))
+	r.next(dynamicpriority.NoteApplied)
+	server.Kill()
+	r.entries(pays(2, 10))
+	if got := r.next(dynamicpriority.NoteFailed); strings.Contains(got, "pg-") {
+		t.Errorf("it tells the address: %q", got)
+	}
+	server.Again()
+	if got := r.next(dynamicpriority.NoteApplied); got != "2" {
+		t.Errorf("%s is applied", got)
+	}
+	if got := server.SQL("SELECT budget, charged FROM hamadryad_queue"); got != "80000000|2\n" {
+		t.Errorf("the database has %q", got)
+	}
+	r.stop()
+}

@@ -1,0 +1,21 @@
+// Package shell is what of the policy dynamic-priority touches the world outside: it proves who
+// asks and who submits, and keeps the budgets.
+//
+//	func main() { serve.Main(dynamicpriority.New, serve.WithShell(shell.New())) }
+//
+// All of it lies in the folder that the site grants as policy.store:
+//
+//	acl      who may ask: a line "user role key" for each; role is user or admin. It is read
+//	         again whenever it has changed, and may be changed at any time.
+//	budget   what queues have: a line "user budget spending" for each. The policy writes it: change
+//	         it by hand only while no manager runs.
+//	database in the place of budget, the address of a PostgreSQL database that has the queues.
+//	seen     the signatures that were accepted a short while ago.
+//	lock     held by the plug-in that works here.
+//
+// # What holds
+//
+// Who can't be proved is not let in: without a list of keys nobody is. A signature is accepted
+// once, also across restarts. An entry is applied once, and acknowledged when it
+// is durable. At most one shell works on a store.
+package shell

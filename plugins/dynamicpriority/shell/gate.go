@@ -1,0 +1,169 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/control"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
+)
+
+// errDenied is for who is not let in. The log says why, the answer does not.
+var errDenied = errors.New("denied")
+
+// Prove implements serve.Gate. Price and time are for everybody; whatever else is asked, and
+// every job, is signed with the key of a user in the list, or comes from somebody whom the
+// manager has proved already, where the settings say so.
+func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
+	if err := s.ready(); err != nil {
+		return scheduler.Proof{}, err
+	}
+	now := s.now()
+	signed, err := s.read(c)
+	var who scheduler.Principal
+	if err == nil {
+		who, err = s.prove(c, signed, now)
+	}
+	asked := signed.Query
+	changes := false
+	if err == nil && c.Purpose == scheduler.PurposeRequest {
+		changes, err = s.changes(c, asked, who)
+	}
+	if err == nil && c.Purpose == scheduler.PurposeSubmit && c.Pool != "" && c.Pool != who.Name {
+		err = errDenied // a queue is its user's
+	}
+	if err == nil && signed.Signature != nil {
+		err = s.once(signed, now)
+	}
+	switch {
+	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
+		slog.Warn("somebody is not let in", "user", signed.User, "purpose", c.Purpose.String(), "because", err)
+		answer := s.denied(c, asked)
+		return scheduler.Proof{Denied: &answer}, nil
+	case err != nil:
+		return scheduler.Proof{}, err
+	}
+	return scheduler.Proof{Principal: who, Query: asked, Changes: changes}, nil
+}
+
+// errNoSignature is for what can't be read as a signature.
+var errNoSignature = errors.New("it has no signature that can be read")
+
+// read takes apart what came. What is not signed has no signature.
+func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
+	query, body, authorization := c.Request.Query, c.Request.Body, c.Authorization
+	if c.Purpose == scheduler.PurposeSubmit {
+		stamp := ""
+		stamp, authorization = signedProperties(c.Properties)
+		at, err := strconv.ParseInt(stamp, 10, 64)
+		if authorization != "" && err != nil {
+			return signature.Signed{User: c.Principal.Name}, errNoSignature
+		}
+		query, body = "", nil
+		if authorization != "" {
+			query = signature.Query("", c.Principal.Name, time.UnixMilli(at))
+		}
+	}
+	signed, err := signature.Read(query, body, authorization)
+	switch {
+	case errors.Is(err, signature.ErrUnsigned):
+		return signature.Signed{Query: query}, nil
+	case err != nil:
+		return signed, errNoSignature
+	}
+	return signed, nil
+}
+
+// signedProperties are a job's timestamp and signature, in our words or Hadoop's.
+func signedProperties(properties []scheduler.Property) (stamp, authorization string) {
+	for _, p := range properties {
+		switch p.Name {
+		case scheduler.ProofTimestamp, scheduler.ProofTimestampHadoop:
+			stamp = p.Value
+		case scheduler.ProofSignature, scheduler.ProofSignatureHadoop:
+			authorization = p.Value
+		}
+	}
+	return stamp, authorization
+}
+
+// prove says who it is.
+func (s *Shell) prove(c scheduler.Credentials, signed signature.Signed, now time.Time) (scheduler.Principal, error) {
+	if signed.Signature == nil {
+		return s.unsigned(c)
+	}
+	set := s.set()
+	u, known, err := s.keys.user(signed.User)
+	if err != nil {
+		return scheduler.Principal{}, err
+	}
+	// Somebody who is not in the list takes as long as somebody who is.
+	right := signed.By(u.key) && known
+	early, late := signed.At.Before(now.Add(-set.Skew)), signed.At.After(now.Add(set.Skew))
+	if !right || early || late || signed.Hash == signature.SHA1 && !set.AcceptSHA1 {
+		return scheduler.Principal{}, errDenied
+	}
+	return scheduler.Principal{Name: signed.User, Proof: signed.Hash.String(), Role: u.role}, nil
+}
+
+// unsigned says who it is that signed nothing.
+func (s *Shell) unsigned(c scheduler.Credentials) (scheduler.Principal, error) {
+	if c.Principal.Proof != scheduler.Unproven && s.set().AcceptProven {
+		u, known, err := s.keys.user(c.Principal.Name)
+		if err != nil {
+			return scheduler.Principal{}, err
+		}
+		if !known {
+			return scheduler.Principal{}, errDenied
+		}
+		return scheduler.Principal{Name: c.Principal.Name, Proof: c.Principal.Proof, Role: u.role}, nil
+	}
+	if c.Purpose == scheduler.PurposeSubmit {
+		return scheduler.Principal{}, errDenied
+	}
+	return scheduler.Principal{Proof: scheduler.Unproven}, nil // who may ask what everybody may
+}
+
+// changes says whether a request changes something. What somebody may not ask is refused here,
+// before it is logged.
+func (s *Shell) changes(c scheduler.Credentials, query string, who scheduler.Principal) (bool, error) {
+	if len(c.Request.Body) > 0 {
+		query = strings.TrimPrefix(query+"&"+string(c.Request.Body), "&")
+	}
+	if query == "" {
+		return false, nil // the price
+	}
+	r, err := control.Parse(query)
+	if err != nil {
+		if who.Role == "" {
+			return false, errDenied
+		}
+		return false, nil // the page says what is wrong
+	}
+	role, _ := control.ParseRole(who.Role)
+	if _, err := r.For(control.Principal{Name: who.Name, Role: role}); err != nil {
+		return false, errDenied
+	}
+	return r.Changes(), nil
+}
+
+// once has a signature accepted this one time.
+func (s *Shell) once(signed signature.Signed, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marks.accept(signed.Signature, signed.At, now.Add(-2*s.settings.Skew))
+}
+
+// denied is the answer to who is not let in.
+func (s *Shell) denied(c scheduler.Credentials, query string) scheduler.Answer {
+	if c.Purpose == scheduler.PurposeSubmit {
+		return scheduler.Answer{Status: page.Refused, Body: []byte("sign it with a key of the user's: HAMADRYAD_KEY names the file that has it")}
+	}
+	return page.Denied(query, strings.Contains(c.Request.Accept, "application/json"), false)
+}

@@ -1,0 +1,304 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
+)
+
+const (
+	annKey  = "ann's own key"
+	rootKey = "root's own key"
+)
+
+// door is a gate with a clock that a test moves.
+type door struct {
+	*Shell
+	t      *testing.T
+	folder string
+	at     time.Time
+}
+
+func newDoor(t *testing.T) *door {
+	d := &door{t: t, folder: t.TempDir(), at: time.UnixMilli(1238605061519)}
+	d.list("ann user " + strings.ReplaceAll(annKey, " ", "_") + "\nbob user bobs_own_key\nroot admin " + strings.ReplaceAll(rootKey, " ", "_") + "\n")
+	d.again()
+	return d
+}
+
+func (d *door) list(text string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.folder, aclName), []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// again is a plug-in that is started anew.
+func (d *door) again() {
+	d.t.Helper()
+	d.Shell = New()
+	d.now = func() time.Time { return d.at }
+	if err := d.configure(scheduler.Config{}); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := d.begin(d.folder); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func key(of string) string {
+	return strings.ReplaceAll(map[string]string{"ann": annKey, "bob": "bobs_own_key", "root": rootKey}[of], " ", "_")
+}
+
+// signed is a request that somebody signs now.
+func (d *door) signed(user, query string, body ...byte) scheduler.Credentials {
+	full, authorization := signature.Sign(query, body, user, d.at, key(user), signature.SHA256)
+	return request(full, authorization, body...)
+}
+
+func request(query, authorization string, body ...byte) scheduler.Credentials {
+	return scheduler.Credentials{
+		Purpose: scheduler.PurposeRequest, Principal: scheduler.Principal{Proof: scheduler.Unproven}, Authorization: authorization,
+		Request: scheduler.PageAsked{Method: "GET", Path: "/", Query: query, Body: body},
+	}
+}
+
+// says is what the gate makes of it.
+func (d *door) says(c scheduler.Credentials) string {
+	p, err := d.Prove(d.t.Context(), c)
+	switch {
+	case err != nil:
+		return "error: " + err.Error()
+	case p.Denied != nil:
+		return fmt.Sprintf("%d %s", p.Denied.Status, p.Denied.Body)
+	}
+	what := "page"
+	if p.Changes {
+		what = "change"
+	}
+	return fmt.Sprintf("%s %q for %q, %s, by %s", what, p.Query, p.Principal.Name, p.Principal.Role, p.Principal.Proof)
+}
+
+func TestWhoIsLetIn(t *testing.T) {
+	d := newDoor(t)
+	accept := func(c scheduler.Credentials) scheduler.Credentials {
+		c.Request.Accept = "application/json"
+		return c
+	}
+	old, oldSign := signature.Sign("info", nil, "ann", d.at.Add(-5*time.Minute-time.Millisecond), key("ann"), signature.SHA256)
+	future, futureSign := signature.Sign("info", nil, "ann", d.at.Add(5*time.Minute+time.Millisecond), key("ann"), signature.SHA256)
+	edge, edgeSign := signature.Sign("info", nil, "ann", d.at.Add(-5*time.Minute), key("ann"), signature.SHA1)
+	foreign, foreignSign := signature.Sign("info", nil, "ann", d.at, key("bob"), signature.SHA256)
+	nobody, nobodySign := signature.Sign("info", nil, "nobody", d.at, "", signature.SHA256)
+	good := d.signed("ann", "setSpending=2&queue=ann")
+	for _, c := range []struct {
+		name string
+		of   scheduler.Credentials
+		want string
+	}{
+		{"the price", request("price", ""), `page "price" for "", , by unproven`},
+		{"nothing", request("", ""), `page "" for "", , by unproven`},
+		{"her queue", d.signed("ann", "info"), `page "info" for "ann", user, by hmac-sha256`},
+		{"her queue, by SHA-1 and an old clock", request(edge, edgeSign), `page "info" for "ann", user, by hmac-sha1`},
+		{"a change", good, `change "setSpending=2&queue=ann" for "ann", user, by hmac-sha256`},
+		{"the same again", good, "500 ACCESS DENIED: setSpending=2&queue=ann"},
+		{"a form", d.signed("ann", "", []byte("setSpending=3")...), `change "" for "ann", user, by hmac-sha256`},
+		{"a form that was changed", request(d.signed("ann", "x=").Request.Query, d.signed("ann", "x=").Authorization, 'y'), "500 ACCESS DENIED: x="},
+		{"an admin's", d.signed("root", "addBudget=5&queue=ann"), `change "addBudget=5&queue=ann" for "root", admin, by hmac-sha256`},
+		{"not an admin's", d.signed("ann", "addBudget=5&queue=ann"), "500 ACCESS DENIED: addBudget=5&queue=ann"},
+		{"another's queue", d.signed("ann", "setSpending=5&queue=bob"), "500 ACCESS DENIED: setSpending=5&queue=bob"},
+		{"unsigned", request("setSpending=5&queue=ann", ""), "500 ACCESS DENIED: setSpending=5&queue=ann"},
+		{"unsigned, as JSON", accept(request("infos", "")), "401 {"},
+		{"late", request(old, oldSign), "500 ACCESS DENIED: info"},
+		{"early", request(future, futureSign), "500 ACCESS DENIED: info"},
+		{"another's key", request(foreign, foreignSign), "500 ACCESS DENIED: info"},
+		{"not in the list", request(nobody, nobodySign), "500 ACCESS DENIED: info"},
+		{"cut", request(good.Request.Query[:len(good.Request.Query)-3], good.Authorization), "500 ACCESS DENIED"},
+		{"another query", request("setSpending=9&"+good.Request.Query, good.Authorization), "500 ACCESS DENIED"},
+		{"a second user", request(good.Request.Query+"&user=root&timestamp=1238605061519", good.Authorization), "500 ACCESS DENIED"},
+		{"garbage", request("price", "garbage"), "500 ACCESS DENIED"},
+		{"no such verb, from a stranger", request("drop=all", ""), "500 ACCESS DENIED: drop=all"},
+		{"no such verb", d.signed("ann", "drop=all"), `page "drop=all" for "ann", user, by hmac-sha256`},
+	} {
+		if got := d.says(c.of); got != c.want && !strings.HasPrefix(got, c.want) || strings.HasPrefix(got, "error") {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// What was accepted once is refused, also by a plug-in that is started again, for as long as its
+// timestamp would do. Others are let in meanwhile.
+func TestReplay(t *testing.T) {
+	d := newDoor(t)
+	c := d.signed("ann", "setSpending=1")
+	if got := d.says(c); !strings.HasPrefix(got, "change") {
+		t.Fatal(got)
+	}
+	for range 3 {
+		for _, later := range []time.Duration{0, time.Minute, 4 * time.Minute, 5 * time.Minute, time.Hour} {
+			d.at = time.UnixMilli(1238605061519).Add(later)
+			d.again()
+			if got := d.says(c); !strings.HasPrefix(got, "500") {
+				t.Errorf("%v later: %s", later, got)
+			}
+		}
+		d.at = time.UnixMilli(1238605061519)
+	}
+	d.at = d.at.Add(2 * time.Hour)
+	if got := d.says(d.signed("ann", "setSpending=1")); !strings.HasPrefix(got, "change") {
+		t.Error(got)
+	}
+}
+
+// A last line that was cut off belongs to a request that was never let in. A file that is damaged
+// otherwise opens nothing.
+func TestAcceptedSignaturesAreDamaged(t *testing.T) {
+	d := newDoor(t)
+	c := d.signed("ann", "info")
+	d.says(c)
+	path := filepath.Join(d.folder, seenName)
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(string(text), "\n") {
+		t.Fatal(err, string(text))
+	}
+	if err := os.WriteFile(path, append(text, text[:5]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.again()
+	if got := d.says(c); !strings.HasPrefix(got, "500") {
+		t.Error(got)
+	}
+	if err := os.WriteFile(path, append([]byte("x\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openSeen(d.folder, d.at); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Error(err)
+	}
+}
+
+// Who is taken off the list has no access from then on, who is put on it has; what was accepted
+// stays accepted. Without a list nobody is let in.
+func TestTheListChanges(t *testing.T) {
+	d := newDoor(t)
+	first := d.signed("ann", "info")
+	d.says(first)
+	d.list("bob user bobs_own_key\n")
+	if got := d.says(d.signed("ann", "infos")); !strings.HasPrefix(got, "500") {
+		t.Errorf("she was taken off: %s", got)
+	}
+	d.list("ann user " + key("ann") + "\n# bob is gone\n")
+	if got := d.says(d.signed("bob", "info")); !strings.HasPrefix(got, "500") {
+		t.Errorf("he was taken off: %s", got)
+	}
+	if got := d.says(first); !strings.HasPrefix(got, "500") {
+		t.Errorf("used before: %s", got)
+	}
+	if got := d.says(d.signed("ann", "info=ann")); !strings.HasPrefix(got, "page") {
+		t.Errorf("she is back: %s", got)
+	}
+	if err := os.Chmod(filepath.Join(d.folder, aclName), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.says(d.signed("ann", "info")); !strings.Contains(got, "can be read by others") {
+		t.Error(got)
+	}
+	if err := os.Remove(filepath.Join(d.folder, aclName)); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.says(d.signed("ann", "info")); !strings.HasPrefix(got, "error: the list of keys") {
+		t.Error(got)
+	}
+	if got := d.says(request("price", "")); !strings.HasPrefix(got, "page") {
+		t.Errorf("the price is for everybody: %s", got)
+	}
+}
+
+func TestLinesOfTheList(t *testing.T) {
+	users, problems := parseKeys([]byte("# who\nann user 12345678\n\nbob boss 12345678\ncarol user short\ndave user\n" +
+		"eve user 12345678\neve admin 87654321\neve user 12345678\n\xff user 12345678\nroot admin 12345678 "))
+	if len(users) != 2 || users["ann"].role != "user" || users["root"].role != "admin" {
+		t.Errorf("users %v", users)
+	}
+	if len(problems) != 6 || strings.Contains(fmt.Sprint(problems), "1234") {
+		t.Errorf("problems %q", problems)
+	}
+}
+
+// submit is a job with these properties, in turn name and value.
+func submit(user, pool string, properties ...string) scheduler.Credentials {
+	c := scheduler.Credentials{Purpose: scheduler.PurposeSubmit, Principal: scheduler.Principal{Name: user, Proof: scheduler.Unproven}, Pool: pool}
+	for i := 0; i < len(properties); i += 2 {
+		c.Properties = append(c.Properties, scheduler.Property{Name: properties[i], Value: properties[i+1]})
+	}
+	return c
+}
+
+func TestWhoMaySubmit(t *testing.T) {
+	d := newDoor(t)
+	stamp := fmt.Sprint(d.at.UnixMilli())
+	sign := func(user string, h signature.Hash) string {
+		_, authorization := signature.Sign("", nil, user, d.at, key(user), h)
+		return authorization
+	}
+	const denied = "500 sign it"
+	for _, c := range []struct {
+		of   scheduler.Credentials
+		want string
+	}{
+		{submit("ann", ""), denied},
+		{submit("ann", "", scheduler.ProofTimestamp, stamp), denied},
+		{submit("ann", "", scheduler.ProofTimestamp, "x", scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
+		{submit("bob", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
+		{submit("", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
+		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), `page "" for "ann", user, by hmac-sha256`},
+		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
+		{submit("bob", "", scheduler.ProofTimestampHadoop, stamp, scheduler.ProofSignatureHadoop, sign("bob", signature.SHA1)), `page "" for "bob", user, by hmac-sha1`},
+		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA1)), denied},
+	} {
+		if got := d.says(c.of); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: %s", c.of, got)
+		}
+	}
+}
+
+func TestSettingsOfTheGate(t *testing.T) {
+	d := newDoor(t)
+	proven := submit("ann", "")
+	proven.Principal.Proof = "certificate"
+	weak, weakSign := signature.Sign("info", nil, "ann", d.at.Add(-time.Minute), key("ann"), signature.SHA1)
+	if got := d.says(proven); !strings.HasPrefix(got, "500") {
+		t.Errorf("without the setting: %s", got)
+	}
+	if err := d.configure(scheduler.Config{Text: []byte("accept-proven: true\naccept-sha1: false\nskew: 1m\n")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.says(proven); got != `page "" for "ann", user, by certificate` {
+		t.Error(got)
+	}
+	proven.Principal.Name = "nobody"
+	if got := d.says(proven); !strings.HasPrefix(got, "500") {
+		t.Errorf("proved, and not in the list: %s", got)
+	}
+	if got := d.says(request(weak, weakSign)); !strings.HasPrefix(got, "500") {
+		t.Errorf("SHA-1: %s", got)
+	}
+	for _, wrong := range []string{"skew: 0s", "skew: 2h", "poll-interval: 1ms", "accept-sha1: maybe"} {
+		if _, err := dynamicpriority.ParseShell(scheduler.Config{Text: []byte(wrong)}); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	s := New()
+	if _, err := s.Prove(t.Context(), request("price", "")); err == nil {
+		t.Error("a gate that has not begun lets somebody in")
+	}
+}

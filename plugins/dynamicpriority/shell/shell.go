@@ -1,0 +1,302 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
+)
+
+const (
+	// lockName is the file that the working shell has locked.
+	lockName = "lock"
+	// againMin and againMax are how long the shell waits after a failure, doubling.
+	againMin = 200 * time.Millisecond
+	againMax = 5 * time.Second
+)
+
+// Shell is the gate and the keeper of budgets. Its zero value is not ready: New makes one.
+type Shell struct {
+	now  func() time.Time
+	keys *keys
+
+	mu       sync.Mutex
+	settings dynamicpriority.ShellSettings
+	marks    *seen // nil: not ready
+	why      error // why it is not
+}
+
+var _ serve.Gate = (*Shell)(nil)
+
+// New returns one that lets nobody in before it runs.
+func New() *Shell {
+	return &Shell{now: time.Now, why: errors.New("the policy's shell is starting")}
+}
+
+// ready says why nobody can be proved, nil when somebody can.
+func (s *Shell) ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.why
+}
+
+func (s *Shell) set() dynamicpriority.ShellSettings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings
+}
+
+func (s *Shell) configure(c scheduler.Config) error {
+	set, err := dynamicpriority.ParseShell(c)
+	if err != nil {
+		return err // the policy has accepted it, so it does not happen
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settings = set
+	return nil
+}
+
+// Run implements serve.Shell. What fails is tried again: meanwhile the policy is told why, and
+// launches nothing for want of budgets.
+func (s *Shell) Run(ctx context.Context, of serve.Surroundings) error {
+	if err := s.configure(of.Config); err != nil {
+		return err
+	}
+	folder := of.Environment.Store
+	if folder == "" {
+		return s.without(ctx, of)
+	}
+	k := &keeper{shell: s, of: of, folder: folder}
+	unlock, err := k.locked(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // it is to end
+	}
+	defer unlock()
+	if host, err := os.Hostname(); err == nil {
+		if err := of.Post(scheduler.Note{Name: dynamicpriority.NoteHost, Body: []byte(host)}); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	if err := s.begin(folder); err != nil {
+		return err
+	}
+	return ended(ctx, k.run(ctx))
+}
+
+// ended is nil when the shell was to end.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// without waits where the site grants no store.
+func (s *Shell) without(ctx context.Context, of serve.Surroundings) error {
+	const why = "policy.store is not set: name the folder that has the files acl and budget"
+	s.mu.Lock()
+	s.why = errors.New(why)
+	s.mu.Unlock()
+	if err := of.Post(scheduler.Note{Name: dynamicpriority.NoteFailed, Body: []byte(why)}); err != nil {
+		return ended(ctx, err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// begin opens the gate.
+func (s *Shell) begin(folder string) error {
+	marks, err := openSeen(folder, s.now().Add(-2*s.set().Skew))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys, s.marks, s.why = &keys{path: filepath.Join(folder, aclName)}, marks, nil
+	return nil
+}
+
+// keeper keeps the budgets while the shell runs.
+type keeper struct {
+	shell  *Shell
+	of     serve.Surroundings
+	folder string
+
+	store Store          // nil: not open
+	told  *account.State // what the policy was told last; nil: nothing
+	due   []account.Entry
+	pause time.Duration // before the next try; 0: nothing fails
+}
+
+// locked waits until no other shell works on the store: that of a policy that is replaced may
+// still write its last entries.
+func (k *keeper) locked(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	for err != nil { // the folder is not there, or not ours
+		k.fail(fmt.Errorf("policy.store: %w", err))
+		if err := k.rest(ctx); err != nil {
+			return nil, err
+		}
+		f, err = os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			k.pause = 0
+			return func() { _ = f.Close() }, nil
+		}
+		if k.pause > againMin { // one that is replaced is gone by then
+			k.fail(fmt.Errorf("another plug-in works in %s", k.folder))
+		} else {
+			k.pause = againMin
+		}
+		if err := k.rest(ctx); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		k.pause = min(2*k.pause, againMax)
+	}
+}
+
+// rest waits before the next try.
+func (k *keeper) rest(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(max(k.pause, againMin)):
+		return nil
+	}
+}
+
+// fail tells why the store does not work. The next try comes after a pause.
+func (k *keeper) fail(err error) {
+	slog.Error("the store of budgets fails: it is tried again", "error", err)
+	k.pause = min(max(2*k.pause, againMin), againMax)
+	_ = k.of.Post(scheduler.Note{Name: dynamicpriority.NoteFailed, Body: []byte(err.Error())})
+}
+
+// run tells the policy what there is, and applies what it decides, until ctx ends.
+func (k *keeper) run(ctx context.Context) error {
+	defer func() {
+		if k.store != nil {
+			k.store.Close()
+		}
+	}()
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for {
+		if err := k.work(ctx); err != nil {
+			return err
+		}
+		poll.Reset(k.wait())
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-k.of.Settings:
+			if err := k.shell.configure(c); err != nil {
+				return err
+			}
+		case n := <-k.of.Notes:
+			if err := k.take(n); err != nil {
+				return err
+			}
+		case <-poll.C:
+			if k.pause == 0 && k.store != nil && k.store.Shared() {
+				k.look(ctx)
+			}
+		}
+	}
+}
+
+// wait is until when there is nothing to do if nobody says something.
+func (k *keeper) wait() time.Duration {
+	if k.pause > 0 {
+		return k.pause
+	}
+	return k.shell.set().PollInterval
+}
+
+// take takes a note of the policy's.
+func (k *keeper) take(n scheduler.Note) error {
+	if n.Name != dynamicpriority.NoteEntries {
+		return nil // one of ours
+	}
+	entries, err := account.ParseEntries(n.Body)
+	if err != nil {
+		return fmt.Errorf("what the policy posts can't be read: %w", err)
+	}
+	k.due = append(k.due, entries...)
+	return nil
+}
+
+// work opens the store where it is not, and applies what is due. What fails stays due.
+func (k *keeper) work(ctx context.Context) error {
+	if k.store == nil {
+		store, err := open(ctx, k.folder)
+		if err != nil {
+			k.fail(err)
+			return nil
+		}
+		k.store = store
+		k.look(ctx)
+	}
+	if k.told == nil || len(k.due) == 0 {
+		return nil
+	}
+	if first := k.due[0].Number; first > k.told.Applied+1 {
+		return fmt.Errorf("entries up to %d are applied, and the next that is posted is %d: some were lost; the policy posts them again when it starts", k.told.Applied, first)
+	}
+	applied, err := k.store.Apply(ctx, k.due)
+	if err != nil {
+		k.fail(err)
+		return nil
+	}
+	for _, e := range k.due {
+		k.told.Apply(e)
+	}
+	k.due, k.pause = nil, 0
+	return k.of.Post(scheduler.Note{Name: dynamicpriority.NoteApplied, Body: strconv.AppendUint(nil, applied, 10)})
+}
+
+// look reads what the store has, and tells the policy where it is not what it knows.
+func (k *keeper) look(ctx context.Context) {
+	state, err := k.store.Load(ctx)
+	if err != nil {
+		k.fail(err)
+		return
+	}
+	k.pause = 0
+	if k.told != nil && same(k.told, state) {
+		return
+	}
+	for _, part := range state.Marshal(dynamicpriority.NoteBytesMax) {
+		if k.of.Post(scheduler.Note{Name: dynamicpriority.NoteStore, Body: part}) != nil {
+			return // it ends
+		}
+	}
+	k.told = state
+}
+
+func same(a, b *account.State) bool {
+	if a.Applied != b.Applied || len(a.Queues()) != len(b.Queues()) {
+		return false
+	}
+	for i, q := range a.Queues() {
+		if *q != *b.Queues()[i] {
+			return false
+		}
+	}
+	return true
+}

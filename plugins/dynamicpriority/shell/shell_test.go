@@ -1,0 +1,200 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
+)
+
+// waitMax bounds what a test waits for a note.
+const waitMax = time.Minute
+
+// running is a shell at work, and what stands for its policy.
+type running struct {
+	t     *testing.T
+	posts chan scheduler.Note
+	notes chan scheduler.Note
+	end   context.CancelFunc
+	ended chan error
+}
+
+func run(t *testing.T, folder string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{t, make(chan scheduler.Note, 100), make(chan scheduler.Note, 100), cancel, make(chan error, 1)}
+	go func() {
+		r.ended <- New().Run(ctx, serve.Surroundings{
+			Environment: scheduler.Environment{Store: folder}, Config: scheduler.Config{Text: []byte("poll-interval: 100ms")}, Settings: make(chan scheduler.Config), Notes: r.notes,
+			Post: func(n scheduler.Note) error {
+				select {
+				case r.posts <- n:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			},
+		})
+	}()
+	t.Cleanup(cancel)
+	return r
+}
+
+// next waits for a note of a name, and passes over those of others.
+func (r *running) next(name string) string {
+	r.t.Helper()
+	timeout := time.After(waitMax)
+	for {
+		select {
+		case n := <-r.posts:
+			if n.Name == name {
+				return string(n.Body)
+			}
+		case err := <-r.ended:
+			r.t.Fatalf("it ended before it posted %s: %v", name, err)
+		case <-timeout:
+			r.t.Fatalf("it has not posted %s", name)
+		}
+	}
+}
+
+func (r *running) entries(list ...account.Entry) {
+	for _, part := range account.MarshalEntries(list, dynamicpriority.NoteBytesMax) {
+		r.notes <- scheduler.Note{Name: dynamicpriority.NoteEntries, Body: part}
+	}
+}
+
+func (r *running) stop() {
+	r.t.Helper()
+	r.end()
+	if err := <-r.ended; err != nil {
+		r.t.Error(err)
+	}
+}
+
+func folderWith(t *testing.T, budget string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, budgetName), []byte(budget), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func budgets(t *testing.T, folder string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, budgetName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func pays(number uint64, amount money.Amount) account.Entry {
+	return account.Entry{Number: number, Kind: account.Charge, Queue: "ann", Amount: amount * money.Credit, Interval: int64(number)}
+}
+
+// The policy is told what there is; what it posts is applied once, and acknowledged.
+func TestBudgetsAreKept(t *testing.T) {
+	folder := folderWith(t, "ann 100 1\n")
+	r := run(t, folder)
+	if host, err := os.Hostname(); err != nil || r.next(dynamicpriority.NoteHost) != host {
+		t.Error("it does not tell the host")
+	}
+	if got := r.next(dynamicpriority.NoteStore); got != "applied 0 part 1 of 1\nann 100.0 1.0 0\n" {
+		t.Errorf("it tells %q", got)
+	}
+	r.entries(pays(1, 10), pays(2, 20))
+	if got := r.next(dynamicpriority.NoteApplied); got != "2" {
+		t.Errorf("%s is applied", got)
+	}
+	r.entries(pays(2, 20), pays(3, 30))
+	if got := r.next(dynamicpriority.NoteApplied); got != "3" {
+		t.Errorf("%s is applied", got)
+	}
+	if got := budgets(t, folder); got != "# applied 3\nann 40.0 1.0 3\n" {
+		t.Errorf("the file has %q", got)
+	}
+	r.entries(pays(5, 1))
+	if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "some were lost") {
+		t.Errorf("with a gap it ends with %v", err)
+	}
+	if got := budgets(t, folder); got != "# applied 3\nann 40.0 1.0 3\n" {
+		t.Errorf("after it the file has %q", got)
+	}
+}
+
+// One that takes over begins when the one before has let go, with all that this one did.
+func TestOneShellAfterAnother(t *testing.T) {
+	folder := folderWith(t, "ann 100 1\n")
+	first := run(t, folder)
+	first.next(dynamicpriority.NoteStore)
+	second := run(t, folder)
+	if got := second.next(dynamicpriority.NoteFailed); !strings.HasPrefix(got, "another plug-in works in") {
+		t.Errorf("it tells %q", got)
+	}
+	first.entries(pays(1, 10))
+	first.next(dynamicpriority.NoteApplied)
+	first.stop()
+	if got := second.next(dynamicpriority.NoteStore); got != "applied 1 part 1 of 1\nann 90.0 1.0 1\n" {
+		t.Errorf("it tells %q", got)
+	}
+	second.stop()
+}
+
+// Without what it needs it tells why, and goes on as soon as that is there.
+func TestWhatItNeedsComesLater(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "later")
+	r := run(t, folder)
+	if got := r.next(dynamicpriority.NoteFailed); !strings.Contains(got, "no such file") {
+		t.Errorf("without a folder it tells %q", got)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for got := ""; !strings.Contains(got, "make the file"); got = r.next(dynamicpriority.NoteFailed) {
+	}
+	if err := os.WriteFile(filepath.Join(folder, budgetName), []byte("ann x 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for got := ""; !strings.Contains(got, "budget: line 1: the budget"); got = r.next(dynamicpriority.NoteFailed) {
+	}
+	r.entries(pays(1, 10)) // from a policy that has taken over and knows of them already
+	if err := os.WriteFile(filepath.Join(folder, budgetName), []byte("ann 50 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.next(dynamicpriority.NoteStore); !strings.Contains(got, "ann 50.0") {
+		t.Errorf("it tells %q", got)
+	}
+	if r.next(dynamicpriority.NoteApplied) != "1" || budgets(t, folder) != "# applied 1\nann 40.0 1.0 1\n" {
+		t.Errorf("the file has %q", budgets(t, folder))
+	}
+	r.stop()
+
+	r = run(t, "")
+	if got := r.next(dynamicpriority.NoteFailed); !strings.HasPrefix(got, "policy.store is not set") {
+		t.Errorf("without a store it tells %q", got)
+	}
+	r.stop()
+}
+
+// A change of somebody else's in a database is told. Both places at once are refused.
+func TestTwoPlaces(t *testing.T) {
+	folder := folderWith(t, "")
+	if err := os.WriteFile(filepath.Join(folder, databaseName), []byte("postgres://secret@/x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, folder)
+	if got := r.next(dynamicpriority.NoteFailed); !strings.Contains(got, "remove the one") || strings.Contains(got, "secret") {
+		t.Errorf("it tells %q", got)
+	}
+	r.stop()
+}

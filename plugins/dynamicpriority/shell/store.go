@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/file"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres"
+)
+
+// Store keeps what queues have. One goroutine uses it.
+type Store interface {
+	// Load returns what all queues have. The caller may keep it.
+	Load(ctx context.Context) (*account.State, error)
+	// Apply applies entries in order, each once: all of them are durable then, or none. It returns
+	// the number of the last entry that was ever applied.
+	Apply(ctx context.Context, entries []account.Entry) (applied uint64, err error)
+	// Shared says whether others may change what it has, so that it is looked at again and
+	// again.
+	Shared() bool
+	// Close lets go of it.
+	Close()
+}
+
+const (
+	// budgetName and databaseName are what says where the queues are, in the store's folder.
+	budgetName   = "budget"
+	databaseName = "database"
+)
+
+// open opens the store of a folder.
+func open(ctx context.Context, folder string) (Store, error) {
+	budget, database := filepath.Join(folder, budgetName), filepath.Join(folder, databaseName)
+	address, err := os.ReadFile(database)
+	if errors.Is(err, os.ErrNotExist) {
+		return file.Open(budget)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the address of the database: %w", err)
+	}
+	if _, err := os.Stat(budget); err == nil {
+		return nil, fmt.Errorf("both %s and %s are there: remove the one that has not the budgets", budget, database)
+	}
+	s, err := postgres.Open(ctx, strings.TrimSpace(string(address)))
+	if err != nil {
+		return nil, fmt.Errorf("the database that %s names: %w", database, err)
+	}
+	return s, nil
+}
