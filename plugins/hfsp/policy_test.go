@@ -258,7 +258,7 @@ func TestTakesOverWithoutCheckpoint(t *testing.T) {
 		t.Fatal("the first stage is not over")
 	}
 	w.at(21*time.Second, maps(2, time.Second))
-	w.Start("", w.Cluster.Snapshot(nil, 0))
+	w.Replace("")
 	if s := w.stage(1); !s.over || s.job != nil || w.Policy.estimator.Past[0].Tasks != 3 {
 		t.Errorf("over %t, learnt %+v", s.over, w.Policy.estimator.Past)
 	}

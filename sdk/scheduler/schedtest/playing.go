@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ type Playing[P scheduler.TaskScheduler] struct {
 	t     testing.TB
 	fresh func() P
 	came  map[scheduler.JobID]scheduler.Time
+	since uint64 // what had been told when the last checkpoint was given
+	// What a policy that starts is told besides, with its first round.
+	loads  []scheduler.Event
+	offers []scheduler.Offer
 }
 
 // Environment is what the kit tells a policy that starts.
@@ -51,26 +56,38 @@ func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func()
 		t: t, fresh: fresh, came: map[scheduler.JobID]scheduler.Time{},
 	}
 	p.Begin = p.Cluster.Now()
-	p.Start(settings, p.Cluster.Snapshot(nil, 0))
+	p.start(settings, nil)
 	return p
 }
 
-// Start has a new policy take over from a snapshot.
-func (p *Playing[P]) Start(settings string, s scheduler.Snapshot) {
+// Restart has a new policy take over from a snapshot, with the checkpoint of those before.
+func (p *Playing[P]) Restart(settings string) {
+	p.t.Helper()
+	p.takeOver(settings, p.Checkpoint())
+}
+
+// Replace has a new policy take over from a snapshot alone, as from another policy.
+func (p *Playing[P]) Replace(settings string) {
+	p.t.Helper()
+	p.takeOver(settings, nil)
+}
+
+func (p *Playing[P]) takeOver(settings string, c *scheduler.Checkpoint) {
+	p.t.Helper()
+	p.start(settings, c)
+	p.note(p.Cluster.TakenOver())
+	p.loads, p.offers = p.Cluster.Loads(), p.Cluster.Offers()
+}
+
+func (p *Playing[P]) start(settings string, c *scheduler.Checkpoint) {
 	p.t.Helper()
 	p.Policy = p.fresh()
+	s := p.Cluster.Snapshot(c, p.since)
 	d, err := p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.Cluster.Abilities = d.Abilities
-}
-
-// Restart has a new policy take over from a snapshot with the checkpoint of those before. What they were told
-// in the last round they knew when they gave it.
-func (p *Playing[P]) Restart(settings string) {
-	p.t.Helper()
-	p.Start(settings, p.Cluster.SnapshotAsOf(p.Cluster.Snapshot(nil, 0), p.Checkpoint()))
 }
 
 // Checkpoint is what the policy has given as one, with all that was appended; nil for none.
@@ -114,19 +131,17 @@ func (p *Playing[P]) Until(d time.Duration) {
 func (p *Playing[P]) Round() scheduler.Decisions {
 	p.t.Helper()
 	r := p.Cluster.Round()
+	seen := p.Cluster.Sequence()
+	r.Events, r.Offers = slices.Concat(p.loads, r.Events), merged(p.offers, r)
+	p.loads, p.offers = nil, nil
 	d, err := p.Policy.AssignTasks(r)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, e := range r.Events {
-		switch e := e.(type) {
-		case scheduler.JobSubmitted:
-			p.came[e.Job.ID] = e.At
-		case scheduler.JobFinished:
-			p.Sojourn[e.Job] = e.At.Sub(p.came[e.Job])
-		}
+	if d.Checkpoint != nil {
+		p.since = seen
 	}
-	p.Events = append(p.Events, r.Events...)
+	p.note(r.Events)
 	p.Decisions = append(p.Decisions, d)
 	if p.Look != nil {
 		p.Look(d)
@@ -136,6 +151,19 @@ func (p *Playing[P]) Round() scheduler.Decisions {
 		p.t.Fatal(f)
 	}
 	return d
+}
+
+// note counts with events.
+func (p *Playing[P]) note(events []scheduler.Event) {
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.JobSubmitted:
+			p.came[e.Job.ID] = e.At
+		case scheduler.JobFinished:
+			p.Sojourn[e.Job] = e.At.Sub(p.came[e.Job])
+		}
+	}
+	p.Events = append(p.Events, events...)
 }
 
 // Outcomes counts how the attempts of a job ended.

@@ -101,6 +101,14 @@ func (x *timeline) take() []scheduler.Event {
 	return events
 }
 
+// TakenOver has a round made at once for a policy that starts from a snapshot of this moment. It returns
+// what no round has told yet, and none will: the snapshot tells of it.
+func (x *timeline) TakenOver() []scheduler.Event {
+	untold := x.pending
+	x.pending, x.woken = nil, true
+	return untold
+}
+
 // wake has a round made at a time at the latest, but not at once; 0: not for the time.
 func (x *timeline) wake(at scheduler.Time) {
 	x.wakeAt = at
