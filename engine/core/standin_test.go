@@ -153,6 +153,7 @@ func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = lasts(cluster.ReserveMax), lasts(cluster.ProtectFor), lasts(cluster.SuspendMax)
 	s.PolicyLimits.GraceMax *= fine
+	s.SuspendedMax, s.SuspendedPercent = cluster.SuspendedMax, cluster.SuspendedPercent
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 1, 1, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.TakeBackAfter, s.UnplaceableAfter = never, never, never, never
 	s.Speculation, s.PolicyStallAfter, s.BlameAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0

@@ -83,6 +83,7 @@ func (s *Sim) settings() core.Settings {
 	if s.opt.Seed%3 == 0 {
 		c.SpeculationSuspended = 5 * time.Second
 	}
+	c.SuspendedMax, c.SuspendedPercent = 1+int(s.opt.Seed%5), []int{20, 50, 100}[s.opt.Seed%3]
 	c.UnplaceableAfter = time.Hour
 	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
 	c.BlameAfter, c.BlameJobs, c.BlameFor = 2, 2, 30*time.Second

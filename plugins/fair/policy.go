@@ -65,7 +65,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.sharing.Tell = func(event string, j *sharing.Job) { p.trace.job(p, event, j) }
 	p.sharing.Start(&p.view, e.Kinds)
 	p.placing.Start(&p.sharing, p.starvation.Urgent)
-	p.starvation.Start(&p.sharing, e.Limits.GraceMax)
+	p.starvation.Start(&p.sharing, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }

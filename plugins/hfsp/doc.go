@@ -53,7 +53,7 @@
 //	preempt-maps: wait        # how attempts are taken off of stages that do not shuffle: wait, kill, suspend
 //	preempt-reduces: suspend  # and of those that do
 //	suspended-max: 8          # attempts that are suspended on one launcher
-//	suspended-memory: 0.5     # the part of a launcher's memory that they may have
+//	suspended-memory: 0.5     # the part of a launcher's memory that they may have; the manager's bounds hold too
 //	locality: attempts        # how long work with located input waits for a launcher near it: attempts, time, none
 //	node-skips: auto          # attempts: offers passed up for a node-local slot; auto: as many as there are launchers
 //	rack-skips: auto          # then for a rack-local one

@@ -290,7 +290,7 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	case l.mode == scheduler.PreemptKill:
 		return !d.isSample(u, l.stage)
 	}
-	return u.Runs() && !u.Bundle.NoSuspend() && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
+	return u.Runs() && !u.Bundle.NoSuspend() && d.view.MaySuspend(u.Attempts, d.environment.Limits) && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
 }
 
 // doubled says whether the round launches a second attempt of a bundle: none is started beside

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -35,8 +34,8 @@ type assignment struct {
 	options options
 	memory  *memory
 	seed    uint64
-	// graceMax is the manager's bound of a soft kill.
-	graceMax time.Duration
+	// limits are the manager's bounds.
+	limits scheduler.Limits
 
 	requests map[scheduler.SlotKind][]*request   // in order of submission
 	queues   map[scheduler.SlotKind]*queue       // the same but those that are done, the one with fewest slots first

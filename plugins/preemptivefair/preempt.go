@@ -162,7 +162,7 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 
 func (d *assignment) grace() time.Duration {
 	if d.options.Mode == "soft" {
-		return min(d.options.Grace, d.graceMax)
+		return min(d.options.Grace, d.limits.GraceMax)
 	}
 	return 0
 }
@@ -172,7 +172,7 @@ func (d *assignment) grace() time.Duration {
 func (d *assignment) victims(c *request, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
 	var picked []*unit
 	var from []*loser
-	search := preemption.Search{View: d.view, Bundle: b, Suspend: d.mode() == scheduler.PreemptSuspend, Most: victimsMax}
+	search := preemption.Search{View: d.view, Bundle: b, Suspend: d.mode() == scheduler.PreemptSuspend, Limits: d.limits, Most: victimsMax}
 	places, where := search.Find(func() []*view.Attempt {
 		u, l := d.pick(c, kind, losers)
 		if u == nil {

@@ -87,7 +87,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.memory.settle(p.world)
 	p.memory.forget(&p.view)
 	p.memory.wait(p.world)
-	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, graceMax: p.environment.Limits.GraceMax}
+	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, limits: p.environment.Limits}
 	a.assign()
 	d.Launch, d.Preempt = a.launches, a.preempts
 	d.WakeAt = a.wakeAt()

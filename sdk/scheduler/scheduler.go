@@ -112,13 +112,31 @@ type Environment struct {
 	Trace string
 }
 
-// Limits are the manager's bounds on a policy's answers.
+// Limits are the manager's bounds on a policy's answers, and on what it may do.
 type Limits struct {
 	AnswerBytes     int           // of one encoded answer; default 4 MiB
 	CheckpointBytes int           // of a checkpoint, with all that was appended to it; default 1 MiB
 	Decisions       int           // in one answer; default 1,000,000
 	GraceMax        time.Duration // of a soft kill; default 1 minute
 	RoundDeadline   time.Duration // for one answer; default 10 s
+	// SuspendedMax bounds the attempts that are suspended on one launcher, the site's
+	// suspendedMax, default 8, and SuspendedPercent the memory that they hold together, as
+	// a part of the launcher's memory and swap, the site's suspendedPercent, default 50.
+	// 0: an earlier manager, which has no such bounds. See MaySuspend.
+	SuspendedMax     int
+	SuspendedPercent int
+}
+
+// MaySuspend says whether so many attempts may be suspended on one launcher at once that
+// hold so much memory together: those that are, are to be, and would be. A preemption
+// beyond that is refused as LimitReached. Memory and swap are the launcher's, all in bytes.
+func (l Limits) MaySuspend(attempts int, held, memory, swap int64) bool {
+	if l.SuspendedMax == 0 && l.SuspendedPercent == 0 {
+		return true
+	}
+	percent := int64(l.SuspendedPercent)
+	part := func(n int64) int64 { return n/100*percent + n%100*percent/100 }
+	return attempts <= l.SuspendedMax && held-part(memory) <= part(swap)
 }
 
 // Ability is an optional part of the contract that a policy declares.

@@ -58,6 +58,9 @@ func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.parkedMemory) }
 // inSwap is how much of the memory of what is suspended does not count in memory.
 func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
 
+// Parked returns how many holdings gave back their slots, and the bytes that those hold.
+func (l *Launcher) Parked() (n int, memory int64) { return l.parked, l.parkedMemory }
+
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 

@@ -14,7 +14,7 @@ import (
 
 func (ev *Events) environment() scheduler.Environment {
 	e := scheduler.Environment{
-		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.PolicyLimits, Simulated: ev.step.Set.Simulated,
+		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.Limits(), Simulated: ev.step.Set.Simulated,
 		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
 		Kinds: slices.Clone(ev.step.Set.Kinds),
 	}

@@ -24,6 +24,11 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	if j == nil || j.Phase() == life.JobAsked {
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
 	}
+	if d.Mode == scheduler.PreemptSuspend {
+		if why := pr.tooMany(runs); why != "" {
+			return scheduler.LimitReached, why
+		}
+	}
 	if reason, why := pr.wouldFit(d, j, runs); reason != scheduler.NotRefused {
 		return reason, why
 	}
@@ -121,6 +126,41 @@ func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalRe
 		}
 	}
 	return scheduler.NotRefused, ""
+}
+
+// tooMany says on which launcher more would be suspended with some runs than may be; "" when
+// it is on none.
+func (pr *Preemption) tooMany(runs []*life.Run) string {
+	var on []*life.Launcher
+	victims := map[*life.Launcher][]*life.Attempt{}
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			if a.Phase() == course.Ended {
+				continue
+			}
+			if victims[a.Launcher] == nil {
+				on = append(on, a.Launcher)
+			}
+			victims[a.Launcher] = append(victims[a.Launcher], a)
+		}
+	}
+	limits := pr.step.Set.Limits()
+	for _, l := range on {
+		n, held := l.Parked()
+		for _, a := range l.Attempts {
+			if a.Suspending() {
+				n, held = n+1, held+a.Memory
+			}
+		}
+		for _, a := range victims[l] {
+			n, held = n+1, held+a.Memory
+		}
+		if !limits.MaySuspend(n, held, l.Memory(), l.Swap()) {
+			return fmt.Sprintf("launcher %d (%s) would have %d attempts suspended, which hold %s; it may have %d, and they %d%% of its memory and swap",
+				l.ID, l.Name, n, capacity.Size(held), limits.SuspendedMax, limits.SuspendedPercent)
+		}
+	}
+	return ""
 }
 
 // wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the

@@ -92,6 +92,11 @@ type Settings struct {
 	// SuspendMax is how long a bundle may be suspended under a policy that does
 	// not resume itself; then it is killed and queued again; default 10 minutes.
 	SuspendMax time.Duration `json:"suspendMax"`
+	// SuspendedMax bounds the attempts that are suspended on one launcher, default 8, and
+	// SuspendedPercent the memory that they hold together, as a part of the launcher's
+	// memory and swap, default 50. A preemption that would suspend more is refused.
+	SuspendedMax     int `json:"suspendedMax"`
+	SuspendedPercent int `json:"suspendedPercent"`
 	// TakeBackAfter is how long work that early readers of its job wait for may
 	// find no slot before readers are stopped for it; default 5 s.
 	TakeBackAfter time.Duration `json:"takeBackAfter"`
@@ -173,7 +178,7 @@ func DefaultSettings() Settings {
 		CommandTimeout: 10 * time.Second, CommandTimeoutMax: time.Minute, CommandTries: 6,
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
-		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, TakeBackAfter: 5 * time.Second,
+		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, TakeBackAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
@@ -182,6 +187,13 @@ func DefaultSettings() Settings {
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
 		PolicyStallAfter: time.Minute,
 	}
+}
+
+// Limits are what a policy is told of its bounds.
+func (s *Settings) Limits() scheduler.Limits {
+	l := s.PolicyLimits
+	l.SuspendedMax, l.SuspendedPercent = s.SuspendedMax, s.SuspendedPercent
+	return l
 }
 
 // percentMax bounds every setting in percent.
@@ -208,6 +220,9 @@ func (s *Settings) Check() error {
 		if p.value < 0 || p.value > percentMax {
 			errs = append(errs, fmt.Errorf("%s is %d: use 0 to %d", p.name, p.value, percentMax))
 		}
+	}
+	if s.SuspendedPercent < 1 || s.SuspendedPercent > 100 {
+		errs = append(errs, fmt.Errorf("suspendedPercent is %d: use 1 to 100", s.SuspendedPercent))
 	}
 	atLeast("memoryDefault", s.MemoryDefault, 0)
 	atLeast("speculationSuspended", int64(s.SpeculationSuspended), 0)
@@ -247,6 +262,7 @@ func (s *Settings) counts() []namedInt {
 		{"blameAfter", s.BlameAfter},
 		{"blameJobs", s.BlameJobs},
 		{"avoidMax", s.AvoidMax},
+		{"suspendedMax", s.SuspendedMax},
 		{"publishTries", s.PublishTries},
 		{"cleanTries", s.CleanTries},
 		{"jobsMax", s.JobsMax},

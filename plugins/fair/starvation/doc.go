@@ -2,7 +2,7 @@
 // far below their fair share, and for how long. It takes slots back for those that have
 // been for too long.
 //
-//	p.Start(shared, graceMax)
+//	p.Start(shared, limits)
 //	p.Configure()
 //	p.Update()           // every update interval: shares are computed
 //	sets := p.Preempt()  // every preemption interval: who has to leave, and for whom

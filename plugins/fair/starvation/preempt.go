@@ -197,7 +197,7 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 func (t *taking) decide(x *sharing.Pool, j *sharing.Job, b *view.Bundle, victims []victim, where []scheduler.LauncherID) {
 	p := scheduler.Preempt{Mode: t.Mode(), For: j.ID(), Bundle: b.ID, Placement: where}
 	if p.Mode == scheduler.PreemptSoft {
-		p.Grace = min(t.Config.Grace, t.graceMax)
+		p.Grace = min(t.Config.Grace, t.limits.GraceMax)
 	}
 	for _, v := range victims {
 		for _, a := range v.attempts {

@@ -40,15 +40,15 @@ type State struct {
 	// Leaving are the attempts that are being stopped, by the job they are stopped for.
 	Leaving map[scheduler.JobID][]scheduler.AttemptID
 
-	graceMax time.Duration // the manager's bound of a soft kill
-	timeouts bool          // some pool may take slots back
-	starved  map[of]Since  // of those kinds of which a pool is; pools that went stay until the next update
+	limits   scheduler.Limits // the manager's bounds
+	timeouts bool             // some pool may take slots back
+	starved  map[of]Since     // of those kinds of which a pool is; pools that went stay until the next update
 	expected expected
 }
 
 // Start begins with nobody starved; who was, is told to Restore.
-func (p *State) Start(s *sharing.State, graceMax time.Duration) {
-	p.State, p.graceMax = s, graceMax
+func (p *State) Start(s *sharing.State, limits scheduler.Limits) {
+	p.State, p.limits = s, limits
 }
 
 // Configure takes over new settings, after the state of sharing has. All pools are new,

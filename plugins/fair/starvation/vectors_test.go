@@ -44,7 +44,7 @@ func one(t *testing.T, now scheduler.Time, settings string) (*State, *sharing.Po
 	}
 	s, p := &sharing.State{}, &State{Advanced: now}
 	s.Start(v, nil)
-	p.Start(s, time.Minute)
+	p.Start(s, scheduler.Limits{GraceMax: time.Minute})
 	s.Rebuild(&config)
 	p.Configure()
 	return p, s.Pools["p"]

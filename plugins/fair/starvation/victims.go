@@ -54,7 +54,7 @@ func (t *taking) find(x *sharing.Pool, b *view.Bundle) ([]victim, []scheduler.La
 		t.View.Undo(mark)
 		return nil, nil
 	}
-	search := preemption.Search{View: t.View, Bundle: b, Suspend: t.Mode() == scheduler.PreemptSuspend, Most: victimsMax}
+	search := preemption.Search{View: t.View, Bundle: b, Suspend: t.Mode() == scheduler.PreemptSuspend, Limits: t.limits, Most: victimsMax}
 	next := 0
 	var taken []victim
 	places, where := search.Find(func() []*view.Attempt {

@@ -60,11 +60,12 @@ func (o Options) filled() Options {
 	return o
 }
 
-// limits are the manager's defaults.
+// limits are the manager's defaults, but for what may be suspended.
 func limits() scheduler.Limits {
 	return scheduler.Limits{
 		AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 		GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
+		SuspendedMax: cluster.SuspendedMax, SuspendedPercent: cluster.SuspendedPercent,
 	}
 }
 

@@ -4123,24 +4123,26 @@ func (x *Config) GetFileData() [][]byte {
 }
 
 type Environment struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Strings         *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
-	Heartbeat       int64                  `protobuf:"varint,2,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
-	Seed            uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
-	Kind            []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"`
-	AnswerBytes     int64                  `protobuf:"varint,5,opt,name=answer_bytes,json=answerBytes,proto3" json:"answer_bytes,omitempty"`
-	CheckpointBytes int64                  `protobuf:"varint,6,opt,name=checkpoint_bytes,json=checkpointBytes,proto3" json:"checkpoint_bytes,omitempty"`
-	Decisions       int64                  `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
-	GraceMax        int64                  `protobuf:"varint,8,opt,name=grace_max,json=graceMax,proto3" json:"grace_max,omitempty"`
-	RoundDeadline   int64                  `protobuf:"varint,9,opt,name=round_deadline,json=roundDeadline,proto3" json:"round_deadline,omitempty"`
-	Simulated       bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
-	Store           uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
-	Trace           uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
-	ReserveMax      int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, as protect_for and suspend_max: not told
-	ProtectFor      int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
-	SuspendMax      int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Strings          *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	Heartbeat        int64                  `protobuf:"varint,2,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	Seed             uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	Kind             []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"`
+	AnswerBytes      int64                  `protobuf:"varint,5,opt,name=answer_bytes,json=answerBytes,proto3" json:"answer_bytes,omitempty"`
+	CheckpointBytes  int64                  `protobuf:"varint,6,opt,name=checkpoint_bytes,json=checkpointBytes,proto3" json:"checkpoint_bytes,omitempty"`
+	Decisions        int64                  `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
+	GraceMax         int64                  `protobuf:"varint,8,opt,name=grace_max,json=graceMax,proto3" json:"grace_max,omitempty"`
+	RoundDeadline    int64                  `protobuf:"varint,9,opt,name=round_deadline,json=roundDeadline,proto3" json:"round_deadline,omitempty"`
+	Simulated        bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
+	Store            uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
+	Trace            uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
+	ReserveMax       int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, as protect_for and suspend_max: not told
+	ProtectFor       int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
+	SuspendMax       int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
+	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
+	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Environment) Reset() {
@@ -4274,6 +4276,20 @@ func (x *Environment) GetProtectFor() int64 {
 func (x *Environment) GetSuspendMax() int64 {
 	if x != nil {
 		return x.SuspendMax
+	}
+	return 0
+}
+
+func (x *Environment) GetSuspendedMax() int64 {
+	if x != nil {
+		return x.SuspendedMax
+	}
+	return 0
+}
+
+func (x *Environment) GetSuspendedPercent() int64 {
+	if x != nil {
+		return x.SuspendedPercent
 	}
 	return 0
 }
@@ -5428,7 +5444,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xeb\x03\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xbd\x04\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -5448,7 +5464,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vprotect_for\x18\x0e \x01(\x03R\n" +
 	"protectFor\x12\x1f\n" +
 	"\vsuspend_max\x18\x0f \x01(\x03R\n" +
-	"suspendMax\"\xbb\x01\n" +
+	"suspendMax\x12#\n" +
+	"\rsuspended_max\x18\x10 \x01(\x03R\fsuspendedMax\x12+\n" +
+	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +

@@ -44,6 +44,8 @@ type Attempt struct {
 	// its slots.
 	Resuming bool
 
+	suspending bool // it is leaving to be suspended
+
 	run   *run
 	on    *Launcher     // nil in Start, for one told after it, or gone
 	place int           // in its job's list, which keeps it
@@ -90,6 +92,9 @@ func (a *Attempt) together(yield func(*Attempt) bool) {
 
 // waits says whether it is suspended, and nothing resumes or stops it.
 func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
+
+// isSuspending says whether it is leaving to be suspended.
+func (a *Attempt) isSuspending() bool { return a.suspending }
 
 // prefetch returns what the end of the attempt is about.
 func (a *Attempt) prefetch() (*Bundle, *Launcher) { return a.Bundle, a.on }

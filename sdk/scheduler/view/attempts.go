@@ -54,7 +54,7 @@ func (as *attempts) preempted(p scheduler.Preempt) {
 		}
 		for _, peer := range a.Bundle.Attempts() {
 			if peer.run == a.run {
-				peer.Leaving = p.For
+				peer.Leaving, peer.suspending = p.For, p.Mode == scheduler.PreemptSuspend
 			}
 		}
 		a.Bundle.onceOnly()
@@ -174,7 +174,7 @@ func (as *attempts) suspended(e scheduler.AttemptSuspended) error {
 		return fmt.Errorf("attempt %d is suspended while it is %s", a.ID, a.State)
 	}
 	a.ran = a.Ran(e.At)
-	a.State, a.Since, a.Leaving = Suspended, e.At, 0
+	a.State, a.Since, a.Leaving, a.suspending = Suspended, e.At, 0, false
 	a.Job().held.add(a.Need.Kind, -a.Need.Slots)
 	return nil
 }

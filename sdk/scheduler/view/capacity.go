@@ -25,6 +25,7 @@ type seat struct {
 	place    int                     // in the order of launchers, for where
 	memory   int64                   // free
 	parked   int64                   // what suspended attempts hold, in swap and in memory
+	going    going                   // would be suspended
 	reserved []scheduler.Reservation // replaced, never changed in place
 	closed   bool                    // what is free is for what is suspended there alone
 	aside    bool                    // see SetAside
@@ -67,7 +68,14 @@ type change struct {
 	free     int
 	memory   int64
 	parked   int64
+	going    going
 	reserved []scheduler.Reservation
+}
+
+// going counts attempts that would be suspended, and the memory that they hold.
+type going struct {
+	n      int
+	memory int64
 }
 
 // launchersChanged is called with the launchers in order of id when one came or went.
@@ -356,6 +364,22 @@ func (c *capacity) giveBack(l *Launcher, g *scheduler.Group, suspended, suspend 
 	memory += scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(l.seat.parked, l.Swap)
 	c.Give(l, g.Kind, slots, memory)
 	l.seat.parked = parked
+	if suspend && !suspended {
+		l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
+	}
+}
+
+// goes counts a group in that would be suspended, and gives nothing.
+func (c *capacity) goes(l *Launcher, g *scheduler.Group) {
+	c.note(l, g.Kind)
+	l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
+}
+
+// maySuspend says whether so many attempts more, with so much memory, may be suspended on a
+// launcher.
+func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.Limits) bool {
+	g := l.seat.going
+	return most.MaySuspend(n+g.n+l.Offer.Suspended, memory+g.memory+l.Offer.Held, l.Memory, l.Swap)
 }
 
 // Give adds slots and memory to what is tentatively free at a launcher. What preemptions
@@ -373,7 +397,7 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	for len(s.free) <= k {
 		s.free = append(s.free, 0)
 	}
-	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.parked, s.reserved})
+	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.parked, s.going, s.reserved})
 	return k
 }
 
@@ -385,7 +409,7 @@ func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {
 		s := &x.launcher.seat
-		s.memory, s.parked, s.reserved = x.memory, x.parked, x.reserved
+		s.memory, s.parked, s.going, s.reserved = x.memory, x.parked, x.going, x.reserved
 		c.setFree(x.launcher, x.kind, x.free)
 	}
 	if len(j) > mark {

@@ -447,3 +447,48 @@ func TestClosedLaunchers(t *testing.T) {
 		wantFit(t, v, b, 1)
 	}
 }
+
+// No more may be suspended than the manager's bounds say, with what is, what is about to be
+// and what would be. Undo goes back.
+func TestMaySuspend(t *testing.T) {
+	v := &View{}
+	need := scheduler.Group{Kind: "default", Slots: 1, Memory: 4}
+	r := scheduler.Round{Number: 1, Events: []scheduler.Event{
+		scheduler.LauncherJoined{Launcher: 1, Slots: []scheduler.SlotCount{{Kind: "default", Count: 5}}, Memory: 20, Swap: 10},
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "default", Slots: 1}}}},
+	}, Offers: []scheduler.Offer{{Launcher: 1, Suspended: 1, Held: 4, Swap: 6}}}
+	for id := range scheduler.BundleID(5) {
+		r.Events = append(r.Events, scheduler.BundleReady{Job: 1, Bundle: id + 1, Groups: []scheduler.Group{need}},
+			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{scheduler.AttemptID(id) + 1}, Launch: scheduler.Launch{Bundle: id + 1, Launchers: []scheduler.LauncherID{1}}},
+			scheduler.AttemptStarted{Job: 1, Bundle: id + 1, Attempt: scheduler.AttemptID(id) + 1, Launcher: 1})
+	}
+	for id, mode := range map[scheduler.AttemptID]scheduler.PreemptMode{2: scheduler.PreemptSuspend, 3: scheduler.PreemptKill} {
+		r.Events = append(r.Events, scheduler.Outcome{Kind: scheduler.DecisionPreempt, Accepted: true, Preempt: scheduler.Preempt{Victims: []scheduler.AttemptID{id}, Mode: mode, For: 1}})
+	}
+	r.Events = append(r.Events, scheduler.AttemptSuspended{Attempt: 1})
+	apply(t, v, r)
+	may := func(what string, want bool, n, percent int, ids ...scheduler.AttemptID) {
+		t.Helper()
+		var list []*Attempt
+		for _, id := range ids {
+			list = append(list, v.Attempt(id))
+		}
+		if got := v.MaySuspend(list, scheduler.Limits{SuspendedMax: n, SuspendedPercent: percent}); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+	may("a third of three", true, 3, 100, 4)
+	may("a third of two", false, 2, 100, 4)
+	may("12 bytes of 12", true, 3, 40, 4)
+	may("12 bytes of 11", false, 3, 39, 4)
+	may("a fourth with it of three", false, 3, 100, 4, 5)
+	may("no bounds", true, 0, 0, 4, 5)
+	for what, more := range map[string]func(*Attempt){"leaves": func(a *Attempt) { v.GiveBack(a, true) }, "leaves something that counts for nothing": v.Goes} {
+		mark := v.Mark()
+		more(v.Attempt(5))
+		may("a fourth of four, as one "+what, true, 4, 100, 4)
+		may("a fourth of three, as one "+what, false, 3, 100, 4)
+		v.Undo(mark)
+		may("a third of three, as none "+what, true, 3, 100, 4)
+	}
+}

@@ -13,6 +13,9 @@ type Search struct {
 	Bundle *view.Bundle
 	// Suspend says that victims are suspended: they keep what memory there is no swap for.
 	Suspend bool
+	// Limits bound what may be suspended on a launcher. Who would be one too many is left
+	// out.
+	Limits scheduler.Limits
 	// Most is how many victims are tried.
 	Most int
 }
@@ -28,6 +31,7 @@ type Search struct {
 func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int, []scheduler.LauncherID) {
 	mark := s.View.Mark()
 	var taken [][]*view.Attempt
+	var places, tooMany []int
 	fits := false
 	for len(taken) < s.Most && !fits {
 		v := next()
@@ -35,15 +39,19 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 			break
 		}
 		taken = append(taken, v)
+		if s.Suspend && !s.View.MaySuspend(v, s.Limits) {
+			tooMany = append(tooMany, len(taken)-1)
+			continue
+		}
+		places = append(places, len(taken)-1)
 		s.free(v)
 		_, fits = s.View.Fit(s.Bundle)
 	}
-	places := make([]int, len(taken))
-	for i := range places {
-		places[i] = i
-	}
 	if spare == nil {
 		spare = func(int) {}
+	}
+	for _, place := range tooMany {
+		spare(place)
 	}
 	if !fits {
 		s.View.Undo(mark)
@@ -75,8 +83,11 @@ func (s Search) try(mark int, taken [][]*view.Attempt, places []int) ([]schedule
 // free counts what a victim sets free, where the bundle may use it.
 func (s Search) free(v []*view.Attempt) {
 	for _, a := range v {
-		if s.usable(a) {
+		switch {
+		case s.usable(a):
 			s.View.GiveBack(a, s.Suspend)
+		case s.Suspend:
+			s.View.Goes(a)
 		}
 	}
 }

@@ -162,3 +162,14 @@ func TestSuspendedWorkLeavesMemoryForSwap(t *testing.T) {
 	want(t, "victims", victims, []scheduler.AttemptID{20})
 	want(t, "where", where, []scheduler.LauncherID{2})
 }
+
+// TestNoMoreAreSuspendedThanMayBe: who would be one too many is left out, and spared.
+func TestNoMoreAreSuspendedThanMayBe(t *testing.T) {
+	v := full(t)
+	b := wants(t, v, nil, slots(1, 0), slots(1, 0))
+	s := preemption.Search{View: v, Bundle: b, Most: 64, Suspend: true, Limits: scheduler.Limits{SuspendedMax: 1, SuspendedPercent: 100}}
+	victims, where, spared := find(s, 1, 2, 4)
+	want(t, "victims", victims, []scheduler.AttemptID{1, 4})
+	want(t, "where", where, []scheduler.LauncherID{1, 2})
+	want(t, "spared", spared, []scheduler.AttemptID{2})
+}

@@ -16,6 +16,12 @@ const (
 	SuspendMax = 60 * time.Second // then a suspended attempt is killed and queued
 )
 
+// What may be suspended on one launcher: so many attempts, and so much of its memory and swap.
+const (
+	SuspendedMax     = 4
+	SuspendedPercent = 75
+)
+
 // Others of its rules.
 const (
 	startDelay  = 20 * time.Millisecond // from an accepted launch to AttemptStarted

@@ -17,6 +17,9 @@ func (c *Cluster) preempt(p scheduler.Preempt) (scheduler.RefusalReason, []*run)
 	if j == nil {
 		return scheduler.UnknownID, nil
 	}
+	if p.Mode == scheduler.PreemptSuspend && c.tooMany(runs) {
+		return scheduler.LimitReached, nil
+	}
 	if reason := c.gain(j, p, runs); reason != scheduler.NotRefused {
 		return reason, nil
 	}
@@ -74,6 +77,22 @@ func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.Refus
 		}
 	}
 	return scheduler.NotRefused
+}
+
+// tooMany says whether more would be suspended somewhere with some runs than may be.
+func (c *Cluster) tooMany(runs []*run) bool {
+	limits := scheduler.Limits{SuspendedMax: SuspendedMax, SuspendedPercent: SuspendedPercent}
+	return slices.ContainsFunc(c.launchers.there(), func(l *launcher) bool {
+		n, held := 0, int64(0)
+		for _, a := range l.attempts {
+			goes := a.state != resuming && a.run.leaving != nil && !a.run.kills()
+			if a.suspended() || goes || slices.Contains(runs, a.run) {
+				n, held = n+1, held+a.need.Memory
+			}
+		}
+		some := slices.ContainsFunc(runs, func(r *run) bool { return slices.Contains(r.where(), l.id) })
+		return some && !limits.MaySuspend(n, held, l.info.Memory, l.info.Swap)
+	})
 }
 
 // gain says whether what is freed fits the beneficiary: the bundle that was named, which is

@@ -19,6 +19,7 @@ import (
 // base is what the policies share: a view, settings, Explain and Status. What a
 // policy does of its own is in decide.
 type base struct {
+	limits scheduler.Limits
 	view.View
 	about  scheduler.Description
 	wait   time.Duration // the one setting there is, for those that wait
@@ -52,12 +53,12 @@ func (p *base) Check(c scheduler.Config) error {
 }
 
 // Start takes over settings and world.
-func (p *base) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
+func (p *base) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	o, err := parse(c)
 	if err != nil {
 		return scheduler.Description{}, err
 	}
-	p.wait = o.Wait
+	p.wait, p.limits = o.Wait, e.Limits
 	if err := p.View.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
@@ -172,6 +173,9 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bo
 	for _, a := range candidates {
 		l := p.Launcher(a.Launcher)
 		if l == nil || l.Closed() || slices.Contains(b.Avoid, l.ID) {
+			continue
+		}
+		if suspend && !p.MaySuspend([]*view.Attempt{a}, p.limits) {
 			continue
 		}
 		p.GiveBack(a, suspend)

@@ -77,7 +77,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 	defer p.Undo(mark)
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
-		if a.Launcher == rests.Launcher {
+		if a.Launcher == rests.Launcher && p.MaySuspend([]*view.Attempt{a}, p.limits) {
 			p.GiveBack(a, true)
 			victims = append(victims, a.ID)
 			if p.TakeAgain(rests) {
