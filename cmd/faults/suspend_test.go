@@ -160,14 +160,20 @@ func (c *cluster) showsSuspensions(want int) {
 	}
 }
 
-// metrics is the manager's page.
-func (c *cluster) metrics() string {
+// pages is where the manager's pages are.
+func (c *cluster) pages() string {
 	c.t.Helper()
 	at := regexp.MustCompile(`msg="the manager serves" .*http=(\S+)`).FindStringSubmatch(c.manager.log.String())
 	if at == nil {
 		c.t.Fatalf("the manager does not say where its pages are:\n%s", c.manager.log)
 	}
-	answer, err := http.Get("http://" + at[1] + "/metrics")
+	return "http://" + at[1]
+}
+
+// metrics is the manager's page.
+func (c *cluster) metrics() string {
+	c.t.Helper()
+	answer, err := http.Get(c.pages() + "/metrics")
 	if err != nil {
 		c.t.Fatal(err)
 	}

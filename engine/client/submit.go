@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -52,6 +53,10 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	spec := shallow(s.Spec)
 	spec.Principal = c.principal
+	key, err := Key()
+	if err != nil {
+		return plan.Owner{}, err
+	}
 	if err := CheckOutputs(ctx, spec.Outputs); err != nil {
 		return plan.Owner{}, err
 	}
@@ -73,7 +78,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err := makeFolders(ctx, spec, job); err != nil {
 		return plan.Owner{}, err
 	}
-	if err := c.handIn(ctx, job.Job, spec, blobs); err != nil {
+	if err := c.handIn(ctx, job.Job, spec, blobs, key); err != nil {
 		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			// It may have been taken: its folders are the job's then.
 			return plan.Owner{}, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job.Job, job.Job, err)
@@ -118,9 +123,9 @@ func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
 
 // handIn submits the job. What went bad or was lost on the manager's disk after it
 // was sent is sent again.
-func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blobs []blob) error {
+func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blobs []blob, key string) error {
 	for try := 1; ; try++ {
-		err := c.submit(ctx, job, spec)
+		err := c.submit(ctx, job, spec, key)
 		if try == submitTriesMax || !hasCode(err, codes.FailedPrecondition) {
 			return err
 		}
@@ -136,7 +141,7 @@ func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blo
 
 // submit makes the call. Where an answer was lost it asks whether the job was
 // taken before it submits again.
-func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) error {
+func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec, key string) error {
 	lost := false
 	err := c.call(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
@@ -147,7 +152,7 @@ func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec) err
 				return nil
 			}
 		}
-		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: job, Spec: spec})
+		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: job, Spec: signed(spec, key, time.Now())})
 		lost = lost || isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded
 		return err
 	})

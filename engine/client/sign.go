@@ -1,0 +1,68 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
+)
+
+// KeyVariable is the environment variable that names the file with the user's key, for a
+// cluster whose policy has who submits sign.
+const KeyVariable = "HAMADRYAD_KEY"
+
+// keyBytesMax bounds a key.
+const keyBytesMax = 4 << 10
+
+// Key reads the key that the environment names; "" when it names none. Nobody else may read the
+// file.
+func Key() (string, error) {
+	path := os.Getenv(KeyVariable)
+	if path == "" {
+		return "", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("the key that %s names can be read by others: chmod 600 %s", KeyVariable, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, keyBytesMax+1))
+	if err != nil {
+		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || len(text) > keyBytesMax {
+		return "", fmt.Errorf("the key that %s names: %s is empty or has more than %d bytes: write the key into it, and nothing else", KeyVariable, path, keyBytesMax)
+	}
+	return key, nil
+}
+
+// signed is a submission with its user's signature of now, which counts once; the submission
+// itself when there is no key.
+func signed(spec *wire.JobSpec, key string, now time.Time) *wire.JobSpec {
+	if key == "" {
+		return spec
+	}
+	_, authorization := signature.Sign("", nil, spec.GetPrincipal().GetName(), now, key, signature.SHA256)
+	spec = shallow(spec)
+	spec.Properties = append(slices.Clone(spec.Properties),
+		&wire.Property{Name: scheduler.ProofTimestamp, Value: strconv.FormatInt(now.UnixMilli(), 10)},
+		&wire.Property{Name: scheduler.ProofSignature, Value: authorization})
+	slices.SortStableFunc(spec.Properties, func(a, b *wire.Property) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return spec
+}
