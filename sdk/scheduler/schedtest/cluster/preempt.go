@@ -82,7 +82,7 @@ func (c *Cluster) mayPreempt(r *run, mode scheduler.PreemptMode) scheduler.Refus
 // tooMany says whether more would be suspended somewhere with some runs than may be.
 func (c *Cluster) tooMany(runs []*run) bool {
 	limits := scheduler.Limits{SuspendedMax: SuspendedMax, SuspendedPercent: SuspendedPercent}
-	return slices.ContainsFunc(c.launchers.there(), func(l *launcher) bool {
+	return slices.ContainsFunc(c.there(), func(l *launcher) bool {
 		n, held := 0, int64(0)
 		for _, a := range l.attempts {
 			goes := a.state != resuming && a.run.leaving != nil && !a.run.kills()
