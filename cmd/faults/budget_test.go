@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -117,5 +118,74 @@ func TestBudgetsOnACluster(t *testing.T) {
 	paid := 100 - budget(t, store, user)
 	if ran := time.Since(began).Seconds(); paid < 4 || paid > 2*ran+2 {
 		t.Errorf("%v credits were paid in %v s by two slots", paid, ran)
+	}
+}
+
+// The command line shows and changes queues, for who has the key, and says what is wrong.
+func TestQueueCommands(t *testing.T) {
+	user, err := storage.User()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, keys := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(keys, "user"): "a_key_of_the_user\n", filepath.Join(keys, "root"): "another_long_key", filepath.Join(keys, "wrong"): "what_is_this",
+		filepath.Join(store, "acl"): "root-of-all admin another_long_key\n" + user + " user a_key_of_the_user\n", filepath.Join(store, "budget"): "",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := startCluster(t, options{policyLines: fmt.Sprintf("  name: dynamic-priority\n  path: %s\n  store: %s\n", filepath.Join(binaries, "hamadryad-policy-dynamic-priority"), store)})
+	c.policyRuns()
+	eventually(t, "the store is read", func() bool {
+		out, err := c.command("queue", "price")
+		return err == nil && out == "0.0\n"
+	})
+	// Somebody with another tool.
+	for want, with := range map[string][]string{
+		"<price>0.0</price>":        {"price", "HAMADRYAD_KEY="},
+		"ACCESS DENIED: infos":      {"infos", "HAMADRYAD_KEY="},
+		"<QueueInfo>\n  <host>":     {"infos", "HADOOP_USER_NAME=root-of-all", "HAMADRYAD_KEY=" + filepath.Join(keys, "root")},
+		"ACCESS DENIED: addQueue=a": {"addQueue=a", "HADOOP_USER_NAME=" + user, "HAMADRYAD_KEY=" + filepath.Join(keys, "user")},
+	} {
+		python := exec.Command("python3", "../../examples/queue-python/queue_client.py", with[0])
+		python.Env = append(append(os.Environ(), "HAMADRYAD_HTTP="+strings.TrimPrefix(c.pages(), "http://")), with[1:]...)
+		out, err := python.CombinedOutput()
+		if !strings.Contains(string(out), want) || (err != nil) != strings.HasPrefix(want, "ACCESS") {
+			t.Errorf("in Python, %q: %v\n%s", with, err, out)
+		}
+	}
+	const header = "QUEUE  BUDGET  SPENDING  SHARE  USED  PENDING\n"
+	for _, s := range []struct{ key, line, want string }{
+		{"", "info", "hamadryad: the policy does not know who asks"},
+		{"wrong", "info", "hamadryad: the policy does not know who asks"},
+		{"none", "info", "hamadryad: the key that HAMADRYAD_KEY names: open"},
+		{"user", "info", "hamadryad: there is no such queue"},
+		{"user", "add " + user, "hamadryad: that is another's queue, or for administrators"},
+		{"root", "--user root-of-all queue add " + user, strings.ReplaceAll(header, "QUEUE", fmt.Sprintf("%-5s", "QUEUE"))},
+		{"root", "--user root-of-all queue add " + user, "hamadryad: the queue exists already"},
+		{"root", "--user root-of-all queue add-budget 12.5 " + user, " 12.5 "},
+		{"user", "set-spending 0.25", " 0.25 "},
+		{"user", "set-spending NaN", "hamadryad: "},
+		{"user", "set-spending -- -1", "hamadryad: bad request: a spending rate of -1.0: it must not be negative"},
+		{"user", "info -o json", `"spending":0.25`},
+		{"user", "info --all", "hamadryad: that is another's queue, or for administrators"},
+		{"root", "--user root-of-all queue info --all", user},
+		{"root", "--user root-of-all queue remove " + user, ""},
+		{"user", "info", "hamadryad: there is no such queue"},
+	} {
+		t.Setenv("HAMADRYAD_KEY", "")
+		if s.key != "" {
+			t.Setenv("HAMADRYAD_KEY", filepath.Join(keys, s.key))
+		}
+		words := strings.Fields(s.line)
+		if words[0] != "--user" {
+			words = append([]string{"queue"}, words...)
+		}
+		out, err := c.command(words...)
+		if !strings.Contains(out, s.want) || (err != nil) != strings.HasPrefix(s.want, "hamadryad: ") {
+			t.Errorf("%s as %q: %v\n%s", s.line, s.key, err, out)
+		}
 	}
 }

@@ -88,7 +88,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
-		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.logCommand(), c.configCommand(), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
+		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
 	return root
 }
 

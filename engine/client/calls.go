@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
 // unary makes a call that may be made twice and returns its answer.
@@ -62,6 +63,28 @@ func (c *Client) Drain(ctx context.Context, launcher string, drain bool) error {
 // program, for which the manager reads the whole program once.
 func (c *Client) Policy(ctx context.Context, brief bool) (*wire.PolicyReply, error) {
 	return unary(ctx, c, c.manager.Policy, &wire.PolicyQuery{Brief: brief})
+}
+
+// PolicyPage asks the policy's own pages, signed with the user's key where there is one, as
+// Key says. The answer's status is that of HTTP.
+func (c *Client) PolicyPage(ctx context.Context, query, accept string) (*wire.PageReply, error) {
+	key, err := Key()
+	if err != nil {
+		return nil, err
+	}
+	var answer *wire.PageReply
+	err = c.call(ctx, func(ctx context.Context) error {
+		q := &wire.PageRequest{Method: "GET", Path: "/", Query: query, Accept: accept}
+		if key != "" { // each try anew: a signature counts once
+			q.Query, q.Authorization = signature.Sign(query, nil, c.principal.GetName(), time.Now(), key, signature.SHA256)
+		}
+		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
+		defer cancel()
+		var err error
+		answer, err = c.manager.PolicyPage(ctx, q)
+		return err
+	})
+	return answer, err
 }
 
 // ReloadPolicy has the manager start the policy's program anew, and returns when

@@ -112,7 +112,7 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_Settings:
 		c.rooms.Policy.ChangeSettings(&c.rooms.Step, w.Settings)
 	case *wire.Input_Note:
-		c.rooms.Policy.Note(&c.rooms.Step, scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
+		c.rooms.Policy.Note(&c.rooms.Step, w.Note.GetGeneration(), scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
 		c.rooms.Policy.Request(&c.rooms.Step, &c.rooms.IDs.Request, w.Request)
 	case *wire.Input_ManagerStart:

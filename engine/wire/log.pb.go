@@ -1286,10 +1286,12 @@ func (x *SettingsChange) GetConfig() []byte {
 	return nil
 }
 
+// Note is one that a plug-in's shell posts. It is for its own policy.
 type Note struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // 0: the one that decides
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1336,6 +1338,13 @@ func (x *Note) GetBody() []byte {
 		return x.Body
 	}
 	return nil
+}
+
+func (x *Note) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type PolicyRequest struct {
@@ -1525,10 +1534,13 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"B\n" +
 	"\x0eSettingsChange\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06config\x18\x02 \x01(\fR\x06config\".\n" +
+	"\x06config\x18\x02 \x01(\fR\x06config\"N\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\fR\x04body\"\xd3\x01\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\"\xd3\x01\n" +
 	"\rPolicyRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +

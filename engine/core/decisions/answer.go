@@ -154,7 +154,7 @@ func (ds *Decisions) applyRest(d *scheduler.Decisions) {
 		}
 	}
 	for _, n := range d.Notes {
-		ds.policy.Note(ds.step, n)
+		ds.policy.Note(ds.step, 0, n)
 	}
 	ds.policy.WakeAt(d.WakeAt)
 	if d.Checkpoint != nil && ds.policy.Has(scheduler.AbilityCheckpoint) {

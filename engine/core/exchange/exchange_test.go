@@ -294,13 +294,44 @@ func TestLateVerdicts(t *testing.T) {
 }
 
 // Notes are bounded, and it is said when one goes nowhere.
+// A note of a shell is told to its own policy: also before that has taken over, and to no other.
+func TestNotesOfAShell(t *testing.T) {
+	x, s := &Exchange{}, &step.Step{Set: step.DefaultSettings()}
+	start(t, x, 1, 0)
+	x.Begin(2, "p", false)
+	for generation, name := range map[uint64]string{1: "old", 2: "new", 3: "unknown"} {
+		x.Note(s, generation, scheduler.Note{Name: name})
+	}
+	x.Note(s, 0, scheduler.Note{Name: "current"})
+	names := func(g *Generation) (list []string) {
+		for _, e := range g.events {
+			if n, ok := e.(scheduler.Noted); ok {
+				list = append(list, n.Note.Name)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	if old, fresh := names(x.current), names(x.next); !slices.Equal(old, []string{"current", "old"}) || !slices.Equal(fresh, []string{"new"}) {
+		t.Errorf("the one that decides is told %q, the one that starts %q", old, fresh)
+	}
+	if !x.Started(2, "p", "1", 0, 0) {
+		t.Fatal("it did not start")
+	}
+	x.CutOver()
+	x.Note(s, 1, scheduler.Note{Name: "late"})
+	if got := names(x.current); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("the one that took over is told %q", got)
+	}
+}
+
 func TestNotesAreBounded(t *testing.T) {
 	var x Exchange
 	s := &step.Step{Set: step.DefaultSettings()}
 	s.Set.NotesMax = 1
 	start(t, &x, 1, 0)
-	x.Note(s, scheduler.Note{Name: "a"})
-	x.Note(s, scheduler.Note{Name: "b"})
+	x.Note(s, 0, scheduler.Note{Name: "a"})
+	x.Note(s, 0, scheduler.Note{Name: "b"})
 	if got := fmt.Sprint(s.Todo()); x.Events() != 1 || !strings.Contains(got, "was not delivered") || !strings.Contains(got, "{note b}") {
 		t.Errorf("%d notes wait, and this is said: %s", x.Events(), got)
 	}

@@ -50,14 +50,18 @@ var methodBytesMax = map[string]int{
 // fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter.
 // 0 leaves what is in a message to who takes it.
 var fieldBytesMax = map[protoreflect.FullName]int{
-	"hamadryad.engine.v1.BlobChunk.data":       4 << 20,
-	"hamadryad.engine.v1.JobRef.reason":        1 << 10,
-	"hamadryad.engine.v1.JobSpec.outputs":      pathBytesMax,
-	"hamadryad.engine.v1.JobSpec.graph":        wire.GraphInlineBytesMax, // the core checks what is in it
-	"hamadryad.engine.v1.Property.value":       32 << 10,
-	"hamadryad.engine.v1.Principal.proof":      4 << 10,
-	"hamadryad.engine.v1.FromLauncher.join":    0, // checkJoin
-	"hamadryad.engine.v1.FromLauncher.reports": 0, // tidyReport
+	"hamadryad.engine.v1.BlobChunk.data":            4 << 20,
+	"hamadryad.engine.v1.JobRef.reason":             1 << 10,
+	"hamadryad.engine.v1.JobSpec.outputs":           pathBytesMax,
+	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks what is in it
+	"hamadryad.engine.v1.PageRequest.path":          pathBytesMax,
+	"hamadryad.engine.v1.PageRequest.query":         RequestBytesMax,
+	"hamadryad.engine.v1.PageRequest.authorization": 4 << 10,
+	"hamadryad.engine.v1.PageRequest.body":          RequestBytesMax,
+	"hamadryad.engine.v1.Property.value":            32 << 10,
+	"hamadryad.engine.v1.Principal.proof":           4 << 10,
+	"hamadryad.engine.v1.FromLauncher.join":         0, // checkJoin
+	"hamadryad.engine.v1.FromLauncher.reports":      0, // tidyReport
 }
 
 // Edge refuses requests that are too large, with the field's name.

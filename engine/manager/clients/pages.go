@@ -89,6 +89,40 @@ func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code 
 	}, 0, nil
 }
 
+// PolicyPage answers a request for one of the policy's pages.
+func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.PageReply, error) {
+	switch m.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "%.64q is not possible: use GET or POST", m.Method)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pageAnswerMax)
+	defer cancel()
+	a, err := s.page(ctx, scheduler.PageAsked{
+		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: m.Method,
+		Path: m.Path, Query: m.Query, Accept: m.Accept, Body: m.Body,
+	}, m.Authorization)
+	if err == nil {
+		err = a.Check()
+	}
+	if err != nil {
+		return nil, pageStatus(err)
+	}
+	return &wire.PageReply{Status: int64(a.Status), ContentType: a.ContentType, Body: a.Body}, nil
+}
+
+// pageStatus is the error of a request that got no answer of the policy, with a code.
+func pageStatus(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch policy.KindOf(err) {
+	case policy.Busy, policy.Canceled, policy.Ended, policy.Died, policy.Deadline:
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
 // page has a request answered.
 func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string) (scheduler.Answer, error) {
 	gate, err := s.gate(ctx)
@@ -147,6 +181,7 @@ func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.A
 // failPage tells of a request that got no answer of the policy.
 func failPage(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
+	err = pageStatus(err)
 	switch status.Code(err) {
 	case codes.NotFound:
 		code = http.StatusNotFound
@@ -155,14 +190,7 @@ func failPage(w http.ResponseWriter, err error) {
 	case codes.InvalidArgument:
 		code = http.StatusBadRequest
 	}
-	text := err.Error()
-	if st, ok := status.FromError(err); ok {
-		text = st.Message()
-	}
-	switch policy.KindOf(err) {
-	case policy.Busy, policy.Canceled, policy.Ended, policy.Died, policy.Deadline:
-		code = http.StatusServiceUnavailable
-	}
+	text := status.Convert(err).Message()
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}

@@ -90,7 +90,7 @@ func (s *Supervisor) watch(h *hosted) {
 // notes hands on what the plug-in's shell posts.
 func (s *Supervisor) notes(h *hosted) {
 	for n := range h.host.Notes() {
-		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body}))
+		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
 	}
 }
 

@@ -28,7 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\x84\t\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xd4\t\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -42,7 +42,9 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\tLaunchers\x12\x1a.hamadryad.engine.v1.Empty\x1a#.hamadryad.engine.v1.LaunchersReply\x12F\n" +
 	"\x05Drain\x12!.hamadryad.engine.v1.DrainRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12I\n" +
 	"\x04Logs\x12 .hamadryad.engine.v1.LogsRequest\x1a\x1d.hamadryad.engine.v1.LogChunk0\x01\x12L\n" +
-	"\x06Policy\x12 .hamadryad.engine.v1.PolicyQuery\x1a .hamadryad.engine.v1.PolicyReply\x12T\n" +
+	"\x06Policy\x12 .hamadryad.engine.v1.PolicyQuery\x1a .hamadryad.engine.v1.PolicyReply\x12N\n" +
+	"\n" +
+	"PolicyPage\x12 .hamadryad.engine.v1.PageRequest\x1a\x1e.hamadryad.engine.v1.PageReply\x12T\n" +
 	"\fReloadPolicy\x12\".hamadryad.engine.v1.ReloadRequest\x1a .hamadryad.engine.v1.PolicyReply\x12J\n" +
 	"\bSettings\x12\x1a.hamadryad.engine.v1.Empty\x1a\".hamadryad.engine.v1.SettingsReply2\xad\x01\n" +
 	"\tLaunchers\x12Q\n" +
@@ -62,18 +64,20 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.DrainRequest)(nil),   // 9: hamadryad.engine.v1.DrainRequest
 	(*wire.LogsRequest)(nil),    // 10: hamadryad.engine.v1.LogsRequest
 	(*wire.PolicyQuery)(nil),    // 11: hamadryad.engine.v1.PolicyQuery
-	(*wire.ReloadRequest)(nil),  // 12: hamadryad.engine.v1.ReloadRequest
-	(*wire.FromLauncher)(nil),   // 13: hamadryad.engine.v1.FromLauncher
-	(*wire.PrepareReply)(nil),   // 14: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),    // 15: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),     // 16: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),      // 17: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),      // 18: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil), // 19: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),       // 20: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),    // 21: hamadryad.engine.v1.PolicyReply
-	(*wire.SettingsReply)(nil),  // 22: hamadryad.engine.v1.SettingsReply
-	(*wire.ToLauncher)(nil),     // 23: hamadryad.engine.v1.ToLauncher
+	(*wire.PageRequest)(nil),    // 12: hamadryad.engine.v1.PageRequest
+	(*wire.ReloadRequest)(nil),  // 13: hamadryad.engine.v1.ReloadRequest
+	(*wire.FromLauncher)(nil),   // 14: hamadryad.engine.v1.FromLauncher
+	(*wire.PrepareReply)(nil),   // 15: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),    // 16: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),     // 17: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),      // 18: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),      // 19: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil), // 20: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),       // 21: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),    // 22: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),      // 23: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),  // 24: hamadryad.engine.v1.SettingsReply
+	(*wire.ToLauncher)(nil),     // 25: hamadryad.engine.v1.ToLauncher
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -89,29 +93,31 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	9,  // 10: hamadryad.engine.v1.Manager.Drain:input_type -> hamadryad.engine.v1.DrainRequest
 	10, // 11: hamadryad.engine.v1.Manager.Logs:input_type -> hamadryad.engine.v1.LogsRequest
 	11, // 12: hamadryad.engine.v1.Manager.Policy:input_type -> hamadryad.engine.v1.PolicyQuery
-	12, // 13: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
-	8,  // 14: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
-	13, // 15: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
-	2,  // 16: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	14, // 17: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	15, // 18: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	16, // 19: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 20: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	17, // 21: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	18, // 22: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	17, // 23: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 24: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 25: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	19, // 26: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 27: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	20, // 28: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	21, // 29: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	21, // 30: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	22, // 31: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	23, // 32: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 33: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	17, // [17:34] is the sub-list for method output_type
-	0,  // [0:17] is the sub-list for method input_type
+	12, // 13: hamadryad.engine.v1.Manager.PolicyPage:input_type -> hamadryad.engine.v1.PageRequest
+	13, // 14: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
+	8,  // 15: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
+	14, // 16: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	2,  // 17: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
+	15, // 18: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	16, // 19: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	17, // 20: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 21: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	18, // 22: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	19, // 23: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	18, // 24: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 25: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 26: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	20, // 27: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 28: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	21, // 29: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	22, // 30: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	23, // 31: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	22, // 32: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	24, // 33: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	25, // 34: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 35: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	18, // [18:36] is the sub-list for method output_type
+	0,  // [0:18] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

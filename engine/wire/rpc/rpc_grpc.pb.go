@@ -36,6 +36,7 @@ const (
 	Manager_Drain_FullMethodName        = "/hamadryad.engine.v1.Manager/Drain"
 	Manager_Logs_FullMethodName         = "/hamadryad.engine.v1.Manager/Logs"
 	Manager_Policy_FullMethodName       = "/hamadryad.engine.v1.Manager/Policy"
+	Manager_PolicyPage_FullMethodName   = "/hamadryad.engine.v1.Manager/PolicyPage"
 	Manager_ReloadPolicy_FullMethodName = "/hamadryad.engine.v1.Manager/ReloadPolicy"
 	Manager_Settings_FullMethodName     = "/hamadryad.engine.v1.Manager/Settings"
 )
@@ -61,6 +62,8 @@ type ManagerClient interface {
 	Drain(ctx context.Context, in *wire.DrainRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 	Logs(ctx context.Context, in *wire.LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.LogChunk], error)
 	Policy(ctx context.Context, in *wire.PolicyQuery, opts ...grpc.CallOption) (*wire.PolicyReply, error)
+	// PolicyPage asks for one of the policy's own pages, as /scheduler does over HTTP.
+	PolicyPage(ctx context.Context, in *wire.PageRequest, opts ...grpc.CallOption) (*wire.PageReply, error)
 	// ReloadPolicy starts the policy's program anew beside the one that runs, and
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
@@ -226,6 +229,16 @@ func (c *managerClient) Policy(ctx context.Context, in *wire.PolicyQuery, opts .
 	return out, nil
 }
 
+func (c *managerClient) PolicyPage(ctx context.Context, in *wire.PageRequest, opts ...grpc.CallOption) (*wire.PageReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.PageReply)
+	err := c.cc.Invoke(ctx, Manager_PolicyPage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *managerClient) ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.PolicyReply)
@@ -267,6 +280,8 @@ type ManagerServer interface {
 	Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error)
 	Logs(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
 	Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error)
+	// PolicyPage asks for one of the policy's own pages, as /scheduler does over HTTP.
+	PolicyPage(context.Context, *wire.PageRequest) (*wire.PageReply, error)
 	// ReloadPolicy starts the policy's program anew beside the one that runs, and
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
@@ -319,6 +334,9 @@ func (UnimplementedManagerServer) Logs(*wire.LogsRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedManagerServer) Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Policy not implemented")
+}
+func (UnimplementedManagerServer) PolicyPage(context.Context, *wire.PageRequest) (*wire.PageReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method PolicyPage not implemented")
 }
 func (UnimplementedManagerServer) ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReloadPolicy not implemented")
@@ -556,6 +574,24 @@ func _Manager_Policy_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_PolicyPage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.PageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).PolicyPage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_PolicyPage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).PolicyPage(ctx, req.(*wire.PageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Manager_ReloadPolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(wire.ReloadRequest)
 	if err := dec(in); err != nil {
@@ -638,6 +674,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Policy",
 			Handler:    _Manager_Policy_Handler,
+		},
+		{
+			MethodName: "PolicyPage",
+			Handler:    _Manager_PolicyPage_Handler,
 		},
 		{
 			MethodName: "ReloadPolicy",

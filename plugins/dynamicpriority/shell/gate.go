@@ -44,7 +44,7 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 	switch {
 	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
 		slog.Warn("somebody is not let in", "user", signed.User, "purpose", c.Purpose.String(), "because", err)
-		answer := s.denied(c, asked)
+		answer := s.denied(c, asked, who)
 		return scheduler.Proof{Denied: &answer}, nil
 	case err != nil:
 		return scheduler.Proof{}, err
@@ -160,10 +160,11 @@ func (s *Shell) once(signed signature.Signed, now time.Time) error {
 	return s.marks.accept(signed.Signature, signed.At, now.Add(-2*s.settings.Skew))
 }
 
-// denied is the answer to who is not let in.
-func (s *Shell) denied(c scheduler.Credentials, query string) scheduler.Answer {
+// denied is the answer to who is not let in: who proved a name may know that it is that name's
+// role.
+func (s *Shell) denied(c scheduler.Credentials, query string, who scheduler.Principal) scheduler.Answer {
 	if c.Purpose == scheduler.PurposeSubmit {
 		return scheduler.Answer{Status: page.Refused, Body: []byte("sign it with a key of the user's: HAMADRYAD_KEY names the file that has it")}
 	}
-	return page.Denied(query, strings.Contains(c.Request.Accept, "application/json"), false)
+	return page.Denied(query, strings.Contains(c.Request.Accept, "application/json"), who.Role != "")
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// queueCommand is for the policy dynamic-priority: what queues bid, have and use.
+func (c *cli) queueCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "queue", Short: "See and change what queues bid and have (policy dynamic-priority)",
+		Long: `Under the policy dynamic-priority users bid for slots and pay for what they use.
+A queue belongs to the user of its name. Who asks signs with a key: $` + client.KeyVariable + `
+names the file that has it. The price can be asked without one.`,
+		Example: `  hamadryad queue price
+  export HAMADRYAD_KEY=~/.hamadryad.key
+  hamadryad queue info
+  hamadryad queue set-spending 0.5
+
+  # An administrator:
+  hamadryad queue add bob
+  hamadryad queue add-budget 1000 bob
+  hamadryad queue info --all`,
+	}
+	all := false
+	info := c.formatFlag(&cobra.Command{
+		Use: "info [QUEUE]", Short: "What a queue has, bids and uses: your own, when none is named", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case all && len(args) > 0:
+				return errors.New("--all is for all queues: name none")
+			case all:
+				return c.askQueue(cmd, "infos")
+			case len(args) == 0:
+				return c.askQueue(cmd, "info")
+			}
+			return c.askQueue(cmd, "info="+url.QueryEscape(args[0]))
+		},
+	})
+	info.Flags().BoolVar(&all, "all", false, "all queues, which an administrator may see")
+	cmd.AddCommand(info,
+		c.queueAsk(0, "price", "What all who have jobs bid together, for a slot and an interval", func([]string) string { return "price" }),
+		c.queueAsk(1, "set-spending RATE [QUEUE]", "Bid RATE credits for a slot and an interval", func(a []string) string {
+			query := "setSpending=" + url.QueryEscape(a[0])
+			if len(a) > 1 {
+				query += "&queue=" + url.QueryEscape(a[1])
+			}
+			return query
+		}),
+		c.queueAsk(2, "add-budget CREDITS QUEUE", "Give a queue credits, or take some back (an administrator)", func(a []string) string {
+			return "addBudget=" + url.QueryEscape(a[0]) + "&queue=" + url.QueryEscape(a[1])
+		}),
+		c.queueAsk(1, "add QUEUE", "Make a queue without credits (an administrator)", func(a []string) string { return "addQueue=" + url.QueryEscape(a[0]) }),
+		c.queueAsk(1, "remove QUEUE", "Remove a queue with what it has (an administrator)", func(a []string) string { return "removeQueue=" + url.QueryEscape(a[0]) }))
+	return cmd
+}
+
+// queueAsk is a command that asks one thing. It takes one word more than needed where its use
+// says so.
+func (c *cli) queueAsk(needed int, use, short string, query func(args []string) string) *cobra.Command {
+	most := needed
+	if strings.Contains(use, "[") {
+		most++
+	}
+	return c.formatFlag(&cobra.Command{
+		Use: use, Short: short, Args: cobra.RangeArgs(needed, most),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.askQueue(cmd, query(args)) },
+	})
+}
+
+// queueInfo is the policy's answer.
+type queueInfo struct {
+	Price  *json.Number `json:"price"`
+	Queues []struct {
+		Name     string      `json:"name"`
+		Budget   json.Number `json:"budget"`
+		Spending json.Number `json:"spending"`
+		Share    json.Number `json:"share"`
+		Used     int         `json:"used"`
+		Pending  int         `json:"pending"`
+	} `json:"queues"`
+	Error string `json:"error"`
+}
+
+// askQueue asks the policy and shows what it answers.
+func (c *cli) askQueue(cmd *cobra.Command, query string) error {
+	return c.withClient(func(cl *client.Client) error {
+		answer, err := cl.PolicyPage(cmd.Context(), query, "application/json")
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(answer.ContentType, "application/json") {
+			return fmt.Errorf("the policy that runs answers no questions about queues: policy.name has to be dynamic-priority (status %d)", answer.Status)
+		}
+		var info queueInfo
+		if err := json.Unmarshal(answer.Body, &info); err != nil {
+			return fmt.Errorf("the policy's answer can't be read: %w", err)
+		}
+		switch {
+		case answer.Status == http.StatusUnauthorized:
+			return fmt.Errorf("the policy does not know who asks: $%s has to name a file with a key that it knows of the user (--user)", client.KeyVariable)
+		case answer.Status == http.StatusForbidden:
+			return errors.New("that is another's queue, or for administrators")
+		case answer.Status != http.StatusOK:
+			return errors.New(scheduler.Printable(info.Error))
+		}
+		if c.show.Format == "json" {
+			_, err := c.show.Out.Write(append(answer.Body, '\n'))
+			return err
+		}
+		return c.showQueues(info)
+	})
+}
+
+func (c *cli) showQueues(info queueInfo) error {
+	if info.Price != nil {
+		_, err := fmt.Fprintln(c.show.Out, *info.Price)
+		return err
+	}
+	if len(info.Queues) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(c.show.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "QUEUE\tBUDGET\tSPENDING\tSHARE\tUSED\tPENDING")
+	for _, q := range info.Queues {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\n", scheduler.Printable(q.Name), q.Budget, q.Spending, q.Share, q.Used, q.Pending)
+	}
+	return w.Flush()
+}
