@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,11 +118,24 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	// One block, so that the pipeline of the large file is there before a node of it freezes.
 	s, ctx := store(t, c, Options{Data: silence, Properties: map[string]string{"dfs.blocksize": "64m", "dfs.replication": "4"}}), context.Background()
 	root := mkdir(t, s, "hdfs:///frozenwrite")
+	before, err := c.Writing() // what pipelines of other tests gave up
+	if err != nil {
+		t.Fatal(err)
+	}
 	large, err := s.Create(ctx, root+"/large")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := large.Write(noise(keepMax + 10)); err != nil {
+		t.Fatal(err)
+	}
+	var pipeline []mini.Replica
+	watch.Until(t, patience, "the large file has its pipeline", func() bool {
+		pipeline, err = c.Writing()
+		pipeline = slices.DeleteFunc(pipeline, func(r mini.Replica) bool { return slices.Contains(before, r) })
+		return err != nil || len(pipeline) > 0
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	small, err := s.Create(ctx, root+"/small")
@@ -131,15 +145,7 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	if _, err := small.Write(noise(1000)); err != nil {
 		t.Fatal(err)
 	}
-	var pipeline []int
-	watch.Until(t, patience, "the large file has its pipeline", func() bool {
-		pipeline, err = c.Writing()
-		return err != nil || len(pipeline) > 0
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	frozen := pipeline[0]
+	frozen := pipeline[0].Node
 	freeze(t, c, frozen)
 	done := make(chan error)
 	go func() { done <- small.Commit() }()

@@ -225,14 +225,14 @@ func TestHdfsNodeDiesWhileWritten(t *testing.T) {
 	b := startOnHdfs(t, 2)
 	j := b.submit(10_000, 2, 2, 2, "partway") // parts of a megabyte
 	j.reached("partway", 2)
-	var busy []int
-	eventually(t, "a block is being written", func() bool {
-		nodes, err := b.hdfs.Writing()
+	var busy []mini.Replica
+	eventually(t, "a block is being written", func() (yes bool) {
+		var err error
+		busy, err = b.hdfs.Writing()
 		b.ok(err)
-		busy = nodes
 		return len(busy) > 0
 	})
-	b.ok(b.hdfs.KillDataNode(busy[0]))
+	b.ok(b.hdfs.KillDataNode(busy[0].Node))
 	j.open("partway")
 	b.succeeds(j)
 }

@@ -62,19 +62,22 @@ func (c *Cluster) Replicas(ctx context.Context, path string) ([]Replica, error) 
 	return all, nil
 }
 
-// Writing lists the DataNodes on which a block is being written, in order.
-func (c *Cluster) Writing() ([]int, error) {
-	var nodes []int
+// Writing lists the replicas that are being written, in order of their DataNodes. One that a
+// pipeline gave up stays on the list for a while.
+func (c *Cluster) Writing() ([]Replica, error) {
+	var all []Replica
 	for node := range c.data {
 		open, err := filepath.Glob(filepath.Join(c.folder, Host(node), "current", "BP-*", "current", "rbw", "blk_*"))
 		if err != nil {
 			return nil, err
 		}
-		if len(open) > 0 {
-			nodes = append(nodes, node)
+		for _, file := range open {
+			if filepath.Ext(file) != ".meta" {
+				all = append(all, Replica{Node: node, File: file})
+			}
 		}
 	}
-	return nodes, nil
+	return all, nil
 }
 
 // flipped is how many bytes Flip changes.

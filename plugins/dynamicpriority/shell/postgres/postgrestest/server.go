@@ -41,7 +41,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("", "pg-") // a test's own is too long for a socket
+	folder, err := os.MkdirTemp("/tmp", "pg-") // a test's own is too long for a socket, and may lie where the server may not look
 	if err != nil {
 		t.Fatal(err)
 	}
