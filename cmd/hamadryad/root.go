@@ -85,7 +85,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	}
 	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
 		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
-	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it")
+	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it but a key, where the policy wants one ($"+client.KeyVariable+")")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
