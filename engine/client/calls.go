@@ -3,10 +3,14 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
@@ -66,26 +70,45 @@ func (c *Client) Policy(ctx context.Context, brief bool) (*wire.PolicyReply, err
 }
 
 // PolicyPage asks the policy's own pages, signed with the user's key where there is one, as
-// Key says. The answer's status is that of HTTP.
-func (c *Client) PolicyPage(ctx context.Context, query, accept string) (*wire.PageReply, error) {
+// Key says. The answer's status is that of HTTP. A change is made once: the error matches
+// ErrUnknown when an answer was lost and it can't be told whether it was made.
+func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes bool) (*wire.PageReply, error) {
 	key, err := Key()
 	if err != nil {
 		return nil, err
 	}
 	var answer *wire.PageReply
-	err = c.call(ctx, func(ctx context.Context) error {
+	for try := 1; ; try++ {
+		lost := false
 		q := &wire.PageRequest{Method: "GET", Path: "/", Query: query, Accept: accept}
-		if key != "" { // each try anew: a signature counts once
-			q.Query, q.Authorization = signature.Sign(query, nil, c.principal.GetName(), time.Now(), key, signature.SHA256)
+		err := c.call(ctx, func(ctx context.Context) error {
+			if key != "" && (!lost || !changes) { // a signature counts once: nothing is done twice under one
+				q.Query, q.Authorization = signature.Sign(query, nil, c.principal.GetName(), time.Now(), key, signature.SHA256)
+			}
+			ctx, cancel := context.WithTimeout(ctx, c.options.Call)
+			defer cancel()
+			var err error
+			answer, err = c.manager.PolicyPage(ctx, q)
+			lost = lost || waits(err) == "" && (isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded)
+			return err
+		})
+		denied := err == nil && key != "" && (answer.GetStatus() == http.StatusUnauthorized || answer.GetStatus() == http.StatusInternalServerError)
+		switch {
+		case !denied:
+			return answer, err
+		case lost && changes:
+			return nil, fmt.Errorf("%w: look with \"hamadryad queue info\" before you ask again", ErrUnknown)
+		case try == signTriesMax:
+			return answer, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
-		defer cancel()
-		var err error
-		answer, err = c.manager.PolicyPage(ctx, q)
-		return err
-	})
-	return answer, err
+		if err := signLater(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
+
+// ErrUnknown is matched by the error of a change of which it is not known whether it was made.
+var ErrUnknown = errors.New("the manager's answer was lost, and it is not known whether the change was made")
 
 // ReloadPolicy has the manager start the policy's program anew, and returns when
 // it has taken over.

@@ -52,6 +52,9 @@ type Options struct {
 	Call time.Duration
 	// User is who asks; that of storage.User.
 	User string
+	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
+	// and why, in its words; nobody is. It may be called from any goroutine.
+	Waiting func(why string)
 }
 
 // ErrUnreachable is matched by errors of calls that found no manager in time.
@@ -125,21 +128,31 @@ func (c *Client) Address() string { return c.address }
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// call makes one call, again and again while no manager is there, within the
+// call makes one call, again and again while no manager is there, or has it wait, within the
 // bound. It is for calls that may be made twice.
 func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) error {
-	wait, pause := c.options.Connect, retryMin
-	if c.heard.Load() {
-		wait = c.options.Reconnect
-	}
-	deadline := time.Now().Add(wait)
+	began, pause, said := time.Now(), retryMin, ""
 	for {
 		err := do(ctx)
-		if err == nil || !isUnavailable(err) && !isSilent(ctx, err) {
+		why := waits(err)
+		if why != "" && why != said && c.options.Waiting != nil {
+			c.options.Waiting(why)
+			said = why
+		}
+		if why != "" || !isUnavailable(err) && !isSilent(ctx, err) {
 			c.heard.Store(true)
+		}
+		if !isUnavailable(err) && !isSilent(ctx, err) {
 			return plain(ctx, err)
 		}
-		if !time.Now().Add(pause).Before(deadline) {
+		wait := c.options.Connect
+		if c.heard.Load() {
+			wait = c.options.Reconnect
+		}
+		switch late := time.Since(began)+pause > wait; {
+		case late && why != "":
+			return plain(ctx, err)
+		case late:
 			return c.unreachable(wait, err)
 		}
 		select {
@@ -149,6 +162,19 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) e
 		}
 		pause = min(2*pause, retryMax)
 	}
+}
+
+// waits returns why a manager that answers has a call wait, in its words; "" where it does not.
+func waits(err error) string {
+	if err == nil || !isUnavailable(err) {
+		return ""
+	}
+	for _, d := range status.Convert(err).Details() {
+		if f, ok := d.(*wire.Failure); ok {
+			return f.GetMessage()
+		}
+	}
+	return ""
 }
 
 func (c *Client) unreachable(waited time.Duration, err error) error {

@@ -118,7 +118,7 @@ func newFake() *fake {
 }
 
 // serve starts a manager at an address and returns where, and how it ends.
-func serve(t *testing.T, f *fake, address string) (string, func()) {
+func serve(t *testing.T, f rpc.ManagerServer, address string) (string, func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {

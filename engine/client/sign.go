@@ -2,8 +2,10 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -19,8 +21,25 @@ import (
 // cluster whose policy has who submits sign.
 const KeyVariable = "HAMADRYAD_KEY"
 
-// keyBytesMax bounds a key.
-const keyBytesMax = 4 << 10
+const (
+	// keyBytesMax bounds a key.
+	keyBytesMax = 4 << 10
+	// signTriesMax is how often somebody who is refused signs: two commands of one user in the
+	// same millisecond have one signature, and a policy may refuse what was overtaken.
+	signTriesMax = 3
+	// signPauseMax bounds the pause before the next.
+	signPauseMax = 50 * time.Millisecond
+)
+
+// signLater waits until a signature is another one, and that of somebody who waits as well too.
+func signLater(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(2*time.Millisecond + rand.N(signPauseMax)): //nolint:gosec // it keeps two apart, and is no secret
+		return nil
+	}
+}
 
 // Key reads the key that the environment names; "" when it names none. Nobody else may read the
 // file.

@@ -143,7 +143,7 @@ func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blo
 // taken before it submits again.
 func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec, key string) error {
 	lost := false
-	err := c.call(ctx, func(ctx context.Context) error {
+	send := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
 		defer cancel()
 		if lost {
@@ -153,9 +153,16 @@ func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec, key
 			}
 		}
 		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: job, Spec: signed(spec, key, time.Now())})
-		lost = lost || isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded
+		lost = lost || waits(err) == "" && (isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded)
 		return err
-	})
+	}
+	err := c.call(ctx, send)
+	for try := 1; try < signTriesMax && key != "" && hasCode(err, codes.PermissionDenied); try++ {
+		if err := signLater(ctx); err != nil {
+			return err
+		}
+		err = c.call(ctx, send)
+	}
 	if lost && hasCode(err, codes.AlreadyExists) {
 		return nil
 	}

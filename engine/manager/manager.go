@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -42,8 +43,12 @@ const (
 	streamsMax = 1000
 	// handshakeTimeout ends connections that say nothing or garbage.
 	handshakeTimeout = 10 * time.Second
-	// pageTimeout is how long a page may take to be sent.
+	// pageTimeout is how long a page's request may take to come, the page to be sent, and a
+	// connection to say nothing after it.
 	pageTimeout = 30 * time.Second
+	// webConnectionsMax bounds the connections for pages. Those beyond wait: whoever opens
+	// connections without end takes none from launchers.
+	webConnectionsMax = 2000
 	// stopTimeout bounds the wait for streams to end at shutdown, and for the
 	// event log to take what is left.
 	stopTimeout = 5 * time.Second
@@ -157,7 +162,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		return errors.Join(fmt.Errorf("manager: %w: choose another manager.http", err), listener.Close(), log.Close())
 	}
 	m.supervisor = supervision.New(ctx, supervision.Needs{
-		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term,
+		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
 		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel,
 	})
 	m.launchers.Expect(m.life.Core)
@@ -168,7 +173,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 			cancel(fmt.Errorf("manager: %w", err))
 		}
 	})
-	parts.Go(func() { _ = site.Serve(web) })
+	parts.Go(func() { _ = site.Serve(netutil.LimitListener(web, webConnectionsMax)) })
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
@@ -279,7 +284,10 @@ func (m *manager) webServer() *http.Server {
 	m.healthPages(mux)
 	mux.Handle(clients.PolicyRoot, m.clients.PolicyPages())
 	mux.Handle(clients.PolicyRoot+"/", m.clients.PolicyPages())
-	return &http.Server{Handler: mux, ReadHeaderTimeout: handshakeTimeout, WriteTimeout: pageTimeout, MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+	}
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {

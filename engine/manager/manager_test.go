@@ -41,7 +41,7 @@ const waitMax = 2 * time.Minute
 
 // testbed is a manager under test, with clients and fake launchers.
 type testbed struct {
-	t      *testing.T
+	t      testing.TB
 	cfg    Config
 	cancel context.CancelFunc
 	ended  chan error
@@ -51,26 +51,37 @@ type testbed struct {
 	http   string
 }
 
-// fifoPlugin builds the FIFO plug-in once.
-var fifoPlugin = sync.OnceValues(func() (string, error) {
+// fifoPlugin builds the FIFO plug-in once, pricedPlugin that of dynamic-priority.
+var (
+	fifoPlugin   = sync.OnceValues(func() (string, error) { return builtPlugin("fifo", "hamadryad-policy-fifo") })
+	pricedPlugin = sync.OnceValues(func() (string, error) {
+		return builtPlugin("dynamicpriority", "hamadryad-policy-dynamic-priority")
+	})
+)
+
+// built are the folders of the plug-ins that were built.
+var built []string
+
+func builtPlugin(folder, name string) (string, error) {
 	dir, err := os.MkdirTemp("", "hamadryad-manager")
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", dir+"/", "../../plugins/fifo/hamadryad-policy-fifo").CombinedOutput()
+	built = append(built, dir)
+	out, err := exec.Command("go", "build", "-o", dir+"/", "../../plugins/"+folder+"/"+name).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return filepath.Join(dir, "hamadryad-policy-fifo"), nil
-})
+	return filepath.Join(dir, name), nil
+}
 
 func TestMain(m *testing.M) {
 	if code, asked := remakeHere(); asked {
 		os.Exit(code)
 	}
 	code := m.Run()
-	if path, err := fifoPlugin(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	for _, dir := range built {
+		os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
@@ -85,7 +96,7 @@ func newTestbed(t *testing.T) *testbed {
 	return newTestbedWith(t, path)
 }
 
-func newTestbedWith(t *testing.T, plugin string) *testbed {
+func newTestbedWith(t testing.TB, plugin string) *testbed {
 	t.Helper()
 	bed := &testbed{t: t, log: &watch.Output{}}
 	bed.cfg = Config{
@@ -367,7 +378,7 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	watch.Until(t, waitMax, what, holds)
 }

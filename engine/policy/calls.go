@@ -271,8 +271,14 @@ func (h *remote) unproven(ctx context.Context, err error) error {
 
 // Durable implements Host.
 func (h *remote) Durable(ctx context.Context, round uint64) {
-	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
-	defer cancel()
-	// A plug-in that has ended is noticed by others, and one without a shell needs none.
-	_, _ = h.policy.Durable(ctx, &rpc.DurableRound{Round: round})
+	for ctx.Err() == nil && h.ended("Durable") == nil {
+		call, cancel := context.WithTimeout(ctx, proveTimeout)
+		_, err := h.policy.Durable(call, &rpc.DurableRound{Round: round})
+		cancel()
+		// A plug-in that has ended is noticed by others, and one without a shell needs no word. One
+		// that stands still for a while does: no other may follow.
+		if status.Code(err) != codes.DeadlineExceeded {
+			return
+		}
+	}
 }

@@ -234,7 +234,7 @@ func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
 
 // Page implements Host.
 func (h *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
-	return query(ctx, h, "Page", askTimeout, h.enterBeside, func() (scheduler.Answer, error) {
+	a, err := query(ctx, h, "Page", askTimeout, h.enterBeside, func() (scheduler.Answer, error) {
 		pager, ok := h.policy.(scheduler.Pager)
 		if !ok {
 			return scheduler.Answer{}, noPages()
@@ -243,8 +243,25 @@ func (h *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.
 		if err != nil {
 			return a, newError(Faulted, "Page", err)
 		}
-		return shownPage(a)
+		return a, nil
 	})
+	if err == nil && a.Later != nil {
+		a, err = later(a)
+	}
+	if err != nil {
+		return scheduler.Answer{}, err
+	}
+	return shownPage(a)
+}
+
+// later makes an answer beside the policy's rounds.
+func later(a scheduler.Answer) (made scheduler.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errorf(Faulted, "Page", "it panicked: %s", cut(fmt.Sprint(p)))
+		}
+	}()
+	return a.Later(), nil
 }
 
 // Prove implements Host: a policy in process has no shell, and so no gate.

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -85,7 +86,7 @@ func (s *Server) gate(ctx context.Context) (policy.Host, error) {
 		return nil, statusOf(err)
 	}
 	if gates {
-		return nil, status.Error(codes.Unavailable, "the policy that proves who asks is down: try again later")
+		return nil, away("the policy that proves who asks is down: try again later")
 	}
 	return nil, nil
 }
@@ -95,5 +96,16 @@ func gateDown(err error) error {
 	if policy.KindOf(err) == policy.Canceled {
 		return status.FromContextError(context.Canceled).Err()
 	}
-	return status.Errorf(codes.Unavailable, "nobody is let in, because the policy's gate can't judge: %v: try again later", err)
+	return away(fmt.Sprintf("nobody is let in, because the policy's gate can't judge: %v: try again later", err))
+}
+
+// away is the error of who has to wait for the policy. Its detail says that the manager itself
+// answers, and that nothing was done: a client that finds no manager has an error of that code, too.
+func away(why string) error {
+	why = bounds.Cut(scheduler.Printable(why), deniedBytesMax)
+	s, err := status.New(codes.Unavailable, why).WithDetails(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why})
+	if err != nil { // of a message of ours it never is
+		return status.Error(codes.Unavailable, why)
+	}
+	return s.Err()
 }

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,26 +57,25 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 
 // asked reads a request.
 func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code int, err error) {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		return q, http.StatusMethodNotAllowed, fmt.Errorf("%s is not possible here: use GET or POST", r.Method)
-	}
 	path := strings.TrimPrefix(r.URL.EscapedPath(), PolicyRoot)
-	if path == "" {
-		path = "/"
+	accept := strings.ToValidUTF8(r.Header.Get("Accept"), "")
+	if q, err = newPage(r.Method, path, r.URL.RawQuery, accept); err != nil {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		return q, http.StatusMethodNotAllowed, err
 	}
 	if !utf8.ValidString(r.URL.RawQuery) {
 		return q, http.StatusBadRequest, errors.New("the query is not UTF-8: encode its bytes with %")
 	}
-	accept := strings.ToValidUTF8(r.Header.Get("Accept"), "")
 	left := scheduler.RequestBytesMax - len(path) - len(r.URL.RawQuery) - len(r.Header.Get("Authorization")) - len(accept)
 	if left < 0 {
 		return q, http.StatusRequestURITooLong, fmt.Errorf("a request has %d bytes at most", scheduler.RequestBytesMax)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageReadMax)) // a server in a test may have none
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(left)))
+	deadline := http.NewResponseController(w)
+	_ = deadline.SetReadDeadline(time.Now().Add(pageReadMax)) // a server in a test may have none
+	q.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(left)))
+	if err == nil { // who waits for the answer has sent all, and is not to be taken for gone
+		_ = deadline.SetReadDeadline(time.Now().Add(pageAnswerMax + pageReadMax))
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -83,25 +83,32 @@ func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code 
 	case err != nil:
 		return q, http.StatusBadRequest, fmt.Errorf("the request did not come whole: %w", err)
 	}
+	return q, 0, nil
+}
+
+// newPage is a request of now, from nobody who is known, without a body.
+func newPage(method, path, query, accept string) (scheduler.PageAsked, error) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		return scheduler.PageAsked{}, fmt.Errorf("%.64s is not possible here: use GET or POST", method)
+	}
 	return scheduler.PageAsked{
-		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: r.Method,
-		Path: path, Query: r.URL.RawQuery, Accept: accept, Body: body,
-	}, 0, nil
+		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: method,
+		Path: cmp.Or(path, "/"), Query: query, Accept: accept,
+	}, nil
 }
 
 // PolicyPage answers a request for one of the policy's pages.
 func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.PageReply, error) {
-	switch m.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
-		return nil, status.Errorf(codes.InvalidArgument, "%.64q is not possible: use GET or POST", m.Method)
+	q, err := newPage(m.Method, m.Path, m.Query, m.Accept)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	q.Body = m.Body
 	ctx, cancel := context.WithTimeout(ctx, pageAnswerMax)
 	defer cancel()
-	a, err := s.page(ctx, scheduler.PageAsked{
-		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: m.Method,
-		Path: m.Path, Query: m.Query, Accept: m.Accept, Body: m.Body,
-	}, m.Authorization)
+	a, err := s.page(ctx, q, m.Authorization)
 	if err == nil {
 		err = a.Check()
 	}

@@ -87,13 +87,6 @@ func (s *Supervisor) watch(h *hosted) {
 	}
 }
 
-// notes hands on what the plug-in's shell posts.
-func (s *Supervisor) notes(h *hosted) {
-	for n := range h.host.Notes() {
-		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
-	}
-}
-
 // Wants tells whether the policy declared an ability.
 func (s *Supervisor) Wants(a scheduler.Ability) bool {
 	s.mu.Lock()
@@ -143,6 +136,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	if h == nil {
 		return
 	}
+	h.flight.told(a.Round)
 	select {
 	case <-h.durable: // the next says it, too
 	default:

@@ -61,6 +61,7 @@ type Needs struct {
 	Fallback func() scheduler.TaskScheduler // makes the policy that takes over in this process
 	Last     *Policy                        // accepted before this life; nil: none, or it was taken
 	Term     uint64
+	NotesMax int // that the core holds for a policy
 	Log      *slog.Logger
 	Stats    *metrics.Metrics
 	Problems *problems.List
@@ -116,8 +117,9 @@ type hosted struct {
 	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
-	durable    chan uint64           // capacity 1: the last round with notes that is on the disk
-	end        chan struct{}         // closed when ended
+	flight     *flight
+	durable    chan uint64   // capacity 1: the last round with notes that is on the disk
+	end        chan struct{} // closed when ended
 	pace       pace
 	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
 }
@@ -150,7 +152,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
 	}
 	h := &hosted{
 		generation: number.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
-		rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+		flight: newFlight(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {

@@ -77,6 +77,11 @@ func (d *Driver) Status(ctx context.Context) (scheduler.Status, error) {
 	return d.host.Status(ctx)
 }
 
+// Page asks for one of the policy's pages.
+func (d *Driver) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	return d.host.Page(ctx, q)
+}
+
 // Terminate ends the plug-in and tells of an end that was not its own doing.
 func (d *Driver) Terminate(context.Context) error {
 	d.host.Close()

@@ -58,6 +58,9 @@ const (
 	// Poster has a shell that posts notes "note-0", "note-1", ... without end, and
 	// a policy that is Good.
 	Poster Behaviour = "poster"
+	// Echo has a shell that posts EchoNotes notes "note-0", "note-1", ... as fast as it can, and
+	// writes what it is told of them, in order, to the file "echo" in its store.
+	Echo Behaviour = "echo"
 	// FailingShell has a shell that fails after one note.
 	FailingShell Behaviour = "failing-shell"
 	// HangAtEnd does not return from Terminate.
@@ -86,6 +89,9 @@ const (
 	// CrashBeside panics in its first round on a goroutine of its own.
 	CrashBeside Behaviour = "crash-beside"
 )
+
+// EchoNotes is how many notes Echo posts.
+const EchoNotes = 3000
 
 // CrashAt ends the process with status 7 in the n-th round it gets, from 1.
 func CrashAt(n int) Behaviour { return at("crash", n) }

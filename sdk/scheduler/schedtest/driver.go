@@ -19,6 +19,8 @@ type Driver interface {
 	AssignTasks(context.Context, scheduler.Round) (scheduler.Decisions, error)
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	Status(context.Context) (scheduler.Status, error)
+	// Page is asked of a policy with AbilityPager alone.
+	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
 	Terminate(context.Context) error
 	// Restart throws the policy away as a crash would, without Terminate, and
 	// puts a new one in its place that is not started.
@@ -42,7 +44,14 @@ func (d *inProcess) Check(ctx context.Context, c scheduler.Config) error {
 }
 
 func (d *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	return within(ctx, func() (scheduler.Description, error) { return d.policy.Start(c, s, e) })
+	return within(ctx, func() (scheduler.Description, error) {
+		about, err := d.policy.Start(c, s, e)
+		about.Abilities &^= scheduler.AbilityPager | scheduler.AbilityGate // as package serve declares them
+		if _, is := d.policy.(scheduler.Pager); is {
+			about.Abilities |= scheduler.AbilityPager
+		}
+		return about, err
+	})
 }
 
 func (d *inProcess) AssignTasks(ctx context.Context, r scheduler.Round) (scheduler.Decisions, error) {
@@ -55,6 +64,20 @@ func (d *inProcess) Explain(ctx context.Context, j scheduler.JobID) (scheduler.E
 
 func (d *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 	return within(ctx, func() (scheduler.Status, error) { return d.policy.Status() })
+}
+
+func (d *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	pager, is := d.policy.(scheduler.Pager)
+	if !is {
+		return scheduler.Answer{}, errors.New("the policy has no pages beside the log")
+	}
+	return within(ctx, func() (scheduler.Answer, error) {
+		a, err := pager.Page(q)
+		if err == nil && a.Later != nil {
+			a = a.Later()
+		}
+		return a, err
+	})
 }
 
 func (d *inProcess) Terminate(ctx context.Context) error {
@@ -123,6 +146,10 @@ func (d timed) Explain(ctx context.Context, j scheduler.JobID) (scheduler.Explan
 
 func (d timed) Status(ctx context.Context) (scheduler.Status, error) {
 	return call(ctx, d.limit, func(ctx context.Context) (scheduler.Status, error) { return d.Driver.Status(ctx) })
+}
+
+func (d timed) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	return call(ctx, d.limit, func(ctx context.Context) (scheduler.Answer, error) { return d.Driver.Page(ctx, q) })
 }
 
 func (d timed) Check(ctx context.Context, c scheduler.Config) error {

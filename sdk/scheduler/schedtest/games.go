@@ -61,16 +61,17 @@ const (
 // planner draws a random game.
 type planner struct {
 	*cluster.Cluster
-	rng *rand.Rand
-	of  *rand.Rand // for what depends on the policy: what else happens in a game does not
-	has *rand.Rand // for what launchers have beside slots and memory
-	o   Options
+	rng  *rand.Rand
+	of   *rand.Rand // for what depends on the policy: what else happens in a game does not
+	has  *rand.Rand // for what launchers have beside slots and memory
+	o    Options
+	seed uint64
 	// special is the second kind of slot in the game.
 	special scheduler.SlotKind
 }
 
 func random(c *cluster.Cluster, o Options, seed uint64) {
-	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), o, specialKind} //nolint:gosec // seeded on purpose
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), o, seed, specialKind} //nolint:gosec // seeded on purpose
 	if others := o.others(); len(others) > 0 {
 		p.special = others[p.of.IntN(len(others))]
 	}
@@ -202,6 +203,7 @@ func (p *planner) trouble() {
 		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Settings(c, cluster.MayJudge) })
 	}
 	p.loads()
+	p.requests()
 	for range 12 {
 		n := p.of.IntN(8)
 		p.After(time.Duration(p.of.Int64N(int64(2*span))), func() { p.Overdue(n) })

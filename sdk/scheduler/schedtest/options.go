@@ -29,6 +29,10 @@ type Options struct {
 	// games have some of them, besides what means nothing. Names that its settings mention
 	// are drawn too, for properties, pools and users.
 	Properties []scheduler.Property
+	// Queries mean something to the policy's pages, such as price: a policy that has pages is
+	// asked for some of them, besides what means nothing, by principals of all kinds. Answers to
+	// requests in the log have to be the same after a restart too.
+	Queries []string
 	// Kinds are the kinds of slots that the site has, besides the kit's own.
 	Kinds []scheduler.SlotKind
 	// AnswerWithin is real time for one call; default 10 s.
@@ -91,6 +95,7 @@ func (o Options) others() (kinds []scheduler.SlotKind) {
 type Report struct {
 	Policy scheduler.Description
 	Games  int
+	Pages  int           // that were asked for beside the log
 	Tally  cluster.Tally // of all games, first plays only
 	// Problems name game, round and what was wrong; empty when the policy passes.
 	Problems []string

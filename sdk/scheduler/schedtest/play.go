@@ -55,8 +55,10 @@ func (k *kit) play(g game) record {
 	k.report.Policy = d
 	c.Abilities, c.Config = d.Abilities, k.options.Config
 	g.plan(c, k.options)
-	p := player{kit: k, game: g, c: c, rng: rng, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}}
+	asks := rand.New(rand.NewPCG(g.seed, 13)) //nolint:gosec // seeded on purpose
+	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}}
 	k.habits.idleSince = 0
+	p.pages() // before it knows of anything
 	for c.Step() && p.turn() {
 	}
 	k.report.Games++
@@ -96,6 +98,7 @@ type player struct {
 	game       game
 	c          *cluster.Cluster
 	rng        *rand.Rand
+	asks       *rand.Rand // for pages
 	rec        *record
 	waiting    map[scheduler.JobID]scheduler.WaitReason
 	told       map[scheduler.JobID]bool // jobs a round has told of
@@ -186,6 +189,7 @@ func (p *player) goesOn(round uint64) bool {
 
 // ask calls what must change nothing.
 func (p *player) ask() {
+	p.pages()
 	for _, j := range p.c.Live() {
 		if !p.told[j] {
 			continue // submitted since the round was made
@@ -344,7 +348,9 @@ func canonical(d scheduler.Decisions) string {
 	lines(&s, "preempt", d.Preempt)
 	lines(&s, "resume", d.Resume)
 	lines(&s, "launch", d.Launch)
-	lines(&s, "answer", d.Answers)
+	for _, a := range d.Answers {
+		fmt.Fprintf(&s, "answer %d: status %d, %q, %q\n", a.Request, a.Status, a.ContentType, a.Body)
+	}
 	lines(&s, "settings", d.Settings)
 	lines(&s, "note", d.Notes)
 	fmt.Fprintf(&s, "wake at %d\n", d.WakeAt)

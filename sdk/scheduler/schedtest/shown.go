@@ -171,6 +171,9 @@ func checkShown(d scheduler.Decisions) error {
 
 // checkPage takes a page whose head is right, and what says it is JSON only if it is.
 func checkPage(a scheduler.Answer) error {
+	if a.Later != nil {
+		return errors.New("it is left to Later, which is for a page beside the log: give it at once")
+	}
 	if err := checkText("ContentType", a.ContentType); err != nil || a.ContentType == "" {
 		return err
 	}

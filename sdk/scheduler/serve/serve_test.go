@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -31,6 +32,8 @@ type policy struct {
 	answered   scheduler.Decisions         // the last
 
 	pageFails error
+	later     chan struct{} // a page was left to be made later
+	played    chan struct{} // a round was played
 }
 
 func (p *policy) once() func() {
@@ -59,13 +62,33 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		panic("thirteen")
 	}
 	p.events += len(r.Events)
+	if p.played != nil {
+		close(p.played)
+		p.played = nil
+	}
 	p.answered = scheduler.Decisions{WakeAt: scheduler.Time(p.events), Settings: p.verdicts}
 	return p.answered, nil
 }
 
 func (p *policy) Page(q scheduler.PageAsked) (scheduler.Answer, error) {
 	defer p.once()()
-	return scheduler.Answer{Status: 200, Body: []byte(q.Path + "?" + q.Query)}, p.pageFails
+	a := scheduler.Answer{Status: 200, Body: []byte(q.Path + "?" + q.Query)}
+	switch q.Path {
+	case "/later":
+		played := p.played
+		close(p.later)
+		return scheduler.Answer{Later: func() scheduler.Answer {
+			select {
+			case <-played: // the round does not wait for this
+			case <-time.After(10 * time.Second):
+				a.Status = 504
+			}
+			return a
+		}}, nil
+	case "/panics":
+		return scheduler.Answer{Later: func() scheduler.Answer { panic("no page") }}, nil
+	}
+	return a, p.pageFails
 }
 
 func (p *policy) Explain(scheduler.JobID) (scheduler.Explanation, error) {

@@ -293,18 +293,36 @@ func (s *server) Page(ctx context.Context, m *schedwire.PageAsked) (*schedwire.P
 	if err != nil {
 		return nil, breach(err)
 	}
-	return onStarted(ctx, s, "Page", func(p scheduler.TaskScheduler) (*schedwire.Page, error) {
+	a, err := onStarted(ctx, s, "Page", func(p scheduler.TaskScheduler) (scheduler.Answer, error) {
 		pager, ok := p.(scheduler.Pager)
 		if !ok {
-			return nil, status.Error(codes.Unimplemented, "the policy has no pages beside the log")
+			return scheduler.Answer{}, status.Error(codes.Unimplemented, "the policy has no pages beside the log")
 		}
 		a, err := pager.Page(q)
 		if err != nil {
-			return nil, fault("Page", err)
+			return a, fault("Page", err)
 		}
-		out, err := schedwire.NewPage(a)
-		return reply("Page", out, err)
+		return a, nil
 	})
+	if err == nil && a.Later != nil {
+		a, err = later(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := schedwire.NewPage(a)
+	return reply("Page", out, err)
+}
+
+// later makes an answer beside the policy's rounds. A panic harms nothing else: it has nothing
+// of the policy's that changes.
+func later(a scheduler.Answer) (made scheduler.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault("Page", fmt.Errorf("it panicked: %v", p))
+		}
+	}()
+	return a.Later(), nil
 }
 
 // Prove implements the service. It does not wait for the policy.

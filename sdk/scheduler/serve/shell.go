@@ -56,7 +56,8 @@ type Surroundings struct {
 	// is given again, so let each note stand for all before it.
 	Notes <-chan scheduler.Note
 	// Post hands a note to the manager, and returns when it is on its way; the policy gets
-	// it as a Noted event. It may be called from any goroutine. It fails when the
+	// it as a Noted event. It waits while too many are on their way, so go on reading Notes
+	// where much is posted. It may be called from any goroutine. It fails when the
 	// context has ended, or the note's body is larger than rpc.NoteBytesMax.
 	Post func(scheduler.Note) error
 }
@@ -79,10 +80,11 @@ type shell struct {
 	notes    chan scheduler.Note
 	settings chan scheduler.Config // capacity 1
 
-	mu   sync.Mutex
-	told []told             // not known to be durable yet
-	stop context.CancelFunc // nil: it does not run
-	done chan struct{}
+	mu      sync.Mutex
+	told    []told             // not known to be durable yet
+	reached uint64             // the last round that is known to be durable
+	stop    context.CancelFunc // nil: it does not run
+	done    chan struct{}
 }
 
 // told is a note that a round told the policy of.
@@ -191,6 +193,7 @@ func (h *shell) tell(r *scheduler.Round) {
 			h.told = append(h.told, told{r.Number, n.Note})
 		}
 	}
+	h.deliver() // the manager may have been sooner to write the round down than the policy to get it
 	if len(h.told) > NotesWaitMax {
 		h.overrun()
 	}
@@ -203,8 +206,14 @@ func (h *shell) durable(round uint64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reached = max(h.reached, round)
+	h.deliver()
+}
+
+// deliver gives the shell the notes that are durable; with mu held.
+func (h *shell) deliver() {
 	n := 0
-	for ; n < len(h.told) && h.told[n].round <= round; n++ {
+	for ; n < len(h.told) && h.told[n].round <= h.reached; n++ {
 		select {
 		case h.notes <- h.told[n].note:
 		default:

@@ -64,6 +64,9 @@ func TestNotesReachTheShellWhenTheyAreDurable(t *testing.T) {
 			{func() { durable(t, c, 1) }, []string{"a", "b"}},
 			{func() { round(t, c, 3, note("d")) }, []string{"a", "b"}},
 			{func() { durable(t, c, 3) }, []string{"a", "b", "c", "d"}},
+			{func() { durable(t, c, 5) }, []string{"a", "b", "c", "d"}}, // before the policy gets the round
+			{func() { round(t, c, 5, note("e")) }, []string{"a", "b", "c", "d", "e"}},
+			{func() { round(t, c, 6, note("f")) }, []string{"a", "b", "c", "d", "e"}},
 		} {
 			step.do()
 			synctest.Wait()
@@ -221,5 +224,43 @@ func TestPages(t *testing.T) {
 		if _, err := c.Page(t.Context(), m); status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "no price yet") {
 			t.Errorf("a page that fails: %v", err)
 		}
+	})
+}
+
+// TestAPageThatIsMadeLater holds no round up, and one that panics then ends nothing.
+func TestAPageThatIsMadeLater(t *testing.T) {
+	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, p *policy) {
+		startWith(t, c, scheduler.Environment{}, scheduler.Config{})
+		p.later, p.played = make(chan struct{}), make(chan struct{})
+		later := p.later
+		type result struct {
+			page *schedwire.Page
+			err  error
+		}
+		done := make(chan result, 1)
+		page := func(path string) (*schedwire.Page, error) {
+			m, err := schedwire.NewPageAsked(scheduler.PageAsked{Path: path})
+			if err != nil {
+				return nil, err
+			}
+			return c.Page(t.Context(), m)
+		}
+		go func() {
+			a, err := page("/later")
+			done <- result{a, err}
+		}()
+		<-later
+		round(t, c, 1)
+		r := <-done
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if a, err := r.page.Decode(); err != nil || a.Status != 200 || string(a.Body) != "/later?" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if _, err := page("/panics"); status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "it panicked: no page") {
+			t.Errorf("a page that panics: %v", err)
+		}
+		round(t, c, 2)
 	})
 }

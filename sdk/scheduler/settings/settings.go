@@ -31,7 +31,13 @@ func Decode(config scheduler.Config, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(config.Text))
 	d.KnownFields(true)
 	err := d.Decode(into)
-	if err == nil || errors.Is(err, io.EOF) {
+	if err == nil {
+		var second yaml.Node
+		if err = d.Decode(&second); err == nil {
+			return scheduler.Problems{{File: config.File, Line: lineOf(config, max(second.Line, 1)), Message: "a second document begins here: there is to be one"}}
+		}
+	}
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	var wrong *yaml.TypeError

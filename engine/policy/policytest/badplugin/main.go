@@ -50,6 +50,8 @@ func main() {
 	switch b {
 	case policytest.Poster:
 		options = append(options, serve.WithShell(serve.ShellFunc(postForEver)))
+	case policytest.Echo:
+		options = append(options, serve.WithShell(serve.ShellFunc(echo)))
 	case policytest.Gated:
 		serve.Main(func() scheduler.TaskScheduler { return &gated{} }, serve.WithShell(&gate{}))
 		return
@@ -195,6 +197,27 @@ func postForEver(_ context.Context, of serve.Surroundings) error {
 			return nil // the end of the context
 		}
 	}
+}
+
+// echo posts and hears at the same time.
+func echo(ctx context.Context, of serve.Surroundings) error {
+	go func() {
+		for i := range policytest.EchoNotes {
+			if of.Post(scheduler.Note{Name: fmt.Sprintf("note-%d", i)}) != nil {
+				return
+			}
+		}
+	}()
+	var told strings.Builder
+	for range policytest.EchoNotes {
+		select {
+		case n := <-of.Notes:
+			fmt.Fprintln(&told, n.Name)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return os.WriteFile(filepath.Join(of.Environment.Store, "echo"), []byte(told.String()), 0o600)
 }
 
 func postAndFail(_ context.Context, of serve.Surroundings) error {

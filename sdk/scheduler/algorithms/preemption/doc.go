@@ -7,6 +7,8 @@
 // bundle attempts, because the rest of one is worth nothing. They are taken until the
 // bundle fits, and then those are left out without which it fits too.
 //
+// Leaving follows who is being stopped, over restarts too.
+//
 // Nothing is decided here but that: who may be a victim, in which order, and how
 // often, is the policy's.
 package preemption

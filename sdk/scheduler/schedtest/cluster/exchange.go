@@ -83,18 +83,23 @@ func (x *exchange) excused() bool { return x.racy }
 
 // Request asks for one of the policy's pages, when it serves any.
 func (x *exchange) Request(method, path string, body []byte) {
+	x.Ask(scheduler.Requested{
+		At: x.time.Now(), Principal: scheduler.Principal{Name: "reader", Proof: scheduler.Unproven}, Method: method, Path: path, Body: body,
+	})
+}
+
+// Ask has a request answered, when the policy answers any. Its number is the cluster's.
+func (x *exchange) Ask(r scheduler.Requested) {
 	if !x.abilities.Has(scheduler.AbilityPages) {
 		return
 	}
 	x.requests++
 	id := x.requests
-	x.requested = append(x.requested, x.time.tell(scheduler.Requested{
-		At: x.time.Now(), Request: id, Principal: scheduler.Principal{Name: "reader", Proof: scheduler.Unproven},
-		Method: method, Path: path, Body: body,
-	}))
+	r.At, r.Request = x.time.Now(), id
+	x.requested = append(x.requested, x.time.tell(r))
 	x.time.After(answerMax, func() {
 		if x.takeRequest(id) {
-			x.fault("request %d for %s was not answered within %s", id, path, answerMax)
+			x.fault("request %d for %.200s was not answered within %s", id, r.Path, answerMax)
 		}
 	})
 }

@@ -62,6 +62,12 @@ func Misshown() []Animal {
 				d.Answers[i].ContentType, d.Answers[i].Body = "application/json; charset=utf-8", []byte(`{"share": NaN}`)
 			}
 		}),
+		answers("it is left to Later", policies.Pages, func(_ scheduler.Round, d *scheduler.Decisions) {
+			for i := range d.Answers {
+				a := d.Answers[i]
+				d.Answers[i].Later = func() scheduler.Answer { return a }
+			}
+		}),
 		answers("Message is \"bad\\a", policies.Remember, func(_ scheduler.Round, d *scheduler.Decisions) {
 			for _, v := range d.Settings {
 				for i := range v.Problems {

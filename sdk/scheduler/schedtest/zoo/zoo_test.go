@@ -46,6 +46,24 @@ func TestTheKitCatchesWhatIsMisshown(t *testing.T) {
 	}
 }
 
+// TestTheKitAsksForPages: what is wrong with pages is told, and a policy whose pages are right passes.
+func TestTheKitAsksForPages(t *testing.T) {
+	o := schedtest.Options{Seeds: 3}
+	for _, a := range Pagers() {
+		if err := schedtest.Check(t.Context(), schedtest.InProcess(a.New), o).Err(); err == nil || !strings.Contains(err.Error(), a.Caught) {
+			t.Errorf("%s: it does not say so:\n%.1500v", a.Name, err)
+		}
+	}
+	right := func() scheduler.TaskScheduler {
+		return &pager{TaskScheduler: policies.Remember(), answer: func(_ *pager, q scheduler.PageAsked) (scheduler.Answer, error) {
+			return scheduler.Answer{Status: 200, ContentType: "text/plain", Body: []byte(q.Query)}, nil
+		}}
+	}
+	if r := schedtest.Check(t.Context(), schedtest.InProcess(right), o); r.Err() != nil || r.Pages < 100 {
+		t.Errorf("%d pages were asked for: %v", r.Pages, r.Err())
+	}
+}
+
 // TestCompareSeesADifference plays one game through two policies that differ.
 func TestCompareSeesADifference(t *testing.T) {
 	o := schedtest.Options{Seeds: 3}

@@ -1,0 +1,103 @@
+package supervision
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Bounds of what of a shell's notes may be on its way to the policy. A shell that posts more waits
+// until the policy was told of some: a note that is dropped would be one that the shell
+// believes to be told.
+const (
+	// notesFlightMax notes, or a part of those that the core holds for a round, if that is less.
+	notesFlightMax     = 1000
+	notesFlightPart    = 10
+	notesFlightBytes   = 16 << 20 // of all of them: a message of a round has to hold them
+	noteBytesOverheads = 64       // that each note is counted with
+)
+
+// flight is the notes of one shell that are on their way to its policy: posted, and not told in a
+// round that is on the disk. Safe for concurrent use.
+type flight struct {
+	most int
+
+	mu    sync.Mutex
+	notes []scheduler.Note // in order
+	bytes int
+	less  chan struct{} // capacity 1: some were told
+}
+
+func newFlight(coreMax int) *flight {
+	return &flight{most: max(1, min(notesFlightMax, coreMax/notesFlightPart)), less: make(chan struct{}, 1)}
+}
+
+// add takes a note, when there is room for it. It is false when the shell ended before. One
+// goroutine adds.
+func (f *flight) add(ctx context.Context, end <-chan struct{}, n scheduler.Note) bool {
+	for !f.put(n) {
+		select {
+		case <-f.less:
+		case <-end:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (f *flight) put(n scheduler.Note) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	size := noteSize(n)
+	if len(f.notes) > 0 && (len(f.notes) >= f.most || f.bytes+size > notesFlightBytes) {
+		return false
+	}
+	f.notes = append(f.notes, n)
+	f.bytes += size
+	return true
+}
+
+func noteSize(n scheduler.Note) int { return len(n.Name) + len(n.Body) + noteBytesOverheads }
+
+// told takes out what a round tells of, and what was before it. The policy's own notes come with
+// them; one that is like a note of the shell's lets go of that a little sooner.
+func (f *flight) told(r *scheduler.Round) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done := 0
+	for _, e := range r.Events {
+		t, ok := e.(scheduler.Noted)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(f.notes[done:], func(n scheduler.Note) bool { return n.Name == t.Note.Name && bytes.Equal(n.Body, t.Note.Body) })
+		done += i + 1
+	}
+	if done == 0 {
+		return
+	}
+	for _, n := range f.notes[:done] {
+		f.bytes -= noteSize(n)
+	}
+	f.notes = slices.Delete(f.notes, 0, done)
+	select {
+	case f.less <- struct{}{}:
+	default:
+	}
+}
+
+// notes hands on what the plug-in's shell posts, as fast as the policy is told of it.
+func (s *Supervisor) notes(h *hosted) {
+	for n := range h.host.Notes() {
+		if !h.flight.add(s.ctx, h.end, n) {
+			continue // it has ended, and nobody is to be told; its host closes the channel
+		}
+		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
+	}
+}

@@ -1,0 +1,79 @@
+package preemption
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Leaver is an attempt that is being stopped for a job.
+type Leaver struct {
+	Attempt scheduler.AttemptID
+	For     scheduler.JobID
+}
+
+// Leaving are all attempts that are being stopped, in order of attempt. They belong in a
+// policy's checkpoint: a snapshot need not tell of a preemption whose victims live still.
+// A Leaving is not changed; Start and After return the next one.
+type Leaving []Leaver
+
+// Start returns them for a policy that starts, whose view has the snapshot. The
+// Leaving is that of its checkpoint, nil for none.
+func (l Leaving) Start(v *view.View) Leaving {
+	var all []*view.Attempt
+	for _, j := range v.Jobs() {
+		all = append(all, j.Attempts()...)
+	}
+	return l.among(all)
+}
+
+// After returns them after a round of such events, which the view has applied.
+func (l Leaving) After(v *view.View, events []scheduler.Event) Leaving {
+	return l.among(l.candidates(v, events))
+}
+
+// candidates lists the live attempts that may be being stopped: those that were, and all of the
+// launches that were preempted since. Some may be there twice.
+func (l Leaving) candidates(v *view.View, events []scheduler.Event) (all []*view.Attempt) {
+	for _, x := range l {
+		if a := v.Attempt(x.Attempt); a != nil {
+			all = append(all, a)
+		}
+	}
+	for _, e := range events {
+		if o, ok := e.(scheduler.Outcome); ok && o.Accepted {
+			for _, id := range o.Preempt.Victims {
+				if a := v.Attempt(id); a != nil {
+					all = append(all, a.Bundle.Attempts()...)
+				}
+			}
+		}
+	}
+	for _, e := range v.Ended() {
+		if e.Leaving != 0 {
+			all = append(all, e.Bundle.Attempts()...)
+		}
+	}
+	return all
+}
+
+// among returns those of the attempts that are being stopped, as the view or this Leaving knows. The
+// list is changed.
+func (l Leaving) among(of []*view.Attempt) Leaving {
+	slices.SortFunc(of, func(a, b *view.Attempt) int { return cmp.Compare(a.ID, b.ID) })
+	var now Leaving
+	for _, a := range slices.Compact(of) {
+		x := Leaver{a.ID, a.Leaving}
+		if i, found := slices.BinarySearchFunc(l, a.ID, order); x.For == 0 && found {
+			x = l[i]
+		}
+		if x.For != 0 && a.State != view.Suspended {
+			now = append(now, x)
+		}
+	}
+	return now
+}
+
+func order(l Leaver, id scheduler.AttemptID) int { return cmp.Compare(l.Attempt, id) }
