@@ -52,6 +52,7 @@ func TestMistakesNamePlaceAndRemedy(t *testing.T) {
 		{"unknown section", "manger:\n  data: /x\n", `h.yaml:1: there is no manger; did you mean manager?`},
 		{"key of a section set twice", "manager:\n  data: /x\n  data: /y\n", `h.yaml`},
 		{"no mapping", "- a\n", `h.yaml:1: a configuration is made of sections`},
+		{"two documents", "manager:\n  data: /x\n---\nmanager:\n  lease: 5s\n", `h.yaml:3: a second document begins here`},
 		{"no YAML", "manager:\n\tdata: x\n", `h.yaml: line 2`},
 		{"a section as a value", "manager: 3\n", `h.yaml:1: manager is a section`},
 		{"a value as a section", "manager:\n  data: {a: 1}\n", `h.yaml:2: manager.data is a single value`},

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -40,8 +43,16 @@ type document struct {
 }
 
 func parseDocument(file string, text []byte) (*document, error) {
-	var node yaml.Node
-	if err := yaml.Unmarshal(text, &node); err != nil {
+	var node, second yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	err := documents.Decode(&node)
+	if err == nil {
+		err = documents.Decode(&second)
+	}
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: a second document begins here: a configuration is one, so nothing of it would count", file, second.Line)
+	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	d := &document{file: file, lines: strings.Split(string(text), "\n")}

@@ -226,7 +226,30 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		w.leave()
 		return
 	}
+	if at.suspension.EverWanted() {
+		go a.wake(w)
+	}
 	a.workers.rest(w)
+}
+
+// wake has a worker go on whose attempt ended just before it was to stand still: the word of its end
+// was sent before the stop, and heard after it. Called without mu.
+func (a *agent) wake(w *worker) {
+	w.Tree.Lock()
+	defer w.Tree.Unlock()
+	a.mu.Lock()
+	stand := w.current != nil && w.current.suspension.Wanted() // the next one, already
+	a.mu.Unlock()
+	if stand {
+		return
+	}
+	if err := w.Tree.Set(false); err != nil {
+		a.log.Warn("can't have a worker go on, so it ends", "error", err)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.workers.unrest(w)
+		w.leave()
+	}
 }
 
 // end ends an attempt that no worker reports on.

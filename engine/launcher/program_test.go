@@ -60,6 +60,17 @@ var definitions = []job.Definition{
 		return nil
 	}},
 	single("family", family),
+	single("until", func(ctx context.Context, n *job.Node) error {
+		file := n.Task()[0].Path
+		for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Millisecond):
+			}
+		}
+		return os.Rename(file, file+".over")
+	}),
 	single("ticking", func(ctx context.Context, n *job.Node) error {
 		ticks := time.NewTicker(20 * time.Millisecond)
 		defer ticks.Stop()

@@ -284,3 +284,39 @@ func TestSuspendedThatDied(t *testing.T) {
 		startFamily(n, b) // the launcher runs others
 	})
 }
+
+// An attempt that ends while it is to be suspended leaves a worker that runs the next one. The
+// launcher stands still meanwhile, so that it hears of both at once.
+func TestTheEndOvertakesASuspension(t *testing.T) {
+	eachWay(t, func(t *testing.T, change func(*configuration)) {
+		m := newManager(t)
+		cfg := m.config("a")
+		change(&cfg)
+		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		n, cmd := m.launchProcess(cfg)
+		file := filepath.Join(t.TempDir(), "until")
+		b := m.job("until", file)
+		tell := func(s syscall.Signal) {
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 20 {
+			id := n.start(b.attempt(0, 0))
+			n.started(id)
+			tell(syscall.SIGSTOP)
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the end of its program", func() bool { return os.Remove(file+".over") == nil })
+			time.Sleep(5 * time.Millisecond) // most often it has said so by then
+			n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
+			tell(syscall.SIGCONT)
+			r := n.report("suspension, or end", func(r *wire.Report) bool { return r.GetSuspended() == id || r.GetEnded().GetAttempt() == id })
+			if r.GetSuspended() == id {
+				n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
+				n.finished(id)
+			}
+		}
+	})
+}

@@ -17,6 +17,7 @@ type Policy struct {
 	Host   policy.Host // in this process or not: the decisions are the same
 	Config scheduler.Config
 	Think  time.Duration // virtual time that each answer takes
+	Prompt bool          // an answer does not wait for others that come close to it
 }
 
 // Begin has the core start the policy.
@@ -49,10 +50,13 @@ func (p *Policy) ask(ctx context.Context, a core.AskPolicy) error {
 	if err != nil {
 		return err
 	}
+	in := wire.NewInput(&wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes})
 	p.Loop.After(p.Think, func() {
-		p.Loop.Push(wire.NewInput(&wire.PolicyAnswer{
-			Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes,
-		}))
+		if p.Prompt {
+			p.Loop.Step([]*wire.Input{in})
+			return
+		}
+		p.Loop.Push(in)
 	})
 	return nil
 }

@@ -56,7 +56,7 @@ func (a *assignment) next(j *view.Job) {
 	}
 	if !a.kept.All() {
 		a.near(j, kinds)
-		a.anywhere(j)
+		a.anywhere(j, kinds)
 	}
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
@@ -102,6 +102,9 @@ func (a *assignment) gangs(j *view.Job) {
 // near gives work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
+		if first := a.view.Walk(j, kind, 0); first.Next() == nil {
+			continue // nothing of it is ready
+		}
 		launchers, racks := a.view.NearRoom(j, kind)
 		for _, l := range launchers {
 			a.fitAll(a.view.ReadyAt(j, l.Host), kind,
@@ -138,13 +141,12 @@ func (a *assignment) fitAll(bundles iter.Seq[*view.Bundle], kind scheduler.SlotK
 }
 
 // anywhere places the rest of the job's bundles, as long as there are slots.
-func (a *assignment) anywhere(j *view.Job) {
-	for b := range a.view.ReadyOf(j) {
-		if len(b.Groups) > 1 {
-			continue
-		}
-		if !a.try(b) && len(a.open(j)) == 0 {
-			return
+func (a *assignment) anywhere(j *view.Job, kinds []scheduler.SlotKind) {
+	for _, kind := range kinds {
+		for b := range a.view.ReadyOfKind(j, kind, 0) {
+			if len(b.Groups) == 1 && !a.try(b) && !slices.Contains(a.open(j), kind) {
+				break
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -35,7 +36,7 @@ type memory struct {
 	Newcomers []*newcomer `json:",omitempty"` // in order of job
 	Between   []between   `json:",omitempty"` // in order of job
 	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
-	Leaving []leaving `json:",omitempty"`
+	Leaving preemption.Leaving `json:",omitempty"`
 	// Times is how often bundles were preempted, in order of bundle.
 	Times []times `json:",omitempty"`
 	// NoSuspend says that a launcher could not suspend, so that victims are killed.
@@ -66,12 +67,6 @@ func (d *due) left() int { return max(0, d.First-d.Given) }
 type between struct {
 	Job   scheduler.JobID
 	Since scheduler.Time
-}
-
-// leaving is an attempt that is being stopped for a job.
-type leaving struct {
-	Attempt scheduler.AttemptID
-	For     scheduler.JobID
 }
 
 // load takes over a checkpoint, and returns the events that it does not know of. One
@@ -241,58 +236,6 @@ func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
 	}
 	return min(int(math.Round(w.share(kind))), wants(j, kind)+j.Held(kind))
 }
-
-// part notes which of some attempts are being stopped: no others are.
-func (m *memory) part(of []*view.Attempt) {
-	slices.SortFunc(of, func(a, b *view.Attempt) int { return cmp.Compare(a.ID, b.ID) })
-	var now []leaving
-	for _, a := range slices.Compact(of) {
-		l := leaving{a.ID, a.Leaving}
-		if i, found := slices.BinarySearchFunc(m.Leaving, a.ID, leavingOrder); l.For == 0 && found {
-			l = m.Leaving[i]
-		}
-		if l.For != 0 && a.State != view.Suspended {
-			now = append(now, l)
-		}
-	}
-	m.Leaving = now
-}
-
-// maybeLeaving lists the live attempts that may be being stopped after a round, if
-// those of before are known: they, and all of the launches that were preempted
-// since. Some may be there twice.
-func (m *memory) maybeLeaving(v *view.View, events []scheduler.Event) (all []*view.Attempt) {
-	for _, l := range m.Leaving {
-		if a := v.Attempt(l.Attempt); a != nil {
-			all = append(all, a)
-		}
-	}
-	for _, e := range events {
-		if o, ok := e.(scheduler.Outcome); ok && o.Accepted {
-			for _, id := range o.Preempt.Victims {
-				if a := v.Attempt(id); a != nil {
-					all = append(all, a.Bundle.Attempts()...)
-				}
-			}
-		}
-	}
-	for _, e := range v.Ended() {
-		if e.Leaving != 0 {
-			all = append(all, e.Bundle.Attempts()...)
-		}
-	}
-	return all
-}
-
-// liveAttempts lists all that live.
-func liveAttempts(v *view.View) (all []*view.Attempt) {
-	for _, j := range v.Jobs() {
-		all = append(all, j.Attempts()...)
-	}
-	return all
-}
-
-func leavingOrder(l leaving, id scheduler.AttemptID) int { return cmp.Compare(l.Attempt, id) }
 
 // wait notes since when jobs are between stages.
 func (m *memory) wait(w *world) {

@@ -48,7 +48,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 		return scheduler.Description{}, err
 	}
 	p.options, p.environment, p.last = o, e, nil
-	p.memory.part(liveAttempts(&p.view))
+	p.memory.Leaving = p.memory.Leaving.Start(&p.view)
 	p.world = newWorld(&p.view)
 	if len(missed) > 0 {
 		p.memory.meet(p.view.Jobs())
@@ -79,7 +79,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Settings = append(d.Settings, p.change(s))
 		}
 	}
-	p.memory.part(p.memory.maybeLeaving(&p.view, r.Events))
+	p.memory.Leaving = p.memory.Leaving.After(&p.view, r.Events)
 	p.world.update(r.Events)
 	p.world.part(p.memory.Leaving)
 	p.memory.learn(&p.view, r.Events)

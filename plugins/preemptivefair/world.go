@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -222,7 +223,7 @@ func bySubmission(a, b *job) int {
 }
 
 // part takes over which attempts are being stopped.
-func (w *world) part(all []leaving) {
+func (w *world) part(all preemption.Leaving) {
 	w.gone, w.leaving, w.coming = nil, nil, nil
 	if len(all) == 0 {
 		return

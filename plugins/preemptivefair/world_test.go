@@ -120,10 +120,8 @@ func wantLikeNew(t *testing.T, p *Policy) {
 	if !slices.EqualFunc(p.world.waiting, fresh.waiting, sameJob) {
 		t.Errorf("%d jobs wait, want %d, or in another order", len(p.world.waiting), len(fresh.waiting))
 	}
-	all := p.memory
-	all.part(liveAttempts(&p.view))
-	if !slices.Equal(p.memory.Leaving, all.Leaving) {
-		t.Errorf("attempts that leave are %v, want %v", p.memory.Leaving, all.Leaving)
+	if all := p.memory.Leaving.Start(&p.view); !slices.Equal(p.memory.Leaving, all) {
+		t.Errorf("attempts that leave are %v, want %v", p.memory.Leaving, all)
 	}
 	var between, want []scheduler.JobID
 	for _, b := range p.memory.Between {

@@ -55,6 +55,11 @@ func (r *room) take(d Demand) bool {
 	return true
 }
 
+// has says whether a launcher has so much free.
+func (l *Launcher) has(d Demand) bool {
+	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory
+}
+
 // Fits says whether a bundle would have room in what is free, reserved for it and freed:
 // on the launchers named, or on any, tried widest group first, of those that are usable.
 // The greedy search may miss a fit of a gang of unequal groups; naming launchers never
@@ -75,7 +80,12 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 		return r
 	}
 	if where == nil {
-		return c.place(b, usable, roomOf)
+		return c.place(b, func(l *Launcher, d Demand) bool {
+			if rooms[l.ID] == nil && freed[l.ID] == nil && len(l.parts) == 0 && !l.has(d) {
+				return false // most are full: nothing is set up for them
+			}
+			return usable(l) && roomOf(l).take(d)
+		})
 	}
 	for i, l := range where {
 		if !usable(l) || !roomOf(l).take(b.Demand(i)) {
@@ -112,16 +122,20 @@ func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) boo
 // empty.
 func (c *Capacity) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
-	return c.place(b, usable, func(l *Launcher) *room {
+	return c.place(b, func(l *Launcher, d Demand) bool {
+		if !usable(l) {
+			return false
+		}
 		if rooms[l.ID] == nil {
 			rooms[l.ID] = &room{slots: slices.Clone(l.slots), memory: l.memory}
 		}
-		return rooms[l.ID]
+		return rooms[l.ID].take(d)
 	})
 }
 
-// place tries a launcher for each group of a bundle, the widest group first.
-func (c *Capacity) place(b Bundle, usable func(*Launcher) bool, roomOf func(*Launcher) *room) bool {
+// place tries a launcher for each group of a bundle, the widest group first. take gives a launcher's
+// room away.
+func (c *Capacity) place(b Bundle, take func(*Launcher, Demand) bool) bool {
 	order := make([]int, b.Width())
 	for i := range order {
 		order[i] = i
@@ -133,8 +147,7 @@ func (c *Capacity) place(b Bundle, usable func(*Launcher) bool, roomOf func(*Lau
 	for _, i := range order {
 		d := b.Demand(i)
 		found := slices.ContainsFunc(c.launchers.IDs(), func(id scheduler.LauncherID) bool {
-			l := c.launchers.Get(id)
-			return usable(l) && roomOf(l).take(d)
+			return take(c.launchers.Get(id), d)
 		})
 		if !found {
 			return false

@@ -122,6 +122,7 @@ func codeJobFields(w *codec.Codec, j *Job) {
 	j.Publishing.CodeTries(w)
 	switch {
 	case !w.Before:
+		codec.Num(w, &j.Roomy)
 		codec.Num(w, &j.Opened)
 		codec.Num(w, &j.Closed)
 		j.Publishing.CodeKept(w)

@@ -86,6 +86,7 @@ type Job struct {
 	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
 
 	Watched     bool           // the timer for readers that wait is set
+	Roomy       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
 	Unplaceable scheduler.Time // since when a bundle can't be placed; 0: all can
 	WhyNot      string         // the message for it
 	PolicyWait  scheduler.Waiting

@@ -421,3 +421,46 @@ func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 	}
 	h.Checked()
 }
+
+// Readers that hold slots of another kind than what they wait for are left alone as long
+// as others' work holds those: it ends, and then the policy says whose turn it is. Where only
+// readers hold them, two jobs stand in each other's way.
+func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
+	const mapKind, reduceKind = "map", "reduce"
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	join := roomtest.Joining("a", 1)
+	join.Slots = []*wire.Slots{{Kind: mapKind, Count: 1}, {Kind: reduceKind, Count: 1}}
+	h.Sessions.Join(join)
+	l := h.Life.ByName["a"]
+	early := func(writer, reader string) *life.Job {
+		spec := roomtest.MapReduce(2, 1)
+		spec.Graph.Stages[0].Kind, spec.Graph.Stages[1].Kind = writer, reader
+		spec.Graph.Connections[0].SlowStart = 0.5
+		j := h.Job(spec)
+		h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+		return j
+	}
+	j, crossed := early(mapKind, reduceKind), early(reduceKind, mapKind)
+	reader := h.Run(j, 2, l).Attempts[0]
+	spec := roomtest.Maps(1)
+	spec.Graph.Stages[0].Kind = mapKind
+	for range 10 {
+		other := h.Run(h.Job(spec), 0, l)
+		h.Later(h.Step.Set.TakeBackAfter)
+		if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+			t.Fatal("it is stopped, which gives nothing to what it waits for")
+		}
+		h.Finish(other.Attempts[0])
+		h.Later(h.Step.Set.TakeBackAfter)
+		if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+			t.Fatal("it is stopped though there is room now and then, and others' work comes first")
+		}
+	}
+	h.Run(crossed, 2, l)
+	h.Later(6 * h.Step.Set.TakeBackAfter)
+	if h.Preemption.TakeBack(j.ID); reader.Stop() == nil {
+		t.Error("two jobs wait for each other for ever")
+	}
+	h.Checked()
+}

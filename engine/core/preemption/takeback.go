@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
 	"github.com/hamadryad/hamadryad/engine/core/course"
@@ -27,25 +28,40 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 		return
 	}
 	pr.orders.WatchWaiting(j)
+	if pr.step.Now.Sub(j.LastLaunch) < pr.step.Set.TakeBackAfter {
+		return // nothing of it has waited for long enough
+	}
 	var wanted []bool
 	tried := 0
+	helps := helped{pr: pr, runs: runs}
 	for b := range j.AllReady() {
 		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
 		if waited < pr.step.Set.TakeBackAfter {
 			continue
 		}
-		if wanted == nil {
-			wanted = j.HeldUpBy(runs)
-		}
-		if !wanted[b.Index] {
-			continue
-		}
-		if pr.capacity.BeingFreed(b.ID()) || !pr.bundles.Fits(b, nil, nil) && pr.takeFor(b, runs) {
-			return
-		}
-		if waited >= passedOver*pr.step.Set.TakeBackAfter {
-			pr.takeRun(runs[0], b)
-			return
+		if helps.bundle(b) {
+			if wanted == nil {
+				wanted = j.HeldUpBy(runs)
+			}
+			if !wanted[b.Index] {
+				continue
+			}
+			if pr.capacity.BeingFreed(b.ID()) {
+				return
+			}
+			fits := pr.bundles.Fits(b, nil, nil)
+			if tried == 0 {
+				pr.noteRoom(j, fits)
+			}
+			if !fits && pr.takeFor(b, runs) {
+				return
+			}
+			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.roomyFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
+				pr.takeRun(runs[0], b)
+				return
+			}
+		} else if tried == 0 {
+			pr.noteRoom(j, false)
 		}
 		if tried++; tried == bundles.BundlesTried {
 			break
@@ -54,8 +70,27 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 	pr.takeForSuspended(j, runs, wanted)
 }
 
+// noteRoom notes whether work that readers wait for has room now. Between two launches on a busy
+// cluster it may have some for a moment, and others' work comes first.
+func (pr *Preemption) noteRoom(j *life.Job, room bool) {
+	switch {
+	case !room:
+		j.Roomy = 0
+	case j.Roomy == 0:
+		j.Roomy = pr.step.Now
+	}
+}
+
+// roomyFor is for how long it has had room at each look.
+func (pr *Preemption) roomyFor(j *life.Job) time.Duration {
+	if j.Roomy == 0 {
+		return 0
+	}
+	return pr.step.Now.Sub(j.Roomy)
+}
+
 // passedOver is how many times takeBackAfter work that readers wait for may be
-// passed over though it has room, or would not have it with all of them gone:
+// passed over though it has room all the time, or would not have it with all of them gone:
 // then the youngest is stopped all the same. A policy may be collecting the very
 // slots that it waits on for another job, or two jobs' readers stand in each
 // other's way.
@@ -64,6 +99,9 @@ const passedOver = 6
 // takeFor stops as many of the waiting, the youngest first, as make room; false
 // when all of them do not.
 func (pr *Preemption) takeFor(b *life.Bundle, runs []*life.Run) bool {
+	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
+		return false
+	}
 	for n := range runs {
 		if pr.bundles.Fits(b, nil, freedBy(runs[:n+1], false)) {
 			pr.takeRuns(b, runs[:n+1])
@@ -71,6 +109,60 @@ func (pr *Preemption) takeFor(b *life.Bundle, runs []*life.Run) bool {
 		}
 	}
 	return false
+}
+
+// helped says for whom it could do something that readers are stopped.
+type helped struct {
+	pr    *Preemption
+	runs  []*life.Run // the readers
+	kinds map[string]bool
+}
+
+// bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
+func (h *helped) bundle(b *life.Bundle) bool {
+	for i := range b.Width() {
+		if h.kind(b.Demand(i).Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind says whether it could for who needs a kind of slot. Where the readers hold none of
+// it, and all are taken by work that goes on, it could not: such slots come free by
+// themselves, and whose turn it is then is for the policy to say. Where some are free, memory may be what
+// lacks, or the policy waits for what the readers hold; and where only readers hold them, they may
+// stand in the way of each other.
+func (h *helped) kind(kind string) bool {
+	answer, known := h.kinds[kind]
+	if !known {
+		free, _ := h.pr.capacity.Count(kind)
+		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *life.Run) bool {
+			return slices.ContainsFunc(r.Attempts, func(a *life.Attempt) bool { return a.Kind == kind })
+		}) || !h.pr.goesOn(kind)
+		if h.kinds == nil {
+			h.kinds = map[string]bool{}
+		}
+		h.kinds[kind] = answer
+	}
+	return answer
+}
+
+// goesOn says whether slots of a kind are held by work that does not wait for others' output.
+func (pr *Preemption) goesOn(kind string) bool {
+	for _, id := range pr.life.Launchers.IDs() {
+		for _, a := range pr.life.Launchers.Get(id).Attempts {
+			if a.Kind == kind && a.HasSlots && a.Phase() != course.Ended && !waitsForWriters(a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waitsForWriters says of an attempt that it waits for sources to be made.
+func waitsForWriters(a *life.Attempt) bool {
+	return a.Reads.Misses() > 0 && a.Run.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
 // takeForSuspended stops waiting readers that hold the slots which work of their
@@ -138,7 +230,7 @@ func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
 func (pr *Preemption) youngestWaiting(j *life.Job) []*life.Run {
 	var runs []*life.Run
 	for _, a := range j.Attempts.Sorted() {
-		if a.Reads.Misses() > 0 && a.Run.Stopped() == 0 && !a.Run.Granted() && !slices.Contains(runs, a.Run) && j.Inputs.Waits(&a.Reads) {
+		if a.Run.Stopped() == 0 && !a.Run.Granted() && !slices.Contains(runs, a.Run) && waitsForWriters(a) {
 			runs = append(runs, a.Run)
 		}
 	}

@@ -20,6 +20,7 @@ import "time"
 type State struct {
 	wanted bool // the manager's last word: it is to stand still
 	stands bool // its processes were stopped, and not continued since
+	ever   bool // it was wanted at any time
 
 	// Its running time is that of all spans that have ended, and of the one since; since is
 	// zero unless it has begun, does not stand and has not ended.
@@ -31,7 +32,11 @@ type State struct {
 func (s *State) Begin() { s.run() }
 
 // Want takes in what the manager wants.
-func (s *State) Want(stand bool) { s.wanted = stand }
+func (s *State) Want(stand bool) { s.wanted, s.ever = stand, s.ever || stand }
+
+// EverWanted reports whether it was to stand still at any time. If so, and it has ended, its
+// processes may stand still, or be about to.
+func (s *State) EverWanted() bool { return s.ever }
 
 // Wanted reports whether the attempt is to stand still.
 func (s *State) Wanted() bool { return s.wanted }

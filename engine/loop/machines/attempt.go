@@ -26,13 +26,18 @@ type Attempt struct {
 	given     given
 	clock     clock
 	ended     *wire.AttemptEnded
+	holds     bool // its slots, as was told last
+	looked    bool // where its stored input is
+	near      [scheduler.LocalityLevels]int64
 }
 
 // begin takes an attempt on.
 func (l *Launcher) begin(m *wire.StartAttempt) {
-	a := &Attempt{On: l, Start: m, Began: l.cluster.Loop.Now(), given: newGiven(m)}
-	a.clock = clock{now: l.cluster.Loop.Now, after: a.after}
+	a := &Attempt{On: l, Start: m, Began: l.cluster.Loop.Now()}
+	a.given = newGiven(m, l.cluster.job(a).count(m))
+	a.clock = clock{now: l.cluster.Loop.Now, after: a.after, moved: a.tellHolds}
 	l.Attempts[m.Attempt] = a
+	a.tellHolds()
 	if m.WaitForPeers {
 		j := l.cluster.job(a)
 		if j.gangs == nil {
@@ -46,6 +51,15 @@ func (l *Launcher) begin(m *wire.StartAttempt) {
 // Ended is what it came to; nil while it runs.
 func (a *Attempt) Ended() *wire.AttemptEnded { return a.ended }
 
+// tellHolds tells who watches whether it holds its slots, when that has changed.
+func (a *Attempt) tellHolds() {
+	holds := a.ended == nil && !a.dead && !a.Suspended()
+	if holds != a.holds && a.On.cluster.Holds != nil {
+		a.On.cluster.Holds(a, holds)
+	}
+	a.holds = holds
+}
+
 // Executing says whether it has its input.
 func (a *Attempt) Executing() bool { return a.executing }
 
@@ -53,7 +67,7 @@ func (a *Attempt) Executing() bool { return a.executing }
 func (a *Attempt) Asks() bool { return a.asked && !a.granted }
 
 // Read returns the attempt whose output it read; 0 when it has not.
-func (a *Attempt) Read(k Input) uint64 { return a.given.read[k] }
+func (a *Attempt) Read(k Input) uint64 { return a.given.readOf(k) }
 
 // Files are those that a last group is to publish, as far as it was told.
 func (a *Attempt) Files() []*wire.CommittedFile { return a.given.files }
@@ -199,6 +213,7 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	e.Attempt = a.Start.Attempt
 	a.keep(e.Stored)
 	a.ended = e
+	a.tellHolds()
 	if a.On.cluster.Ended != nil {
 		a.On.cluster.Ended(a, e)
 	}
@@ -208,10 +223,10 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 
 // keep keeps what an attempt stored, but for what lies on the job's storage.
 func (a *Attempt) keep(stored []*wire.StoredOutput) {
-	s := &Stored{Job: a.Start.Job, Files: map[Input]bool{}}
+	s := &Stored{Job: a.Start.Job}
 	for _, m := range stored {
 		if a.On.cluster.job(a).Graph.Connection(int(m.Connection)).Store == "" {
-			s.Files[Input{m.Connection, m.From}] = true
+			s.Files = append(s.Files, Input{m.Connection, m.From})
 		}
 	}
 	if len(s.Files) > 0 {

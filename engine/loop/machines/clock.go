@@ -12,6 +12,7 @@ import (
 type clock struct {
 	now    func() scheduler.Time       // the loop's
 	after  func(time.Duration, func()) // has the loop do something then, while the attempt lives
+	moved  func()                      // is told of each state; may be nil
 	state  restState
 	turn   int            // counts what changed the state
 	since  scheduler.Time // when it stopped to go on
@@ -95,13 +96,20 @@ func (c *clock) change(by, to restState, takes time.Duration, say func()) {
 		say()
 		return
 	}
-	c.state = by
+	c.move(by)
 	c.turn++
 	turn := c.turn
 	c.after(takes, func() {
 		if c.turn == turn {
-			c.state = to
+			c.move(to)
 			say()
 		}
 	})
+}
+
+func (c *clock) move(to restState) {
+	c.state = to
+	if c.moved != nil {
+		c.moved()
+	}
 }

@@ -17,6 +17,9 @@ type Cluster struct {
 	Job func(id uint64) *Job
 	// Ended is told of each end of an attempt, before the manager is; may be nil.
 	Ended func(a *Attempt, e *wire.AttemptEnded)
+	// Holds is told when an attempt begins to hold its slots, and when it does not any more:
+	// it rests, ended, or died with its launcher's life. May be nil.
+	Holds func(a *Attempt, holds bool)
 	// Wrong is told of what the manager should never say to a launcher. nil: that panics.
 	Wrong func(error)
 	// Seen counts what happened, so that tests can tell that it happens; may be nil.

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -50,7 +52,7 @@ func (a *Attempt) goOn() {
 	if a.clock.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
 		return
 	}
-	if a.given.readAll(a.On.cluster.job(a).Inputs(a.Start), a.readable, a.tellLost) {
+	if a.given.readAll(a.readable, a.tellLost) {
 		a.execute()
 	}
 }
@@ -66,7 +68,7 @@ func (a *Attempt) readable(s *wire.Source) bool {
 		return false
 	}
 	o := l.Stored[s.Attempt]
-	return o != nil && !o.Damaged && o.Files[Input{s.Connection, s.From}]
+	return o != nil && !o.Damaged && slices.Contains(o.Files, Input{s.Connection, s.From})
 }
 
 // tellLost tells that input can't be read, after a worker tried for a while.

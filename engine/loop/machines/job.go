@@ -52,6 +52,25 @@ func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 	return inputs
 }
 
+// count is how many Inputs an attempt has.
+func (j *Job) count(m *wire.StartAttempt) int {
+	if m.Finish != nil || j.Graph == nil || len(m.Nodes) != 1 {
+		return len(j.Inputs(m))
+	}
+	n := 0
+	for c, conn := range j.Graph.Graph.Connections {
+		switch {
+		case conn.ToStage != m.Nodes[0].Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE:
+		case conn.Pattern == wire.Pattern_PATTERN_EDGES: // an edge may stand there twice
+			return len(j.Inputs(m))
+		default:
+			r, list := j.Graph.Writers(c, int(m.Nodes[0].Index))
+			graph.Each(r, list, func(int) { n++ })
+		}
+	}
+	return n
+}
+
 // Width is how many groups start together with an attempt.
 func (j *Job) Width(m *wire.StartAttempt) int {
 	if m.Finish != nil || j.Graph == nil {
@@ -124,7 +143,14 @@ func (a *Attempt) factor() float64 {
 }
 
 // stored is how many bytes of stored input an attempt's nodes have, by level.
-func (a *Attempt) stored() (read [scheduler.LocalityLevels]int64) {
+func (a *Attempt) stored() [scheduler.LocalityLevels]int64 {
+	if !a.looked {
+		a.looked, a.near = true, a.look()
+	}
+	return a.near
+}
+
+func (a *Attempt) look() (read [scheduler.LocalityLevels]int64) {
 	j := a.On.cluster.job(a)
 	if j.Graph == nil {
 		return read
@@ -136,6 +162,17 @@ func (a *Attempt) stored() (read [scheduler.LocalityLevels]int64) {
 		}
 	}
 	return read
+}
+
+// Near is how near it is to its stored input, at worst; false: it has none.
+func (a *Attempt) Near() (scheduler.Locality, bool) {
+	worst, any := scheduler.NodeLocal, false
+	for level, n := range a.stored() {
+		if n > 0 {
+			worst, any = scheduler.Locality(level), true //nolint:gosec // it is an index of few levels
+		}
+	}
+	return worst, any
 }
 
 // level is how near a launcher is to the nearest of some places.

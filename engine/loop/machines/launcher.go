@@ -38,7 +38,7 @@ type Launcher struct {
 // Stored is the output of one attempt.
 type Stored struct {
 	Job     uint64
-	Files   map[Input]bool
+	Files   []Input
 	Damaged bool // nobody can read it
 }
 
@@ -51,8 +51,10 @@ func (l *Launcher) forget() {
 // Restart begins a new life: nothing runs and nothing is known. The store is kept, or not.
 func (l *Launcher) Restart(kept bool) {
 	l.Incarnation++
-	for _, a := range l.Attempts {
+	for _, id := range Sorted(l.Attempts) {
+		a := l.Attempts[id]
 		a.dead = true
+		a.tellHolds()
 	}
 	l.forget()
 	if !kept {

@@ -67,6 +67,7 @@ func TestBadSettings(t *testing.T) {
 		{"allocations:\n  pools:\n    a: {running-jobs-max: 0}", 3, "from 1"},
 		{"allocations: {users: {ann: {weight: 2}}}", 1, "running-jobs-max"},
 		{"allocations: {min-share-timeout: 10}", 1, "90s"},
+		{"allocations: {}\n---\nallocations:\n  pools:\n    a: {}", 2, "a second document begins here"},
 	} {
 		config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte(c.text)}
 		_, err := Parse(config)

@@ -1,7 +1,10 @@
 package allocation
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -42,8 +45,17 @@ func (r *reader) err() error {
 
 // root parses text; nil when it is empty or broken.
 func (r *reader) root(text []byte) *yaml.Node {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, second yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	err := documents.Decode(&doc)
+	if err == nil {
+		err = documents.Decode(&second)
+	}
+	if err == nil {
+		r.at(&second, "a second document begins here: there is to be one")
+		return nil
+	}
+	if !errors.Is(err, io.EOF) {
 		message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 		if rest, ok := strings.CutPrefix(message, "line "); ok {
 			if number, what, ok := strings.Cut(rest, ": "); ok {

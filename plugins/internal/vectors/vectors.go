@@ -50,15 +50,47 @@ func Run[V any](t *testing.T, kinds map[string]func(*testing.T, V)) {
 			if !known {
 				t.Fatalf("unknown kind %q: implement it, or list the case in testdata/excluded.json with the reason", c.kind)
 			}
-			var v V
-			d := json.NewDecoder(bytes.NewReader(c.raw))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&v); err != nil {
-				t.Fatalf("kind %q: %v: teach the test the field, or list the case in testdata/excluded.json", c.kind, err)
-			}
-			run(t, v)
+			play(t, c, run)
 		})
 	}
+}
+
+// RunKinds is Run for what stands beside a policy, such as its shell: it runs all cases of its
+// kinds in a policy's testdata, those that the policy's excluded.json lists, too.
+func RunKinds[V any](t *testing.T, testdata string, kinds map[string]func(*testing.T, V)) {
+	t.Helper()
+	of := os.DirFS(testdata)
+	files, err := filesOf(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := maps.Clone(kinds)
+	for _, file := range files {
+		cases, err := casesOf(of, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			if run, mine := kinds[c.kind]; mine {
+				delete(left, c.kind)
+				t.Run(c.id, func(t *testing.T) { play(t, c, run) })
+			}
+		}
+	}
+	for kind := range left {
+		t.Errorf("%s has no case of kind %q", testdata, kind)
+	}
+}
+
+func play[V any](t *testing.T, c vectorCase, run func(*testing.T, V)) {
+	t.Helper()
+	var v V
+	d := json.NewDecoder(bytes.NewReader(c.raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("kind %q: %v: teach the test the field, or list the case in testdata/excluded.json", c.kind, err)
+	}
+	run(t, v)
 }
 
 // Priority is the one that a case names, Normal where it names none.
@@ -85,9 +117,9 @@ func read(testdata fs.FS) ([]vectorCase, error) {
 			return nil, fmt.Errorf("excluded.json: %s is excluded without a reason", id)
 		}
 	}
-	files, err := fs.Glob(testdata, path.Join("vectors", "*.json"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no file matches testdata/vectors/*.json: %w", fs.ErrNotExist)
+	files, err := filesOf(testdata)
+	if err != nil {
+		return nil, err
 	}
 	var cases []vectorCase
 	seen := map[string]bool{}
@@ -111,6 +143,14 @@ func read(testdata fs.FS) ([]vectorCase, error) {
 		return nil, fmt.Errorf("excluded.json lists cases that no file has: %v", slices.Sorted(maps.Keys(excluded)))
 	}
 	return cases, nil
+}
+
+func filesOf(testdata fs.FS) ([]string, error) {
+	files, err := fs.Glob(testdata, path.Join("vectors", "*.json"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("no file matches testdata/vectors/*.json: %w", fs.ErrNotExist)
+	}
+	return files, nil
 }
 
 func casesOf(testdata fs.FS, file string) ([]vectorCase, error) {
