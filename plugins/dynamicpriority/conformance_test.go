@@ -25,3 +25,19 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		})
 	}
 }
+
+// TestConformanceOfPages asks for all that there is and makes all changes, by who may and who may not, while
+// games go on. A restart does not pay for the interval in flight, so that budgets shown after one differ: there is none.
+func TestConformanceOfPages(t *testing.T) {
+	r := schedtest.Run(t, New, schedtest.Options{
+		NoStories: true, Seeds: 12, First: 200, Restarts: -1, Config: scheduler.Config{Text: []byte("alloc-interval: 1s\nkill-interval: 1s\n")},
+		Queries: []string{
+			"price", "time", "info", "infos", "info=user-0", "info=nobody", "setSpending=2", "setSpending=3&queue=user-1", "setSpending=NaN&queue=user-0",
+			"setSpending=-1&queue=user-0", "setSpending=Infinity&queue=user-0", "setSpending=1e99&queue=user-0", "addBudget=50&queue=user-2", "addBudget=-1e9&queue=user-2",
+			"addBudget=1e999999999&queue=user-0", "addQueue&queue=user-0", "addQueue=new", "addQueue=%3Cq%26%22%3E", "removeQueue=user-2", "removeQueue=never",
+		},
+	})
+	if r.Pages == 0 || r.Tally.Answers == 0 {
+		t.Errorf("%d pages were asked for, %d requests answered", r.Pages, r.Tally.Answers)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"runtime/metrics"
 	"slices"
 	"testing"
 	"time"
@@ -251,7 +252,7 @@ func (s *site) play(o *oracle) {
 }
 
 // benchSite is a site in which so many queues bid, and most wait.
-func benchSite(b *testing.B, queues, slots int) *site {
+func benchSite(b testing.TB, queues, slots int) *site {
 	b.Helper()
 	var accounts []account.Queue
 	for i := range queues {
@@ -269,23 +270,35 @@ func benchSite(b *testing.B, queues, slots int) *site {
 }
 
 // BenchmarkInterval is the round in which an interval ends, with what the store is told and the
-// checkpoint: 1,000 slots.
+// checkpoint: 1,000 slots. The peak of memory includes the site's, which is about as much.
 func BenchmarkInterval(b *testing.B) {
 	for _, queues := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(queues), func(b *testing.B) {
 			s := benchSite(b, queues, 1000)
 			b.ReportAllocs()
+			kept, intervals, peak := s.kept, 0, uint64(0)
 			for b.Loop() {
 				s.pass(allocDefault)
+				intervals++
+				peak = max(peak, heap())
 			}
+			b.ReportMetric(float64(peak), "peak-heap-bytes")
 			size := 0
 			for _, n := range s.d.Notes {
 				size += len(n.Body)
 			}
 			b.ReportMetric(float64(size), "noted-bytes")
+			b.ReportMetric(float64(s.kept-kept)/float64(intervals), "checkpoint-bytes/op")
 			b.ReportMetric(float64(len(s.checkpoint.Data)), "checkpoint-bytes")
 		})
 	}
+}
+
+// heap is what is in memory now, garbage included.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // BenchmarkRound is a round in which a task ends and another starts.
@@ -307,17 +320,20 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkInfos is the longest page: all queues.
+// BenchmarkInfos is the longest page, all queues: what a round may wait for, and that with what is done beside rounds.
 func BenchmarkInfos(b *testing.B) {
 	for _, queues := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprint(queues), func(b *testing.B) {
-			s := benchSite(b, queues, 1000)
-			b.ReportAllocs()
-			for b.Loop() {
-				if a, err := s.p.Page(scheduler.PageAsked{Principal: principal(root), Query: "infos"}); err != nil || a.Status != 200 {
-					b.Fatal(a.Status, err)
+		for _, whole := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/whole=%t", queues, whole), func(b *testing.B) {
+				s := benchSite(b, queues, 1000)
+				b.ReportAllocs()
+				for b.Loop() {
+					a, err := s.p.Page(scheduler.PageAsked{Principal: principal(root), Query: "infos"})
+					if err != nil || whole && made(a).Status != 200 {
+						b.Fatal(a.Status, err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -42,6 +42,7 @@
 //	simulated-budget: 1000000 # of each queue in a simulation, which has no store
 //	simulated-spending: 1
 //	skew: 5m                  # how far the clock of who signs may be from the manager's; 1s to 1h
+//	timestamps-rise: false    # true: a user's signatures come in order of their timestamps, as in the document
 //	accept-sha1: true         # signatures by HMAC-SHA1, as the document has them, beside HMAC-SHA256
 //	accept-proven: false      # who the manager has proved need not sign
 //	poll-interval: 5s         # how often a database is looked at for changes of others; 100ms to 1h
@@ -64,5 +65,6 @@
 //
 // A checkpoint holds the rates in force, what the store has not acknowledged, since when slots
 // are not taken back again, and what is leaving. What was used of the interval in flight is
-// not paid.
+// not paid. It is written by pieces: an interval adds what changed in it, and it is written
+// whole when the sum reaches Limits.CheckpointBytes.
 package dynamicpriority

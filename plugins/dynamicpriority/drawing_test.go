@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var drawFile = flag.String("draw", "", "TestADay draws bids, shares and budgets of some queues over the day into this SVG file, and their numbers beside it as .tsv")
@@ -55,39 +57,71 @@ func (d *drawing) write(t *testing.T, file string) {
 	}
 }
 
-// svg draws a panel below the other, with steps from interval to interval.
-func (d *drawing) svg() []byte {
-	const width, height, left, top = 1200, 220, 70, 30
+// panel is one of the figure's: lines of some queues over the day.
+type panel struct {
+	title  string
+	height int
+	lines  []line
+}
+
+type line struct {
+	color  string
+	values []float64
+}
+
+// all are one for each queue's bids, one for its shares, which are many lines in one, and one for all budgets.
+func (d *drawing) all() []panel {
 	colors := [drawnMax]string{"#1b6ca8", "#c8553d", "#3a7d44", "#7d4e99"}
+	var all []panel
+	for of, height := range [2]int{60, 60} {
+		for i, name := range d.names {
+			all = append(all, panel{name + ": " + panelTitles[of], height, []line{{colors[i], d.panels[of][i]}}})
+		}
+	}
+	budgets := panel{title: panelTitles[2] + " of all, in the same colours", height: 220}
+	for i := range d.names {
+		budgets.lines = append(budgets.lines, line{colors[i], d.panels[2][i]})
+	}
+	return append(all, budgets)
+}
+
+const drawnWidth, drawnLeft, drawnTop = 1200, 70, 26
+
+// svg draws a panel below the other, with steps from interval to interval, and hours below.
+func (d *drawing) svg() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width+left+20, 3*(height+top)+30)
-	fmt.Fprintln(&b, `<rect width="100%" height="100%" fill="white"/>`)
-	for panel, lines := range d.panels {
-		y := panel*(height+top) + top
-		most := 0.0
-		for _, values := range lines {
-			for _, v := range values {
-				most = max(most, v)
+	y := 0
+	for _, p := range d.all() {
+		y += drawnTop
+		p.draw(&b, y)
+		y += p.height
+	}
+	intervals := len(d.panels[0][0])
+	perHour := int(time.Hour / allocDefault)
+	for k := 0; k <= intervals; k += perHour {
+		fmt.Fprintf(&b, `<text x="%d" y="%d">%d h</text>`+"\n", drawnLeft+drawnWidth*k/intervals, y+16, k/perHour)
+	}
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", drawnWidth+drawnLeft+20, y+24)
+	return slices.Concat([]byte(head+`<rect width="100%" height="100%" fill="white"/>`+"\n"), b.Bytes(), []byte("</svg>\n"))
+}
+
+func (p *panel) draw(b *bytes.Buffer, y int) {
+	most := 0.0
+	for _, l := range p.lines {
+		most = max(most, slices.Max(l.values))
+	}
+	fmt.Fprintf(b, `<text x="%d" y="%d">%s</text><text x="4" y="%d">%.4g</text><text x="4" y="%d">0</text>`+"\n", drawnLeft, y-6, p.title, y+10, most, y+p.height)
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", drawnLeft, y, drawnWidth, p.height)
+	for _, l := range p.lines {
+		fmt.Fprintf(b, `<path fill="none" stroke="%s" d="`, l.color)
+		for k, v := range l.values {
+			x, at := float64(drawnLeft)+float64(drawnWidth)*float64(k)/float64(len(l.values)), float64(y+p.height)-float64(p.height)*v/max(most, 1e-9)
+			if k == 0 {
+				fmt.Fprintf(b, "M%.1f %.1f ", x, at)
+			} else {
+				fmt.Fprintf(b, "H%.1f V%.1f ", x, at)
 			}
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text><text x="4" y="%d">%.4g</text><text x="4" y="%d">0</text>`+"\n", left, y-8, panelTitles[panel], y+10, most, y+height)
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", left, y, width, height)
-		for i, values := range lines {
-			fmt.Fprintf(&b, `<path fill="none" stroke="%s" d="`, colors[i])
-			for k, v := range values {
-				x := float64(left) + float64(width)*float64(k)/float64(len(values))
-				command := "H%.1f V%.1f "
-				if k == 0 {
-					command = "M%.1f %.1f "
-				}
-				fmt.Fprintf(&b, command, x, float64(y+height)-float64(height)*v/max(most, 1e-9))
-			}
-			fmt.Fprintln(&b, `"/>`)
-		}
+		fmt.Fprintln(b, `"/>`)
 	}
-	for i, name := range d.names {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", left+i*160, 3*(height+top)+22, colors[i], name)
-	}
-	fmt.Fprintln(&b, "</svg>")
-	return b.Bytes()
 }

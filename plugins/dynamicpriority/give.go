@@ -3,6 +3,7 @@ package dynamicpriority
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -58,12 +59,15 @@ func (d *assignment) assign() {
 	if !d.ledger.Known() {
 		return
 	}
-	for _, kind := range d.kinds() {
+	kinds := slices.Sorted(maps.Keys(d.world.kinds))
+	for _, kind := range kinds {
 		d.quotas(kind)
 	}
-	d.leftover()
+	if d.view.AnyReserved() || slices.ContainsFunc(kinds, func(k scheduler.SlotKind) bool { return d.view.FreeSlots(k) > 0 }) {
+		d.leftover()
+	}
 	if d.options.KillInterval > 0 {
-		for _, kind := range d.kinds() {
+		for _, kind := range kinds {
 			d.takeBack(kind)
 		}
 	}
@@ -94,27 +98,20 @@ func (d *assignment) part() {
 	}
 }
 
-// kinds lists the kinds of slots that waiting jobs need, in order.
-func (d *assignment) kinds() []scheduler.SlotKind {
-	var kinds []scheduler.SlotKind
-	for _, j := range d.world.waiting {
-		for i := range j.Info.Stages {
-			if kind := j.Info.Stages[i].Kind; len(kinds) == 0 || kinds[len(kinds)-1] != kind && !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
 // holds is how many slots of a kind a queue has, with what this round gives, and without what
 // it is about to lose.
 func (d *assignment) holds(q *queue, kind scheduler.SlotKind) int {
-	return q.account.Use(kind).Held + q.given[kind] - d.leaving[q][kind]
+	held := q.account.Held(kind)
+	if len(q.given) > 0 {
+		held += q.given[kind]
+	}
+	if len(d.leaving) > 0 {
+		held -= d.leaving[q][kind]
+	}
+	return held
 }
 
-func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int { return q.account.Use(kind).Quota }
+func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int { return q.account.Quota(kind) }
 
 // below lists the queues below their quotas of a kind that have ready work of it, the one
 // furthest below first.
@@ -261,6 +258,9 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 	done := func(j *job) bool { return d.holds(q, kind) >= upTo || q.saving || !d.open(j, kind) }
 	passes := []func(*job){
 		func(j *job) {
+			if d.served(j) {
+				return
+			}
 			if b := d.first(j, kind); b != nil && gangs.Overdue(&d.view, b, d.options.CollectAfter) {
 				d.try(b, d.quota(q, kind)) // slots come one by one, and what is wide would wait for ever
 			}
@@ -279,6 +279,13 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 			}
 		}
 	}
+}
+
+// served says whether a job got a slot so lately that none of its bundles is overdue, which costs less
+// than a look at one.
+func (d *assignment) served(j *job) bool {
+	live := j.Attempts()
+	return len(live) > 0 && d.view.Now().Sub(live[len(live)-1].AssignedAt) < d.options.CollectAfter
 }
 
 // first is a job's first ready bundle of a kind, or nil.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/control"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -59,6 +60,9 @@ func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
 		a := p.page(r, q)
 		if r.Changes() {
 			a = p.make(r, q)
+		}
+		if a.Later != nil { // the log waits for it
+			a = a.Later()
 		}
 		answer = &a
 	}
@@ -134,39 +138,69 @@ func (p *Policy) page(r control.Request, q asked) scheduler.Answer {
 		if a == nil || a.Queue == nil {
 			return page.Failure(page.NotFound, account.ErrUnknown.Error(), q.json)
 		}
-		info.Queues = []page.Queue{p.shown(a)}
+		f := p.figures(a)
+		info.Queues = []page.Queue{f.shown()}
 	case control.Infos:
-		for _, a := range p.ledger.Accounts() {
-			if a.Queue != nil {
-				info.Queues = append(info.Queues, p.shown(a))
-			}
-		}
+		return p.infos(q.json)
 	}
 	return info.Answer(q.json)
 }
 
+// infos shows all queues. Thousands are gathered in a millisecond or two, and written in many more, which is
+// left to do beside the rounds.
+func (p *Policy) infos(asJSON bool) scheduler.Answer {
+	all := make([]figures, 0, len(p.ledger.Accounts()))
+	for _, a := range p.ledger.Accounts() {
+		if a.Queue != nil {
+			all = append(all, p.figures(a))
+		}
+	}
+	info := page.Info{Host: p.store.host()}
+	return scheduler.Answer{Later: func() scheduler.Answer {
+		for i := range all {
+			info.Queues = append(info.Queues, all[i].shown())
+		}
+		return info.Answer(asJSON)
+	}}
+}
+
 func milliseconds(t scheduler.Time) int64 { return int64(t) / int64(time.Millisecond) }
 
-// shown is a queue for people: what it has, and what of its quota it uses now.
-func (p *Policy) shown(a *account.Account) page.Queue {
-	q := page.Queue{
-		Name: a.Name, Budget: page.Amount(a.Queue.Budget), Spending: page.Amount(a.Queue.Spending), Share: page.Share(a.Rate, p.ledger.Price()),
+// figures are a queue's: what it has, and what of its quota it uses now.
+type figures struct {
+	queue         account.Queue
+	rate, price   money.Amount // in force
+	used, pending int          // slots
+}
+
+func (p *Policy) figures(a *account.Account) figures {
+	f := figures{queue: *a.Queue, rate: a.Rate, price: p.ledger.Price()}
+	for i := range a.Uses {
+		f.used += min(a.Uses[i].Held, a.Uses[i].Quota)
 	}
-	for _, u := range a.Uses {
-		q.Used += min(u.Held, u.Quota)
+	if a.Jobs == 0 {
+		return f
 	}
 	if w := p.world.queues[a.Name]; w != nil {
 		for _, j := range w.jobs {
-			q.Pending += pending(j)
+			f.pending += pending(j)
 		}
 	}
-	return q
+	return f
+}
+
+// shown is what people are shown of them.
+func (f *figures) shown() page.Queue {
+	return page.Queue{
+		Name: f.queue.Name, Budget: page.Amount(f.queue.Budget), Spending: page.Amount(f.queue.Spending), Share: page.Share(f.rate, f.price),
+		Used: f.used, Pending: f.pending,
+	}
 }
 
 // pending is how many slots a job's work needs that is not launched.
 func pending(j *job) (n int) {
-	for i, s := range j.Info.Stages {
-		n += s.Slots * j.Counts[i].Waiting
+	for i := range j.Info.Stages {
+		n += j.Info.Stages[i].Slots * j.Counts[i].Waiting
 	}
 	return n
 }

@@ -58,7 +58,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 		}
 	}
 	p.ledger.SetSlots(p.world.countSlots(), now)
-	p.memory.leave(&p.view, nil)
+	p.memory.leave(p.memory.Leaving.Start(&p.view))
 	return scheduler.Description{
 		Name: "dynamic-priority", Version: "1",
 		Abilities: scheduler.AbilityAdmission | scheduler.AbilityPages | scheduler.AbilityCheckpoint,
@@ -78,7 +78,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	}
 	p.ledger.Advance(int64(r.Now))
 	p.admit(&d)
-	p.memory.leave(&p.view, r.Events)
+	p.memory.leave(p.memory.Leaving.After(&p.view, r.Events))
 	p.world.settle()
 	if p.world.launchers {
 		p.ledger.SetSlots(p.world.countSlots(), int64(r.Now))

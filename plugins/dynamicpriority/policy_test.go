@@ -437,7 +437,7 @@ func TestPagesBesideTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a
+		return made(a)
 	}
 	for query, want := range map[string]string{
 		"": "<price>1.0</price>", "price": "<price>1.0</price>", "time": fmt.Sprintf("<time>%d</time>", int64(s.now)/1e6+5),
@@ -462,6 +462,32 @@ func TestPagesBesideTheLog(t *testing.T) {
 	s.tell(scheduler.Requested{At: s.now, Request: 3, Method: "POST", Path: "/", Body: []byte("setSpending=2&queue=a"), Principal: principal(root)})
 	if s.round(); s.p.ledger.Queue("a").Spending != 2_000_000 {
 		t.Errorf("%+v", s.p.ledger.Queue("a"))
+	}
+}
+
+// All queues are gathered between two rounds, and written beside those that follow: what these change is not shown.
+func TestAllQueuesAreWrittenLater(t *testing.T) {
+	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 2))
+	s.launcher(slots12)
+	s.round()
+	s.job("a", "default", 15)
+	s.pass(allocDefault)
+	page := func() scheduler.Answer {
+		a, err := s.p.Page(scheduler.PageAsked{At: s.now, Principal: principal(root), Method: "GET", Path: "/", Query: "infos"})
+		if err != nil || a.Later == nil {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		return a
+	}
+	want, later := string(page().Later().Body), page()
+	s.ask(root, "removeQueue=b")
+	s.ask(root, "queue=a&addBudget=5")
+	s.pass(allocDefault)
+	if got := string(later.Later().Body); got != want || !strings.Contains(got, `"b"`) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if now := string(page().Later().Body); now == want {
+		t.Errorf("nothing has changed: %s", now)
 	}
 }
 

@@ -37,10 +37,11 @@ type options struct {
 
 // ShellSettings are those of the policy's shell.
 type ShellSettings struct {
-	Skew         time.Duration `yaml:"skew"`
-	AcceptSHA1   bool          `yaml:"accept-sha1"`
-	AcceptProven bool          `yaml:"accept-proven"`
-	PollInterval time.Duration `yaml:"poll-interval"`
+	Skew           time.Duration `yaml:"skew"`
+	TimestampsRise bool          `yaml:"timestamps-rise"`
+	AcceptSHA1     bool          `yaml:"accept-sha1"`
+	AcceptProven   bool          `yaml:"accept-proven"`
+	PollInterval   time.Duration `yaml:"poll-interval"`
 }
 
 const (

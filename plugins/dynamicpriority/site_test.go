@@ -34,10 +34,13 @@ type site struct {
 	deaf       bool // the store hears nothing
 	slow       bool // victims end when they are ended by hand
 	checkpoint *scheduler.Checkpoint
+	kept       int               // bytes of all checkpoints, and of what was appended to them
 	told       []scheduler.Event // all jobs and launchers, for snapshots
 	reasons    map[scheduler.JobID]scheduler.Waiting
 	lately     map[string]int // of the last round: what users hold more than the policy was told
 }
+
+const checkpointBytes = 1 << 20
 
 func newSite(t testing.TB, settings string, queues ...account.Queue) *site {
 	t.Helper()
@@ -62,7 +65,7 @@ func (s *site) start() {
 	s.t.Helper()
 	s.p = &Policy{}
 	snapshot := scheduler.Snapshot{Now: s.now, Events: s.told, Checkpoint: s.checkpoint, Since: len(s.told)}
-	_, err := s.p.Start(scheduler.Config{Text: []byte(s.settings)}, snapshot, scheduler.Environment{Limits: scheduler.Limits{CheckpointBytes: 1 << 20}})
+	_, err := s.p.Start(scheduler.Config{Text: []byte(s.settings)}, snapshot, scheduler.Environment{Limits: scheduler.Limits{CheckpointBytes: checkpointBytes}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -147,8 +150,12 @@ func (s *site) round() scheduler.Decisions {
 		s.t.Fatal(err)
 	}
 	s.d = d
-	if d.Checkpoint != nil {
-		s.checkpoint = d.Checkpoint
+	if c := d.Checkpoint; c != nil {
+		if err := c.Check(s.checkpoint, checkpointBytes); err != nil {
+			s.t.Fatal(err)
+		}
+		sum := c.After(s.checkpoint)
+		s.checkpoint, s.kept = &sum, s.kept+len(c.Data)
 	}
 	for _, w := range d.Waiting {
 		s.reasons[w.Job] = w
@@ -249,6 +256,14 @@ func (s *site) ask(who control.Principal, query string) scheduler.Answer {
 	}
 	s.t.Fatalf("%s is answered %d times", query, len(s.d.Answers))
 	return scheduler.Answer{}
+}
+
+// made is an answer that may be left to later.
+func made(a scheduler.Answer) scheduler.Answer {
+	if a.Later != nil {
+		return a.Later()
+	}
+	return a
 }
 
 // request tells of a request in the next round.

@@ -194,7 +194,7 @@ func usage(t *testing.T, v vector) {
 	}
 	var want struct{ Used, Pending int }
 	v.expected(t, &want)
-	if got := s.p.shown(a); got.Used != want.Used {
+	if got := s.p.figures(a); got.used != want.Used {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

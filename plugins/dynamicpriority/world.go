@@ -18,6 +18,7 @@ type world struct {
 	jobs   map[scheduler.JobID]*job
 	// waiting are the jobs with something to launch, in order of priority and submission.
 	waiting []*job
+	kinds   map[scheduler.SlotKind]int // of how many of them it is that a stage needs some
 	held    map[scheduler.AttemptID]holding
 	ended   map[scheduler.AttemptID]*view.Attempt // in this round, once somebody asked
 	touched []*job
@@ -64,6 +65,7 @@ type holding struct {
 func (w *world) start(v *view.View, l *account.Ledger) {
 	*w = world{
 		view: v, ledger: l, queues: map[string]*queue{}, jobs: map[scheduler.JobID]*job{}, held: map[scheduler.AttemptID]holding{},
+		kinds: map[scheduler.SlotKind]int{},
 	}
 }
 
@@ -157,12 +159,25 @@ func (w *world) list(j *job, waits bool) {
 		return
 	}
 	j.waits = waits
+	w.count(j)
 	for _, list := range []*[]*job{&w.waiting, &j.queue.waiting} {
 		i, found := slices.BinarySearchFunc(*list, j, before)
 		if found {
 			*list = slices.Delete(*list, i, i+1)
 		} else {
 			*list = slices.Insert(*list, i, j)
+		}
+	}
+}
+
+// count counts the kinds of slots of a job that waits from now on, or no more.
+func (w *world) count(j *job) {
+	for i := range j.Info.Stages {
+		kind := j.Info.Stages[i].Kind
+		if j.waits {
+			w.kinds[kind]++
+		} else if w.kinds[kind]--; w.kinds[kind] == 0 {
+			delete(w.kinds, kind)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type Ledger struct {
 	start  int64  // of the interval in flight; 0 before Begin
 	known  bool   // the store has told what it has
 	alone  bool   // there is no store
+	told   bool   // the rates in force over this interval are known, also that there are none
 
 	state    State
 	accounts map[string]*Account
@@ -46,7 +47,11 @@ type Ledger struct {
 	open   []Entry // what the store has not acknowledged
 	posted int     // how many of them were posted
 
-	version uint64 // counts what changed of that which Save keeps
+	version uint64           // counts what changed of that which a checkpoint keeps
+	saved   uint64           // number of the last entry when a checkpoint was written
+	gone    []string         // accounts that the checkpoint has, and are no more
+	short   bool             // the checkpoint is without what had no room
+	noted   map[string]Queue // as the checkpoint that was loaded has them
 }
 
 // New returns a ledger without queues. Intervals are a positive number of nanoseconds long.
@@ -122,8 +127,9 @@ func (l *Ledger) Adopt(s *State, now int64) {
 	}
 	if !l.known {
 		l.known = true
-		l.lower()
-		if l.price == 0 {
+		if l.told {
+			l.lower()
+		} else {
 			l.assess()
 		}
 	}
@@ -131,21 +137,18 @@ func (l *Ledger) Adopt(s *State, now int64) {
 }
 
 // lower keeps the rates of a checkpoint to what is bid and covered by now: a store may be changed
-// while nobody decides.
+// while nobody decides. What is as the checkpoint has it was changed before, and counts from the
+// next interval on, as ever.
 func (l *Ledger) lower() {
 	l.price = 0
 	for _, a := range l.list {
-		if a.Rate == 0 {
-			continue
+		if q, is := l.noted[a.Name]; a.Rate > 0 && (!is || q.Budget != a.Queue.Budget || q.Spending != a.Queue.Spending) {
+			f := a.lower()
+			a.Rate, a.most = f.rate, f.most
 		}
-		a.Rate = min(a.Rate, a.Queue.Spending)
-		if a.Rate == 0 || a.Queue.Budget < a.Rate {
-			a.Rate, a.most = 0, 0
-			continue
-		}
-		a.most = min(a.most, int(a.Queue.Budget/a.Rate))
 		l.price += a.Rate
 	}
+	l.noted = nil
 }
 
 // Acknowledge says that the store has applied the entries up to a number.
@@ -167,8 +170,8 @@ func (l *Ledger) Post() []Entry {
 	return l.open[from:]
 }
 
-// Version changes with each change of what Save returns, but for entries that the store has
-// acknowledged, which do no harm in a checkpoint.
+// Version changes with each change of what a checkpoint keeps, but for entries that the store
+// has acknowledged, which do no harm there.
 func (l *Ledger) Version() uint64 { return l.version }
 
 // Open returns how many entries the store has not acknowledged.
@@ -295,6 +298,9 @@ func (l *Ledger) tidy(a *Account) {
 	idle := a.Queue == nil && a.Jobs == 0 && a.Rate == 0
 	if idle && !slices.ContainsFunc(a.Uses, func(u Use) bool { return u.Held != 0 }) {
 		delete(l.accounts, a.Name)
+		if a.kept != (kept{}) {
+			l.gone = append(l.gone, a.Name)
+		}
 		i, _ := slices.BinarySearchFunc(l.list, a.Name, byName)
 		l.list = slices.Delete(l.list, i, i+1)
 	}
@@ -351,10 +357,10 @@ func (l *Ledger) close(end int64) {
 	l.version++
 	if !l.known {
 		for _, a := range l.list {
+			a.Rate, a.most = 0, 0 // they were of an interval that is over, and what it used is not paid
 			a.bill(end, l.length)
-			a.Rate, a.most = 0, 0 // they were of an interval that is over
 		}
-		l.price = 0
+		l.price, l.told = 0, false
 		return
 	}
 	full := l.full()

@@ -361,10 +361,7 @@ func TestARestartKeepsWhatRemains(t *testing.T) {
 	if got := l.Queue("a").Budget; got != money.Credit-1 {
 		t.Fatalf("it has %d", got)
 	}
-	data, err := l.Save(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := l.SaveAll(nil, 0)
 	s := account.State{}
 	s.Put(*l.Queue("a"))
 	other := account.New(interval / 2)
@@ -407,10 +404,7 @@ func TestTheStoreIsChangedMeanwhile(t *testing.T) {
 		l.JobCame(name)
 	}
 	l.Advance(after(1))
-	data, err := l.Save(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := l.SaveAll(nil, 0)
 	for now, want := range map[int64][3]money.Amount{after(1.5): {2, 5, 0}, after(7.5): {2, 8, 0}} {
 		other := account.New(interval)
 		if err := other.Load(data); err != nil {

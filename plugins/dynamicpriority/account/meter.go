@@ -1,7 +1,6 @@
 package account
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -21,6 +20,7 @@ type Account struct {
 
 	most      int    // slots that the budget covered at the rate when the interval began
 	remainder uint64 // used and not paid yet, below a micro-credit: in micro-credits ÷ length
+	kept      kept   // what the checkpoint has of it
 }
 
 // Use is what an account uses of one kind of slots.
@@ -35,6 +35,21 @@ type Use struct {
 	quota uint64 // the same of the quota
 }
 
+// force is what is in force of an account over an interval.
+type force struct {
+	rate money.Amount
+	most int // slots that it covers
+}
+
+// lower returns the rate in force, or what of it the queue bids and has by now.
+func (a *Account) lower() force {
+	rate := min(a.Rate, a.Queue.Spending)
+	if rate == 0 || a.Queue.Budget < rate {
+		return force{}
+	}
+	return force{rate, min(a.most, int(a.Queue.Budget/rate))}
+}
+
 // Use returns what the account uses of a kind.
 func (a *Account) Use(kind string) Use {
 	if i, found := a.find(kind); found {
@@ -43,8 +58,30 @@ func (a *Account) Use(kind string) Use {
 	return Use{Kind: kind}
 }
 
+// find returns the place of a kind, or where it would be. There are a few kinds, and rounds ask often.
 func (a *Account) find(kind string) (int, bool) {
-	return slices.BinarySearchFunc(a.Uses, kind, func(u Use, kind string) int { return cmp.Compare(u.Kind, kind) })
+	for i := range a.Uses {
+		if a.Uses[i].Kind >= kind {
+			return i, a.Uses[i].Kind == kind
+		}
+	}
+	return len(a.Uses), false
+}
+
+// Held is how many slots of a kind the account holds now.
+func (a *Account) Held(kind string) int {
+	if i, found := a.find(kind); found {
+		return a.Uses[i].Held
+	}
+	return 0
+}
+
+// Quota is how many slots of a kind the account's quota has over this interval.
+func (a *Account) Quota(kind string) int {
+	if i, found := a.find(kind); found {
+		return a.Uses[i].Quota
+	}
+	return 0
 }
 
 // use returns the same to be changed; a new one is counted from a time on.

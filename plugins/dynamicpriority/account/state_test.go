@@ -129,10 +129,7 @@ func TestTheStoreFollows(t *testing.T) {
 				}
 			},
 			"restart": func(t *rapid.T) {
-				data, err := l.Save(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := l.SaveAll(nil, 0)
 				l = account.New(interval)
 				if err := l.Load(data); err != nil {
 					t.Fatal(err)
@@ -278,9 +275,29 @@ func TestEntriesAsText(t *testing.T) {
 
 // TestACheckpointThatIsNone is refused and not half taken.
 func TestACheckpointThatIsNone(t *testing.T) {
-	for _, text := range []string{"", "{}", "[]", `{"Length":-1}`, `{"Length":1,"Open":["x"]}`} {
-		if err := account.New(interval).Load([]byte(text)); err == nil {
-			t.Errorf("%s is taken", text)
+	const head = "ledger 20000000000 0 0 0\n"
+	for text, want := range map[string]string{
+		"":                               "no interval",
+		"hello\n":                        "line 1: \"hello\" is no part",
+		"ledger 0 0 0 0\n":               "line 1: an interval of 0",
+		"ledger 1 -1 0 0\n":              "line 1: an interval of 1 that began at -1",
+		"ledger 1 1 1\n":                 "line 1",
+		"ledger 1 1 1 x\n":               "line 1",
+		head + "rate a 1 1\n":            "line 2",
+		head + "rate a -1 1 0\n":         "line 2: a spending rate of -0.000001",
+		head + "rate a 1 -1 0\n":         "line 2: queue a covers -1 slots",
+		head + "rate a 1 1 NaN\n":        "line 2",
+		head + "rate  1 1 0\n":           "line 2: a queue's name is empty",
+		head + "rate a 1 1 0 1 -1 0\n":   "line 2: a spending rate of -1.0",
+		head + "rate a 1 1 0 1 1 0 0\n":  "line 2",
+		head + "b a 5\n":                 "line 2",
+		head + "entries x\nb a 5\n":      "line 1",
+		head + "entries 1\nb a 5\nx a\n": "line 3",
+	} {
+		l := account.New(interval)
+		l.Alone()
+		if err := l.Load([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
 }
@@ -294,14 +311,15 @@ func TestACheckpointOfABound(t *testing.T) {
 	if err := l.AddBudget("a", 7); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := l.Save(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for most, want := range map[int]struct{ open, paying int }{0: {1, 2}, len(whole): {1, 2}, len(whole) - 1: {1, 0}, 150: {1, 0}, 80: {0, 0}} {
-		data, err := l.Save(most)
-		if err != nil || most > 0 && len(data) > most {
-			t.Fatalf("at most %d: %d bytes, %v", most, len(data), err)
+	whole := len(l.SaveAll(nil, 0))
+	for most, want := range map[int]struct {
+		open, paying int
+		short        bool
+	}{0: {1, 2, false}, whole: {1, 2, false}, whole - 1: {1, 0, true}, 70: {1, 0, true}, 50: {0, 0, true}} {
+		data := l.SaveAll([]byte("before"), most)
+		data = data[len("before"):]
+		if most > 0 && len(data) > most || l.Short() != want.short {
+			t.Fatalf("at most %d: %d bytes, short: %t", most, len(data), l.Short())
 		}
 		other := account.New(interval)
 		if err := other.Load(data); err != nil {

@@ -3,7 +3,7 @@
 //
 //	a, err := money.Parse("12.139998") // 12,139,998 micro-credits
 //
-// What cannot be written with six decimals is refused and not rounded.
+// What cannot be written with six decimals is refused, and rounded only where that is said.
 package money
 
 import (
@@ -36,24 +36,47 @@ var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?$`)
 // Parse reads credits written as a decimal number, such as 100, 0.11 or 1e-05. The error
 // says what is wrong with the text, and how it is written.
 func Parse(text string) (Amount, error) {
-	if len(text) > textMax {
-		return 0, fmt.Errorf("a number of %d characters: write at most %d", len(text), textMax)
-	}
-	if !number.MatchString(text) {
-		return 0, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
-	}
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
-		return 0, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
-	}
-	r.Mul(r, new(big.Rat).SetInt64(int64(Credit)))
-	if most := new(big.Rat).SetInt64(int64(Max)); r.Cmp(most) > 0 || r.Cmp(most.Neg(most)) < 0 {
-		return 0, fmt.Errorf("%s is more than there can be: at most %s credits either way", text, Max)
+	r, err := parse(text)
+	if err != nil {
+		return 0, err
 	}
 	if !r.IsInt() {
 		return 0, fmt.Errorf("%s has more than 6 decimals: the smallest amount is 0.000001", text)
 	}
 	return Amount(r.Num().Int64()), nil
+}
+
+// ParseRounded is Parse for what a program wrote that counts in binary fractions: more than six
+// decimals are rounded to the nearest amount, halves away from zero.
+func ParseRounded(text string) (Amount, error) {
+	r, err := parse(text)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := new(big.Int).SetString(r.FloatString(0), 10)
+	if !ok {
+		return 0, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
+	}
+	return Amount(n.Int64()), nil
+}
+
+// parse reads credits as micro-credits, which may be fractions.
+func parse(text string) (*big.Rat, error) {
+	if len(text) > textMax {
+		return nil, fmt.Errorf("a number of %d characters: write at most %d", len(text), textMax)
+	}
+	if !number.MatchString(text) {
+		return nil, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
+	}
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil, fmt.Errorf("%q is no number of credits: write it like 100 or 0.25", text)
+	}
+	r.Mul(r, new(big.Rat).SetInt64(int64(Credit)))
+	if most := new(big.Rat).SetInt64(int64(Max)); r.Cmp(most) > 0 || r.Cmp(most.Neg(most)) < 0 {
+		return nil, fmt.Errorf("%s is more than there can be: at most %s credits either way", text, Max)
+	}
+	return r, nil
 }
 
 // String returns the credits as a decimal, with one decimal at least, such as 99972.0.

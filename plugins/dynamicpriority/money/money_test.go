@@ -34,6 +34,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Rounded where that is said; the bounds are the same.
+func TestParseRounded(t *testing.T) {
+	for text, want := range map[string]money.Amount{
+		"99.89000000000000056843": 99_890_000, "0.10999999940395355225": 110_000, "0.0000005": 1, "-0.0000005": -1, "0.00000049": 0, "1e-99": 0,
+		"1000000000000": money.Max, "7": 7 * money.Credit,
+	} {
+		if got, err := money.ParseRounded(text); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "NaN", "1000000000000.0000001", "-1e13", strings.Repeat("9", 100)} {
+		if got, err := money.ParseRounded(text); err == nil {
+			t.Errorf("%q is read as %d", text, got)
+		}
+	}
+}
+
 // TestWhatIsWrittenIsRead: every amount comes back as it was, at the bounds too.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -84,8 +84,42 @@ func byRemainder(slots int, open []turn, sum uint64) {
 		open[i].Quota, open[i].part = int(whole), part //nolint:gosec // no more than the slots
 		left -= open[i].Quota
 	}
-	slices.SortFunc(open, func(a, b turn) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.place, b.place)) })
-	for i := range left {
-		open[i].Quota++
+	for _, t := range first(open, left) {
+		t.Quota++
 	}
+}
+
+func (t turn) before(other turn) bool {
+	return t.part > other.part || t.part == other.part && t.place < other.place
+}
+
+// first returns the n of all that are before the others, in any order, which changes that of all: halves
+// are looked at, and not all is sorted.
+func first(all []turn, n int) []turn {
+	for low, high := 0, len(all); n > low && n < high; {
+		pivot := all[low+(high-low)/2]
+		i, j := low, high-1
+		for i <= j {
+			for all[i].before(pivot) {
+				i++
+			}
+			for pivot.before(all[j]) {
+				j--
+			}
+			if i <= j {
+				all[i], all[j] = all[j], all[i]
+				i++
+				j--
+			}
+		}
+		switch { // up to j they are before the pivot or it, from i on behind it or it
+		case n <= j:
+			high = j + 1
+		case n >= i:
+			low = i
+		default:
+			return all[:n]
+		}
+	}
+	return all[:n]
 }

@@ -81,5 +81,34 @@ func TestQuotasAddUp(t *testing.T) {
 				t.Fatalf("rate %d of %v: a quota of %d of %d", p.Rate, sum, p.Quota, left)
 			}
 		}
+		if given == slots && sum.Sign() > 0 {
+			largestFirst(t, payers, left, sum)
+		}
 	})
+}
+
+// largestFirst: of those that are not bound, nobody has a slot for a remainder that is less than that of one who
+// has none, or the same and later.
+func largestFirst(t *rapid.T, payers []share.Payer, left int, sum *big.Int) {
+	var with, without *big.Int // the least remainder, and the largest
+	lastWith, firstWithout := -1, len(payers)
+	for i, p := range payers {
+		if p.Rate == 0 || p.Quota == p.Most {
+			continue
+		}
+		whole, rest := new(big.Int).DivMod(new(big.Int).Mul(big.NewInt(int64(left)), new(big.Int).SetUint64(p.Rate)), sum, new(big.Int))
+		if int64(p.Quota) > whole.Int64() {
+			if with == nil || rest.Cmp(with) <= 0 {
+				with, lastWith = rest, i
+			}
+		} else if without == nil || rest.Cmp(without) > 0 {
+			without, firstWithout = rest, i
+		}
+	}
+	if with == nil || without == nil {
+		return
+	}
+	if c := with.Cmp(without); c < 0 || c == 0 && lastWith > firstWithout {
+		t.Fatalf("payer %d has a slot for a remainder of %v, and %d none for %v", lastWith, with, firstWithout, without)
+	}
 }

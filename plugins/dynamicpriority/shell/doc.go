@@ -16,6 +16,9 @@
 // # What holds
 //
 // Who can't be proved is not let in: without a list of keys nobody is. A signature is accepted
-// once, also across restarts. An entry is applied once, and acknowledged when it
+// once, also across restarts, and within skew of the time that it names. The document accepts of a
+// user only what was signed later than all before. That refuses the honest, too: of
+// two commands in one millisecond, or that overtake each other, one is lost. So it is a
+// setting (timestamps-rise), and the clients sign again when they are refused. An entry is applied once, and acknowledged when it
 // is durable. At most one shell works on a store.
 package shell

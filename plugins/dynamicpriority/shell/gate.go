@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/control"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -39,11 +41,13 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 		err = errDenied // a queue is its user's
 	}
 	if err == nil && signed.Signature != nil {
-		err = s.once(signed, now)
+		if err = s.once(signed, now); err != nil {
+			who = scheduler.Principal{} // a signature that was used proves nothing
+		}
 	}
 	switch {
 	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
-		slog.Warn("somebody is not let in", "user", signed.User, "purpose", c.Purpose.String(), "because", err)
+		s.tell(signed.User, c.Purpose, err)
 		answer := s.denied(c, asked, who)
 		return scheduler.Proof{Denied: &answer}, nil
 	case err != nil:
@@ -75,6 +79,7 @@ func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
 	case errors.Is(err, signature.ErrUnsigned):
 		return signature.Signed{Query: query}, nil
 	case err != nil:
+		signed.Query = cmp.Or(signed.Query, query) // for the refusal
 		return signed, errNoSignature
 	}
 	return signed, nil
@@ -153,11 +158,34 @@ func (s *Shell) changes(c scheduler.Credentials, query string, who scheduler.Pri
 	return r.Changes(), nil
 }
 
-// once has a signature accepted this one time.
+const (
+	// tellEvery is how often the log names somebody who is not let in. Others are counted.
+	tellEvery = time.Second
+	// toldBytesMax bounds what is told of a name.
+	toldBytesMax = account.NameBytesMax
+)
+
+// tell logs who is not let in, now and then: whoever knocks without end leaves the log to others.
+func (s *Shell) tell(user string, purpose scheduler.Purpose, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.now(); now.Sub(s.told).Abs() >= tellEvery {
+		slog.Warn("somebody is not let in", "user", user[:min(len(user), toldBytesMax)], "purpose", purpose.String(), "because", why, "others", s.untold)
+		s.told, s.untold = now, 0
+		return
+	}
+	s.untold++
+}
+
+// once has a signature accepted this one time. Where the site wants the document's rule, each of a
+// user is made later than all before it, and than the start of the plug-in.
 func (s *Shell) once(signed signature.Signed, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.marks.accept(signed.Signature, signed.At, now.Add(-2*s.settings.Skew))
+	if s.settings.TimestampsRise && (!signed.At.After(s.began) || !signed.At.After(s.marks.last[signed.User])) {
+		return errSeen
+	}
+	return s.marks.accept(signed.Signature, mark{signed.At, signed.User}, now.Add(-2*s.settings.Skew))
 }
 
 // denied is the answer to who is not let in: who proved a name may know that it is that name's

@@ -2,8 +2,10 @@ package shell
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +125,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		{"cut", request(good.Request.Query[:len(good.Request.Query)-3], good.Authorization), "500 ACCESS DENIED"},
 		{"another query", request("setSpending=9&"+good.Request.Query, good.Authorization), "500 ACCESS DENIED"},
 		{"a second user", request(good.Request.Query+"&user=root&timestamp=1238605061519", good.Authorization), "500 ACCESS DENIED"},
-		{"garbage", request("price", "garbage"), "500 ACCESS DENIED"},
+		{"garbage", request("price", "garbage"), "500 ACCESS DENIED: price\n"},
 		{"no such verb, from a stranger", request("drop=all", ""), "500 ACCESS DENIED: drop=all"},
 		{"no such verb", d.signed("ann", "drop=all"), `page "drop=all" for "ann", user, by hmac-sha256`},
 	} {
@@ -300,5 +302,88 @@ func TestNotReady(t *testing.T) {
 	s := New()
 	if _, err := s.Prove(t.Context(), request("price", "")); err == nil {
 		t.Error("a gate that has not begun lets somebody in")
+	}
+}
+
+// However many knock, the log names one in a second and counts the others.
+func TestTheLogIsNotFlooded(t *testing.T) {
+	var log strings.Builder
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	d := newDoor(t)
+	for range 100 {
+		d.says(request("x&user="+strings.Repeat("y", 1<<10)+"&timestamp=1", "AAAA"))
+	}
+	d.at = d.at.Add(time.Second)
+	d.says(d.signed("ann", "infos"))
+	if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); len(lines) != 2 || len(lines[0]) > 512 || !strings.Contains(lines[1], "user=ann") || !strings.Contains(lines[1], "others=99") {
+		t.Errorf("the log has %q", lines)
+	}
+}
+
+// Commands that overtake each other are let in, unless the site wants the document's rule: then what
+// is older than one that was let in is refused, also after a restart.
+func TestTimestampsRise(t *testing.T) {
+	at := func(d *door, later time.Duration) string {
+		query, authorization := signature.Sign("info", nil, "ann", d.at.Add(later), key("ann"), signature.SHA256)
+		return d.says(request(query, authorization))[:4]
+	}
+	for _, rise := range []string{"true", "false"} {
+		d := newDoor(t)
+		start := func() {
+			d.again()
+			if err := d.configure(scheduler.Config{Text: []byte("timestamps-rise: " + rise)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start()
+		got := []string{at(d, 9*time.Second), at(d, 5*time.Second)}
+		start()
+		got = append(got, at(d, 8*time.Second), at(d, 10*time.Second))
+		want := []string{"page", "page", "page", "page"}
+		if rise == "true" {
+			want = []string{"page", "500 ", "500 ", "page"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("timestamps-rise: %s: %q", rise, got)
+		}
+	}
+}
+
+// A list that is replaced counts from then on, although it looks the same from outside; of one that
+// is half written the whole lines count.
+func TestTheListIsReplaced(t *testing.T) {
+	d := newDoor(t)
+	d.list("ann user key_one_of_ann\n")
+	path := filepath.Join(d.folder, aclName)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	at := d.at
+	by := func(user, key string) string {
+		at = at.Add(time.Millisecond)
+		query, authorization := signature.Sign("info", nil, user, at, key, signature.SHA256)
+		return d.says(request(query, authorization))[:4]
+	}
+	if got := by("ann", "key_one_of_ann"); got != "page" {
+		t.Errorf("at first: %s", got)
+	}
+	if err := os.WriteFile(path+".new", []byte("ann user key_two_of_ann\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path+".new", old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	if one, two := by("ann", "key_one_of_ann"), by("ann", "key_two_of_ann"); one != "500 " || two != "page" {
+		t.Errorf("replaced: by the old key %s, by the new %s", one, two)
+	}
+	d.list("root admin key_of_root\nann user")
+	if ann, root := by("ann", "key_two_of_ann"), by("root", "key_of_root"); ann != "500 " || root != "page" {
+		t.Errorf("half written: ann %s, root %s", ann, root)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,9 +28,16 @@ const (
 type seen struct {
 	path  string
 	file  *os.File
-	marks map[string]time.Time // when a signature was made, as it says
+	marks map[string]mark      // by signature
+	last  map[string]time.Time // by user: when the latest was made
 	floor time.Time            // of all that were forgotten
 	lines int                  // in the file
+}
+
+// mark is one signature that was accepted.
+type mark struct {
+	at   time.Time // when it was made, as it says
+	user string
 }
 
 // floorMark stands in the file in the place of a signature, which is longer.
@@ -38,38 +46,71 @@ const floorMark = "floor"
 // openSeen reads the file of a store, and forgets what was made before a time. A last line that
 // is not whole is that of a request that was not let in.
 func openSeen(folder string, before time.Time) (*seen, error) {
-	s := &seen{path: filepath.Join(folder, seenName), marks: map[string]time.Time{}}
+	s := &seen{path: filepath.Join(folder, seenName), marks: map[string]mark{}, last: map[string]time.Time{}}
 	text, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the accepted signatures: %w", err)
 	}
-	for number, line := range strings.Split(string(text), "\n") {
-		stamp, mark, ok := strings.Cut(line, " ")
-		at, err := strconv.ParseInt(stamp, 10, 64)
-		switch {
-		case ok && err == nil && mark == floorMark:
-			s.floor = time.UnixMilli(at)
-		case ok && err == nil:
-			s.marks[mark] = time.UnixMilli(at)
-		case number < strings.Count(string(text), "\n"):
-			return nil, fmt.Errorf("the accepted signatures: line %d of %s is none: mend or remove the file; without it, what was asked in the last minutes could be asked again", number+1, s.path)
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		whole := strings.HasSuffix(line, "\n")
+		if whole && !s.read(strings.TrimSuffix(line, "\n")) {
+			return nil, fmt.Errorf("the accepted signatures: line %d of %s is none: mend or remove the file; without it, what was asked in the last minutes could be asked again", number, s.path)
 		}
 	}
 	return s, s.compact(before)
 }
 
+// read takes in a line: a time, a signature and its user, or a time and floorMark.
+func (s *seen) read(line string) bool {
+	words := strings.Split(line, " ")
+	at, err := strconv.ParseInt(words[0], 10, 64)
+	switch {
+	case err != nil:
+		return false
+	case len(words) == 2 && words[1] == floorMark:
+		s.floor = time.UnixMilli(at)
+		return true
+	case len(words) != 3:
+		return false
+	}
+	user, err := url.QueryUnescape(words[2])
+	if err != nil {
+		return false
+	}
+	s.put(words[1], mark{time.UnixMilli(at), user})
+	return true
+}
+
+func (s *seen) put(signature string, m mark) {
+	s.marks[signature] = m
+	if m.at.After(s.last[m.user]) {
+		s.last[m.user] = m.at
+	}
+}
+
+func (m mark) line(signature string) string {
+	return fmt.Sprintf("%d %s %s\n", m.at.UnixMilli(), signature, url.QueryEscape(m.user))
+}
+
 // compact writes the file anew without what was made before a time.
 func (s *seen) compact(before time.Time) error {
 	var text strings.Builder
-	for mark, at := range s.marks {
-		if at.Before(before) {
-			delete(s.marks, mark)
-			if at.After(s.floor) {
-				s.floor = at
+	for signature, m := range s.marks {
+		if m.at.Before(before) {
+			delete(s.marks, signature)
+			if m.at.After(s.floor) {
+				s.floor = m.at
 			}
 			continue
 		}
-		fmt.Fprintf(&text, "%d %s\n", at.UnixMilli(), mark)
+		text.WriteString(m.line(signature))
+	}
+	for user, at := range s.last {
+		if at.Before(before) { // the floor says it
+			delete(s.last, user)
+		}
 	}
 	if !s.floor.IsZero() {
 		fmt.Fprintf(&text, "%d %s\n", s.floor.UnixMilli(), floorMark)
@@ -89,14 +130,14 @@ func (s *seen) compact(before time.Time) error {
 	return nil
 }
 
-// errSeen is for a signature that was accepted before.
-var errSeen = errors.New("the signature was used before")
+// errSeen is for a signature that was accepted before, or made too early for its user.
+var errSeen = errors.New("the signature was used before, or is older than one that was")
 
-// accept takes a signature that was made at a time, as it says. When it returns nil it is on the
-// disk that it was accepted. What was made before another time can be forgotten.
-func (s *seen) accept(signature []byte, at, before time.Time) error {
-	mark := base64.StdEncoding.EncodeToString(signature)
-	if _, ok := s.marks[mark]; ok || !at.After(s.floor) {
+// accept takes a user's signature that was made at a time, as it says. When it returns nil it is
+// on the disk that it was accepted. What was made before another time can be forgotten.
+func (s *seen) accept(signature []byte, of mark, before time.Time) error {
+	text := base64.StdEncoding.EncodeToString(signature)
+	if _, ok := s.marks[text]; ok || !of.at.After(s.floor) {
 		return errSeen
 	}
 	if s.file == nil || s.lines >= seenMax {
@@ -107,12 +148,13 @@ func (s *seen) accept(signature []byte, at, before time.Time) error {
 			return fmt.Errorf("%d signatures were accepted within minutes, which is the limit", seenMax)
 		}
 	}
-	if err := s.append(fmt.Sprintf("%d %s\n", at.UnixMilli(), mark)); err != nil {
+	if err := s.append(of.line(text)); err != nil {
 		_ = s.file.Close()
 		s.file = nil // half a line may be there: the next begins the file anew
 		return fmt.Errorf("the accepted signatures: %w", err)
 	}
-	s.marks[mark], s.lines = at, s.lines+1
+	s.put(text, of)
+	s.lines++
 	return nil
 }
 

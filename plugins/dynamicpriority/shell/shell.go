@@ -34,7 +34,10 @@ type Shell struct {
 	mu       sync.Mutex
 	settings dynamicpriority.ShellSettings
 	marks    *seen // nil: not ready
-	why      error // why it is not
+	began    time.Time
+	why      error     // why it is not
+	told     time.Time // when the log named somebody who was not let in
+	untold   int       // how many it did not name since
 }
 
 var _ serve.Gate = (*Shell)(nil)
@@ -118,13 +121,14 @@ func (s *Shell) without(ctx context.Context, of serve.Surroundings) error {
 
 // begin opens the gate.
 func (s *Shell) begin(folder string) error {
-	marks, err := openSeen(folder, s.now().Add(-2*s.set().Skew))
+	now := s.now()
+	marks, err := openSeen(folder, now.Add(-2*s.set().Skew))
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys, s.marks, s.why = &keys{path: filepath.Join(folder, aclName)}, marks, nil
+	s.keys, s.marks, s.began, s.why = &keys{path: filepath.Join(folder, aclName)}, marks, now, nil
 	return nil
 }
 
@@ -134,39 +138,40 @@ type keeper struct {
 	of     serve.Surroundings
 	folder string
 
-	store Store          // nil: not open
-	told  *account.State // what the policy was told last; nil: nothing
-	due   []account.Entry
-	pause time.Duration // before the next try; 0: nothing fails
+	store  Store          // nil: not open
+	told   *account.State // what the policy was told last; nil: nothing
+	looked time.Time      // when the store was last read
+	blind  bool           // the last look failed: the policy was told so
+	due    []account.Entry
+	pause  time.Duration // before the next try; 0: nothing fails
+	again  time.Time     // when that is
 }
 
 // locked waits until no other shell works on the store: that of a policy that is replaced may
 // still write its last entries.
 func (k *keeper) locked(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
-	for err != nil { // the folder is not there, or not ours
-		k.fail(fmt.Errorf("policy.store: %w", err))
-		if err := k.rest(ctx); err != nil {
-			return nil, err
-		}
-		f, err = os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
-	}
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for waited := false; ; waited = true {
+		f, err := os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 		if err == nil {
-			k.pause = 0
-			return func() { _ = f.Close() }, nil
+			if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+				k.pause = 0
+				return func() { _ = f.Close() }, nil
+			}
+			_ = f.Close()
+			if !errors.Is(err, syscall.EWOULDBLOCK) {
+				err = fmt.Errorf("policy.store: lock: %w", err)
+			} else if err = nil; waited { // one that is replaced is gone by then
+				err = fmt.Errorf("another plug-in works in %s", k.folder)
+			}
+		} else { // the folder is not there, or not ours
+			err = fmt.Errorf("policy.store: %w", err)
 		}
-		if k.pause > againMin { // one that is replaced is gone by then
-			k.fail(fmt.Errorf("another plug-in works in %s", k.folder))
-		} else {
-			k.pause = againMin
+		if err != nil {
+			k.fail(err)
 		}
 		if err := k.rest(ctx); err != nil {
-			_ = f.Close()
 			return nil, err
 		}
-		k.pause = min(2*k.pause, againMax)
 	}
 }
 
@@ -184,6 +189,7 @@ func (k *keeper) rest(ctx context.Context) error {
 func (k *keeper) fail(err error) {
 	slog.Error("the store of budgets fails: it is tried again", "error", err)
 	k.pause = min(max(2*k.pause, againMin), againMax)
+	k.again = time.Now().Add(k.pause)
 	_ = k.of.Post(scheduler.Note{Name: dynamicpriority.NoteFailed, Body: []byte(err.Error())})
 }
 
@@ -194,13 +200,13 @@ func (k *keeper) run(ctx context.Context) error {
 			k.store.Close()
 		}
 	}()
-	poll := time.NewTimer(0)
-	defer poll.Stop()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
 	for {
 		if err := k.work(ctx); err != nil {
 			return err
 		}
-		poll.Reset(k.wait())
+		wake.Reset(k.wait())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -212,20 +218,21 @@ func (k *keeper) run(ctx context.Context) error {
 			if err := k.take(n); err != nil {
 				return err
 			}
-		case <-poll.C:
-			if k.pause == 0 && k.store != nil && k.store.Shared() {
-				k.look(ctx)
-			}
+		case <-wake.C:
 		}
 	}
 }
 
-// wait is until when there is nothing to do if nobody says something.
+// wait is how long there is nothing to do if nobody says something.
 func (k *keeper) wait() time.Duration {
-	if k.pause > 0 {
-		return k.pause
+	every := k.shell.set().PollInterval
+	switch {
+	case k.pause > 0:
+		return time.Until(k.again)
+	case k.store.Shared():
+		return time.Until(k.looked.Add(every))
 	}
-	return k.shell.set().PollInterval
+	return every
 }
 
 // take takes a note of the policy's.
@@ -241,8 +248,13 @@ func (k *keeper) take(n scheduler.Note) error {
 	return nil
 }
 
-// work opens the store where it is not, and applies what is due. What fails stays due.
+// work opens the store where it is not, looks at it when it is time, and applies what is due. What
+// fails stays due, and is not tried again before a pause: notes come meanwhile, those of failures
+// among them.
 func (k *keeper) work(ctx context.Context) error {
+	if k.pause > 0 && time.Now().Before(k.again) {
+		return nil
+	}
 	if k.store == nil {
 		store, err := open(ctx, k.folder)
 		if err != nil {
@@ -250,9 +262,9 @@ func (k *keeper) work(ctx context.Context) error {
 			return nil
 		}
 		k.store = store
-		k.look(ctx)
 	}
-	if k.told == nil || len(k.due) == 0 {
+	polls := k.store.Shared() && time.Since(k.looked) >= k.shell.set().PollInterval
+	if (k.told == nil || k.blind || polls) && !k.look(ctx) || len(k.due) == 0 {
 		return nil
 	}
 	if first := k.due[0].Number; first > k.told.Applied+1 {
@@ -270,23 +282,28 @@ func (k *keeper) work(ctx context.Context) error {
 	return k.of.Post(scheduler.Note{Name: dynamicpriority.NoteApplied, Body: strconv.AppendUint(nil, applied, 10)})
 }
 
-// look reads what the store has, and tells the policy where it is not what it knows.
-func (k *keeper) look(ctx context.Context) {
+// look reads what the store has, and tells the policy where it is not what it knows, or where it
+// was told of a failure last. It says whether it could.
+func (k *keeper) look(ctx context.Context) bool {
+	was := k.blind
 	state, err := k.store.Load(ctx)
+	k.looked, k.blind = time.Now(), err != nil
 	if err != nil {
 		k.fail(err)
-		return
+		return false
 	}
-	k.pause = 0
-	if k.told != nil && same(k.told, state) {
-		return
+	if k.told == nil || was {
+		k.pause = 0
+	} else if same(k.told, state) {
+		return true
 	}
 	for _, part := range state.Marshal(dynamicpriority.NoteBytesMax) {
 		if k.of.Post(scheduler.Note{Name: dynamicpriority.NoteStore, Body: part}) != nil {
-			return // it ends
+			return false // it ends
 		}
 	}
 	k.told = state
+	return true
 }
 
 func same(a, b *account.State) bool {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
@@ -77,6 +78,18 @@ func (r *running) stop() {
 	r.end()
 	if err := <-r.ended; err != nil {
 		r.t.Error(err)
+	}
+}
+
+// place puts a file of budgets there as a whole: a shell that looks meanwhile finds no half.
+func place(t *testing.T, folder, budget string) {
+	t.Helper()
+	path := filepath.Join(folder, budgetName)
+	if err := os.WriteFile(path+".new", []byte(budget), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -162,15 +175,11 @@ func TestWhatItNeedsComesLater(t *testing.T) {
 	}
 	for got := ""; !strings.Contains(got, "make the file"); got = r.next(dynamicpriority.NoteFailed) {
 	}
-	if err := os.WriteFile(filepath.Join(folder, budgetName), []byte("ann x 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for got := ""; !strings.Contains(got, "budget: line 1: the budget"); got = r.next(dynamicpriority.NoteFailed) {
+	place(t, folder, "# applied 0\nann x 1\n")
+	for got := ""; !strings.Contains(got, "budget: line 2: the budget"); got = r.next(dynamicpriority.NoteFailed) {
 	}
 	r.entries(pays(1, 10)) // from a policy that has taken over and knows of them already
-	if err := os.WriteFile(filepath.Join(folder, budgetName), []byte("ann 50 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	place(t, folder, "ann 50 1\n")
 	if got := r.next(dynamicpriority.NoteStore); !strings.Contains(got, "ann 50.0") {
 		t.Errorf("it tells %q", got)
 	}
@@ -197,4 +206,31 @@ func TestTwoPlaces(t *testing.T) {
 		t.Errorf("it tells %q", got)
 	}
 	r.stop()
+}
+
+// What fails is tried again after pauses that grow, although the note that tells of it comes back
+// from the log at once.
+func TestAFailureIsNotTriedAtOnce(t *testing.T) {
+	folder := t.TempDir() // without budgets
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t, folder)
+		tries := 0
+		for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+			select {
+			case n := <-r.posts:
+				if n.Name == dynamicpriority.NoteFailed {
+					tries++
+				}
+				r.notes <- n
+			case <-time.After(time.Second):
+			}
+			if tries > 100 {
+				t.Fatalf("it is tried %d times in %v", tries, time.Minute-time.Until(until))
+			}
+		}
+		if tries < 10 {
+			t.Errorf("it is tried %d times in a minute", tries)
+		}
+		r.stop()
+	})
 }

@@ -3,14 +3,23 @@
 //
 // The policy adds a fourth word, the end of the interval that was charged last, in nanoseconds
 // since 1970, and a first line with the number of the last change that is in it. Both may be
-// missing, as in a file written by hand. Each change replaces the file as a whole.
+// missing, as in a file written by hand, or by the original. Each change replaces the file as a
+// whole. Remarks stay in it, lines that begin with #.
+//
+// # Lines that can't be read
+//
+// In a file without that first line, one that is no queue is left out: it is named in the log, and
+// stays in the file as a remark. Its user has no queue until somebody mends it, and the others have
+// theirs. A file that the policy has written is refused instead, with the line: what is still to
+// be applied may be for that very queue, and would be lost. So is one in which a queue is there
+// twice.
 package file
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -23,17 +32,22 @@ import (
 // bytesMax bounds the file: far more than queues can be.
 const bytesMax = 64 << 20
 
-// header begins a file that the policy wrote.
-const header = "# applied "
+const (
+	// header begins a file that the policy wrote.
+	header = "# applied "
+	// leftOut begins the remark that a line becomes which can't be read.
+	leftOut = "# left out: "
+)
 
 // Store is a file of budgets. One goroutine uses it.
 type Store struct {
-	path  string
-	state *account.State
+	path    string
+	state   *account.State
+	remarks []string // whole lines
 }
 
-// Open reads a file, which must be there. The error names the line that can't be read: then
-// nothing of the file is used or changed.
+// Open reads a file, which must be there. The log names a line that is left out. An error names
+// the line that can't be read, and then nothing of the file is used or changed.
 func Open(path string) (*Store, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,45 +61,59 @@ func Open(path string) (*Store, error) {
 	if len(text) > bytesMax {
 		return nil, fmt.Errorf("the budgets: %s has more than %d bytes", path, bytesMax)
 	}
-	state, err := parse(text)
-	if err != nil {
+	s := &Store{path: path, state: &account.State{}}
+	if err := s.parse(text); err != nil {
 		return nil, fmt.Errorf("the budgets: %s: %w: mend it while no manager runs", path, err)
-	}
-	return &Store{path, state}, nil
-}
-
-func parse(text []byte) (*account.State, error) {
-	s := &account.State{}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		line := strings.TrimSpace(string(line))
-		if rest, ok := strings.CutPrefix(line, header); ok && number == 1 {
-			n, err := strconv.ParseUint(rest, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("line 1: %.80q is no number of a change", rest)
-			}
-			s.Applied = n
-			continue
-		}
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		q, err := parseQueue(line)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("line %d: %w", number, err)
-		case s.Queue(q.Name) != nil:
-			return nil, fmt.Errorf("line %d: queue %s is there twice", number, q.Name)
-		case len(s.Queues()) >= account.QueuesMax:
-			return nil, fmt.Errorf("line %d: more than %d queues", number, account.QueuesMax)
-		}
-		s.Put(q)
 	}
 	return s, nil
 }
 
-func parseQueue(line string) (q account.Queue, err error) {
+func (s *Store) parse(text []byte) error {
+	first, _, _ := strings.Cut(string(text), "\n")
+	number, ours := strings.CutPrefix(strings.TrimSpace(first), header)
+	if ours {
+		n, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return fmt.Errorf("line 1: %.80q is no number of a change", number)
+		}
+		s.state.Applied = n
+	}
+	at := 0
+	for line := range strings.Lines(string(text)) {
+		at++
+		line := strings.TrimSpace(line)
+		if line == "" || ours && at == 1 {
+			continue
+		}
+		if strings.HasPrefix(line, "#") {
+			s.remarks = append(s.remarks, line)
+			continue
+		}
+		q, err := parseQueue(line, !ours)
+		switch {
+		case err != nil && !ours:
+			slog.Error("a line of the budgets is left out: whom it names has no queue until it is mended", "file", s.path, "line", at, "problem", err)
+			s.remarks = append(s.remarks, leftOut+line)
+			continue
+		case err != nil:
+			return fmt.Errorf("line %d: %w", at, err)
+		case s.state.Queue(q.Name) != nil:
+			return fmt.Errorf("line %d: queue %s is there twice", at, q.Name)
+		case len(s.state.Queues()) >= account.QueuesMax:
+			return fmt.Errorf("line %d: more than %d queues", at, account.QueuesMax)
+		}
+		s.state.Put(q)
+	}
+	return nil
+}
+
+// parseQueue reads a line. Amounts of a file that the policy has not written are rounded: those of the
+// original have twenty decimals.
+func parseQueue(line string, rounded bool) (q account.Queue, err error) {
+	amount := money.Parse
+	if rounded {
+		amount = money.ParseRounded
+	}
 	fields := strings.Fields(line)
 	if len(fields) != 3 && len(fields) != 4 {
 		return q, fmt.Errorf("%.80q: write a user, a budget and a spending rate", line)
@@ -94,10 +122,10 @@ func parseQueue(line string) (q account.Queue, err error) {
 	if err := account.CheckName(q.Name); err != nil {
 		return q, err
 	}
-	if q.Budget, err = money.Parse(fields[1]); err != nil {
+	if q.Budget, err = amount(fields[1]); err != nil {
 		return q, fmt.Errorf("the budget: %w", err)
 	}
-	if q.Spending, err = money.Parse(fields[2]); err != nil {
+	if q.Spending, err = amount(fields[2]); err != nil {
 		return q, fmt.Errorf("the spending rate: %w", err)
 	}
 	if err := account.CheckSpending(q.Spending); err != nil {
@@ -124,16 +152,19 @@ func (s *Store) Apply(_ context.Context, entries []account.Entry) (uint64, error
 	if !changed {
 		return s.state.Applied, nil
 	}
-	if err := durable.Replace(s.path, text(next)); err != nil {
+	if err := durable.Replace(s.path, s.text(next)); err != nil {
 		return 0, fmt.Errorf("the budgets can't be written: %w", err)
 	}
 	s.state = next
 	return next.Applied, nil
 }
 
-func text(s *account.State) []byte {
-	b := fmt.Appendf(nil, "%s%d\n", header, s.Applied)
-	for _, q := range s.Queues() {
+func (s *Store) text(of *account.State) []byte {
+	b := fmt.Appendf(nil, "%s%d\n", header, of.Applied)
+	for _, line := range s.remarks {
+		b = append(append(b, line...), '\n')
+	}
+	for _, q := range of.Queues() {
 		b = fmt.Appendf(b, "%s %s %s %d\n", q.Name, q.Budget, q.Spending, q.Charged)
 	}
 	return b

@@ -38,7 +38,7 @@ func TestTheDocumentsFile(t *testing.T) {
 		t.Fatal(applied, err)
 	}
 	text, err := os.ReadFile(path)
-	want := "# applied 2\nqueue1 99971.89 0.11 7\nqueue2 5.0 0.00001 0\nqueue3 0.0 0.0 0\n"
+	want := "# applied 2\n# a remark\nqueue1 99971.89 0.11 7\nqueue2 5.0 0.00001 0\nqueue3 0.0 0.0 0\n"
 	if err != nil || string(text) != want {
 		t.Errorf("error %v, the file has\n%swant\n%s", err, text, want)
 	}
@@ -54,34 +54,85 @@ func TestTheDocumentsFile(t *testing.T) {
 	}
 }
 
-// A file with a mistake is refused with its line, and stays as it is.
+// A file of the policy's with a mistake is refused with its line, and stays as it is. In another a
+// line that is no queue is left out, and stays in it as a remark.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"a 1 1\nb 1":                        `line 2: "b 1": write a user`,
-		"a 1 1 0 0":                         "line 1",
-		"a x 1":                             "line 1: the budget",
-		"a 1 NaN":                           "line 1: the spending rate",
-		"a 1 -1":                            "line 1",
-		"a Inf 1":                           "line 1: the budget",
-		"a 1e99 1":                          "line 1: the budget",
-		"a 1 1 -5":                          "line 1",
-		"a 1 1\n\na 2 2":                    "line 3: queue a is there twice",
-		"# applied x\na 1 1":                "line 1",
-		strings.Repeat("a", 100) + " 1 1":   "line 1",
-		"a\x00b 1 1":                        "line 1",
-		"\xff 1 1":                          "line 1",
-		strings.Repeat("x 1 1\n", 1) + "\"": "line 2",
+		"a 1 1\nb 1":                        `line 3: "b 1": write a user`,
+		"a 1 1 0 0":                         "line 2",
+		"a x 1":                             "line 2: the budget",
+		"a 1 NaN":                           "line 2: the spending rate",
+		"a 1 -1":                            "line 2",
+		"a Inf 1":                           "line 2: the budget",
+		"a 1e99 1":                          "line 2: the budget",
+		"a 0.0000001 1":                     "line 2: the budget",
+		"a 1 1 -5":                          "line 2",
+		strings.Repeat("a", 100) + " 1 1":   "line 2",
+		"a\x00b 1 1":                        "line 2",
+		"\xff 1 1":                          "line 2",
+		strings.Repeat("x 1 1\n", 1) + "\"": "line 3",
 	} {
-		path := write(t, text)
-		if _, err := file.Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+		refused(t, "# applied 7\n"+text, want)
+		if text == "a 0.0000001 1" { // the original counts in binary fractions
+			continue
 		}
-		if is, err := os.ReadFile(path); err != nil || string(is) != text {
-			t.Errorf("%q became %q, %v", text, is, err)
+		path := write(t, "good 3 1\n"+text+"\n")
+		s, err := file.Open(path)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if _, err := s.Apply(t.Context(), []account.Entry{{Number: 1, Kind: account.AddBudget, Queue: "good", Amount: money.Credit}}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(text, "\n")
+		is, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(is), "\n# left out: "+lines[len(lines)-1]+"\n") || !strings.Contains(string(is), "good 4.0 1.0 0\n") {
+			t.Errorf("%q is written as %q, %v", text, is, err)
+		}
+		again, err := file.Open(path)
+		if err != nil {
+			t.Fatalf("%q: what is written is refused: %v", text, err)
+		}
+		if _, err := again.Apply(t.Context(), []account.Entry{{Number: 2, Kind: account.AddBudget, Queue: "none"}}); err != nil {
+			t.Fatal(err)
+		}
+		if then, err := os.ReadFile(path); err != nil || string(then) != strings.Replace(string(is), "applied 1", "applied 2", 1) {
+			t.Errorf("%q, and then %q, %v", is, then, err)
 		}
 	}
+	refused(t, "a 1 1\n\na 2 2", "line 3: queue a is there twice")
+	refused(t, "# applied x\na 1 1", "line 1")
 	if _, err := file.Open(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there is opened")
+	}
+}
+
+// refused says that a file is refused for a reason, and stays as it is.
+func refused(t *testing.T, text, want string) {
+	t.Helper()
+	path := write(t, text)
+	if _, err := file.Open(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: %v", text, err)
+	}
+	if is, err := os.ReadFile(path); err != nil || string(is) != text {
+		t.Errorf("%q became %q, %v", text, is, err)
+	}
+}
+
+// The original writes twenty decimals of a binary fraction.
+func TestTheOriginalsNumbers(t *testing.T) {
+	path := write(t, "a 99.89000000000000056843 0.10999999940395355225\n")
+	s, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := state.Queue("a"); q == nil || q.Budget != 99_890_000 || q.Spending != 110_000 {
+		t.Errorf("it is read as %+v", q)
 	}
 }
 
