@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -19,135 +20,174 @@ import (
 // scheduler asks the policy's pages, signed with a user's key where one is given.
 func (c *cluster) scheduler(query, user, key string) (int, string) {
 	c.t.Helper()
+	status, text, err := c.asks(query, user, key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return status, text
+}
+
+// asks is scheduler of a manager that may not be there.
+func (c *cluster) asks(query, user, key string) (int, string, error) {
 	authorization := ""
 	if key != "" {
 		query, authorization = signature.Sign(query, nil, user, time.Now(), key, signature.SHA1)
 	}
 	q, err := http.NewRequest(http.MethodGet, c.pages()+"/scheduler?"+query, nil)
 	if err != nil {
-		c.t.Fatal(err)
+		return 0, "", err
 	}
 	if authorization != "" {
 		q.Header.Set("Authorization", authorization)
 	}
 	answer, err := http.DefaultClient.Do(q)
 	if err != nil {
-		c.t.Fatal(err)
+		return 0, "", err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
+	return answer.StatusCode, string(text), err
 }
 
-// budget is what the file has of a queue.
-func budget(t *testing.T, store, queue string) (credits float64) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(store, "budget"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); f[0] == queue {
-			if credits, err = strconv.ParseFloat(f[1], 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return credits
-}
+// budgetInterval is the allocation interval of the test below: two are enough to stop attempts
+// and to start others, on a machine that is busy.
+const budgetInterval = 1500 * time.Millisecond
 
-// Users sign their jobs and pay for their slots out of a file, on real processes: without a key
-// nobody submits; with one a job runs, and what it used is taken off the budget, once, although the
-// manager is killed. Bids are set by signed requests.
+// Users sign their jobs, bid for slots and pay out of a file, on real processes. What is left in the
+// file in the end is what was put into it, less what the log says was used.
 func TestBudgetsOnACluster(t *testing.T) {
-	user, err := storage.User()
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, key := t.TempDir(), filepath.Join(t.TempDir(), "key")
-	for path, text := range map[string]string{
-		key: "a key of the user\n", filepath.Join(store, "acl"): "root-of-all admin another_long_key\n" + user + " user a_key_of_the_user\n",
-		filepath.Join(store, "budget"): user + " 100 1\n",
-	} {
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "a key of the user", "a_key_of_the_user")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := startCluster(t, options{launchers: 1, slots: 2, policyLines: fmt.Sprintf(
-		"  name: dynamic-priority\n  path: %s\n  store: %s\n  settings: {alloc-interval: 1s}\n", filepath.Join(binaries, "hamadryad-policy-dynamic-priority"), store)})
+	b := openBank(t, false,
+		bidder{name: "ann", budget: 1000 * money.Credit, spend: money.Credit}, bidder{name: "bob", budget: 1000 * money.Credit, spend: 2 * money.Credit},
+		bidder{name: "carol", spend: money.Credit}, bidder{name: "dora", none: true})
+	c := startCluster(t, options{
+		launchers: 1, slots: 6, eventLog: ", keep: 100000", core: "  protectFor: 1ms\n",
+		policyLines: b.policy(budgetInterval.String() + ", kill-interval: 500ms"),
+	})
 	c.policyRuns()
-	began := time.Now()
+	c.unsigned()
+	c.queueCommands(b)
+	killed := c.slotsFollowBids(b)
+	if books := b.audited(c, budgetInterval, killed); books.Exact == 0 {
+		t.Errorf("nothing was held against an exact amount: %v", books)
+	}
+	if has := b.has(); has.Queue("carol").Budget != 0 || has.Queue("ann").Budget >= b.put["ann"] || has.Queue("bob").Budget >= b.put["bob"] {
+		t.Errorf("the store has %s", has.Marshal(1<<20))
+	}
+}
 
-	// Nobody's job.
+// unsigned submits a job and asks for a change without a key: nothing comes of either.
+func (c *cluster) unsigned() {
+	c.t.Helper()
 	refused := c.submit("file", 0, 2, 1)
 	<-refused.process.done
 	if log := refused.process.log.String(); refused.process.cmd.ProcessState.Success() || !strings.Contains(log, "sign it with a key of the user's: HAMADRYAD_KEY names the file that has it") {
-		t.Errorf("without a key it ends with %v:\n%s", refused.process.cmd.ProcessState, log)
+		c.t.Errorf("without a key it ends with %v:\n%s", refused.process.cmd.ProcessState, log)
 	}
 	if left := c.files("", func(name string) bool { return strings.HasPrefix(name, "out") || strings.Contains(name, "_temporary") }); len(left) > 0 {
-		t.Errorf("of a refused job there is %q", left)
+		c.t.Errorf("of a refused job there is %q", left)
 	}
-
-	t.Setenv("HAMADRYAD_KEY", key)
-	j := c.submit("file", 0, 2, 1, "map")
-	j.reached("map", 2)
-	eventually(t, "an interval is paid", func() bool { return budget(t, store, user) <= 98 })
-	c.manager.kill(t)
-	c.startManager()
-	c.policyRuns()
-	before := budget(t, store, user)
-	eventually(t, "it is paid on", func() bool { return budget(t, store, user) <= before-2 })
-	if code, text := c.scheduler("setSpending=0&queue="+user, "", ""); code != http.StatusInternalServerError || !strings.HasPrefix(text, "ACCESS DENIED: setSpending=0") {
-		t.Errorf("unsigned: %d %s", code, text)
-	}
-	if code, text := c.scheduler("setSpending=0&queue="+user, user, "a_key_of_the_user"); code != http.StatusOK || !strings.Contains(text, "<spending>0.0</spending>") {
-		t.Errorf("signed: %d %s", code, text)
-	}
-	eventually(t, "the bid is off", func() bool {
-		code, text := c.scheduler("price", "", "")
-		return code == http.StatusOK && strings.Contains(text, "<price>0.0</price>")
-	})
-	if code, text := c.scheduler("infos", "root-of-all", "another_long_key"); code != http.StatusOK || !strings.Contains(text, `<queue name="`+user+`">`) {
-		t.Errorf("an admin sees %d %s", code, text)
-	}
-	j.open("map")
-	j.succeeds()
-	paid := 100 - budget(t, store, user)
-	if ran := time.Since(began).Seconds(); paid < 4 || paid > 2*ran+2 {
-		t.Errorf("%v credits were paid in %v s by two slots", paid, ran)
+	if code, text := c.scheduler("setSpending=0&queue=ann", "", ""); code != http.StatusInternalServerError || !strings.HasPrefix(text, "ACCESS DENIED: setSpending=0") {
+		c.t.Errorf("unsigned: %d %s", code, text)
 	}
 }
 
-// The command line shows and changes queues, for who has the key, and says what is wrong.
-func TestQueueCommands(t *testing.T) {
-	user, err := storage.User()
+// slotsHeld is how many slots each user holds, as the policy says.
+func (c *cluster) slotsHeld() string {
+	out, err := c.command("policy")
 	if err != nil {
-		t.Fatal(err)
+		return err.Error()
 	}
-	store, keys := t.TempDir(), t.TempDir()
-	for path, text := range map[string]string{
-		filepath.Join(keys, "user"): "a_key_of_the_user\n", filepath.Join(keys, "root"): "another_long_key", filepath.Join(keys, "wrong"): "what_is_this",
-		filepath.Join(store, "acl"): "root-of-all admin another_long_key\n" + user + " user a_key_of_the_user\n", filepath.Join(store, "budget"): "",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	held := map[string]string{}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 10 && f[2] == "default" {
+			held[f[0]] = f[8]
 		}
 	}
-	c := startCluster(t, options{policyLines: fmt.Sprintf("  name: dynamic-priority\n  path: %s\n  store: %s\n", filepath.Join(binaries, "hamadryad-policy-dynamic-priority"), store)})
+	return fmt.Sprint(held)
+}
+
+// holds waits until users hold so many slots, and says how long that took.
+func (c *cluster) holds(slots map[string]int) time.Duration {
+	c.t.Helper()
+	began := time.Now()
+	eventually(c.t, fmt.Sprintf("slots are held like %v", slots), func() bool { return c.slotsHeld() == fmt.Sprint(slots) })
+	return time.Since(began)
+}
+
+// preempted is how many attempts of a job were.
+func (c *cluster) preempted(job string) int {
+	c.t.Helper()
+	out, err := c.command("status", job, "--attempts")
+	if err != nil {
+		c.t.Fatal(out)
+	}
+	return len(regexp.MustCompile(`(?m)^.*\bpreempted\b`).FindAllString(out, -1))
+}
+
+// slotsFollowBids has two users bid 1:2 and then 5:1 for six slots, and one who can't pay run on
+// what they leave. It returns when it killed the manager.
+func (c *cluster) slotsFollowBids(b *bank) (killed time.Time) {
+	t := c.t
+	carol := b.submit(t, c, "carol", "carol", 6, 1, "map")
+	carol.reached("map", 6)
+	first := b.submit(t, c, "ann", "first", 3, 1, "map")
+	first.reached("map", 3)
+	c.holds(map[string]int{"ann": 3, "carol": 3})
+	eventually(t, "an interval is paid", func() bool { return b.has().Queue("ann").Budget < b.put["ann"]-2*money.Credit })
+	c.manager.kill(t)
+	killed = time.Now()
+	c.startManager()
 	c.policyRuns()
+	paid := b.has().Queue("ann").Budget
+	eventually(t, "it is paid on", func() bool { return b.has().Queue("ann").Budget < paid })
+
+	second := b.submit(t, c, "ann", "second", 3, 1, "map")
+	second.reached("map", 3)
+	bob := b.submit(t, c, "bob", "bob", 6, 1, "map")
+	bob.reached("map", 1)
+	if took := c.holds(map[string]int{"ann": 2, "bob": 4, "carol": 0}); took > 2*budgetInterval {
+		t.Errorf("slots follow a bid of 1:2 after %v", took)
+	}
+	if one, other := c.preempted(first.id()), c.preempted(second.id()); one != 1 || other != 3 {
+		t.Errorf("of the attempts that ran long %d were taken, of those that ran short %d; want 1 and 3", one, other)
+	}
+	for user, bid := range map[string]string{"ann": "5", "bob": "1"} {
+		if code, text := c.scheduler("setSpending="+bid+"&queue="+user, user, keyOf(user)); code != http.StatusOK || !strings.Contains(text, "<spending>"+bid+".0</spending>") {
+			t.Errorf("signed: %d %s", code, text)
+		}
+	}
+	if took := c.holds(map[string]int{"ann": 5, "bob": 1, "carol": 0}); took > 2*budgetInterval {
+		t.Errorf("slots follow a bid of 5:1 after %v", took)
+	}
+	for _, j := range []*gatedJob{first, second, bob} {
+		j.open("map")
+		j.endsWell()
+		j.isRight()
+	}
+	c.holds(map[string]int{"carol": 6})
+	carol.open("map")
+	carol.succeeds()
+	return killed
+}
+
+// queueCommands has the command line, and another tool, show and change queues, for who has the
+// key, and say what is wrong.
+func (c *cluster) queueCommands(b *bank) {
+	t := c.t
 	eventually(t, "the store is read", func() bool {
 		out, err := c.command("queue", "price")
 		return err == nil && out == "0.0\n"
 	})
+	t.Setenv(storage.UserVariable, "dora")
+	if err := os.WriteFile(filepath.Join(b.keys, "wrong"), []byte("what_is_this"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// Somebody with another tool.
 	for want, with := range map[string][]string{
 		"<price>0.0</price>":        {"price", "HAMADRYAD_KEY="},
 		"ACCESS DENIED: infos":      {"infos", "HAMADRYAD_KEY="},
-		"<QueueInfo>\n  <host>":     {"infos", "HADOOP_USER_NAME=root-of-all", "HAMADRYAD_KEY=" + filepath.Join(keys, "root")},
-		"ACCESS DENIED: addQueue=a": {"addQueue=a", "HADOOP_USER_NAME=" + user, "HAMADRYAD_KEY=" + filepath.Join(keys, "user")},
+		"<QueueInfo>\n  <host>":     {"infos", "HADOOP_USER_NAME=" + adminName, "HAMADRYAD_KEY=" + filepath.Join(b.keys, adminName)},
+		"ACCESS DENIED: addQueue=a": {"addQueue=a", "HADOOP_USER_NAME=dora", "HAMADRYAD_KEY=" + filepath.Join(b.keys, "dora")},
 	} {
 		python := exec.Command("python3", "../../examples/queue-python/queue_client.py", with[0])
 		python.Env = append(append(os.Environ(), "HAMADRYAD_HTTP="+strings.TrimPrefix(c.pages(), "http://")), with[1:]...)
@@ -161,23 +201,23 @@ func TestQueueCommands(t *testing.T) {
 		{"", "info", "hamadryad: the policy does not know who asks"},
 		{"wrong", "info", "hamadryad: the policy does not know who asks"},
 		{"none", "info", "hamadryad: the key that HAMADRYAD_KEY names: open"},
-		{"user", "info", "hamadryad: there is no such queue"},
-		{"user", "add " + user, "hamadryad: that is another's queue, or for administrators"},
-		{"root", "--user root-of-all queue add " + user, strings.ReplaceAll(header, "QUEUE", fmt.Sprintf("%-5s", "QUEUE"))},
-		{"root", "--user root-of-all queue add " + user, "hamadryad: the queue exists already"},
-		{"root", "--user root-of-all queue add-budget 12.5 " + user, " 12.5 "},
-		{"user", "set-spending 0.25", " 0.25 "},
-		{"user", "set-spending NaN", "hamadryad: "},
-		{"user", "set-spending -- -1", "hamadryad: bad request: a spending rate of -1.0: it must not be negative"},
-		{"user", "info -o json", `"spending":0.25`},
-		{"user", "info --all", "hamadryad: that is another's queue, or for administrators"},
-		{"root", "--user root-of-all queue info --all", user},
-		{"root", "--user root-of-all queue remove " + user, ""},
-		{"user", "info", "hamadryad: there is no such queue"},
+		{"dora", "info", "hamadryad: there is no such queue"},
+		{"dora", "add dora", "hamadryad: that is another's queue, or for administrators"},
+		{adminName, "--user root-of-all queue add dora", header},
+		{adminName, "--user root-of-all queue add dora", "hamadryad: the queue exists already"},
+		{adminName, "--user root-of-all queue add-budget 12.5 dora", " 12.5 "},
+		{"dora", "set-spending 0.25", " 0.25 "},
+		{"dora", "set-spending NaN", "hamadryad: "},
+		{"dora", "set-spending -- -1", "hamadryad: bad request: a spending rate of -1.0: it must not be negative"},
+		{"dora", "info -o json", `"spending":0.25`},
+		{"dora", "info --all", "hamadryad: that is another's queue, or for administrators"},
+		{adminName, "--user root-of-all queue info --all", "dora"},
+		{adminName, "--user root-of-all queue remove dora", ""},
+		{"dora", "info", "hamadryad: there is no such queue"},
 	} {
 		t.Setenv("HAMADRYAD_KEY", "")
 		if s.key != "" {
-			t.Setenv("HAMADRYAD_KEY", filepath.Join(keys, s.key))
+			t.Setenv("HAMADRYAD_KEY", filepath.Join(b.keys, s.key))
 		}
 		words := strings.Fields(s.line)
 		if words[0] != "--user" {

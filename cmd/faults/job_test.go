@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -98,6 +99,11 @@ func (j *gatedJob) succeeds() {
 	}
 	j.nothingLeft()
 }
+
+// id is the job's number as it is written, which its application prints.
+func (j *gatedJob) id() string { return jobID.FindString(j.process.log.String()) }
+
+var jobID = regexp.MustCompile(`\bjob-\d+\b`)
 
 // endsWell waits for the application's end without an error.
 func (j *gatedJob) endsWell() {

@@ -82,6 +82,11 @@ func newCluster(h history, dir string) (*cluster, error) {
 			return c, err
 		}
 		c.release = append(c.release, release)
+		if m == c.manager {
+			if err := c.openBank(); err != nil {
+				return c, err
+			}
+		}
 		if err := c.serve(m); err != nil {
 			return c, err
 		}
@@ -99,6 +104,10 @@ func (c *cluster) address() string { return c.net.Address("manager") + ":7070" }
 // writeConfig writes the manager's configuration; more are further lines of it. The
 // file is replaced at once, as an editor does it.
 func (c *cluster) writeConfig(more string) error {
+	own := ""
+	if c.policy == paid {
+		own = fmt.Sprintf("  store: %s\n  settings: {alloc-interval: %v, kill-interval: 500ms}\n", c.bank(), allocInterval)
+	}
 	text := fmt.Sprintf(`manager:
   listen: %s
   http: %s:7071
@@ -106,13 +115,13 @@ func (c *cluster) writeConfig(more string) error {
   heartbeat: 100ms
   lease: %v
   launcherLostAfter: %v
-  eventLog: {fileSize: %s}
+  eventLog: {fileSize: %s, keep: 100000}
 policy:
   name: %s
   folder: %s
   roundDeadline: 2s
   failuresMax: 20
-core:
+%score:
   speculation: %v
   speculationMin: 500ms
   speculationEvery: 200ms
@@ -122,7 +131,7 @@ core:
   blameFor: 1s
   publishRetryAfter: 100ms
   publishRetryMax: 1s
-%s`, c.address(), c.net.Address("manager"), c.path("manager"), c.h.lease, 2*c.h.lease, c.h.logFile, c.policy, binaries, c.h.speculate, more)
+%s`, c.address(), c.net.Address("manager"), c.path("manager"), c.h.lease, 2*c.h.lease, c.h.logFile, c.policy, binaries, own, c.h.speculate, more)
 	if err := os.WriteFile(c.path("manager.yaml.new"), []byte(text), 0o644); err != nil {
 		return err
 	}

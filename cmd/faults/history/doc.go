@@ -10,7 +10,9 @@
 //   - every job ends within a bounded time after the last fault was undone;
 //   - no temporary output, channel file, worker, attempt, slot or memory is left
 //     taken, and manager and launchers agree about that;
-//   - no process ended that was not told to.
+//   - no process ended that was not told to;
+//   - where users paid for slots, each interval was charged once and for what the event log says was
+//     used, and the store of budgets has what was put into it less that, to a millionth of a credit.
 //
 // A history that fails is printed, with what all its processes said, and
 //

@@ -41,7 +41,7 @@ type fault struct {
 }
 
 // policies are the policies that a history begins with or changes to.
-var policies = []string{"fifo", "fair", "preemptive-fair", "hfsp"}
+var policies = []string{"fifo", "fair", "preemptive-fair", "hfsp", paid}
 
 // Jobs come, and faults begin, within these times.
 const (

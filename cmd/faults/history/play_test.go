@@ -55,6 +55,7 @@ func play(h history, dir string) *cluster {
 		c.within(restMax, "nothing is left", c.nothingLeft)
 		c.judge()
 		c.refusals()
+		c.charges()
 	}
 	c.shutDown()
 	return c
@@ -86,7 +87,7 @@ func (c *cluster) act() {
 	}
 	for i, j := range c.jobs {
 		at(j.plan.at, func() error {
-			p, err := c.start(c.clients, append(j.environ(), "PATH="+binaries+":"+os.Getenv("PATH")), j.command()...)
+			p, err := c.start(c.clients, append(append(j.environ(), c.signs(i)...), "PATH="+binaries+":"+os.Getenv("PATH")), j.command()...)
 			if err != nil {
 				return err
 			}
@@ -274,7 +275,7 @@ func (c *cluster) verdict(j *submitted, state string) string {
 		return fmt.Sprintf("its client ended with %d, the manager says %s, and its output is there: %v", code, state, there)
 	case code == 0 || j.killed || forgotten:
 		return ""
-	case j.kind.fails && j.says(), j.id() == 0 && c.refusable(printed):
+	case j.kind.fails && j.says(), j.id() == 0 && c.refusable(printed), c.unproven(printed):
 		return ""
 	case c.had("stored program damaged") && strings.Contains(printed, "fetch "):
 		return "" // launchers could not get what the manager has no more

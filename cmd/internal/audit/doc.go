@@ -1,0 +1,23 @@
+// Package audit holds what the policy dynamic-priority charged against what the manager's event
+// log says was used. It is for tests of processes that are killed.
+//
+//	books, err := audit.Read("data/manager", time.Second)
+//	books.Wrong            // what must not be
+//	books.Holds(put, has)  // and what was put into the store against what it has
+//
+// # What is checked
+//
+// The log is played through the core again. So the auditor hears what the policy was told, by
+// whom it was decided, and what the policy posted for the store; it counts slots and money by
+// itself.
+//
+//   - A queue is charged once for an interval, and an entry's number is never given to another.
+//   - Nobody is charged more than the slot-time that was used while this policy decided, at the
+//     highest rate that was bid.
+//   - An interval over which the rates and slots stood still is charged rate × min(used, quota),
+//     to a millionth of a credit, and none of them is left out.
+//   - What a life of the policy used and did not charge when it ended, or when it was asked and did
+//     not answer any more, is one interval at the most.
+//
+// Intervals over which something changed are held against the second rule alone.
+package audit
