@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -42,7 +43,9 @@ var assignWarm = struct{ ends, rounds int }{1000, 40}
 var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
 // inside makes the policies that can be measured in process.
-var inside = map[string]func() scheduler.TaskScheduler{"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}
+var inside = map[string]func() scheduler.TaskScheduler{
+	"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, dynamicPriority: dynamicpriority.New,
+}
 
 // assignShape is a cluster and its load.
 type assignShape struct{ launchers, pools, jobs int } // jobs of all pools together
@@ -68,6 +71,8 @@ func assignments(ctx context.Context, b *bench) error {
 	}
 	return nil
 }
+
+func poolName(i int) string { return fmt.Sprintf("pool-%03d", i) }
 
 func policyNames() []string {
 	var names []string
@@ -185,7 +190,7 @@ func (b *bench) newAssigner(ctx context.Context, name string, plugin bool) (*ass
 	if err != nil {
 		return nil, err
 	}
-	return newAssigner(ctx, h, b.data)
+	return newAssigner(ctx, h, b.data, surroundings(name, plugin))
 }
 
 // fill joins launchers, submits the jobs, which have so many groups together, and
@@ -195,7 +200,7 @@ func (a *assigner) fill(s assignShape, groups int) error {
 		return err
 	}
 	for i := range s.jobs {
-		if err := a.submit(fmt.Sprintf("pool-%03d", i%s.pools), (groups+s.jobs-1)/s.jobs); err != nil {
+		if err := a.submit(poolName(i%s.pools), (groups+s.jobs-1)/s.jobs); err != nil {
 			return err
 		}
 	}
@@ -310,7 +315,7 @@ func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, er
 		return 0, err
 	}
 	for i := range idle {
-		if err := a.submit(fmt.Sprintf("pool-%03d", i%pools), 1); err != nil {
+		if err := a.submit(poolName(i%pools), 1); err != nil {
 			return 0, err
 		}
 	}
@@ -322,7 +327,7 @@ func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, er
 	}
 	a.live = nil // they never end
 	for i := range busy {
-		if err := a.submit(fmt.Sprintf("pool-%03d", i%pools), (launchers*assignSlots+assignPending+2*ends*rounds)/busy); err != nil {
+		if err := a.submit(poolName(i%pools), (launchers*assignSlots+assignPending+2*ends*rounds)/busy); err != nil {
 			return 0, err
 		}
 	}

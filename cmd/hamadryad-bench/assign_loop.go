@@ -28,6 +28,8 @@ type assigner struct {
 	ctx    context.Context
 	core   *core.Core
 	host   policy.Host
+	around around
+	shelf  *shelf // nil where the policy has none
 	log    *eventlog.Log
 	folder string
 	heap   func() // ends that it is as a manager's
@@ -57,7 +59,7 @@ type running struct {
 
 // newAssigner starts a policy on an empty cluster. The log goes into a folder of
 // its own below the one given.
-func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigner, error) {
+func newAssigner(ctx context.Context, host policy.Host, folder string, around around) (*assigner, error) {
 	folder, err := os.MkdirTemp(folder, "assign-log")
 	if err != nil {
 		return nil, err
@@ -66,10 +68,13 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 	set.RoundGap = 1 // a round starts as soon as there is something to tell
 	set.JobsMax = 100_000
 	a := &assigner{
-		ctx: ctx, core: core.New(set), host: host, folder: folder, start: time.Now(), heap: manager.CollectSeldom(),
+		ctx: ctx, core: core.New(set), host: host, around: around, folder: folder, start: time.Now(), heap: manager.CollectSeldom(),
 		rounds: make(chan core.AskPolicy, 1), answer: make(chan answer, 1),
 	}
 	a.changed.L = &a.mu
+	if around.pays && !around.simulated {
+		a.shelf = newShelf(ctx, host, a.awaitDurable)
+	}
 	go a.carry()
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
@@ -83,6 +88,12 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 	if err == nil {
 		err = a.step(wire.NewInput(&wire.PolicyStart{Generation: 1}))
 	}
+	if err == nil && a.shelf != nil {
+		err = a.step(a.shelf.take(true)...) // the store has told what it has
+	}
+	if err == nil {
+		err = a.settle()
+	}
 	if err != nil {
 		a.close()
 		return nil, err
@@ -93,6 +104,9 @@ func newAssigner(ctx context.Context, host policy.Host, folder string) (*assigne
 func (a *assigner) close() {
 	close(a.rounds)
 	a.host.Close()
+	if a.shelf != nil {
+		a.shelf.close()
+	}
 	if a.log != nil {
 		_ = a.log.Close()
 	}
@@ -166,7 +180,11 @@ func (a *assigner) once(inputs ...*wire.Input) error {
 func (a *assigner) act(action core.Action, record uint64) error {
 	switch action := action.(type) {
 	case core.StartPolicy:
-		d, err := a.host.Start(a.ctx, scheduler.Config{}, action.Snapshot(), action.Environment)
+		e, err := a.around.environment(action.Environment, a.folder)
+		if err != nil {
+			return err
+		}
+		d, err := a.host.Start(a.ctx, a.around.config, action.Snapshot(), e)
 		if err != nil {
 			return err
 		}
@@ -205,6 +223,9 @@ func (a *assigner) carry() {
 // ask hands a round to the policy, between the two parts of a step, as the manager does.
 func (a *assigner) ask(r core.AskPolicy) {
 	a.waits = true
+	if a.shelf != nil {
+		a.shelf.asked(r, a.log.Last()+1)
+	}
 	a.rounds <- r
 	runtime.Gosched()
 }
@@ -221,6 +242,9 @@ func (a *assigner) decided() error {
 	}
 	m := &wire.PolicyAnswer{Generation: said.to.Generation, Round: said.to.Round.Number, Decisions: said.Bytes}
 	a.core.ExpectAnswer(m, said.Decisions)
+	if a.shelf != nil {
+		return a.step(append(a.shelf.take(false), wire.NewInput(m))...)
+	}
 	return a.step(wire.NewInput(m))
 }
 
@@ -358,8 +382,12 @@ func (a *assigner) submit(pool string, groups int) error {
 			id = uint64(r.Job)
 		}
 	}
+	user := &wire.Principal{Name: "bench"}
+	if a.around.pays {
+		user = &wire.Principal{Name: pool, Proof: "bench"} // as the policy's gate says
+	}
 	return a.step(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
-		Name: "bench", Pool: pool, Principal: &wire.Principal{Name: "bench"},
+		Name: "bench", Pool: pool, Principal: user,
 		Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: uint32(groups)}}},
 	}}))
 }

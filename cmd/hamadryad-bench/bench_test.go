@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
 // output makes an output folder with the given parts, and a file beside it.
@@ -131,23 +130,25 @@ func TestNames(t *testing.T) {
 // BenchmarkAssign is an assignment with a hundred ends a round, without the
 // plug-in's process.
 func BenchmarkAssign(b *testing.B) {
-	for _, s := range []assignShape{{500, 2, 2}, {500, 100, 1000}, {5000, 2, 2}, {5000, 100, 1000}} {
-		b.Run(s.String(), func(b *testing.B) {
-			a, err := newAssigner(b.Context(), policy.InProcess(fifo.New()), b.TempDir())
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer a.close()
-			const ends = 100
-			rounds := (b.N + ends - 1) / ends
-			if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*rounds); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			b.ResetTimer()
-			if _, err := a.pace(ends, rounds); err != nil {
-				b.Fatal(err)
-			}
-		})
+	for _, name := range []string{"fifo", dynamicPriority} {
+		for _, s := range []assignShape{{500, 2, 2}, {500, 100, 1000}, {5000, 2, 2}, {5000, 100, 1000}} {
+			b.Run(name+"-"+s.String(), func(b *testing.B) {
+				a, err := newAssigner(b.Context(), policy.InProcess(inside[name]()), b.TempDir(), surroundings(name, false))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer a.close()
+				const ends = 100
+				rounds := (b.N + ends - 1) / ends
+				if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*rounds); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				if _, err := a.pace(ends, rounds); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
 	}
 }
