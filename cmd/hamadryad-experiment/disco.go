@@ -8,6 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
 // The published run: the research job takes about 225 s, and the production job
@@ -104,7 +105,7 @@ func (l *lab) discoRun(ctx context.Context, policy, settings string) (discoRun, 
 func (l *lab) showDisco(name, title string, r discoRun) error {
 	line := timeline.New([]string{"research", "production"}, spans(r.research, r.production))
 	fmt.Fprintf(l.log, "%s: production %.2f s, research %.2f s, %d attempts preempted\n", title, took(r.production).Seconds(), took(r.research).Seconds(), preempted(r.research)+preempted(r.production))
-	mark := timeline.Mark{At: since(r.research, r.production.Summary.Submitted), Text: "production job comes"}
+	mark := drawing.Mark{At: since(r.research, r.production.Summary.Submitted), Text: "production job comes"}
 	if err := l.show(line, name, title, discoNodes*discoSlots, l.scaled(discoMap/40), mark); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
 // The published run, with times in its own seconds: C enters at 5, and until 55
@@ -35,7 +36,7 @@ func figure5(ctx context.Context, l *lab) error {
 	}
 	line := timeline.New(figure5Pools, spans(jobs...))
 	entered := since(jobs[0], jobs[2].Summary.Submitted)
-	if err := l.show(line, "figure5", "Hammr, figure 5: slots of pools A, B and C (weights 1, 2, 3)", 6, l.scaled(figure5Map/20), timeline.Mark{At: entered, Text: "C enters"}); err != nil {
+	if err := l.show(line, "figure5", "Hammr, figure 5: slots of pools A, B and C (weights 1, 2, 3)", 6, l.scaled(figure5Map/20), drawing.Mark{At: entered, Text: "C enters"}); err != nil {
 		return err
 	}
 	return l.figure5Claims(line, entered, jobs)

@@ -3,6 +3,7 @@
 //
 //	build/bin/hamadryad-experiment                    # all of them
 //	build/bin/hamadryad-experiment --out build/experiments figure5
+//	build/bin/hamadryad-experiment --virtual          # in virtual time, with the policies' own programs
 //
 // Each starts clusters of its own on this machine, with durations scaled down as
 // it says, prints a time line as a table, draws it into the folder --out, and fails
@@ -21,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 )
 
 // experiment is one that was published.
@@ -57,31 +60,37 @@ func main() {
 	out := flag.String("out", "build/experiments", "folder for the charts")
 	pace := flag.Float64("pace", 1, "stretch all durations by this; on a busy machine a larger one gives steadier figures")
 	runs := flag.Int("runs", 3, "executions of table1, of which the mean is taken")
+	inVirtualTime := flag.Bool("virtual", false, "make the published figures in virtual time instead, with the policies' own programs, and print one table")
 	flag.Usage = usage
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}, flag.Args()); err != nil {
+	l := lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}
+	if err := run(ctx, l, *inVirtualTime, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-experiment:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, l lab, names []string) error {
+func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 	if !(l.pace >= 0.1 && l.pace <= 100) {
 		return fmt.Errorf("--pace %g: use 0.1 to 100", l.pace)
-	}
-	for _, n := range names {
-		if !slices.ContainsFunc(experiments, func(e experiment) bool { return e.name == n }) {
-			return fmt.Errorf("there is no experiment %q: --help lists them", n)
-		}
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	l.bin = filepath.Dir(self)
+	if inVirtualTime {
+		v := virtual.Lab{Bin: l.bin, Log: l.log, Runs: virtual.Runs, Sizes: virtual.Sizes()}
+		return v.Run(ctx, names)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(experiments, func(e experiment) bool { return e.name == n }) {
+			return fmt.Errorf("there is no experiment %q: --help lists them", n)
+		}
+	}
 	var errs []error // one that fails does not keep the others from running
 	for _, e := range experiments {
 		if len(names) > 0 && !slices.Contains(names, e.name) {
@@ -103,6 +112,11 @@ func usage() {
 	fmt.Fprint(out, "usage: hamadryad-experiment [flags] [NAME...]\n\nRepeats published experiments, all or those named:\n\n")
 	for _, e := range experiments {
 		fmt.Fprintf(out, "  %-18s %s\n", e.name, e.about)
+	}
+	fmt.Fprint(out, "\nand with --virtual\n\n")
+	names, about := virtual.Names()
+	for i, name := range names {
+		fmt.Fprintf(out, "  %-18s %s\n", name, about[i])
 	}
 	fmt.Fprintln(out)
 	flag.PrintDefaults()

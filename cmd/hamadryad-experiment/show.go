@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
 // spans are the attempts of jobs as spans of a time line that begins with the
@@ -47,7 +48,7 @@ func preempted(j *wire.JobStatus) int {
 }
 
 // show prints a time line and draws it into a file of the lab's folder.
-func (l *lab) show(line timeline.Line, name, title string, slots int, every time.Duration, marks ...timeline.Mark) error {
+func (l *lab) show(line timeline.Line, name, title string, slots int, every time.Duration, marks ...drawing.Mark) error {
 	if err := line.Table(l.log, every); err != nil {
 		return err
 	}

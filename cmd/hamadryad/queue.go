@@ -40,11 +40,11 @@ names the file that has it. The price can be asked without one.`,
 			case all && len(args) > 0:
 				return errors.New("--all is for all queues: name none")
 			case all:
-				return c.askQueue(cmd, "infos")
+				return c.askQueue(cmd, "infos", false)
 			case len(args) == 0:
-				return c.askQueue(cmd, "info")
+				return c.askQueue(cmd, "info", false)
 			}
-			return c.askQueue(cmd, "info="+url.QueryEscape(args[0]))
+			return c.askQueue(cmd, "info="+url.QueryEscape(args[0]), false)
 		},
 	})
 	info.Flags().BoolVar(&all, "all", false, "all queues, which an administrator may see")
@@ -65,8 +65,8 @@ names the file that has it. The price can be asked without one.`,
 	return cmd
 }
 
-// queueAsk is a command that asks one thing. It takes one word more than needed where its use
-// says so.
+// queueAsk is a command that asks one thing, a change where it needs words. It takes one word more
+// than needed where its use says so.
 func (c *cli) queueAsk(needed int, use, short string, query func(args []string) string) *cobra.Command {
 	most := needed
 	if strings.Contains(use, "[") {
@@ -74,7 +74,7 @@ func (c *cli) queueAsk(needed int, use, short string, query func(args []string) 
 	}
 	return c.formatFlag(&cobra.Command{
 		Use: use, Short: short, Args: cobra.RangeArgs(needed, most),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.askQueue(cmd, query(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.askQueue(cmd, query(args), needed > 0) },
 	})
 }
 
@@ -93,9 +93,9 @@ type queueInfo struct {
 }
 
 // askQueue asks the policy and shows what it answers.
-func (c *cli) askQueue(cmd *cobra.Command, query string) error {
+func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 	return c.withClient(func(cl *client.Client) error {
-		answer, err := cl.PolicyPage(cmd.Context(), query, "application/json")
+		answer, err := cl.PolicyPage(cmd.Context(), query, "application/json", changes)
 		if err != nil {
 			return err
 		}

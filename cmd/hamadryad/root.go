@@ -11,6 +11,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/simulate"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -88,7 +90,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it but a key, where the policy wants one ($"+client.KeyVariable+")")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
-		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
+		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), simulate.Command(c.show.Out, c.show.Errors), workloads.Command(c.show.Out), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
 	return root
 }
 
@@ -118,7 +120,9 @@ func version() string {
 
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
-	return client.Dial(c.manager, client.Options{User: c.user})
+	return client.Dial(c.manager, client.Options{User: c.user, Waiting: func(why string) {
+		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", why)
+	}})
 }
 
 // withClient runs do with a connection.

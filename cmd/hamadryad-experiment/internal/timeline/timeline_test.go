@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
 const s = time.Second
@@ -62,7 +64,7 @@ func TestTableListsWhatChanges(t *testing.T) {
 
 func TestChartIsWellFormedAndStacks(t *testing.T) {
 	var b strings.Builder
-	if err := line.Chart(&b, "A & B", 2, Mark{2 * s, "<B>"}); err != nil {
+	if err := line.Chart(&b, "A & B", 2, drawing.Mark{At: 2 * s, Text: "<B>"}); err != nil {
 		t.Fatal(err)
 	}
 	for d := xml.NewDecoder(strings.NewReader(b.String())); ; {
@@ -73,7 +75,7 @@ func TestChartIsWellFormedAndStacks(t *testing.T) {
 		}
 	}
 	// B stands on A's one slot, in the upper half, for a quarter of the width.
-	if want := `<rect x="410.0" y="50.0" width="175.0" height="155.0"/>`; !strings.Contains(b.String(), want) {
+	if want := `M420.0 206.0V56.0H570.0V206.0H420.0Z`; !strings.Contains(b.String(), want) {
 		t.Errorf("the chart has no %s:\n%s", want, b.String())
 	}
 }

@@ -1,0 +1,175 @@
+// Package virtual makes published figures anew in virtual time, with the policies' own
+// programs, and holds what comes out against what was published.
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// row is one line of the table of what was published, what follows from it for us, and what came out.
+type row struct {
+	what, published, expected, measured string
+	holds                               bool
+	shown                               bool // nothing is expected
+}
+
+// table collects rows.
+type table struct {
+	rows []row
+}
+
+// that adds a row with a verdict.
+func (t *table) that(holds bool, what, published, expected, format string, args ...any) {
+	t.rows = append(t.rows, row{what: what, published: published, expected: expected, measured: fmt.Sprintf(format, args...), holds: holds})
+}
+
+// show adds a row of which nothing is expected.
+func (t *table) show(what, published, format string, args ...any) {
+	t.rows = append(t.rows, row{what: what, published: published, expected: "-", measured: fmt.Sprintf(format, args...), holds: true, shown: true})
+}
+
+// print writes the table; the error names the rows that do not hold.
+func (t *table) print(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "EXPERIMENT\tPUBLISHED\tEXPECTED\tMEASURED\tVERDICT")
+	var failed []string
+	for _, r := range t.rows {
+		verdict := "holds"
+		switch {
+		case r.shown:
+			verdict = "-"
+		case !r.holds:
+			verdict = "DOES NOT HOLD"
+			failed = append(failed, r.what)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.what, r.published, r.expected, r.measured, verdict)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("these do not hold: %s", strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+// experiments are made in virtual time, with the plug-ins' own programs.
+var experiments = []struct {
+	name, about string
+	run         func(context.Context, *Lab, *table) error
+}{
+	{"hammr-table1", "Hammr, table 1: local maps with and without placement", table1},
+	{"hfsp-workloads", "HFSP, table 1: the jobs of both workloads", workloads},
+	{"hfsp-fb2009", "HFSP, figures 3 and 5: FB2009 on 10 to 100 launchers", fb2009},
+	{"hfsp-locality", "HFSP, section 4.3: what part of FB2009's maps is local", local},
+	{"hfsp-fifo", "HFSP, section 4.2: FIFO against HFSP on FB2009", fifoAgainstHFSP},
+	{"hfsp-fb2010", "HFSP, figure 4: FB2010 on 100 launchers", fb2010},
+}
+
+// Lab is where they are made.
+type Lab struct {
+	Bin   string    // folder of the policies' programs
+	Log   io.Writer // for people
+	Runs  int       // of Hammr's table 1
+	Sizes []int     // numbers of launchers that FB2009 is played on
+}
+
+// Names lists the experiments, and what each is about.
+func Names() (names, about []string) {
+	for _, e := range experiments {
+		names, about = append(names, e.name), append(about, e.about)
+	}
+	return names, about
+}
+
+// Run makes the experiments named, or all, and prints one table. The error names what does
+// not hold.
+func (l *Lab) Run(ctx context.Context, names []string) error {
+	for _, n := range names {
+		known := false
+		for _, e := range experiments {
+			known = known || e.name == n
+		}
+		if !known {
+			return fmt.Errorf("there is no virtual experiment %q: --help lists them", n)
+		}
+	}
+	var t table
+	for _, e := range experiments {
+		if len(names) > 0 && !slices.Contains(names, e.name) {
+			continue
+		}
+		fmt.Fprintf(l.Log, "%s ...\n", e.about)
+		if err := e.run(ctx, l, &t); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", e.name, err), t.print(l.Log)) // what there is
+		}
+	}
+	fmt.Fprintln(l.Log)
+	return t.print(l.Log)
+}
+
+// play plays a workload under a policy's own program.
+func (l *Lab) play(ctx context.Context, name, settings string, w *workload.Workload, on *cluster.Cluster) (*simulation.Result, error) {
+	host, err := policy.Launch(ctx, policy.Options{Path: filepath.Join(l.Bin, "hamadryad-policy-"+name), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		return nil, err
+	}
+	r, err := simulation.Play(ctx, simulation.Options{
+		Workload: w, Cluster: on, Host: host, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+// meanSojourn is that of all jobs, or of those of a class.
+func meanSojourn(w *workload.Workload, r *simulation.Result, class string) time.Duration {
+	sum, n := time.Duration(0), 0
+	for i := range r.Jobs {
+		if class == "" || w.Jobs[i].Class == class {
+			sum += r.Jobs[i].Sojourn()
+			n++
+		}
+	}
+	return sum / time.Duration(max(n, 1))
+}
+
+// median of durations; 0 of none.
+func median(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// nodeLocal is the part of finished maps whose input was on the machine, in percent.
+func nodeLocal(r *simulation.Result) float64 {
+	near, all := 0, 0
+	for _, j := range r.Jobs {
+		for _, s := range j.Stages {
+			near += s.Near[scheduler.NodeLocal]
+			for _, n := range s.Near {
+				all += n
+			}
+		}
+	}
+	return 100 * float64(near) / float64(max(all, 1))
+}

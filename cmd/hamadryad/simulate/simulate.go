@@ -1,0 +1,292 @@
+// Package simulate has the command that plays a workload under policies in virtual time.
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/engine/site"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/report"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// gcPercent lets the heap grow to several times what lives before memory is collected: a
+// simulation makes much that is short-lived, and little stays.
+const gcPercent = 400
+
+// seedsMax bounds the runs under one policy.
+const seedsMax = 1000
+
+// command is the command line of `hamadryad simulate`, and where it prints.
+type command struct {
+	printed, errors io.Writer
+
+	policies    []string
+	cluster     string
+	launchers   int
+	slots       []string
+	slowStart   float64
+	speculation bool
+	seed        uint64
+	seeds       int
+	tick, think time.Duration
+	results     string
+	format      string
+	input       workloads.Input
+}
+
+// Command returns the command. What came out is printed to out, and how far it is to errs.
+func Command(out, errs io.Writer) *cobra.Command {
+	c := &command{printed: out, errors: errs}
+	cmd := &cobra.Command{
+		Use: "simulate [flags] WORKLOAD", Short: "Play a workload under policies in virtual time", Args: cobra.ExactArgs(1),
+		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
+holds the results against each other. What decides is the manager's own core and the
+policies' own programs; launchers, workers and the network between them are simulated, in
+virtual time. The same command gives the same bytes on any machine.
+
+WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
+
+A policy is the name of one beside this program, the path of its program, or a
+configuration (FILE.yaml) whose section "policy" names it with its settings. A name before
+it, as in tuned=site.yaml, is what results call it. The cluster is a file of launchers and
+of how long things take, or so many launchers with --slots each and the defaults of such a
+file (go doc github.com/hamadryad/hamadryad/laboratory/cluster).
+
+All that happens within one --tick is told to the manager together, and each answer of a
+policy takes as long as --think says: the same for all policies. Jobs that fail, or that
+can never be placed, are named, and the exit code is 1 then.`,
+		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
+  hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
+  hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
+	f.StringVar(&c.cluster, "cluster", "", "`FILE` of the cluster; left out: --launchers and --slots")
+	f.IntVar(&c.launchers, "launchers", 100, "number of launchers")
+	f.StringSliceVar(&c.slots, "slots", []string{"map=4", "reduce=2"}, "`KIND=COUNT` slots of each launcher, joined by commas")
+	f.Float64Var(&c.slowStart, "slow-start", 0, "share of a stage's writers after whose end its readers may start; 0: as the cluster's file says, else all")
+	f.BoolVar(&c.speculation, "speculation", false, "give stragglers a second attempt")
+	f.Uint64Var(&c.seed, "seed", 0, "first seed; 0: the cluster's")
+	f.IntVar(&c.seeds, "seeds", 1, "how many seeds are played under each policy")
+	f.DurationVar(&c.tick, "tick", simulation.DefaultTick, "period in which what happens is told to the manager; 0: at once")
+	f.DurationVar(&c.think, "think", simulation.DefaultThink, "how long each of a policy's answers takes")
+	f.StringVar(&c.results, "results", "", "`FOLDER` for each run's jobs as CSV, the comparison as JSON and HTML, and drawings")
+	f.StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
+	c.input.Add(f)
+	return cmd
+}
+
+// contender is a policy that a workload is played under.
+type contender struct {
+	name, path string
+	config     scheduler.Config
+}
+
+func (c *command) run(ctx context.Context, file string) error {
+	switch {
+	case c.seeds < 1 || c.seeds > seedsMax:
+		return fmt.Errorf("--seeds %d: use 1 to %d", c.seeds, seedsMax)
+	case c.tick < 0 || c.think < 0:
+		return errors.New("--tick and --think are not negative")
+	case c.format != "table" && c.format != "json":
+		return fmt.Errorf("--output %s: use table or json", c.format)
+	}
+	on, err := c.settleCluster()
+	if err != nil {
+		return err
+	}
+	list, err := findContenders(c.policies)
+	if err != nil {
+		return err
+	}
+	w, err := c.input.Read(file)
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(gcPercent)
+	var runs []*report.Run
+	for _, p := range list {
+		for i := range c.seeds {
+			seeded := *on
+			seeded.Seed += uint64(i) //nolint:gosec // it is not negative
+			run, err := c.one(ctx, p, w, &seeded)
+			if err != nil {
+				return fmt.Errorf("%s, seed %d: %w", p.name, seeded.Seed, err)
+			}
+			runs = append(runs, run)
+		}
+	}
+	return c.show(runs)
+}
+
+// one plays the workload once, and shows how far it is.
+func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on *cluster.Cluster) (*report.Run, error) {
+	host, err := policy.Launch(ctx, policy.Options{
+		Path: p.path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: supervision.SocketFolder(""),
+	})
+	if err != nil {
+		return nil, err
+	}
+	steps := progress.NewSteps(c.errors, fmt.Sprintf("%s, seed %d", p.name, on.Seed))
+	defer steps.Close()
+	rec := report.NewRecorder(w, on)
+	result, err := simulation.Play(ctx, simulation.Options{
+		Workload: w, Cluster: on, Host: host, Config: p.config, Tick: orNone(c.tick), Think: orNone(c.think),
+		Watch: &watched{Watcher: rec, steps: steps, all: len(w.Jobs)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return report.NewRun(p.name, on.Seed, w, on, result, rec), nil
+}
+
+// orNone writes a time for the laboratory, to which 0 means its default.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// watched shows how far a run is.
+type watched struct {
+	simulation.Watcher
+	steps     *progress.Steps
+	done, all int
+}
+
+// Ended implements simulation.Watcher.
+func (w *watched) Ended(at time.Duration, job int) {
+	w.Watcher.Ended(at, job)
+	w.done++
+	w.steps.Step("simulated time "+at.Round(time.Second).String(), w.done, w.all)
+}
+
+// settleCluster makes the cluster of the flags.
+func (c *command) settleCluster() (*cluster.Cluster, error) {
+	on := (*cluster.Cluster)(nil)
+	if c.cluster != "" {
+		text, err := os.ReadFile(c.cluster)
+		if err != nil {
+			return nil, err
+		}
+		if on, err = cluster.Parse(c.cluster, text); err != nil {
+			return nil, err
+		}
+	} else {
+		slots := map[string]int{}
+		for _, text := range c.slots {
+			kind, count, _ := strings.Cut(text, "=")
+			n, err := strconv.Atoi(count)
+			if err != nil || kind == "" {
+				return nil, fmt.Errorf("--slots %q: write KIND=COUNT, such as map=4", text)
+			}
+			if _, twice := slots[kind]; twice {
+				return nil, fmt.Errorf("--slots names the kind %q twice", kind)
+			}
+			slots[kind] = n
+		}
+		on = cluster.Default(c.launchers, slots)
+	}
+	if c.slowStart != 0 {
+		on.Model.SlowStart = c.slowStart
+	}
+	if c.seed != 0 {
+		on.Seed = c.seed
+	}
+	on.Model.Speculation = on.Model.Speculation || c.speculation
+	return on, on.Check()
+}
+
+// findContenders finds the policies that are named, each of which has a name of its own.
+func findContenders(texts []string) ([]contender, error) {
+	var list []contender
+	for _, text := range texts {
+		p, err := findContender(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(q contender) bool { return q.name == p.name }) {
+			return nil, fmt.Errorf("two policies are called %s: give one of them another name (--policy NAME=%s)", p.name, text)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// findContender finds the program and the settings that a --policy means.
+func findContender(text string) (contender, error) {
+	name, what, named := strings.Cut(text, "=")
+	if !named {
+		name, what = "", text
+	}
+	p := contender{name: name}
+	switch ext := filepath.Ext(what); {
+	case ext == ".yaml" || ext == ".yml":
+		from, err := config.Load(config.Sources{File: what, Environ: os.Environ(), CoreKeys: site.CoreKeys()})
+		if err != nil {
+			return p, err
+		}
+		p.config = from.Policy.Config
+		if p.path, err = site.FindPolicy(from.Policy); err != nil {
+			return p, err
+		}
+		what = strings.TrimSuffix(filepath.Base(what), ext)
+	case strings.ContainsRune(what, filepath.Separator):
+		if _, err := os.Stat(what); err != nil {
+			return p, err
+		}
+		p.path = what
+		what = strings.TrimPrefix(filepath.Base(what), config.PolicyPrefix)
+	default:
+		path, err := site.FindPolicy(config.Policy{Name: what})
+		if err != nil {
+			return p, err
+		}
+		p.path = path
+	}
+	if p.name == "" {
+		p.name = what
+	}
+	return p, nil
+}
+
+// show prints and writes what came out. The error names the jobs that failed.
+func (c *command) show(runs []*report.Run) error {
+	all := report.Compare(runs)
+	show := all.Text
+	if c.format == "json" {
+		show = all.JSON
+	}
+	if err := show(c.printed); err != nil {
+		return err
+	}
+	if c.results != "" {
+		if err := write(c.results, runs, all); err != nil {
+			return err
+		}
+	}
+	return failed(runs)
+}

@@ -1,0 +1,106 @@
+// Package workloads has the commands that describe, convert and make workloads, and the
+// flags by which commands read one.
+package workloads
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+)
+
+// Input reads a workload as flags say.
+type Input struct {
+	format string
+	scale  string
+	block  string
+	reduce string
+	rate   string
+	o      workload.Options
+	swim   workload.SWIM
+}
+
+// Add adds the flags of a workload that is read.
+func (in *Input) Add(f *pflag.FlagSet) {
+	in.swim = workload.DefaultSWIM()
+	s := &in.swim
+	f.StringVar(&in.format, "format", "", "`FORM` of the file; left out: by its content. One of "+forms())
+	f.BoolVar(&in.o.Sort, "sort", false, "order jobs by submission that are not; else they are refused")
+	f.BoolVar(&in.o.WholeReduces, "whole-reduces", false, "of a job history: reduces take all the time they were seen to run, their wait for maps included")
+	f.StringVar(&in.scale, "swim-scale", "1/1", "of SWIM's traces: `M/N` scales bytes to M machines, of the N that were traced")
+	f.StringVar(&in.block, "swim-block", config.Size(s.Block).String(), "of SWIM's traces: `BYTES` of input for each map")
+	f.StringVar(&in.reduce, "swim-reduce", config.Size(s.ReduceBytes).String(), "of SWIM's traces: `BYTES` shuffled and written for each reduce")
+	f.Int64Var(&s.ReducesMax, "swim-reduces-max", s.ReducesMax, "of SWIM's traces: the most reduces of a job; 0: no bound")
+	f.DurationVar(&s.MapFixed, "swim-map-time", s.MapFixed, "of SWIM's traces: what each map takes")
+	f.DurationVar(&s.MapBlock, "swim-map-block-time", s.MapBlock, "of SWIM's traces: what a map of a full block takes longer")
+	f.DurationVar(&s.ReduceFixed, "swim-reduce-time", s.ReduceFixed, "of SWIM's traces: what each reduce takes")
+	f.StringVar(&in.rate, "swim-reduce-rate", "10MB", "of SWIM's traces: `BYTES` that a reduce goes through in a second")
+	f.DurationVar(&s.ReduceMax, "swim-reduce-time-max", s.ReduceMax, "of SWIM's traces: the most that a reduce takes; 0: no bound")
+	f.Float64Var(&s.Spread, "swim-spread", s.Spread, "of SWIM's traces: by which part a task may be faster or slower")
+	f.Uint64Var(&s.Seed, "swim-seed", s.Seed, "of SWIM's traces: draws how much each is")
+}
+
+func forms() string {
+	var names []string
+	for _, f := range workload.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Read reads a workload; - is standard input.
+func (in *Input) Read(path string) (*workload.Workload, error) {
+	if err := in.settle(); err != nil {
+		return nil, err
+	}
+	from := io.ReadCloser(os.Stdin)
+	in.o.File = "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		from, in.o.File = f, path
+	}
+	defer from.Close()
+	return workload.Read(from, in.o)
+}
+
+// settle takes the flags over.
+func (in *Input) settle() error {
+	in.o.Format, in.o.SWIM = workload.Format(in.format), &in.swim
+	machines, of, ok := strings.Cut(in.scale, "/")
+	var err, second error
+	in.swim.Machines, err = strconv.ParseInt(machines, 10, 64)
+	in.swim.Of, second = strconv.ParseInt(of, 10, 64)
+	if !ok || err != nil || second != nil {
+		return fmt.Errorf("--swim-scale %s: write it like 100/600", in.scale)
+	}
+	for _, b := range []struct {
+		flag, value string
+		to          *int64
+	}{{"swim-block", in.block, &in.swim.Block}, {"swim-reduce", in.reduce, &in.swim.ReduceBytes}, {"swim-reduce-rate", in.rate, &in.swim.ReduceBytesPerSecond}} {
+		size, err := config.ParseSize(b.value)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", b.flag, err)
+		}
+		*b.to = int64(size)
+	}
+	return in.swim.Check()
+}
+
+// seconds writes a time for people.
+func seconds(s float64) string {
+	d := workload.Seconds(s)
+	if d >= 10*time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	return d.String()
+}

@@ -1,0 +1,260 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Cluster is a simulated cluster. The zero value is none: begin with Default, or with
+// Parse.
+type Cluster struct {
+	// Groups are launchers that are alike; at least one.
+	Groups []Group `yaml:"launchers"`
+	// Failures are of launchers by name, beside those that groups draw.
+	Failures []Failure `yaml:"failures"`
+	// Replicas is how many hosts have a copy of each task's stored input where the
+	// workload does not say, default 3; 0 is none: such input is as near from everywhere.
+	Replicas int `yaml:"replicas"`
+	// Seed draws all that is left to chance, default 1.
+	Seed uint64 `yaml:"seed"`
+	// Model is how long things take.
+	Model Model `yaml:"model"`
+}
+
+// Group is a number of launchers that are alike.
+type Group struct {
+	// Count is how many there are, at least 1.
+	Count int `yaml:"count"`
+	// Name is what their names begin with, before a number from 1; default "node". A name
+	// is its host, too. Two groups have two.
+	Name string `yaml:"name"`
+	// Slots are those of each launcher by kind, one at least.
+	Slots map[string]int `yaml:"slots"`
+	// Racks is over how many racks they are spread evenly, in turn; default 1. Rack is what
+	// the racks' names begin with, default "rack"; groups that say the same share them.
+	Racks int    `yaml:"racks"`
+	Rack  string `yaml:"rack"`
+	// Memory is what attempts may hold together on each, and Swap what suspended ones may
+	// hold beside, in bytes; default 1 TiB and none.
+	Memory Size `yaml:"memory"`
+	Swap   Size `yaml:"swap"`
+	// Speed is how many times faster than a usual one each is, default 1.
+	Speed float64 `yaml:"speed"`
+	// CanSuspend is whether attempts can be suspended there, default true.
+	CanSuspend *bool `yaml:"canSuspend"`
+	// FailEvery is after how long each fails in the mean, by an exponential distribution;
+	// default 0, never. BackAfter is how long it stays away then, default 10 minutes.
+	FailEvery time.Duration `yaml:"failEvery"`
+	BackAfter time.Duration `yaml:"backAfter"`
+}
+
+// Failure is one of a launcher.
+type Failure struct {
+	Launcher string `yaml:"launcher"`
+	// At counts from the beginning of the workload; Back is for how long the launcher is
+	// away, 0 for good.
+	At   time.Duration `yaml:"at"`
+	Back time.Duration `yaml:"back"`
+}
+
+// Size is a number of bytes; as text, such as 16GiB.
+type Size int64
+
+// UnmarshalYAML reads a number of bytes, with or without a unit.
+func (s *Size) UnmarshalYAML(n *yaml.Node) error {
+	size, err := config.ParseSize(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no size: write one such as 16GiB", n.Line, n.Value)}}
+	}
+	*s = Size(size)
+	return nil
+}
+
+// Bounds of a cluster.
+const (
+	LaunchersMax = 1_000_000
+	SlotsMax     = 100_000 // of a kind, on a launcher
+	ReplicasMax  = workload.PlacesMax
+	// TimeMax is the longest of all times that are said of a cluster.
+	TimeMax = 365 * 24 * time.Hour
+	// FailuresMax bounds those of a run.
+	FailuresMax = 10_000_000
+)
+
+// The defaults of a group.
+const (
+	defaultName      = "node"
+	defaultRack      = "rack"
+	defaultMemory    = Size(1 << 40)
+	defaultBackAfter = 10 * time.Minute
+)
+
+// Default is a cluster of so many launchers with some slots, in one rack, with the default
+// model.
+func Default(launchers int, slots map[string]int) *Cluster {
+	c := &Cluster{Groups: []Group{{Count: launchers, Slots: slots}}, Replicas: 3, Seed: 1, Model: DefaultModel()}
+	c.Groups[0].settle()
+	return c
+}
+
+// settle fills in what was left out.
+func (g *Group) settle() {
+	if g.Name == "" {
+		g.Name = defaultName
+	}
+	if g.Rack == "" {
+		g.Rack = defaultRack
+	}
+	if g.Racks == 0 {
+		g.Racks = 1
+	}
+	if g.Memory == 0 {
+		g.Memory = defaultMemory
+	}
+	if g.Speed == 0 {
+		g.Speed = 1
+	}
+	if g.CanSuspend == nil {
+		yes := true
+		g.CanSuspend = &yes
+	}
+	if g.BackAfter == 0 {
+		g.BackAfter = defaultBackAfter
+	}
+}
+
+// Launchers is how many there are.
+func (c *Cluster) Launchers() int {
+	n := 0
+	for i := range c.Groups {
+		n += c.Groups[i].Count
+	}
+	return n
+}
+
+// Slots are those of all launchers, by kind.
+func (c *Cluster) Slots() map[scheduler.SlotKind]int {
+	sum := map[scheduler.SlotKind]int{}
+	for i := range c.Groups {
+		for kind, n := range c.Groups[i].Slots {
+			sum[kind] += n * c.Groups[i].Count
+		}
+	}
+	return sum
+}
+
+// name is that of a group's launcher, by its number from 0.
+func (g *Group) name(i int) string { return fmt.Sprint(g.Name, i+1) }
+
+func (g *Group) rack(i int) string { return fmt.Sprint(g.Rack, i%g.Racks+1) }
+
+// Machines are the launchers, those of each group in order of their numbers.
+func (c *Cluster) Machines() []machines.Machine {
+	all := make([]machines.Machine, 0, c.Launchers())
+	m := &c.Model
+	for k := range c.Groups {
+		g := &c.Groups[k]
+		var slots []*wire.Slots
+		for kind, n := range g.Slots {
+			slots = append(slots, &wire.Slots{Kind: kind, Count: uint32(n)})
+		}
+		slices.SortFunc(slots, func(a, b *wire.Slots) int {
+			if a.Kind < b.Kind {
+				return -1
+			}
+			return 1
+		})
+		for i := range g.Count {
+			one := machines.Machine{
+				Name: g.name(i), Host: g.name(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
+				Latency: m.Latency, Heartbeat: m.Heartbeat, Start: m.Start, Stop: m.Stop, ProgressEvery: m.ProgressEvery,
+				Suspend: machines.Cost(m.Suspend), Resume: machines.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
+			}
+			if m.Heartbeat > 0 { // not all beat at once
+				one.FirstBeat = time.Duration(workload.NewRand(c.Seed, beats, uint64(len(all))).Below(int(m.Heartbeat)))
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// What streams of chance are for.
+const (
+	beats uint64 = iota + 1
+	failing
+	copies
+	running
+)
+
+// Outage is a time in which a launcher is away; Launcher is its place in Machines. To is 0
+// when it does not come back.
+type Outage struct {
+	Launcher int
+	From, To time.Duration
+}
+
+// Outages are those that begin before a time, in order of their beginnings. One that begins
+// while the launcher is away is left out. More than FailuresMax are an error.
+func (c *Cluster) Outages(until time.Duration) ([]Outage, error) {
+	var all []Outage
+	places := map[string]int{}
+	n := 0
+	for k := range c.Groups {
+		g := &c.Groups[k]
+		for i := range g.Count {
+			places[g.name(i)] = n
+			r := workload.NewRand(c.Seed, failing, uint64(n))
+			for at := g.next(r, 0); g.FailEvery > 0 && at < until; at = g.next(r, at+g.BackAfter) {
+				if len(all) == FailuresMax {
+					return nil, fmt.Errorf("launchers fail more than %d times within %v", FailuresMax, until)
+				}
+				all = append(all, Outage{n, at, at + g.BackAfter})
+			}
+			n++
+		}
+	}
+	for _, f := range c.Failures {
+		if f.At < until {
+			o := Outage{Launcher: places[f.Launcher], From: f.At}
+			if f.Back > 0 {
+				o.To = f.At + f.Back
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Outage) int {
+		if a.From != b.From {
+			return int(max(min(a.From-b.From, 1), -1))
+		}
+		return a.Launcher - b.Launcher
+	})
+	return apart(all), nil
+}
+
+// next is when a launcher fails that is there from a time on.
+func (g *Group) next(r *workload.Rand, from time.Duration) time.Duration {
+	return from + time.Duration(min(float64(g.FailEvery)*r.Exponential(), float64(100*TimeMax)))
+}
+
+// apart leaves out what begins while the launcher is away.
+func apart(all []Outage) []Outage {
+	away := map[int]Outage{}
+	return slices.DeleteFunc(all, func(o Outage) bool {
+		before, was := away[o.Launcher]
+		if was && (before.To == 0 || o.From < before.To) {
+			return true
+		}
+		away[o.Launcher] = o
+		return false
+	})
+}

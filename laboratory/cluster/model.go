@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/laboratory/internal/document"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Model is how long things take. The same holds for all policies.
+type Model struct {
+	// Locality is how much longer work takes when the stored input is not on the machine.
+	Locality Locality `yaml:"locality"`
+	// Stragglers are attempts that take much longer than they should.
+	Stragglers Stragglers `yaml:"stragglers"`
+	// Start is from a launch until the program runs, default 1 s; Stop until a stopped
+	// attempt is gone, default 100 ms.
+	Start time.Duration `yaml:"start"`
+	Stop  time.Duration `yaml:"stop"`
+	// Latency is that of a message between manager and launcher, default 1 ms.
+	Latency time.Duration `yaml:"latency"`
+	// Heartbeat is with what period launchers report; 0 is at once, the default.
+	Heartbeat time.Duration `yaml:"heartbeat"`
+	// ProgressEvery is how often attempts tell how far they are, default 3 s; 0 is never.
+	ProgressEvery time.Duration `yaml:"progressEvery"`
+	// Suspend is until a suspended attempt has left its slots, and Resume until it goes on.
+	// Memory is written and read back at the speed of a disk: figure 8 of the HFSP paper
+	// has 40 s for both together and 2 GiB, and about a straight line up to 5 GiB, which
+	// are the defaults. Beyond, the model goes on straight.
+	Suspend Cost `yaml:"suspend"`
+	Resume  Cost `yaml:"resume"`
+	// Speculation is whether stragglers get a second attempt; default not.
+	Speculation bool `yaml:"speculation"`
+	// SlowStart is the share of a stage's writers after whose end its readers may start,
+	// where the workload does not say: above 0 and at most 1, which is all of them and the
+	// default.
+	SlowStart float64 `yaml:"slowStart"`
+}
+
+// Locality is how many times longer work takes than next to its input, at least 1;
+// defaults 1 and 1.
+type Locality struct {
+	Rack   float64 `yaml:"rack"`
+	Remote float64 `yaml:"remote"`
+}
+
+// Stragglers says that a share of attempts takes Factor times as long; defaults 0 and 1.
+type Stragglers struct {
+	Share  float64 `yaml:"share"`
+	Factor float64 `yaml:"factor"`
+}
+
+// Cost is a time that grows with an attempt's memory.
+type Cost struct {
+	Fixed  time.Duration `yaml:"fixed"`
+	PerGiB time.Duration `yaml:"perGiB"`
+}
+
+// DefaultModel has the defaults of all fields.
+func DefaultModel() Model {
+	disk := Cost{PerGiB: 10 * time.Second}
+	return Model{
+		Locality: Locality{Rack: 1, Remote: 1}, Stragglers: Stragglers{Factor: 1}, Start: time.Second, Stop: 100 * time.Millisecond,
+		Latency: time.Millisecond, ProgressEvery: 3 * time.Second, Suspend: disk, Resume: disk, SlowStart: 1,
+	}
+}
+
+// Key says whose an attempt is: places in the workload, and how many attempts at the task
+// there were before, which were told apart.
+type Key struct{ Job, Stage, Task, Try int }
+
+// Work is how long an attempt at a task works next to its input on a machine of usual
+// speed: as long as the workload says, or, where lots say so, as a straggler. It depends on
+// seed and key alone.
+func (c *Cluster) Work(t *workload.Task, k Key) time.Duration {
+	s := c.Model.Stragglers
+	if s.Share == 0 || workload.NewRand(c.Seed, running, uint64(k.Job), uint64(k.Stage), uint64(k.Task), uint64(k.Try)).Unit() >= s.Share {
+		return t.Work
+	}
+	return longer(t.Work, s.Factor)
+}
+
+// Takes is how long an attempt takes in all from its launch on, when its input is whole, at
+// a place: on a machine of a speed, and so near to its stored input. Machines take as long.
+func (c *Cluster) Takes(t *workload.Task, k Key, near scheduler.Locality, speed float64) time.Duration {
+	f := c.Model.factors()[near]
+	if t.Input == 0 {
+		f = 1
+	}
+	return longer(c.Model.Start, 1/speed) + longer(longer(c.Work(t, k), f), 1/speed)
+}
+
+// SwapTime is how long suspending and resuming an attempt takes together that holds so many
+// bytes of memory.
+func (m *Model) SwapTime(bytes int64) time.Duration {
+	return machines.Cost(m.Suspend).Of(bytes) + machines.Cost(m.Resume).Of(bytes)
+}
+
+func (m *Model) factors() [scheduler.LocalityLevels]float64 {
+	return [scheduler.LocalityLevels]float64{scheduler.NodeLocal: 1, scheduler.RackLocal: m.Locality.Rack, scheduler.Remote: m.Locality.Remote}
+}
+
+// longer is a time, so many times.
+func longer(d time.Duration, times float64) time.Duration {
+	if times == 1 {
+		return d
+	}
+	return time.Duration(float64(d) * times)
+}
+
+// factorMax bounds factors, each way.
+const factorMax = 1000
+
+func (m *Model) check() (all []document.Problem) {
+	bad := func(ok bool, format string, value any, path ...any) {
+		if !ok {
+			all = append(all, document.Problem{Path: append([]any{"model"}, path...), Message: fmt.Sprintf(format, value)})
+		}
+	}
+	const factor = "it is %v: at least 1 and at most 1000 is right"
+	bad(m.Locality.Rack >= 1 && m.Locality.Rack <= factorMax, factor, m.Locality.Rack, "locality", "rack")
+	bad(m.Locality.Remote >= m.Locality.Rack && m.Locality.Remote <= factorMax, "it is %v: at least what rack is and at most 1000 is right", m.Locality.Remote, "locality", "remote")
+	bad(m.Stragglers.Share >= 0 && m.Stragglers.Share <= 1, "it is %v: from 0 to 1 is right", m.Stragglers.Share, "stragglers", "share")
+	bad(m.Stragglers.Factor >= 1 && m.Stragglers.Factor <= factorMax, factor, m.Stragglers.Factor, "stragglers", "factor")
+	bad(m.SlowStart > 0 && m.SlowStart <= 1, "it is %v: above 0 and at most 1, which is all of them, is right", m.SlowStart, "slowStart")
+	for _, t := range []struct {
+		d    time.Duration
+		path []any
+	}{
+		{m.Start, []any{"start"}},
+		{m.Stop, []any{"stop"}},
+		{m.Latency, []any{"latency"}},
+		{m.Heartbeat, []any{"heartbeat"}},
+		{m.ProgressEvery, []any{"progressEvery"}},
+		{m.Suspend.Fixed, []any{"suspend", "fixed"}},
+		{m.Suspend.PerGiB, []any{"suspend", "perGiB"}},
+		{m.Resume.Fixed, []any{"resume", "fixed"}},
+		{m.Resume.PerGiB, []any{"resume", "perGiB"}},
+	} {
+		bad(t.d >= 0 && t.d <= TimeMax, "it is %v: from 0 to 8760h is right", t.d, t.path...)
+	}
+	return all
+}

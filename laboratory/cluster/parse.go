@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/laboratory/internal/document"
+)
+
+// Parse reads a cluster from YAML; file is what errors name. The error is a
+// scheduler.Problems that names all that is wrong by file and line.
+func Parse(file string, text []byte) (*Cluster, error) {
+	c := &Cluster{Replicas: 3, Seed: 1, Model: DefaultModel()}
+	d, err := document.Decode(file, text, c)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []document.Problem
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		for _, z := range []struct {
+			key  string
+			zero bool
+		}{{"speed", g.Speed == 0}, {"racks", g.Racks == 0}, {"memory", g.Memory == 0}, {"backAfter", g.BackAfter == 0}} {
+			if z.zero && d.Has("launchers", i, z.key) {
+				wrong = append(wrong, document.Problem{Path: []any{"launchers", i, z.key}, Message: "it is 0: more is right; left out it has its default"})
+			}
+		}
+		g.settle()
+	}
+	if err := d.Error(append(wrong, c.check()...)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Check tells what makes no sense of a cluster that was made otherwise than by Parse.
+func (c *Cluster) Check() error { return document.Error(c.check()) }
+
+func (c *Cluster) check() []document.Problem {
+	var all []document.Problem
+	if len(c.Groups) == 0 {
+		all = append(all, document.Problem{Path: []any{"launchers"}, Message: "there are none: say how many, such as - {count: 4, slots: {map: 2}}"})
+	}
+	if c.Replicas < 0 || c.Replicas > ReplicasMax {
+		all = append(all, document.Problem{Path: []any{"replicas"}, Message: fmt.Sprintf("it is %d: from 0 to %d is right", c.Replicas, ReplicasMax)})
+	}
+	sum, names := 0, []string{}
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		all = append(all, g.check(i)...)
+		if slices.Contains(names, g.Name) {
+			all = append(all, document.Problem{Path: []any{"launchers", i, "name"}, Message: fmt.Sprintf("two groups are named %q: give each a name of its own", g.Name)})
+		}
+		names = append(names, g.Name)
+		if sum += max(min(g.Count, LaunchersMax+1), 0); sum > LaunchersMax {
+			all = append(all, document.Problem{Path: []any{"launchers", i, "count"}, Message: fmt.Sprintf("with it there are more than %d launchers", LaunchersMax)})
+			break
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, c.checkFailures()...)
+	}
+	return append(all, c.Model.check()...)
+}
+
+func (g *Group) check(i int) (all []document.Problem) {
+	bad := func(ok bool, message string, key ...any) {
+		if !ok {
+			all = append(all, document.Problem{Path: append([]any{"launchers", i}, key...), Message: message})
+		}
+	}
+	bad(g.Count >= 1, fmt.Sprintf("there are %d of them: at least 1 is right", g.Count), "count")
+	bad(g.Racks >= 1 && g.Racks <= LaunchersMax, fmt.Sprintf("there are %d: from 1 to %d is right", g.Racks, LaunchersMax), "racks")
+	bad(g.Speed > 0 && g.Speed <= factorMax && g.Speed >= 1./factorMax, fmt.Sprintf("it is %v: from 0.001 to 1000 is right", g.Speed), "speed")
+	bad(g.FailEvery >= 0 && g.FailEvery <= TimeMax, fmt.Sprintf("it is %v: from 0, which is never, to %v is right", g.FailEvery, TimeMax), "failEvery")
+	bad(g.BackAfter > 0 && g.BackAfter <= TimeMax, fmt.Sprintf("it is %v: from 0 to %v is right", g.BackAfter, TimeMax), "backAfter")
+	bad(!strings.ContainsFunc(g.Name+g.Rack, func(r rune) bool { return r <= ' ' || r == 0x7f }), "names of launchers and racks have no spaces", "name")
+	slots := 0
+	for _, kind := range slices.Sorted(maps.Keys(g.Slots)) {
+		n := g.Slots[kind]
+		bad(kind != "", "a kind has no name", "slots")
+		bad(n >= 0 && n <= SlotsMax, fmt.Sprintf("there are %d: from 0 to %d is right", n, SlotsMax), "slots", kind)
+		slots += max(min(n, SlotsMax), 0)
+	}
+	bad(slots > 0, "a launcher needs a slot, such as slots: {map: 4, reduce: 2}", "slots")
+	return all
+}
+
+func (c *Cluster) checkFailures() (all []document.Problem) {
+	if len(c.Failures) == 0 {
+		return nil
+	}
+	names := map[string]bool{}
+	for i := range c.Groups {
+		for k := range c.Groups[i].Count {
+			names[c.Groups[i].name(k)] = true
+		}
+	}
+	for i, f := range c.Failures {
+		if !names[f.Launcher] {
+			all = append(all, document.Problem{Path: []any{"failures", i, "launcher"}, Message: fmt.Sprintf("there is no launcher %q", f.Launcher)})
+		}
+		if f.At < 0 || f.At > TimeMax {
+			all = append(all, document.Problem{Path: []any{"failures", i, "at"}, Message: fmt.Sprintf("it is %v: from 0 to %v is right", f.At, TimeMax)})
+		}
+		if f.Back < 0 || f.Back > TimeMax {
+			all = append(all, document.Problem{Path: []any{"failures", i, "back"}, Message: fmt.Sprintf("it is %v: from 0, which is never, to %v is right", f.Back, TimeMax)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package drawing
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const hostile = `<script>alert("1")</script>&amp;'` + "\x00\x1b\u202e]]>"
+
+// element is one with its attributes, and text inside.
+type element struct {
+	name, text string
+	attr       map[string]string
+}
+
+// parse reads a drawing, which is well-formed.
+func parse(t *testing.T, svg []byte) (list []element) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	var open []int
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatalf("it is no XML: %v\n%s", err, svg)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := element{name: token.Name.Local, attr: map[string]string{}}
+			for _, a := range token.Attr {
+				e.attr[a.Name.Local] = a.Value
+			}
+			open, list = append(open, len(list)), append(list, e)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if len(open) > 0 {
+				list[open[len(open)-1]].text += string(token)
+			}
+		}
+	}
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// The area of each layer is what the party held, and no layer covers another.
+func TestAStacksAreasAreWhatIsHeld(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 17))
+	for range 30 {
+		s := Stack{Title: "t", Y: "slots", Most: 10, Parties: []string{"a", "b", "c"}}
+		at, want := time.Duration(0), make([]float64, 3)
+		for range 1 + r.IntN(40) {
+			at += time.Duration(r.IntN(2)*r.IntN(50)) * time.Second // sometimes none holds anything between
+			step := Step{At: at, To: at + time.Duration(1+r.IntN(60))*time.Second, Held: make([]float64, 3)}
+			for p := range want {
+				step.Held[p] = float64(r.IntN(4))
+				want[p] += step.Held[p] * (step.To - step.At).Seconds()
+			}
+			at = step.To
+			s.Steps = append(s.Steps, step)
+		}
+		pixels := float64(right-left) / at.Seconds() * usual / s.Most // of a slot second
+		got := make([]float64, 3)
+		for _, e := range parse(t, s.SVG()) {
+			if c := e.attr["class"]; e.name == "path" && strings.HasPrefix(c, "d-f") {
+				got[c[3]-'0'] += area(t, e.attr["d"])
+			}
+		}
+		for p := range want {
+			if slack := 0.1 * 700 * 4; math.Abs(got[p]-want[p]*pixels) > slack { // a tenth of a pixel along the whole
+				t.Errorf("party %d has %.0f square pixels, want %.0f", p, got[p], want[p]*pixels)
+			}
+		}
+	}
+}
+
+var stroke = regexp.MustCompile(`([MVHZ])([\d.]*) ?([\d.]*)`)
+
+// area is that of closed shapes whose sides lie along the axes.
+func area(t *testing.T, path string) (sum float64) {
+	t.Helper()
+	x, y := 0.0, 0.0
+	for _, m := range stroke.FindAllStringSubmatch(path, -1) {
+		switch m[1] {
+		case "M":
+			x, y = number(t, m[2]), number(t, m[3])
+		case "V":
+			y = number(t, m[2])
+		case "H":
+			to := number(t, m[2])
+			sum += (to - x) * (float64(top+usual) - y)
+			x = to
+		}
+	}
+	return sum
+}
+
+// The curve is at each place as high as the share of values that are at most so large.
+func TestADistributionIsTheShare(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 17))
+	for round := range 20 {
+		values := make([]float64, 1+r.IntN(PointsMax))
+		for i := range values {
+			values[i] = 1 + math.Floor(r.ExpFloat64()*float64(20+round*100))
+		}
+		d := Distributions{Title: "t", X: "s", Samples: []Sample{{"a", values}}}
+		low, high := slices.Min(values), slices.Max(values)
+		x := linear("", high, 10)
+		if high >= 100*low {
+			x = logarithmic("", low, high)
+		}
+		f := newFrame("", x, linear("", 1, 5), usual)
+		found := false
+		for _, e := range parse(t, d.SVG()) {
+			if e.attr["class"] != "d-line d-s0" || strings.Contains(e.attr["d"], "h24") {
+				continue
+			}
+			found = true
+			at := 0.0
+			for _, m := range stroke.FindAllStringSubmatch(e.attr["d"], -1) {
+				switch m[1] {
+				case "H":
+					at = number(t, m[2])
+				case "V":
+					share := (float64(top+usual) - number(t, m[2])) / usual
+					most, least := 0, 0 // those surely at most here, give or take a tenth of a pixel
+					for _, v := range values {
+						if f.px(v) <= at+0.06 {
+							most++
+						}
+						if f.px(v) < at-0.06 {
+							least++
+						}
+					}
+					n := float64(len(values))
+					if share > float64(most)/n+0.001 || share < float64(least)/n-0.001 {
+						t.Errorf("at %v it is %v, want %v to %v", at, share, float64(least)/n, float64(most)/n)
+					}
+				}
+			}
+		}
+		if !found {
+			t.Fatal("there is no curve")
+		}
+	}
+}
+
+// Names are text, in each drawing, and nothing that is hidden goes with them.
+func TestHostileNames(t *testing.T) {
+	for name, svg := range map[string][]byte{
+		"stack": (&Stack{
+			Title: hostile, Y: hostile, Most: 1, Parties: []string{hostile}, Marks: []Mark{{time.Second, hostile}},
+			Steps: []Step{{0, 2 * time.Second, []float64{1}}},
+		}).SVG(),
+		"distributions": (&Distributions{Title: hostile, X: hostile, Samples: []Sample{{hostile, []float64{1, 1000}}}}).SVG(),
+		"gantt":         (&Gantt{Title: hostile, Lanes: []string{hostile}, Parties: []string{hostile}, Note: []string{hostile}, Bars: []Bar{{0, 0, 0, time.Second, true, hostile}}}).SVG(),
+	} {
+		named := 0
+		for _, e := range parse(t, svg) {
+			if !slices.Contains([]string{"svg", "style", "rect", "text", "path", "title"}, e.name) {
+				t.Errorf("%s: there is an element %s", name, e.name)
+			}
+			if strings.Contains(e.text, "<script>") {
+				named++
+			}
+			if e.attr["href"] != "" || e.attr["onload"] != "" {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+		if named < 2 || bytes.ContainsAny(svg, "\x00\x1b\u202e") {
+			t.Errorf("%s: %d texts have the name", name, named)
+		}
+	}
+}
+
+// Nothing to draw is drawn, and so are more names than fit.
+func TestLittleAndMuch(t *testing.T) {
+	for _, svg := range [][]byte{(&Stack{}).SVG(), (&Distributions{}).SVG(), (&Gantt{}).SVG(), (&Distributions{Samples: []Sample{{"a", nil}, {"b", []float64{0}}}}).SVG()} {
+		if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
+			t.Errorf("it has numbers that are none:\n%s", svg)
+		}
+		parse(t, svg)
+	}
+	var many Distributions
+	for i := range LegendMax + 3 {
+		many.Samples = append(many.Samples, Sample{fmt.Sprint("n", i), []float64{1, 2}})
+	}
+	if svg := string(many.SVG()); !strings.Contains(svg, "and 3 more") || strings.Contains(svg, fmt.Sprint("n", LegendMax)) {
+		t.Error("what is left out is not said")
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis axis
+		want string
+	}{
+		{linear("", 10, 5), "0 2 4 6 8 10"},
+		{linear("", 1, 5), "0 0.2 0.4 0.6 0.8 1"},
+		{linear("", 3, 8), "0 0.5 1 1.5 2 2.5 3"},
+		{linear("", 0, 5), "0 0.2 0.4 0.6 0.8 1"},
+		{times("", 100*time.Second), "0 10 20 30 40 50 60 70 80 90 100"},
+		{times("", time.Hour), "0 10 20 30 40 50 60"},
+		{times("", 30*time.Hour), "0 5 10 15 20 25 30"},
+		{logarithmic("", 3, 2000), "1 10 100 1000 10000"},
+		{logarithmic("", 10, 10), "10 100"},
+	} {
+		var got []string
+		for _, tick := range c.axis.ticks {
+			got = append(got, tick.label)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("the ticks are %v, want %s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package drawing
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Measures of all drawings, in pixels.
+const (
+	width  = 960
+	left   = 120 // of what is drawn
+	right  = 720 // the legend stands behind it
+	top    = 56
+	usual  = 300 // height of what is drawn
+	below  = 56  // for the axis
+	wordsX = right + 42
+)
+
+// Bounds of what is written.
+const (
+	// LegendMax is how many names a legend has; those beyond are counted.
+	LegendMax = 16
+	// How many characters are written of a title, a name in the legend, and that of a lane.
+	titleMax = 100
+	nameMax  = 26
+	laneMax  = 11
+)
+
+// colours is how many there are; then they come again, dashed in curves.
+const colours = 8
+
+// style has every colour twice, for light and for dark ground.
+const style = `<style>
+.d-back{fill:#ffffff}.d-ink{fill:#1c1c1c}.d-axis{stroke:#1c1c1c;fill:none}.d-grid{stroke:#dddddd;fill:none}.d-line{fill:none;stroke-width:2}.d-pale{opacity:.4}
+.d-f0{fill:#4477aa}.d-f1{fill:#ee6677}.d-f2{fill:#228833}.d-f3{fill:#aa7700}.d-f4{fill:#0088aa}.d-f5{fill:#aa3377}.d-f6{fill:#777777}.d-f7{fill:#222266}
+.d-s0{stroke:#4477aa}.d-s1{stroke:#ee6677}.d-s2{stroke:#228833}.d-s3{stroke:#aa7700}.d-s4{stroke:#0088aa}.d-s5{stroke:#aa3377}.d-s6{stroke:#777777}.d-s7{stroke:#222266}
+@media (prefers-color-scheme:dark){
+.d-back{fill:#181818}.d-ink{fill:#e6e6e6}.d-axis{stroke:#e6e6e6}.d-grid{stroke:#3a3a3a}
+.d-f0{fill:#77aadd}.d-f1{fill:#ff8899}.d-f2{fill:#66cc77}.d-f3{fill:#ddbb55}.d-f4{fill:#44bbdd}.d-f5{fill:#dd77bb}.d-f6{fill:#aaaaaa}.d-f7{fill:#ccccff}
+.d-s0{stroke:#77aadd}.d-s1{stroke:#ff8899}.d-s2{stroke:#66cc77}.d-s3{stroke:#ddbb55}.d-s4{stroke:#44bbdd}.d-s5{stroke:#dd77bb}.d-s6{stroke:#aaaaaa}.d-s7{stroke:#ccccff}
+}
+</style>
+`
+
+// frame is a drawing that is being made.
+type frame struct {
+	bytes.Buffer
+	x, y   axis
+	height int // of what is drawn
+}
+
+func newFrame(title string, x, y axis, height int) *frame {
+	f := &frame{x: x, y: y, height: height}
+	title = cut(title, titleMax)
+	all := top + height + below
+	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="%s" width="%d" height="%d" viewBox="0 0 %[2]d %[3]d" font-family="sans-serif" font-size="13">`+"\n", text(title), width, all)
+	f.WriteString(style)
+	fmt.Fprintf(f, `<rect class="d-back" width="%d" height="%d"/>`+"\n", width, all)
+	f.words(24, 28, "start", title, `font-size="16"`)
+	return f
+}
+
+// words writes some text.
+func (f *frame) words(x, y float64, anchor, s, more string) {
+	fmt.Fprintf(f, `<text class="d-ink" x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, more, text(s))
+}
+
+func (f *frame) px(v float64) float64 { return left + (right-left)*f.x.part(v) }
+func (f *frame) py(v float64) float64 { return float64(top+f.height) - float64(f.height)*f.y.part(v) }
+
+// axes draws both with their ticks and titles.
+func (f *frame) axes() {
+	bottom := float64(top + f.height)
+	for _, t := range f.x.ticks {
+		fmt.Fprintf(f, `<path class="d-grid" d="M%.1f %d V%.1f"/>`, f.px(t.at), top, bottom)
+		f.words(f.px(t.at), bottom+18, "middle", t.label, "")
+	}
+	for _, t := range f.y.ticks {
+		fmt.Fprintf(f, `<path class="d-grid" d="M%d %.1f H%d"/>`, left, f.py(t.at), right)
+		f.words(left-8, f.py(t.at)+4, "end", t.label, "")
+	}
+	fmt.Fprintf(f, `<path class="d-axis" d="M%d %d V%.1f H%d"/>`+"\n", left, top, bottom, right)
+	f.words((left+right)/2, bottom+42, "middle", f.x.title, "")
+	fmt.Fprintf(f, `<text class="d-ink" transform="translate(22 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+f.height/2, text(f.y.title))
+}
+
+// legend names what has the colours, in the order from above.
+func (f *frame) legend(names []string, colour func(int) string) {
+	for i, n := range names {
+		y := float64(top + 20*i)
+		if i == LegendMax {
+			f.words(wordsX, y+12, "start", fmt.Sprintf("and %d more", len(names)-i), "")
+			return
+		}
+		fmt.Fprintf(f, `<path %s d="M%d %.1f h24"/>`, colour(i), right+12, y+8)
+		f.words(wordsX, y+12, "start", cut(n, nameMax), "")
+	}
+}
+
+// end is the whole drawing.
+func (f *frame) end() []byte {
+	f.WriteString("</svg>\n")
+	return f.Bytes()
+}
+
+// text is a line of text as it stands in a document: short, escaped, with a sign for each
+// character that cannot be seen.
+func text(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
+	return b.String()
+}
+
+// cut shortens a text to so many characters.
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

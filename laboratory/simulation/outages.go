@@ -1,0 +1,66 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+)
+
+const (
+	// lostAfter is after how long without a word the manager gives a launcher up, as a site's does by default.
+	lostAfter = 10 * time.Second
+	// outagesFor is for how long failures are drawn beyond the last submission.
+	outagesFor = 7 * 24 * time.Hour
+)
+
+// planOutages has launchers fail and come back when the cluster says.
+func (p *player) planOutages() {
+	jobs := p.options.Workload.Jobs
+	list, err := p.options.Cluster.Outages(jobs[len(jobs)-1].Submit + outagesFor)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.outages = list
+	p.nextOutage()
+}
+
+// nextOutage waits for the next of them: all at once would be very many.
+func (p *player) nextOutage() {
+	if len(p.outages) == 0 {
+		return
+	}
+	o := p.outages[0]
+	p.outages = p.outages[1:]
+	p.At(beginning.Add(o.From), func() {
+		p.fails(o)
+		p.nextOutage()
+	})
+}
+
+// fails ends a launcher's life: what it ran and stored is gone.
+func (p *player) fails(o cluster.Outage) {
+	l := p.launchers[o.Launcher]
+	lost := &wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it failed"}
+	var ran []*machines.Attempt
+	for _, id := range machines.Sorted(l.Attempts) {
+		ran = append(ran, l.Attempts[id])
+	}
+	l.Down = true
+	l.Restart(false)
+	for _, a := range ran {
+		p.lose(a)
+	}
+	p.After(lostAfter, func() { p.Push(wire.NewInput(lost)) })
+	if o.To > 0 {
+		p.At(beginning.Add(o.To), func() { p.comesBack(l) })
+	}
+}
+
+// comesBack begins a new life.
+func (p *player) comesBack(l *machines.Launcher) {
+	l.Down = false
+	p.Push(wire.NewInput(&wire.LauncherJoin{Join: l.Message()}))
+}

@@ -1,0 +1,274 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// beginning is the manager's time when the workload begins. Launchers join before it.
+	beginning = scheduler.Time(1_000_000_000_000)
+	joining   = time.Second
+	// thinkMax is how long a policy may really think. Its answer takes as long as
+	// Options.Think says all the same.
+	thinkMax = time.Minute
+	// cancelEvery is after how many events the context is looked at.
+	cancelEvery = 1024
+)
+
+// Stalled is the error of a run in which jobs wait and nothing happens. Waiting says of
+// some of them what for.
+type Stalled struct {
+	After   time.Duration
+	Jobs    int
+	Waiting []string
+}
+
+func (s *Stalled) Error() string {
+	return fmt.Sprintf("after %v nothing happens any more, and %d jobs have not ended:\n%s", s.After, s.Jobs, strings.Join(s.Waiting, "\n"))
+}
+
+// player is one run.
+type player struct {
+	loop.Loop
+	options   Options
+	policy    loop.Policy
+	cluster   machines.Cluster
+	launchers []*machines.Launcher
+	clients   loop.Clients
+	jobs      map[uint64]*running
+	copies    func(job, stage, task int) []workload.Place // nil: input has no places
+	outages   []cluster.Outage                            // to come
+	next      int                                         // job to be submitted
+	over      int
+	held      int            // attempts that hold slots
+	moved     scheduler.Time // when something happened last
+	result    Result
+	err       error
+}
+
+// running is a job that was submitted.
+type running struct {
+	machines.Job
+	place     int        // in the workload
+	tries     [][]uint32 // attempts that were begun, by stage and task
+	done      [][]bool   // tasks of which an attempt finished
+	suspended map[uint64]bool
+	since     map[uint64]scheduler.Time // attempts that hold slots
+	busy      map[uint64]time.Duration
+}
+
+// Play plays a workload under a policy, and ends the policy. The error tells of options
+// that make no sense, of a policy that broke the contract, is *Stalled where work can never
+// be done, or the context's.
+func Play(ctx context.Context, o Options) (*Result, error) {
+	defer o.Host.Close()
+	if err := o.settle(); err != nil {
+		return nil, err
+	}
+	p := newPlayer(ctx, o)
+	p.At(beginning.Add(-joining), p.begin)
+	for n := 0; p.err == nil && p.over < len(o.Workload.Jobs); n++ {
+		if n%cancelEvery == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !p.Next() || p.stands() {
+			return nil, p.stalled()
+		}
+	}
+	p.result.Core = p.Core.Stats()
+	p.result.Rounds = p.result.Core.Rounds
+	if p.err != nil {
+		return nil, p.err
+	}
+	return &p.result, nil
+}
+
+func newPlayer(ctx context.Context, o Options) *player {
+	set := core.DefaultSettings()
+	set.AttemptsKept, set.NotesKept = 1, 1
+	set.JobsMax, set.LaunchersMax = len(o.Workload.Jobs)+1, max(set.LaunchersMax, o.Cluster.Launchers())
+	set.Graph.Nodes = max(set.Graph.Nodes, workload.TasksMax)
+	set.PolicyLimits.RoundDeadline = thinkMax
+	if beat := o.Cluster.Model.Heartbeat; beat > 0 {
+		set.Heartbeat = beat
+	}
+	if o.Settings != nil {
+		o.Settings(&set)
+	}
+	set.Simulated, set.Speculation, set.Seed = true, o.Cluster.Model.Speculation, o.Cluster.Seed
+	p := &player{options: o, jobs: map[uint64]*running{}, moved: beginning}
+	p.Core = core.New(set)
+	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Think: o.Think, Config: o.Config, Prompt: true}
+	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.ended}
+	p.cluster = machines.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
+	p.Gather = p.untilTick
+	p.Act = func(a core.Action) {
+		if err := p.act(ctx, a); err != nil {
+			p.fail(err)
+		}
+	}
+	p.Decide = func(b *wire.Batch) []core.Action {
+		p.result.Steps++
+		return p.Core.Step(b)
+	}
+	p.result.Jobs = make([]Job, len(o.Workload.Jobs))
+	p.copies = o.Cluster.Copies()
+	p.result.Slots = map[scheduler.SlotKind]int{}
+	return p
+}
+
+func (p *player) since(t scheduler.Time) time.Duration { return t.Sub(beginning) }
+
+func (p *player) fail(err error) {
+	if p.err == nil {
+		p.err = fmt.Errorf("after %v: %w", p.since(p.Now()), err)
+	}
+}
+
+// untilTick is how long it is to the next tick.
+func (p *player) untilTick() time.Duration {
+	if p.options.Tick == 0 {
+		return 0
+	}
+	return (p.options.Tick - p.Now().Sub(beginning)%p.options.Tick) % p.options.Tick
+}
+
+// begin starts manager and policy and has the launchers join.
+func (p *player) begin() {
+	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
+	p.policy.Begin()
+	for _, m := range p.options.Cluster.Machines() {
+		for _, s := range m.Slots {
+			p.result.Slots[s.Kind] += int(s.Count)
+		}
+		p.launchers = append(p.launchers, p.cluster.Join(m))
+	}
+	p.planOutages()
+	p.At(beginning, p.come)
+}
+
+// come submits the jobs whose time it is, and waits for the next.
+func (p *player) come() {
+	jobs := p.options.Workload.Jobs
+	for p.next < len(jobs) && beginning.Add(jobs[p.next].Submit) <= p.Now() {
+		p.submit(p.next)
+		p.next++
+	}
+	if p.next < len(jobs) {
+		p.At(beginning.Add(jobs[p.next].Submit), p.come)
+	}
+}
+
+func (p *player) act(ctx context.Context, a core.Action) error {
+	if mine, err := p.policy.Act(ctx, a); mine {
+		return err
+	}
+	if mine, err := p.clients.Act(a); mine {
+		return err
+	}
+	if gone, ok := a.(core.PolicyGone); ok {
+		return errors.New("the core gave the policy up: " + gone.Breach)
+	}
+	p.cluster.Act(a)
+	return nil
+}
+
+// submit has a job come.
+func (p *player) submit(i int) {
+	j := &p.options.Workload.Jobs[i]
+	spec := p.spec(i, j)
+	set := p.Core.Settings()
+	expanded, err := graph.Expand(spec.Graph, set.MemoryDefault, set.Graph)
+	if err != nil {
+		p.fail(fmt.Errorf("job %s: %w", j.ID, err))
+		return
+	}
+	r := &running{place: i, suspended: map[uint64]bool{}, since: map[uint64]scheduler.Time{}, busy: map[uint64]time.Duration{}}
+	r.Graph = expanded
+	for s := range j.Stages {
+		r.tries = append(r.tries, make([]uint32, len(j.Stages[s].Tasks)))
+		r.done = append(r.done, make([]bool, len(j.Stages[s].Tasks)))
+	}
+	r.Work = func(a *machines.Attempt) time.Duration { return p.work(r, j, a) }
+	out := &p.result.Jobs[i]
+	out.Submitted = p.since(p.Now())
+	for s := range j.Stages {
+		out.Stages = append(out.Stages, Stage{Kind: j.Stages[s].Kind})
+	}
+	p.moved = p.Now()
+	p.clients.Submit(spec, func(id scheduler.JobID) { p.jobs[uint64(id)] = r })
+	if w := p.options.Watch; w != nil {
+		w.Came(out.Submitted, i)
+	}
+}
+
+func (p *player) job(id uint64) *machines.Job {
+	if r := p.jobs[id]; r != nil {
+		return &r.Job
+	}
+	return nil
+}
+
+// work is how long an attempt works, by its task.
+func (p *player) work(r *running, j *workload.Job, a *machines.Attempt) time.Duration {
+	if a.Start.Finish != nil {
+		return 0
+	}
+	n := a.Start.Nodes[0]
+	try := &r.tries[n.Stage][n.Index]
+	k := cluster.Key{Job: r.place, Stage: int(n.Stage), Task: int(n.Index), Try: int(*try)}
+	*try++
+	return p.options.Cluster.Work(&j.Stages[n.Stage].Tasks[n.Index], k)
+}
+
+// ended takes it that a job has.
+func (p *player) ended(id scheduler.JobID, s *wire.JobStatus) error {
+	r := p.jobs[uint64(id)]
+	delete(p.jobs, uint64(id))
+	out := &p.result.Jobs[r.place]
+	out.Ended, out.State = p.since(p.Now()), s.Summary.State
+	if s.Failure != nil {
+		out.Failure = s.Failure.Message
+	}
+	p.over++
+	p.moved = p.Now()
+	p.result.Ended = out.Ended
+	if w := p.options.Watch; w != nil {
+		w.Ended(out.Ended, r.place)
+	}
+	return nil
+}
+
+// stands says whether jobs wait, nothing runs, and nothing has changed for too long.
+func (p *player) stands() bool {
+	return p.held == 0 && len(p.jobs) > 0 && p.Now().Sub(p.moved) > p.options.Stall
+}
+
+// stalled tells what jobs wait for that never end.
+func (p *player) stalled() error {
+	s := &Stalled{After: p.since(p.Now()), Jobs: len(p.options.Workload.Jobs) - p.over}
+	const shown = 5
+	for _, id := range machines.Sorted(p.jobs) {
+		if len(s.Waiting) == shown {
+			break
+		}
+		if status, ok := p.Core.JobStatus(scheduler.JobID(id), false); ok {
+			j := &p.options.Workload.Jobs[p.jobs[id].place]
+			s.Waiting = append(s.Waiting, fmt.Sprintf("job %s: %s", j.ID, strings.Join(status.Waiting, "; ")))
+		}
+	}
+	return s
+}

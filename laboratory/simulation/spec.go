@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"cmp"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+)
+
+// nobody is whose a job is where the workload does not say.
+const nobody = "nobody"
+
+// spec is a job's submission.
+func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
+	user := cmp.Or(j.User, j.Pool, nobody)
+	m := &wire.JobSpec{
+		Name: cmp.Or(j.Name, j.ID), Pool: cmp.Or(j.Pool, user), Principal: &wire.Principal{Name: user},
+		Priority: int32(j.Priority), Graph: &wire.Graph{},
+	}
+	for s := range j.Stages {
+		m.Graph.Stages = append(m.Graph.Stages, p.stage(i, s, &j.Stages[s]))
+		for _, from := range j.Stages[s].After {
+			m.Graph.Connections = append(m.Graph.Connections, p.connection(from, s, &j.Stages[s]))
+		}
+	}
+	return m
+}
+
+func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
+	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Memory: s.Memory, Shuffles: len(s.After) > 0}
+	for i := range s.Tasks {
+		in := p.input(job, stage, i, &s.Tasks[i])
+		if in == nil && m.Inputs == nil {
+			continue
+		}
+		if m.Inputs == nil { // those before have none
+			for range i {
+				m.Inputs = append(m.Inputs, &wire.NodeInput{})
+			}
+		}
+		m.Inputs = append(m.Inputs, cmp.Or(in, &wire.NodeInput{}))
+	}
+	return m
+}
+
+// input is a task's stored input; nil: it has none.
+func (p *player) input(job, stage, task int, t *workload.Task) *wire.NodeInput {
+	if t.Input == 0 {
+		return nil
+	}
+	places := t.Places
+	if len(places) == 0 && p.copies != nil {
+		places = p.copies(job, stage, task)
+	}
+	m := &wire.NodeInput{Bytes: t.Input}
+	for _, at := range places {
+		m.Places = append(m.Places, &wire.Place{Host: at.Host, Rack: at.Rack, Bytes: t.Input})
+	}
+	return m
+}
+
+// connection is that of a stage to one that it reads from.
+func (p *player) connection(from, to int, s *workload.Stage) *wire.Connection {
+	slow := cmp.Or(s.SlowStart, p.options.Cluster.Model.SlowStart)
+	if slow >= 1 { // all of them
+		slow = 0
+	}
+	return &wire.Connection{
+		FromStage: uint32(from), ToStage: uint32(to), FromPort: s.Name, ToPort: "in", Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		Kind: wire.ChannelKind_CHANNEL_KIND_FILE, SlowStart: slow,
+	}
+}

@@ -1,0 +1,30 @@
+// Package traces has the workloads of published experiments, as they are read by package
+// workload. README.md says where each is from.
+package traces
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+)
+
+//go:embed *.gz
+var files embed.FS
+
+// FB2009 is a hundred jobs of Facebook's cluster of 2009, and FB2010 ninety-three of that of
+// 2010, as the HFSP paper chose them from SWIM's samples.
+const (
+	FB2009 = "fb2009-100.jsonl.gz"
+	FB2010 = "fb2010-93.jsonl.gz"
+)
+
+// Read reads one of them.
+func Read(name string) (*workload.Workload, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no such trace: %w", err)
+	}
+	defer f.Close()
+	return workload.Read(f, workload.Options{File: name})
+}

@@ -1,0 +1,230 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// Options say how a workload is read.
+type Options struct {
+	// File is what errors name; "" is "workload".
+	File string
+	// Format is the form of the text; "" recognises it by its content.
+	Format Format
+	// Sort accepts jobs that are not in order of submission, and orders them; those of one
+	// instant stay in the order of the text.
+	Sort bool
+	// SWIM is how bytes become tasks when the text has none; nil is DefaultSWIM.
+	SWIM *SWIM
+	// WholeReduces has reduces of a job history take all the time that they were seen to
+	// run. Else what they waited for and fetched of maps' outputs is left out, as in Mumak,
+	// because the laboratory has them wait anew.
+	WholeReduces bool
+}
+
+// Format names a form of text.
+type Format string
+
+// The forms that Read knows.
+const (
+	Own      Format = "hamadryad" // what Write writes
+	Facebook Format = "facebook"  // lines of JSON, fb2009-100 and fb2010-93
+	Swim     Format = "swim"      // SWIM's tab-separated values
+	Rumen    Format = "rumen"     // Rumen's job histories, as Mumak, Gridmix and the SLS read them
+	Sls      Format = "sls"       // the JSON of YARN's Scheduler Load Simulator
+)
+
+// Formats lists them.
+func Formats() []Format { return []Format{Own, Facebook, Swim, Rumen, Sls} }
+
+// Read reads a workload to its end, compressed with gzip, zstd or not at all. Its memory
+// is bounded by the bounds of a workload, LineBytesMax and ValueBytesMax. The error names
+// file and line; there is then no workload.
+func Read(r io.Reader, o Options) (*Workload, error) {
+	if o.File == "" {
+		o.File = "workload"
+	}
+	text, err := expand(r)
+	if err != nil {
+		return nil, at(o.File, 1, err)
+	}
+	if o.Format == "" {
+		if o.Format, err = recognise(text); err != nil {
+			return nil, at(o.File, 1, err)
+		}
+	}
+	swim := DefaultSWIM()
+	if o.SWIM != nil {
+		swim = *o.SWIM
+	}
+	c := &collector{options: o, checker: checker{unordered: o.Sort}}
+	switch o.Format {
+	case Own:
+		err = readOwn(text, c)
+	case Facebook:
+		err = readFacebook(text, c)
+	case Swim:
+		err = readSWIM(text, c, swim)
+	case Rumen:
+		err = readRumen(text, c)
+	case Sls:
+		err = readSLS(text, c)
+	default:
+		return nil, fmt.Errorf("there is no format %q: use one of %v", o.Format, Formats())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.finish()
+}
+
+// lineError is an error with its place.
+type lineError struct {
+	file string
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
+
+// at gives an error its place, unless it has one.
+func at(file string, line int, err error) error {
+	var placed *lineError
+	if err == nil || errors.As(err, &placed) {
+		return err
+	}
+	return &lineError{file, line, err}
+}
+
+// collector takes jobs as they are read.
+type collector struct {
+	options  Options
+	workload Workload
+	checker  checker
+	lines    []int // where each job begins
+	last     int   // line of the text
+	// absolute says that times of submission count from elsewhere: that of the first job,
+	// base, is where the workload begins.
+	absolute bool
+	base     time.Duration
+}
+
+// at gives an error a line of the text.
+func (c *collector) at(line int, err error) error { return at(c.options.File, line, err) }
+
+// add takes the next job, which begins on a line.
+func (c *collector) add(line int, j Job) error {
+	if c.absolute && !c.options.Sort {
+		if len(c.lines) == 0 {
+			c.base = j.Submit
+		}
+		j.Submit -= c.base
+	}
+	kept := j
+	if err := c.checker.job(&kept); err != nil {
+		return c.at(line, explain(err))
+	}
+	c.workload.Jobs = append(c.workload.Jobs, kept)
+	c.lines = append(c.lines, line)
+	return nil
+}
+
+// explain says what helps against jobs out of order.
+func explain(err error) error {
+	var order *orderError
+	if errors.As(err, &order) {
+		return fmt.Errorf("%w; --sort orders them", err)
+	}
+	return err
+}
+
+// finish returns the workload when all of it was read.
+func (c *collector) finish() (*Workload, error) {
+	w := &c.workload
+	if len(w.Jobs) == 0 {
+		return nil, c.at(max(c.last, 1), errEmpty)
+	}
+	if c.options.Sort {
+		if err := c.sort(); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkName("the workload", "name", w.Name); err != nil {
+		return nil, c.at(1, err)
+	}
+	return w, nil
+}
+
+// sort brings the jobs into order, and checks their times.
+func (c *collector) sort() error {
+	jobs := c.workload.Jobs
+	order := make([]int, len(jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compare(jobs[a].Submit, jobs[b].Submit) })
+	if c.absolute {
+		c.base = jobs[order[0]].Submit
+	}
+	sorted := make([]Job, len(jobs))
+	check := checker{}
+	for i, from := range order {
+		sorted[i] = jobs[from]
+		sorted[i].Submit -= c.base
+		if err := check.submit(&sorted[i]); err != nil {
+			return c.at(c.lines[from], err)
+		}
+	}
+	c.workload.Jobs = sorted
+	return nil
+}
+
+func compare(a, b time.Duration) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// room refuses more tasks than a workload may have, before they are made.
+func (c *collector) room(tasks int64) error {
+	if tasks < 0 {
+		return fmt.Errorf("%d tasks: numbers are not negative", tasks)
+	}
+	if tasks > TasksMax-int64(c.checker.tasks) {
+		return fmt.Errorf("%d more tasks are too many: at most %d are allowed in all", tasks, TasksMax)
+	}
+	return nil
+}
+
+// milliseconds turns a number of them into a time that is at most max.
+func milliseconds(n int64, most time.Duration) (time.Duration, error) {
+	if n < 0 {
+		return 0, fmt.Errorf("%d ms: times are not negative", n)
+	}
+	if n > int64(most/time.Millisecond) {
+		return 0, fmt.Errorf("%d ms: at most %v is allowed", n, most)
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// instantMax is the latest time that sources which count from 1970 may name.
+const instantMax = time.Duration(math.MaxInt64 / int64(time.Millisecond) * int64(time.Millisecond))
+
+// share is the part of a sum that belongs to one of n: the first get what is left over,
+// one each.
+func share(sum int64, n, i int) int64 {
+	part, rest := sum/int64(n), sum%int64(n)
+	if int64(i) < rest {
+		part++
+	}
+	return part
+}

@@ -1,0 +1,116 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Bounds of what is held of a text at once.
+const (
+	// LineBytesMax is of a line of a form that goes by lines.
+	LineBytesMax = 64 << 20
+	// ValueBytesMax is of one value of JSON that is no list and no object, with the white
+	// space before it.
+	ValueBytesMax = 1 << 20
+	// DepthMax is how many objects and lists of JSON may stand in each other.
+	DepthMax = 32
+	// windowMax is the memory that compressed text may ask for.
+	windowMax = 128 << 20
+	// headBytes are looked at to recognise a format.
+	headBytes = 64 << 10
+)
+
+// expand returns the text of what may be compressed.
+func expand(r io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(r, headBytes)
+	head, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, cut(err)
+		}
+		return bufio.NewReaderSize(z, headBytes), nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
+		if err != nil {
+			return nil, err
+		}
+		return bufio.NewReaderSize(z, headBytes), nil
+	}
+	return in, nil
+}
+
+// cut says of compressed text that ends too early what it is.
+func cut(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the text ends too early: the file was cut (%w)", err)
+	}
+	return err
+}
+
+// lines reads a text line by line.
+type lines struct {
+	in   *bufio.Reader
+	text []byte // of the line, without its end; it is the reader's
+	n    int    // counts from 1
+}
+
+// next goes to the next line; it returns io.EOF when there is none. Each line has an end:
+// the last, too, or it may have been cut.
+func (l *lines) next() error {
+	l.text = l.text[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		if len(l.text)+len(part) > LineBytesMax {
+			l.n++
+			return fmt.Errorf("the line has more than %d bytes", LineBytesMax)
+		}
+		l.text = append(l.text, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(l.text) == 0:
+			return io.EOF
+		}
+		l.n++
+		if errors.Is(err, io.EOF) {
+			return errors.New("the last line has no end: the file may have been cut; add a line feed if it was not")
+		}
+		if err != nil {
+			return cut(err)
+		}
+		l.text = bytes.TrimSuffix(l.text[:len(l.text)-1], []byte{'\r'})
+		return nil
+	}
+}
+
+// each gives all lines to do, and errors their place.
+func (c *collector) each(in *bufio.Reader, do func(l *lines) error) error {
+	l := &lines{in: in}
+	for {
+		err := l.next()
+		c.last = l.n
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && len(bytes.TrimSpace(l.text)) == 0 {
+			err = errors.New("the line is empty")
+		}
+		if err == nil {
+			err = do(l)
+		}
+		if err != nil {
+			return c.at(l.n, err)
+		}
+	}
+}
