@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions faults games day hfsp formats bench experiments gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions faults kills games day hfsp formats bench experiments gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -33,12 +33,14 @@ run: build ## count the words of the Go source tree on a local cluster
 # package that has it. Those of iproute2 cut links between network namespaces. The
 # race detector needs gcc; tests on a real HDFS, and those with Apache's readers of
 # file formats, need Maven and a JDK from 11 to 21, those with pyarrow and the policy
-# in Python need Python's venv (which is no program), those with Kerberos its server.
+# in Python need Python's venv (which is no program), those with Kerberos its server,
+# and the page of the laboratory's reports is opened in a browser.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
-	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user
+	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user \
+	chromium-headless-shell:chromium-headless-shell
 
 deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
 	@PATH=$$PATH:/usr/sbin; \
@@ -76,6 +78,9 @@ faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of
 	$(GO) test ./cmd/faults/history -run TestHistories -v -timeout 300m -logs $(CURDIR)/build/faults \
 		-seed $(or $(SEED),1) -seeds $(or $(SEEDS),$(if $(SEED),1,200))
 
+kills: deps ## managers that charge killed at random moments, with budgets in a file and in a database: 100 with each, or KILLS=n, at the moments of SEED=1; prints figures
+	$(GO) test ./cmd/faults -run TestKillsAndBudgets -v -timeout 120m -kills $(or $(KILLS),100) -moments $(or $(SEED),1)
+
 games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
@@ -92,8 +97,9 @@ formats: jars ## types and formats at random, and all codecs against other reade
 bench: build ## benchmarks; rows go to build/bench.jsonl too
 	$(BIN)/hamadryad-bench
 
-experiments: build ## published experiments on real processes; charts go to build/experiments
+experiments: build ## published experiments on real processes, charts go to build/experiments, and in virtual time
 	$(BIN)/hamadryad-experiment
+	$(BIN)/hamadryad-experiment --virtual
 
 gen: $(BIN)/buf ## generated code
 	$(BIN)/buf generate
