@@ -209,7 +209,7 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	p.estimator.Past, p.memory = x.past, x.memory
 	for id, known := range x.stages {
 		if st := p.stage(id); st != nil {
-			known.tasks.Kind, known.tasks.Tasks, known.tasks.Slots = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots
+			known.tasks.Kind, known.tasks.Tasks, known.tasks.Slots, known.tasks.Lot = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots, st.tasks.Lot
 			st.learnt, st.Came = known, true
 		}
 	}

@@ -61,6 +61,8 @@
 //	rack-delay: auto
 //	priority-weight: 2        # how much more of the virtual cluster a stage has for each level of its job's priority; 1: the same
 //	collect-after: 30s        # passed over for longer, large work has slots collected for it; 0s: never
+//	estimate-error: 0         # for experiments: by what part of it each stage's size is wrong at most, by lot; 1: it is taken to be nothing to twice as large
+//	estimate-seed: 1          # draws these lots
 //
 // One offer that is passed up is one launcher with a free slot, once in a heartbeat period at most.
 //

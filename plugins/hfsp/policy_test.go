@@ -162,6 +162,33 @@ func TestLateStages(t *testing.T) {
 	}
 }
 
+// With an error on purpose the policy goes by sizes that are wrong, each stage's otherwise, and by the same ones again.
+func TestSizesAreWrongOnPurpose(t *testing.T) {
+	sizes := func(settings string) (list []float64) {
+		w := newPlay(t, "task-default: 10s\n"+settings)
+		w.Launchers(1, 1)
+		for range 5 {
+			w.at(0, maps(10, time.Hour))
+		}
+		w.Until(time.Second)
+		for id := range scheduler.JobID(5) {
+			list = append(list, w.stage(id+1).size)
+		}
+		return list
+	}
+	equal(t, "right", sizes(""), []float64{100, 100, 100, 100, 100})
+	wrong := sizes("estimate-error: 0.5\n")
+	for i, size := range wrong {
+		if size < 50 || size > 150 || size == 100 || slices.Contains(wrong[:i], size) {
+			t.Errorf("sizes %v", wrong)
+		}
+	}
+	equal(t, "again", sizes("estimate-error: 0.5\nestimate-seed: 1\n"), wrong)
+	if other := sizes("estimate-error: 0.5\nestimate-seed: 2\n"); slices.Equal(other, wrong) {
+		t.Errorf("another seed: %v", other)
+	}
+}
+
 // Work waits for a launcher that holds its input while so many offers are passed up, one of a launcher in a heartbeat
 // period, or for a time; others use the slots.
 func TestDelayScheduling(t *testing.T) {
@@ -434,6 +461,8 @@ func TestSettingsAreStrict(t *testing.T) {
 		{"rack-delay: soon", "neither auto, nor a number or a duration"},
 		{"priority-weight: 0", "priority-weight: must be from 1 to 1024"},
 		{"collect-after: -1s", "collect-after: must not be negative"},
+		{"estimate-error: 1.1", "estimate-error: must be from 0 to 1"},
+		{"estimate-seed: -1", "cannot unmarshal"},
 		{"trainings: 3", `unknown setting "trainings"`},
 	} {
 		var problems scheduler.Problems

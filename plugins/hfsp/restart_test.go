@@ -46,7 +46,7 @@ func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended := 0, 0
 	e := schedtest.Environment()
 	e.Limits.CheckpointBytes = 6000
-	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}}
+	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\nestimate-error: 0.5\n")}}
 	for _, g := range schedtest.Games(o) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config

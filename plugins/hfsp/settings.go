@@ -66,6 +66,8 @@ type options struct {
 	RackDelay       automatic     `yaml:"rack-delay"`
 	PriorityWeight  float64       `yaml:"priority-weight"`
 	CollectAfter    time.Duration `yaml:"collect-after"`
+	EstimateError   float64       `yaml:"estimate-error"`
+	EstimateSeed    uint64        `yaml:"estimate-seed"`
 }
 
 // automatic is a number or a duration, or the word auto.
@@ -106,6 +108,7 @@ func defaults() options {
 		TrainingPart: trainingDefault, Late: lateShare, PreemptMaps: preemptWait, PreemptReduces: preemptSuspend,
 		SuspendedMax: suspendedMaxDefault, SuspendedMemory: suspendedMemoryDefault,
 		Locality: delayAttempts, PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
+		EstimateSeed: 1,
 	}
 }
 
@@ -133,6 +136,7 @@ func parse(c scheduler.Config) (options, error) {
 	w.that(o.RackSkips.n >= 0 && !o.RackSkips.timed, "rack-skips", "must be auto, or how many offers are passed up, 0 or more")
 	w.that(o.NodeDelay.n >= 0 && o.NodeDelay.timed == o.NodeDelay.set, "node-delay", "must be auto, or a duration such as 5s, not negative")
 	w.that(o.RackDelay.n >= 0 && o.RackDelay.timed == o.RackDelay.set, "rack-delay", "must be auto, or a duration such as 5s, not negative")
+	w.that(o.EstimateError >= 0 && o.EstimateError <= 1, "estimate-error", "must be from 0 to 1: it is by what part of it a size is wrong at most; 0 is for all but experiments")
 	if len(w.problems) > 0 {
 		return options{}, w.problems
 	}
@@ -162,7 +166,10 @@ func names(all []estimation.Distribution) (list []string) {
 }
 
 func (o options) estimation() estimation.Settings {
-	return estimation.Settings{Xi: o.Xi, Samples: o.Samples, Distribution: estimation.Distribution(o.Distribution), Delta: o.Delta, Default: o.TaskDefault}
+	return estimation.Settings{
+		Xi: o.Xi, Samples: o.Samples, Distribution: estimation.Distribution(o.Distribution), Delta: o.Delta, Default: o.TaskDefault,
+		Error: o.EstimateError, ErrorSeed: o.EstimateSeed,
+	}
 }
 
 func (o options) rule() virtual.Rule {

@@ -78,10 +78,9 @@ func (p *Policy) meet(id scheduler.JobID) {
 			continue
 		}
 		info := w.Info()
-		w.Owner = &stage{
-			Stage: w, kind: p.kindOf(info.Kind),
-			learnt: learnt{tasks: estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)},
-		}
+		tasks := estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)
+		tasks.Lot = uint64(id)<<16 ^ uint64(w.ID())
+		w.Owner = &stage{Stage: w, kind: p.kindOf(info.Kind), learnt: learnt{tasks: tasks}}
 	}
 }
 

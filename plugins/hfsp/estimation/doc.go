@@ -30,6 +30,12 @@
 // long, so that one that has executed for Settings.Delta without an end counts as a
 // sample that takes elapsed/progress, until it ends.
 //
+// # Wrong on purpose
+//
+// Section 4.3 of the paper asks what wrong estimates do. With Settings.Error α each stage has a factor of its own,
+// drawn evenly from 1-α to 1+α, that all its sizes are multiplied with: before its samples and after. It
+// depends on Settings.ErrorSeed and Stage.Lot alone.
+//
 // # Odd input
 //
 // Every result is a number, 0 or more, whatever comes in. A length that is negative or no number counts

@@ -1,6 +1,8 @@
 package estimation
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"slices"
 	"time"
@@ -31,6 +33,20 @@ type Settings struct {
 	Delta time.Duration
 	// Default is a task's length before anything is known.
 	Default time.Duration
+	// Error is by what part of it a size is wrong at most, on purpose, from 0 to 1: see the
+	// package's text on wrong estimates. ErrorSeed draws who is wrong by how much.
+	Error     float64
+	ErrorSeed uint64
+}
+
+// wrong is a stage's factor, by its lot.
+func (s Settings) wrong(lot uint64) float64 {
+	if !(s.Error > 0) {
+		return 1
+	}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, s.ErrorSeed), lot)) // looks drawn, and is the same everywhere
+	u := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)                                             // from 0 to below 1
+	return 1 + float64(min(s.Error, 1)*(float64(2*u)-1))
 }
 
 // Defaults are the published settings.
@@ -54,6 +70,8 @@ type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; may grow
 	Slots int // of each
+	// Lot tells the stage from others where sizes are wrong on purpose; any number.
+	Lot uint64
 	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
 	Guess *float64
 	// Samples are the first tasks that finished, at most Settings.Samples of them.
@@ -113,6 +131,15 @@ func (e *Sampling) Measured(s *Stage) int { return len(s.Samples) + len(s.Runnin
 
 // Size implements Estimator.
 func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {
+	size, trained := e.estimate(s)
+	if math.IsInf(size, 1) {
+		return size, trained
+	}
+	return float64(size * e.Settings.wrong(s.Lot)), trained
+}
+
+// estimate is the size before it is made wrong on purpose.
+func (e *Sampling) estimate(s *Stage) (slotSeconds float64, trained bool) {
 	tasks := float64(max(s.Tasks, 0)) * float64(max(s.Slots, 0))
 	n := len(s.Samples) + len(s.Running)
 	if n == 0 || n < e.Need(s) {

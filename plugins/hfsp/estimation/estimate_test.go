@@ -42,6 +42,51 @@ func TestSizeOfMaps(t *testing.T) {
 	want(200*2*40, true)
 }
 
+// Sizes that are wrong on purpose are so by a factor of the stage, from 1-α to 1+α, before it is trained as after; all
+// factors together are even; and another seed draws others.
+func TestWrongOnPurpose(t *testing.T) {
+	const stages = 2000
+	factors := func(seed uint64, alpha float64) (list []float64) {
+		set := Defaults()
+		set.Error, set.ErrorSeed = alpha, seed
+		e, right := New(set), New(Defaults())
+		for lot := range uint64(stages) {
+			s := NewStage(maps, 3, 1)
+			s.Lot = lot
+			right.Past = e.Past
+			before, _ := e.Size(s)
+			was, _ := right.Size(s)
+			for task := range uint64(3) {
+				e.Finished(s, task, Measure{Execute: 10})
+			}
+			after, trained := e.Size(s)
+			is, _ := right.Size(s)
+			if !trained || !near(before/was, after/is) {
+				t.Fatalf("seed %d, stage %d: wrong by %v before and %v after, trained %t", seed, lot, before/was, after/is, trained)
+			}
+			list = append(list, after/is)
+		}
+		return list
+	}
+	for _, alpha := range []float64{0.1, 0.7, 1} {
+		list := factors(1, alpha)
+		if slices.Equal(list, factors(2, alpha)) || !slices.Equal(list, factors(1, alpha)) {
+			t.Errorf("α %v: seeds draw the same, or a seed does not twice", alpha)
+		}
+		slices.Sort(list)
+		for i, f := range list { // the sorted factors lie on a straight line
+			if even := 1 - alpha + 2*alpha*(float64(i)+0.5)/stages; math.Abs(f-even) > 0.08*alpha {
+				t.Fatalf("α %v: %v is where %v would be if they were even", alpha, f, even)
+			}
+		}
+	}
+	set := Defaults()
+	set.Error, set.Xi = 1, math.Inf(1)
+	if size, _ := New(set).Size(NewStage(maps, 3, 1)); !math.IsInf(size, 1) {
+		t.Errorf("size %v of a stage that is to wait", size)
+	}
+}
+
 // What others do after a stage came does not change its size.
 func TestGuessStays(t *testing.T) {
 	e := New(Defaults())
@@ -211,6 +256,7 @@ func TestSizesAreSizes(t *testing.T) {
 			Distribution: rapid.SampledFrom(Distributions()).Draw(t, "distribution"),
 			Delta:        time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "delta")),
 			Default:      time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "default")),
+			Error:        rapid.Float64Range(0, 1).Draw(t, "error"),
 		})
 		s := NewStage(rapid.SampledFrom([]Kind{maps, reduces}).Draw(t, "kind"), rapid.IntRange(0, 50).Draw(t, "tasks"), rapid.IntRange(1, 4).Draw(t, "slots"))
 		finished := 0
