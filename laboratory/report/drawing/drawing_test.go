@@ -165,6 +165,27 @@ func TestADistributionIsTheShare(t *testing.T) {
 	}
 }
 
+// Each point of a line is where its values are on the axes, from left to right in whatever order they came.
+func TestLinesGoThroughTheirPoints(t *testing.T) {
+	l := Lines{Title: "t", X: "x", Y: "y", Lines: []Points{
+		{"b", []Point{{100, 8}, {10, 2}, {50, 4}}},
+		{"c", []Point{{20, 1}}},
+	}}
+	var paths []string
+	for _, e := range parse(t, l.SVG()) {
+		if c := e.attr["class"]; e.name == "path" && strings.HasPrefix(c, "d-line d-s") && !strings.Contains(e.attr["d"], "h") {
+			paths = append(paths, c+" "+e.attr["d"])
+		}
+	}
+	at := func(x, y float64) string {
+		return fmt.Sprintf("%.1f %.1f", left+(right-left)*x/100, top+usual*(1-y/8))
+	}
+	want := []string{"d-line d-s0 M" + at(10, 2) + "L" + at(50, 4) + "L" + at(100, 8), "d-line d-s1 M" + at(20, 1)}
+	if !slices.Equal(paths, want) {
+		t.Errorf("the lines are %q, want %q", paths, want)
+	}
+}
+
 // Names are text, in each drawing, and nothing that is hidden goes with them.
 func TestHostileNames(t *testing.T) {
 	for name, svg := range map[string][]byte{
@@ -172,6 +193,7 @@ func TestHostileNames(t *testing.T) {
 			Title: hostile, Y: hostile, Most: 1, Parties: []string{hostile}, Marks: []Mark{{time.Second, hostile}},
 			Steps: []Step{{0, 2 * time.Second, []float64{1}}},
 		}).SVG(),
+		"lines":         (&Lines{Title: hostile, X: hostile, Y: hostile, Lines: []Points{{hostile, []Point{{1, 1}, {2, 3}}}}}).SVG(),
 		"distributions": (&Distributions{Title: hostile, X: hostile, Samples: []Sample{{hostile, []float64{1, 1000}}}}).SVG(),
 		"gantt":         (&Gantt{Title: hostile, Lanes: []string{hostile}, Parties: []string{hostile}, Note: []string{hostile}, Bars: []Bar{{0, 0, 0, time.Second, true, hostile}}}).SVG(),
 	} {
@@ -195,7 +217,7 @@ func TestHostileNames(t *testing.T) {
 
 // Nothing to draw is drawn, and so are more names than fit.
 func TestLittleAndMuch(t *testing.T) {
-	for _, svg := range [][]byte{(&Stack{}).SVG(), (&Distributions{}).SVG(), (&Gantt{}).SVG(), (&Distributions{Samples: []Sample{{"a", nil}, {"b", []float64{0}}}}).SVG()} {
+	for _, svg := range [][]byte{(&Stack{}).SVG(), (&Lines{}).SVG(), (&Lines{Lines: []Points{{"a", nil}, {"b", []Point{{0, 0}}}}}).SVG(), (&Distributions{}).SVG(), (&Gantt{}).SVG(), (&Distributions{Samples: []Sample{{"a", nil}, {"b", []float64{0}}}}).SVG()} {
 		if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
 			t.Errorf("it has numbers that are none:\n%s", svg)
 		}
