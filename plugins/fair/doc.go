@@ -39,6 +39,7 @@
 //	  grace: 10s                  # of a soft kill
 //	  protect: 1m                 # a bundle is not taken again before
 //	  times-max: 3                # nor more often than this
+//	  sets-max: 1000              # sets of victims, each for one bundle, that one pass names, 1 to 1000; the rest waits an interval; Hammr has 1
 //	  dry-run: false              # only say what would be taken, in notes and the trace
 //	weights:
 //	  size-based: false           # jobs weigh log2(1+demand)

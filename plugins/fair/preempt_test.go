@@ -3,6 +3,7 @@ package fair
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,39 @@ func TestNewestAttemptsGoFirst(t *testing.T) {
 	w.wantHeld([]int{1, 1, 2}, "old", "new", "sure")
 	if newest := w.sets()[0].Victims[0]; newest < w.sets()[1].Victims[0] {
 		t.Errorf("taken in the order %v", w.sets())
+	}
+}
+
+// TestSetsOfOnePass: a pool is owed three slots, one for each of three bundles, and a pass is
+// made each second. Without a bound one pass takes all of them; with one set a pass, as Hammr
+// does it, three passes take one each, so that the pool's work starts a second apart.
+func TestSetsOfOnePass(t *testing.T) {
+	for setting, want := range map[string][]int{"": {3}, ", sets-max: 2": {2, 1}, ", sets-max: 1": {1, 1, 1}} {
+		w := newPlay(t, "allocations: {fair-share-timeout: 100ms, pools: {a: {weight: 1}, b: {weight: 2}, c: {weight: 3}}}\n"+
+			"preemption: {interval: 1s, fair-share-threshold: 1"+setting+"}\nupdate-interval: 100ms")
+		w.Launchers(1, 6)
+		w.job("a", 6, time.Hour)
+		w.job("b", 6, time.Hour)
+		w.Until(4500 * time.Millisecond)
+		w.wantHeld([]int{2, 4, 0}, "a", "b", "c")
+		w.job("c", 6, time.Hour)
+		var taken []int
+		var passes []int64
+		w.Look = func(d scheduler.Decisions) {
+			if len(d.Preempt) > 0 {
+				taken, passes = append(taken, len(d.Preempt)), append(passes, int64(w.Policy.view.Now())/int64(time.Second))
+			}
+		}
+		w.Until(20 * time.Second)
+		w.wantHeld([]int{1, 2, 3}, "a", "b", "c")
+		if !slices.Equal(taken, want) {
+			t.Errorf("%q: passes took %v sets, want %v", setting, taken, want)
+		}
+		for i := range passes[1:] {
+			if passes[i+1] != passes[i]+1 {
+				t.Errorf("%q: passes that took something were in seconds %v, want one after the other", setting, passes)
+			}
+		}
 	}
 }
 

@@ -57,6 +57,10 @@ var (
 // Automatic is a locality delay that follows from the heartbeat.
 const Automatic time.Duration = -1
 
+// setsMax is how many sets of victims one pass of preemption names at most: the default of
+// sets-max, and its bound, which keeps an answer small.
+const setsMax = 1000
+
 // Config is the policy's settings; package fair says what they mean. What is
 // unexported is asked for by methods.
 type Config struct {
@@ -82,6 +86,7 @@ type Config struct {
 	Grace        time.Duration
 	Protect      time.Duration
 	TimesMax     int
+	SetsMax      int // sets of victims that one pass names
 	DryRun       bool
 
 	SizeBasedWeight bool
@@ -106,7 +111,7 @@ func defaults() Config {
 		rules: []string{"explicit", "user", "default"}, propertyDefaults: map[string]string{}, groupProperty: "group.name",
 		Undeclared: UndeclaredCreate,
 		Preemption: PreemptKill, PreemptEvery: 5 * time.Second, Threshold: 0.5, Grace: 10 * time.Second,
-		Protect: time.Minute, TimesMax: 3,
+		Protect: time.Minute, TimesMax: 3, SetsMax: setsMax,
 		Adjuster: AdjusterNone, BoostFactor: 3, BoostFor: 5 * time.Minute, Selector: SelectorDefault, LoadManager: LoadSlots,
 		CPUMax: 0.9, MemoryMax: 0.9,
 		DumpEvery: time.Minute, TraceMax: 1 << 30,
@@ -226,6 +231,7 @@ func (r *reader) preemption(n *yaml.Node, o *Config) {
 		"grace":                r.duration(&o.Grace, 0),
 		"protect":              r.duration(&o.Protect, 0),
 		"times-max":            r.count(&o.TimesMax, 1),
+		"sets-max":             r.countTo(&o.SetsMax, 1, setsMax),
 		"dry-run":              r.flag(&o.DryRun),
 	})
 }

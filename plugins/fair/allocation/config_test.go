@@ -36,6 +36,8 @@ func TestBadSettings(t *testing.T) {
 		{"preemption: {fair-share-threshold: 1.5}", 1, "at most 1"},
 		{"preemption: {dry-run: maybe}", 1, "true or false"},
 		{"preemption: {times-max: 0}", 1, "from 1"},
+		{"preemption: {sets-max: 0}", 1, "from 1 to 1000"},
+		{"preemption:\n  sets-max: 1001", 2, "from 1 to 1000"},
 		{"weights: {boost-factor: -3}", 1, "above 0"},
 		{"weights: {adjuster: heavy}", 1, "new-job-boost"},
 		{"load: {manager: guess}", 1, "level-slots"},

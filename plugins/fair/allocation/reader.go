@@ -160,17 +160,24 @@ func (r *reader) flag(into *bool) func(*yaml.Node) {
 }
 
 // count reads a whole number of at least low.
-func (r *reader) count(into *int, low int) func(*yaml.Node) {
-	return func(n *yaml.Node) { r.countText(into, low, r.line(n), n.Value) }
+func (r *reader) count(into *int, low int) func(*yaml.Node) { return r.countTo(into, low, countMax) }
+
+// countTo reads a whole number from low to high.
+func (r *reader) countTo(into *int, low, high int) func(*yaml.Node) {
+	return func(n *yaml.Node) { r.countTextTo(into, low, high, r.line(n), n.Value) }
 }
 
 // countMax keeps sums of counts from overflowing.
 const countMax = math.MaxInt32
 
 func (r *reader) countText(into *int, low, line int, text string) {
+	r.countTextTo(into, low, countMax, line, text)
+}
+
+func (r *reader) countTextTo(into *int, low, high, line int, text string) {
 	i, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || i < low || i > countMax {
-		r.problem(line, "%q: must be a whole number from %d to %d", text, low, countMax)
+	if err != nil || i < low || i > high {
+		r.problem(line, "%q: must be a whole number from %d to %d", text, low, high)
 		return
 	}
 	*into = i

@@ -18,8 +18,6 @@ const (
 	scanMax = 32
 	// victimsMax is how many bundles may be stopped for one bundle.
 	victimsMax = 64
-	// preemptsMax is how many sets of victims one round may name.
-	preemptsMax = 1000
 	// sparedMax is how many preempted bundles are remembered.
 	sparedMax = 4096
 )
@@ -153,7 +151,7 @@ func (t *taking) keeps(s *pooltree.Schedulable) int {
 func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due int) {
 	s := x.Node.Of(k)
 	due -= t.coming[s]
-	for due > 0 && len(t.sets) < preemptsMax {
+	for due > 0 && len(t.sets) < t.Config.SetsMax {
 		n := x.Node.NextIn(k)
 		if n == nil {
 			return
