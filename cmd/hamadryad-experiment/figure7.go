@@ -23,12 +23,14 @@ const (
 	figure7Slack     = 2 * time.Second   // allowed on top, for starting, stopping and telling
 )
 
-// figure7Modes are how j1 gives way, with what follows by hand.
-var figure7Modes = []struct {
+// figure7Mode is how j1 gives way, with what follows by hand.
+type figure7Mode struct {
 	name, settings string
 	mean           time.Duration // sojourn time
 	killed         int
-}{
+}
+
+var figure7Modes = []figure7Mode{
 	// Five of j1's tasks stop from 150 s to 550 s; three end at 640 s, and then the last three begin.
 	{"eager", "preempt-reduces: suspend\n", 520 * time.Second, 0},
 	// The others begin at 640 s, when j1's first tasks end.
