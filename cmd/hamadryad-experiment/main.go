@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -73,6 +74,10 @@ func main() {
 	}
 }
 
+// gcPercent lets the heap grow to several times what lives before memory is collected: plays make much that is
+// short-lived, and little stays.
+const gcPercent = 400
+
 func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 	if !(l.pace >= 0.1 && l.pace <= 100) {
 		return fmt.Errorf("--pace %g: use 0.1 to 100", l.pace)
@@ -83,7 +88,11 @@ func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 	}
 	l.bin = filepath.Dir(self)
 	if inVirtualTime {
-		v := virtual.Lab{Bin: l.bin, Log: l.log, Runs: virtual.Runs, Sizes: virtual.Sizes()}
+		debug.SetGCPercent(gcPercent)
+		v := virtual.Lab{
+			Bin: l.bin, Out: l.out, Log: l.log, Progress: os.Stderr,
+			Runs: virtual.Runs, Sizes: virtual.Sizes(), Errors: virtual.Errors(), Seeds: virtual.Seeds, Launchers: virtual.Launchers, Jobs: virtual.Jobs,
+		}
 		return v.Run(ctx, names)
 	}
 	for _, n := range names {

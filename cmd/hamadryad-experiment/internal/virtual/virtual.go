@@ -7,15 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -74,19 +70,31 @@ var experiments = []struct {
 	run         func(context.Context, *Lab, *table) error
 }{
 	{"hammr-table1", "Hammr, table 1: local maps with and without placement", table1},
+	{"hfsp-order", "HFSP, figures 1 and 2: in which order three jobs end", order},
 	{"hfsp-workloads", "HFSP, table 1: the jobs of both workloads", workloads},
 	{"hfsp-fb2009", "HFSP, figures 3 and 5: FB2009 on 10 to 100 launchers", fb2009},
+	{"hfsp-fb2009-early", "the same with reduces that start when 5 % of the maps have ended", fb2009Early},
 	{"hfsp-locality", "HFSP, section 4.3: what part of FB2009's maps is local", local},
 	{"hfsp-fifo", "HFSP, section 4.2: FIFO against HFSP on FB2009", fifoAgainstHFSP},
+	{"hfsp-errors", "HFSP, figure 6: FB2009 without reduces, estimates that are wrong", robustness},
+	{"hfsp-preemption", "HFSP, figure 7: a large job gives way to four small ones", preemption},
+	{"hfsp-swapping", "HFSP, figure 8: what suspending and resuming takes", swapping},
+	{"hfsp-skew", "HFSP, future work: tasks of very unequal length", skewed},
 	{"hfsp-fb2010", "HFSP, figure 4: FB2010 on 100 launchers", fb2010},
 }
 
 // Lab is where they are made.
 type Lab struct {
-	Bin   string    // folder of the policies' programs
-	Log   io.Writer // for people
-	Runs  int       // of Hammr's table 1
-	Sizes []int     // numbers of launchers that FB2009 is played on
+	Bin       string    // folder of the policies' programs
+	Out       string    // folder of drawings
+	Log       io.Writer // for people
+	Progress  io.Writer // how far plays are, for those who wait; nil: is not said
+	Runs      int       // of Hammr's table 1
+	Sizes     []int     // numbers of launchers that FB2009 is played on
+	Errors    []float64 // of HFSP's estimates, in figure 6
+	Seeds     int       // of each of these errors
+	Launchers int       // that figure 6 is played on
+	Jobs      int       // of FB2009 in figures 3, 5 and 6, and of the skewed workload: the first so many
 }
 
 // Names lists the experiments, and what each is about.
@@ -121,21 +129,6 @@ func (l *Lab) Run(ctx context.Context, names []string) error {
 	}
 	fmt.Fprintln(l.Log)
 	return t.print(l.Log)
-}
-
-// play plays a workload under a policy's own program.
-func (l *Lab) play(ctx context.Context, name, settings string, w *workload.Workload, on *cluster.Cluster) (*simulation.Result, error) {
-	host, err := policy.Launch(ctx, policy.Options{Path: filepath.Join(l.Bin, "hamadryad-policy-"+name), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	if err != nil {
-		return nil, err
-	}
-	r, err := simulation.Play(ctx, simulation.Options{
-		Workload: w, Cluster: on, Host: host, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
 }
 
 // meanSojourn is that of all jobs, or of those of a class.

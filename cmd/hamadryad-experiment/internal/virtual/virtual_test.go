@@ -2,25 +2,99 @@ package virtual
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// Published figures come out with the plug-ins' own programs: those that take seconds, and
-// of FB2009 the smallest cluster. The whole table is that of `make experiments`.
+// bin is the folder of the policies' programs, built once.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "hamadryad-virtual-test")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		if out, err := exec.Command("go", "build", "-o", dir+"/", "../../../../plugins/...").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building the policies: %v\n%s", err, out)
+			return 1
+		}
+		bin = dir
+		return m.Run()
+	}())
+}
+
+// Published figures come out with the plug-ins' own programs: those that take seconds, and of FB2009 its first jobs on
+// small clusters, with the largest error. The whole table is that of `make experiments`.
 func TestPublishedFigures(t *testing.T) {
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin+"/", "../../../../plugins/...").CombinedOutput(); err != nil {
-		t.Fatalf("building the policies: %v\n%s", err, out)
-	}
-	var log bytes.Buffer
-	l := Lab{Bin: bin, Log: &log, Runs: 8, Sizes: []int{10}}
-	err := l.Run(t.Context(), []string{"hammr-table1", "hfsp-workloads", "hfsp-fb2009"})
+	var log, progress bytes.Buffer
+	l := Lab{Bin: bin, Out: filepath.Join(t.TempDir(), "drawings"), Log: &log, Progress: &progress, Runs: 8, Sizes: []int{20}, Errors: []float64{1}, Seeds: 2, Launchers: 10, Jobs: 20}
+	err := l.Run(t.Context(), []string{"hammr-table1", "hfsp-order", "hfsp-workloads", "hfsp-fb2009", "hfsp-errors", "hfsp-preemption", "hfsp-swapping"})
 	t.Log(log.String())
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.Jobs = 5
+	if err := l.Run(t.Context(), []string{"hfsp-skew"}); err != nil {
+		t.Error(err)
+	}
+	drawn(t, l.Out, "hfsp-figure5-start-1", "hfsp-figure6", "hfsp-figure8")
+	if !strings.Contains(progress.String(), "simulated time") {
+		t.Errorf("those who wait are told %q", progress.String())
+	}
 	if err := l.Run(t.Context(), []string{"nonsense"}); err == nil {
 		t.Error("an experiment that there is not is made")
+	}
+}
+
+// What takes minutes has its rows and drawings, of a workload that takes none.
+func TestRowsOfLongExperiments(t *testing.T) {
+	w, on := contested(t, 1)
+	var log bytes.Buffer
+	l := Lab{Bin: bin, Out: t.TempDir(), Log: &log, Sizes: []int{Launchers}}
+	both, err := l.pairs(t.Context(), w, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Jobs {
+		w.Jobs[i].Class = classesOf2009[i%len(classesOf2009)]
+	}
+	var rows table
+	rows.figure4(&both[0])
+	if err := errors.Join(l.drawFigure4(&both[0]), l.figures3And5(&rows, both, startEarly)); err != nil {
+		t.Fatal(err)
+	}
+	drawn(t, l.Out, "hfsp-figure3-big-start-0.05", "hfsp-figure3-medium-start-0.05", "hfsp-figure3-small-start-0.05", "hfsp-figure4a", "hfsp-figure4b", "hfsp-figure4c", "hfsp-figure5-start-0.05")
+	if len(rows.rows) != 9 {
+		t.Errorf("there are %d rows", len(rows.rows))
+	}
+	for _, r := range rows.rows {
+		if strings.Contains(r.measured, "NaN") || strings.Contains(r.measured, "Inf") || strings.HasPrefix(r.measured, "0.0 s") {
+			t.Errorf("%s: %s", r.what, r.measured)
+		}
+	}
+}
+
+// drawn asserts that a folder has these drawings, in order, and nothing else.
+func drawn(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, strings.TrimSuffix(f.Name(), ".svg"))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("drawn is %v, want %v", got, want)
 	}
 }
