@@ -158,6 +158,7 @@ var directions = []struct {
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"internal", nil, "it is plumbing below everything: it knows nothing of the project"},
 	{"laboratory/cluster", []string{"sdk/scheduler", "engine/config", "engine/loop/machines", "engine/wire", "laboratory/internal/document", "laboratory/workload"}, "a cluster is what there is, and knows of nobody who plays on it"},
+	{"laboratory/disciplines", []string{"laboratory/workload"}, "it is arithmetic: pass what it needs in as values"},
 	{"laboratory/internal/document", []string{"sdk/scheduler"}, "it reads what it is given"},
 	{"laboratory/report/statistics", nil, "numbers are described whatever they count: pass them in as values"},
 	{"laboratory/report/drawing", nil, "it draws what it is given: pass it in as values"},

@@ -20,11 +20,20 @@ const (
 )
 
 // Read reads one of them.
-func Read(name string) (*workload.Workload, error) {
+func Read(name string) (*workload.Workload, error) { return read(name, workload.Options{}) }
+
+// SWIM reads the first of SWIM's samples of Facebook's cluster of 2009, a day with 5,894 jobs. s says what tasks its bytes
+// become.
+func SWIM(s workload.SWIM) (*workload.Workload, error) {
+	return read("FB-2009_samples_24_times_1hr_0.tsv.gz", workload.Options{SWIM: &s})
+}
+
+func read(name string, o workload.Options) (*workload.Workload, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("there is no such trace: %w", err)
 	}
 	defer f.Close()
-	return workload.Read(f, workload.Options{File: name})
+	o.File = name
+	return workload.Read(f, o)
 }

@@ -145,7 +145,7 @@ func TestSWIM(t *testing.T) {
 		last    time.Duration
 		mapOnly float64
 	}{
-		{"FB-2009_samples_24_times_1hr_0.tsv.gz", 5894, 86404 * time.Second, 75.5},
+		{"../../traces/FB-2009_samples_24_times_1hr_0.tsv.gz", 5894, 86404 * time.Second, 75.5},
 		{"FB-2009_samples_24_times_1hr_1.tsv.gz", 6638, 0, 72.8},
 		{"FB-2010_samples_24_times_1hr_0.tsv.gz", 24442, 0, 34},
 	} {

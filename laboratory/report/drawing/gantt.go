@@ -1,6 +1,7 @@
 package drawing
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -8,6 +9,8 @@ import (
 // Gantt says who was where and when.
 type Gantt struct {
 	Title string
+	// Y is what the lanes are, default launchers.
+	Y string
 	// Lanes are from above. Neighbours of the same name are labelled once.
 	Lanes []string
 	// Parties have the colours.
@@ -33,7 +36,7 @@ func (g *Gantt) SVG() []byte {
 		end = max(end, g.Bars[i].To)
 	}
 	lane := max(8, min(24, usual/max(len(g.Lanes), 1)))
-	f := newFrame(g.Title, times("time", end), axis{title: "launchers", from: 0, to: float64(max(len(g.Lanes), 1))}, max(lane*len(g.Lanes), usual))
+	f := newFrame(g.Title, times("time", end), axis{title: cmp.Or(g.Y, "launchers"), from: 0, to: float64(max(len(g.Lanes), 1))}, max(lane*len(g.Lanes), usual))
 	f.axes()
 	high := float64(f.height) / float64(max(len(g.Lanes), 1))
 	y := func(lane int) float64 { return top + high*float64(lane) }
