@@ -16,13 +16,14 @@ type Policy struct {
 	Loop   *Loop
 	Host   policy.Host // in this process or not: the decisions are the same
 	Config scheduler.Config
+	Name   string        // for the log; may be ""
 	Think  time.Duration // virtual time that each answer takes
 	Prompt bool          // an answer does not wait for others that come close to it
 }
 
 // Begin has the core start the policy.
 func (p *Policy) Begin() {
-	p.Loop.Push(wire.NewInput(&wire.PolicyStart{Generation: 1}))
+	p.Loop.Push(wire.NewPolicyStart(&wire.PolicyStart{Generation: 1, Policy: p.Name}, p.Config))
 }
 
 // Act carries out the actions that are for the policy. It is false for others.

@@ -1,6 +1,11 @@
 package wire
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler"
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
 
 // NewInput is an input of the core: what somebody asks, tells or answers.
 func NewInput[M interface {
@@ -52,6 +57,32 @@ func NewReport(launcher uint64, r *Report) *Input {
 
 // Tick is the input that says only that time passed.
 func Tick() *Input { return &Input{What: &Input_Tick{Tick: true}} }
+
+// NewPolicyStart has a generation of a policy started, with settings: the log says with which.
+// Settings that can't be written are left out, and the policy will not start with them.
+func NewPolicyStart(m *PolicyStart, with scheduler.Config) *Input {
+	if c, err := schedwire.NewConfig(with); err == nil {
+		m.Config, _ = proto.Marshal(c)
+		if m.Config == nil { // it was said that there are none
+			m.Config = []byte{}
+		}
+	}
+	return NewInput(m)
+}
+
+// Settings are those that a generation is started with; false where the log does not say
+// which, as that of an older program. The error tells of a message that can't be read.
+func (x *PolicyStart) Settings() (c scheduler.Config, known bool, err error) {
+	if x.Config == nil {
+		return c, false, nil
+	}
+	var m schedwire.Config
+	if err := proto.Unmarshal(x.Config, &m); err != nil {
+		return c, false, err
+	}
+	c, err = m.Decode()
+	return c, err == nil, err
+}
 
 // NewPolicyStarted says what a generation of the policy is that has started.
 func NewPolicyStarted(generation uint64, d scheduler.Description) *Input {

@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -44,6 +45,10 @@ type Options struct {
 	Stall time.Duration
 	// Watch is told what happens; may be nil.
 	Watch Watcher
+	// Record is told of each batch before the core takes it, and of the core as it is then; may
+	// be nil. Name is the policy's for it.
+	Record func(c *core.Core, b *wire.Batch) error
+	Name   string
 }
 
 // Watcher is told what happens while a workload is played, in order. Jobs have their place in the workload.

@@ -111,7 +111,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 	set.Simulated, set.Speculation, set.Seed = true, o.Cluster.Model.Speculation, o.Cluster.Seed
 	p := &player{options: o, jobs: map[uint64]*running{}, moved: beginning}
 	p.Core = core.New(set)
-	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Think: o.Think, Config: o.Config, Prompt: true}
+	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Name: o.Name, Think: o.Think, Config: o.Config, Prompt: true}
 	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.ended}
 	p.cluster = machines.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
 	p.Gather = p.untilTick
@@ -122,6 +122,11 @@ func newPlayer(ctx context.Context, o Options) *player {
 	}
 	p.Decide = func(b *wire.Batch) []core.Action {
 		p.result.Steps++
+		if o.Record != nil {
+			if err := o.Record(p.Core, b); err != nil {
+				p.fail(err)
+			}
+		}
 		return p.Core.Step(b)
 	}
 	p.result.Jobs = make([]Job, len(o.Workload.Jobs))

@@ -74,9 +74,9 @@ type tracer struct {
 	told   bool
 }
 
-// openTrace opens the trace when settings and site want one. A simulation has none.
+// openTrace opens the trace when settings and site want one. A simulation has none, and a log that is played.
 func (p *Policy) openTrace(c *allocation.Config) error {
-	wanted := c.Trace && !p.env.Simulated
+	wanted := c.Trace && !p.env.Simulated && !p.env.Replayed
 	switch {
 	case !wanted:
 		p.trace.close()

@@ -105,6 +105,10 @@ type Environment struct {
 	// preempted, and its bundle ready again; the site's suspendMax, default 10 minutes.
 	SuspendMax time.Duration
 	Simulated  bool // memory-only stores; nothing real may be charged
+	// Replayed says that what the policy is told happened before, and is told from a log to
+	// see what it decides. It decides as it would otherwise, and nothing outside is touched:
+	// its shell does not run, and what it writes beside its decisions it leaves out.
+	Replayed bool
 	// Store is the folder of the store the site granted, "" when none. Only the
 	// plug-in's shell may use it.
 	Store string

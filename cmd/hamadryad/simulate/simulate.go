@@ -24,6 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/recording"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -53,13 +54,15 @@ type command struct {
 	results     string
 	format      string
 	input       workloads.Input
+	verify      string // log
+	differences int
 }
 
 // Command returns the command. What came out is printed to out, and how far it is to errs.
 func Command(out, errs io.Writer) *cobra.Command {
 	c := &command{printed: out, errors: errs}
 	cmd := &cobra.Command{
-		Use: "simulate [flags] WORKLOAD", Short: "Play a workload under policies in virtual time", Args: cobra.ExactArgs(1),
+		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]", Short: "Play a workload under policies in virtual time", Args: c.args,
 		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
 holds the results against each other. What decides is the manager's own core and the
 policies' own programs; launchers, workers and the network between them are simulated, in
@@ -75,11 +78,30 @@ file (go doc github.com/hamadryad/hamadryad/laboratory/cluster).
 
 All that happens within one --tick is told to the manager together, and each answer of a
 policy takes as long as --think says: the same for all policies. Jobs that fail, or that
-can never be placed, are named, and the exit code is 1 then.`,
+can never be placed, are named, and the exit code is 1 then.
+
+--verify gives each round of a manager's event log to the policy's program again, with
+the settings, the snapshot and the events that it had then, and holds its decisions
+against those in the log. LOG is the manager's data folder, or that of a local cluster,
+or the folder log in it, or one file of that; a manager that runs is not disturbed. The
+first rounds that differ are told in words, and the exit code is 1 then. Without --policy it
+is the program of the name that the log has. A program of that name gets the settings in
+the log, another one its defaults, and a configuration (FILE.yaml) brings its own. Nothing
+outside is touched: a policy's shell does not run, and nobody is charged.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
-  hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz`,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+  hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
+  hamadryad simulate --verify hamadryad-data/manager
+  hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.format != "table" && c.format != "json" {
+				return fmt.Errorf("--output %s: use table or json", c.format)
+			}
+			if c.verify != "" {
+				return c.runVerify(cmd)
+			}
+			return c.run(cmd.Context(), args[0])
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
@@ -94,14 +116,29 @@ can never be placed, are named, and the exit code is 1 then.`,
 	f.DurationVar(&c.think, "think", simulation.DefaultThink, "how long each of a policy's answers takes")
 	f.StringVar(&c.results, "results", "", "`FOLDER` for each run's jobs as CSV, the comparison as JSON and HTML, and drawings")
 	f.StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
+	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
+	f.IntVar(&c.differences, "differences", recording.DefaultDifferences, "with --verify, how many differences are told in words")
 	c.input.Add(f)
 	return cmd
+}
+
+// args holds what stands behind the flags against them: a log is in the place of a workload.
+func (c *command) args(cmd *cobra.Command, args []string) error {
+	if c.verify == "" {
+		return cobra.ExactArgs(1)(cmd, args)
+	}
+	if len(args) > 0 {
+		return fmt.Errorf("%q: with --verify there is no workload", args[0])
+	}
+	return nil
 }
 
 // contender is a policy that a workload is played under.
 type contender struct {
 	name, path string
+	program    string // its name without the prefix of policies' programs
 	config     scheduler.Config
+	configured bool // config is from a file
 }
 
 func (c *command) run(ctx context.Context, file string) error {
@@ -110,8 +147,6 @@ func (c *command) run(ctx context.Context, file string) error {
 		return fmt.Errorf("--seeds %d: use 1 to %d", c.seeds, seedsMax)
 	case c.tick < 0 || c.think < 0:
 		return errors.New("--tick and --think are not negative")
-	case c.format != "table" && c.format != "json":
-		return fmt.Errorf("--output %s: use table or json", c.format)
 	}
 	on, err := c.settleCluster()
 	if err != nil {
@@ -143,9 +178,7 @@ func (c *command) run(ctx context.Context, file string) error {
 
 // one plays the workload once, and shows how far it is.
 func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on *cluster.Cluster) (*report.Run, error) {
-	host, err := policy.Launch(ctx, policy.Options{
-		Path: p.path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: supervision.SocketFolder(""),
-	})
+	host, err := c.launch(ctx, p.path)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +193,13 @@ func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on
 		return nil, err
 	}
 	return report.NewRun(p.name, on.Seed, w, on, result, rec), nil
+}
+
+// launch starts a policy's program.
+func (c *command) launch(ctx context.Context, path string) (policy.Host, error) {
+	return policy.Launch(ctx, policy.Options{
+		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: supervision.SocketFolder(""),
+	})
 }
 
 // orNone writes a time for the laboratory, to which 0 means its default.
@@ -249,7 +289,7 @@ func findContender(text string) (contender, error) {
 		if err != nil {
 			return p, err
 		}
-		p.config = from.Policy.Config
+		p.config, p.configured, p.program = from.Policy.Config, true, from.Policy.Name
 		if p.path, err = site.FindPolicy(from.Policy); err != nil {
 			return p, err
 		}
@@ -260,12 +300,13 @@ func findContender(text string) (contender, error) {
 		}
 		p.path = what
 		what = strings.TrimPrefix(filepath.Base(what), config.PolicyPrefix)
+		p.program = what
 	default:
 		path, err := site.FindPolicy(config.Policy{Name: what})
 		if err != nil {
 			return p, err
 		}
-		p.path = path
+		p.path, p.program = path, what
 	}
 	if p.name == "" {
 		p.name = what

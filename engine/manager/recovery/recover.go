@@ -101,21 +101,37 @@ func (r *Replay) Restore(checkpoint [][]byte) (err error) {
 
 // Step takes the next record.
 func (r *Replay) Step(number uint64, record []byte) error {
+	batch, err := r.Read(number, record)
+	if err == nil {
+		r.Take(batch)
+	}
+	return err
+}
+
+// Read reads the batch of a record, and holds it against what it needs to be decided again.
+func (r *Replay) Read(number uint64, record []byte) (*wire.Batch, error) {
 	batch := &wire.Batch{}
 	if err := proto.Unmarshal(record, batch); err != nil {
-		return fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
+		return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
 	}
 	for _, in := range batch.Inputs { // what was decided with a graph is not decided without
 		if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
 			if err := r.kept.Check(hash); err != nil {
-				return fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", r.file, number, r.kept.Folder, err)
+				return nil, fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", r.file, number, r.kept.Folder, err)
 			}
 		}
 	}
-	r.Core.Step(batch)
-	r.last = scheduler.Time(batch.At)
-	return nil
+	return batch, nil
 }
+
+// Take decides a batch again, and returns what was to be done then.
+func (r *Replay) Take(batch *wire.Batch) []core.Action {
+	r.last = scheduler.Time(batch.At)
+	return r.Core.Step(batch)
+}
+
+// Follow goes on with the file that follows.
+func (r *Replay) Follow(file string) { r.file = file }
 
 // Open restores the core from the data folder and begins a new term. Where there is
 // work that an earlier life took it waits for room on a full disk: a manager that

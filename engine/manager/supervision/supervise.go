@@ -124,6 +124,14 @@ type hosted struct {
 	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
 }
 
+// config are the settings that it is started with.
+func (h *hosted) config() scheduler.Config {
+	if h.inProcess {
+		return scheduler.Config{} // those of spec are another policy's
+	}
+	return h.spec.Config
+}
+
 // took tells who waits for it what became of it; only the first word counts.
 func (h *hosted) took(err error) {
 	select {
@@ -201,7 +209,7 @@ func (s *Supervisor) launched(h *hosted, host policy.Host) {
 	s.wait.Go(func() { s.notes(h) })
 	s.wait.Go(func() { s.tellDurable(h) })
 	s.mu.Unlock()
-	s.input(wire.NewInput(&wire.PolicyStart{Generation: h.generation, Policy: h.name, StandIn: h.inProcess}))
+	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, StandIn: h.inProcess}, h.config()))
 }
 
 // input hands one to the core; it fails only when the manager ends.
@@ -219,11 +227,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	env := a.Environment
 	env.Store, env.Trace = h.spec.Store, h.spec.Trace
 	s.wait.Go(func() {
-		config := h.spec.Config
-		if h.inProcess {
-			config = scheduler.Config{} // the settings are another policy's
-		}
-		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
+		d, err := h.host.Start(s.ctx, h.config(), a.Snapshot(), env)
 		if err != nil {
 			s.failed(h, err)
 			return

@@ -45,7 +45,7 @@ func decoded[V any](r *reader, v V) (V, error) {
 func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 	w := &writer{}
 	m := &Environment{
-		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Store: w.str(e.Store), Trace: w.str(e.Trace),
+		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Replayed: e.Replayed, Store: w.str(e.Store), Trace: w.str(e.Trace),
 		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
 		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
 		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent),
@@ -62,7 +62,7 @@ func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 func (m *Environment) Decode() (scheduler.Environment, error) {
 	r := newReader(m.GetStrings())
 	e := scheduler.Environment{
-		Heartbeat: time.Duration(m.GetHeartbeat()), Seed: m.GetSeed(), Simulated: m.GetSimulated(),
+		Heartbeat: time.Duration(m.GetHeartbeat()), Seed: m.GetSeed(), Simulated: m.GetSimulated(), Replayed: m.GetReplayed(),
 		ReserveMax: time.Duration(m.GetReserveMax()), ProtectFor: time.Duration(m.GetProtectFor()), SuspendMax: time.Duration(m.GetSuspendMax()),
 		Store: r.str(m.GetStore()), Trace: r.str(m.GetTrace()),
 		Kinds: list(r, len(m.GetKind()), func(i int) scheduler.SlotKind { return r.str(m.Kind[i]) }),

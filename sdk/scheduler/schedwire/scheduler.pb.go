@@ -4141,6 +4141,7 @@ type Environment struct {
 	SuspendMax       int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
 	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
 	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
+	Replayed         bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4292,6 +4293,13 @@ func (x *Environment) GetSuspendedPercent() int64 {
 		return x.SuspendedPercent
 	}
 	return 0
+}
+
+func (x *Environment) GetReplayed() bool {
+	if x != nil {
+		return x.Replayed
+	}
+	return false
 }
 
 type Description struct {
@@ -5444,7 +5452,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xbd\x04\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xd9\x04\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -5466,7 +5474,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vsuspend_max\x18\x0f \x01(\x03R\n" +
 	"suspendMax\x12#\n" +
 	"\rsuspended_max\x18\x10 \x01(\x03R\fsuspendedMax\x12+\n" +
-	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\"\xbb\x01\n" +
+	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\x12\x1a\n" +
+	"\breplayed\x18\x12 \x01(\bR\breplayed\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +

@@ -17,8 +17,8 @@ import (
 )
 
 // Shell is the part of a plug-in that touches the world outside: files, clocks, sockets.
-// It is not run where nothing real may be touched: in a simulation, and while a policy is
-// checked (Environment.Simulated).
+// It is not run where nothing real may be touched: in a simulation, while a policy is
+// checked (Environment.Simulated), and where a log is played to it (Environment.Replayed).
 type Shell interface {
 	// Run is called once, when the policy has started, on a goroutine of its own, and goes
 	// on until the context ends. One that returns an error before that takes the
@@ -107,7 +107,7 @@ func newShell(run Shell) *shell {
 
 // abilities are what the SDK declares for the policy.
 func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
-	if h == nil || env.Simulated {
+	if h == nil || env.Simulated || env.Replayed {
 		return 0
 	}
 	if _, gate := h.run.(Gate); gate {
@@ -118,7 +118,7 @@ func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
 
 // start runs the shell until end, where it may run.
 func (h *shell) start(config scheduler.Config, env scheduler.Environment) {
-	if h == nil || env.Simulated {
+	if h == nil || env.Simulated || env.Replayed {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

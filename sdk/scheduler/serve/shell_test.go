@@ -189,16 +189,18 @@ func TestGate(t *testing.T) {
 
 // Where nothing real may be touched no shell runs, and so nothing is proved.
 func TestNoShellInSimulations(t *testing.T) {
-	g := &guard{of: make(chan Surroundings, 1)}
-	connected(t, g, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
-		if d := startWith(t, c, scheduler.Environment{Simulated: true}, scheduler.Config{}); d.Abilities.Has(scheduler.AbilityGate) {
-			t.Error("a gate that does not run was declared")
-		}
-		synctest.Wait()
-		if len(g.of) > 0 {
-			t.Error("the shell runs in a simulation")
-		}
-	})
+	for _, env := range []scheduler.Environment{{Simulated: true}, {Replayed: true}} {
+		g := &guard{of: make(chan Surroundings, 1)}
+		connected(t, g, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+			if d := startWith(t, c, env, scheduler.Config{}); d.Abilities.Has(scheduler.AbilityGate) {
+				t.Errorf("%+v: a gate that does not run was declared", env)
+			}
+			synctest.Wait()
+			if len(g.of) > 0 {
+				t.Errorf("%+v: the shell runs", env)
+			}
+		})
+	}
 }
 
 func TestPages(t *testing.T) {

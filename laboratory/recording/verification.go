@@ -1,0 +1,149 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Verification is what came of holding a policy against a log.
+type Verification struct {
+	Extent Extent
+	// Left are files that were left out, with the reason.
+	Left []string `json:",omitempty"`
+	// Managers is how many lives of the manager began, and Lives are those of the policy that
+	// began, in order.
+	Managers int
+	Lives    []*Life
+	// Unknown counts rounds of a policy whose start is not in the log any more: what it had in
+	// mind then nobody knows.
+	Unknown int
+	// Differences are the first ones.
+	Differences []Difference `json:",omitempty"`
+}
+
+// Life is one of a policy.
+type Life struct {
+	Generation uint64
+	Policy     string // name in the configuration
+	// Said is what it called itself then, and Asked what the one calls itself that was asked
+	// in its place; "": none was.
+	Said, Asked string
+	// SettingsKnown says whether the log tells with which settings it was started.
+	SettingsKnown bool
+	StandIn       bool
+	// Rounds were compared; of them Different came out otherwise.
+	Rounds, Different int
+	// Unanswered are rounds that the policy failed, or never answered. NotAsked could not be
+	// asked, because of Broke: why who was asked did not go on.
+	Unanswered, NotAsked int
+	Broke                string `json:",omitempty"`
+}
+
+// Difference is a round in which a policy decides otherwise.
+type Difference struct {
+	Policy     string
+	Generation uint64
+	Round      uint64
+	At         scheduler.Time
+	Words      []string
+}
+
+// Sum is what all lives come to.
+func (v *Verification) Sum() (sum Life) {
+	for _, l := range v.Lives {
+		sum.Rounds += l.Rounds
+		sum.Different += l.Different
+		sum.Unanswered += l.Unanswered
+		sum.NotAsked += l.NotAsked
+	}
+	return sum
+}
+
+// Same says whether no answer was another, and nothing failed that did not fail then.
+func (v *Verification) Same() bool {
+	for _, l := range v.Lives {
+		if l.Different > 0 || l.Broke != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// JSON writes all of it.
+func (v *Verification) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// Text writes it for people.
+func (v *Verification) Text(w io.Writer) error {
+	var b strings.Builder
+	sum, x := v.Sum(), &v.Extent
+	fmt.Fprintf(&b, "%d rounds compared, %d of them differ\n", sum.Rounds, sum.Different)
+	fmt.Fprintf(&b, "log: %d records in %d files, from %s to %s; the manager started %d times, a policy %d times\n", x.Records, x.Files, when(x.From), when(x.To), v.Managers, len(v.Lives))
+	for _, l := range v.Lives {
+		l.text(&b)
+	}
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{sum.Unanswered, "rounds that the policy failed or never answered, and that nothing can be held against"},
+		{sum.NotAsked, "rounds that were not asked, as the policy could not go on"},
+		{v.Unknown, "rounds of a policy whose start is in no file of the log any more, and that nobody can repeat"},
+		{x.Gaps, "times files between two others are missing"},
+	} {
+		if n.n > 0 {
+			fmt.Fprintf(&b, "%d %s\n", n.n, n.what)
+		}
+	}
+	if x.First > 1 {
+		fmt.Fprintf(&b, "the log begins with record %d: what was before it is not looked at\n", x.First)
+	}
+	for _, left := range v.Left {
+		fmt.Fprintf(&b, "left out: %s\n", left)
+	}
+	v.differences(&b, sum.Different)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (l *Life) text(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s, generation %d: %d rounds, %d differ", l.Policy, l.Generation, l.Rounds, l.Different)
+	if l.StandIn {
+		b.WriteString("; it stood in for one that failed")
+	}
+	if l.Asked != "" && l.Asked != l.Said {
+		fmt.Fprintf(b, "; it called itself %q, who was asked %q", l.Said, l.Asked)
+	}
+	if !l.SettingsKnown {
+		b.WriteString("; the log does not say with which settings it was started")
+	}
+	if l.Broke != "" {
+		b.WriteString("; " + l.Broke)
+	}
+	b.WriteString("\n")
+}
+
+func (v *Verification) differences(b *strings.Builder, all int) {
+	for _, d := range v.Differences {
+		fmt.Fprintf(b, "round %d of %s (%s, generation %d):\n", d.Round, when(d.At), d.Policy, d.Generation)
+		for _, w := range d.Words {
+			fmt.Fprintf(b, "  %s\n", w)
+		}
+	}
+	if more := all - len(v.Differences); more > 0 {
+		fmt.Fprintf(b, "and %d more rounds that differ\n", more)
+	}
+}
+
+// when is a time for people.
+func when(t scheduler.Time) string {
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02 15:04:05.000")
+}
