@@ -4,10 +4,16 @@
 //	build/bin/hamadryad-experiment                    # all of them
 //	build/bin/hamadryad-experiment --out build/experiments figure5
 //	build/bin/hamadryad-experiment --virtual          # in virtual time, with the policies' own programs
+//	build/bin/hamadryad-experiment --virtual hfsp-order hfsp-preemption
 //
 // Each starts clusters of its own on this machine, with durations scaled down as
 // it says, prints a time line as a table, draws it into the folder --out, and fails
 // where a claim does not hold. It needs the programs of `make build` beside it.
+//
+// With --virtual workloads are played on simulated clusters, as many at a time as there are
+// processors. What was published, what follows from it here and what came out is printed as one
+// table with verdicts, curves are drawn into the folder --out, and it fails where a verdict does. How far
+// the plays are is said on standard error.
 package main
 
 import (

@@ -73,7 +73,7 @@ func TestRowsOfLongExperiments(t *testing.T) {
 		t.Fatal(err)
 	}
 	drawn(t, l.Out, "hfsp-figure3-big-start-0.05", "hfsp-figure3-medium-start-0.05", "hfsp-figure3-small-start-0.05", "hfsp-figure4a", "hfsp-figure4b", "hfsp-figure4c", "hfsp-figure5-start-0.05")
-	if len(rows.rows) != 9 {
+	if len(rows.rows) != 10 {
 		t.Errorf("there are %d rows", len(rows.rows))
 	}
 	for _, r := range rows.rows {
