@@ -1,23 +1,16 @@
 package loop
 
 import (
-	"container/heap"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/due"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Clock is virtual time: what is to happen, in order. The zero Clock is at time 0.
 type Clock struct {
 	now    scheduler.Time
-	seq    uint64
-	events eventHeap
-}
-
-type event struct {
-	at  scheduler.Time
-	seq uint64 // what was planned first comes first
-	do  func()
+	events due.Queue[func()]
 }
 
 // Now returns the time of what is happening.
@@ -25,8 +18,7 @@ func (c *Clock) Now() scheduler.Time { return c.now }
 
 // At has something happen at a time, or now if that is past.
 func (c *Clock) At(t scheduler.Time, do func()) {
-	c.seq++
-	heap.Push(&c.events, event{max(t, c.now), c.seq, do})
+	c.events.Put(int64(max(t, c.now)), do)
 }
 
 // After has something happen after a while.
@@ -34,20 +26,20 @@ func (c *Clock) After(d time.Duration, do func()) { c.At(c.now.Add(d), do) }
 
 // Upcoming returns when the next thing happens; false when nothing will.
 func (c *Clock) Upcoming() (scheduler.Time, bool) {
-	if len(c.events) == 0 {
+	if c.events.Len() == 0 {
 		return 0, false
 	}
-	return c.events[0].at, true
+	return scheduler.Time(c.events.First().At), true
 }
 
 // Next does what is next; false when there is nothing.
 func (c *Clock) Next() bool {
-	if len(c.events) == 0 {
+	if c.events.Len() == 0 {
 		return false
 	}
-	e := heap.Pop(&c.events).(event)
-	c.now = e.at
-	e.do()
+	e := c.events.Take()
+	c.now = scheduler.Time(e.At)
+	e.T()
 	return true
 }
 
@@ -57,19 +49,4 @@ func (c *Clock) Pass(until scheduler.Time) {
 		c.Next()
 	}
 	c.now = max(c.now, until)
-}
-
-type eventHeap []event
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
-}
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }
