@@ -99,6 +99,7 @@ func (in *Inputs) Cross(g *Gate, x Crossing) bool {
 // as it does: it is to be walked at once, and whole. Readers of an all-to-all connection
 // are told one after the other: see Begun.
 func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[Crossing] {
+	in.unsay(k)
 	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
 		return in.count(k, +1)
 	}
@@ -107,6 +108,7 @@ func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before schedu
 
 // Lose notes that a writer's output, which was on a launcher, is gone. It yields as Put.
 func (in *Inputs) Lose(k Key, where scheduler.LauncherID) iter.Seq[Crossing] {
+	in.unsay(k)
 	in.conns[k.Conn].Lose(int(k.From), where)
 	return in.count(k, -1)
 }

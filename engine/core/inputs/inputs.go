@@ -50,6 +50,7 @@ type Inputs struct {
 	some    bool                 // there are file connections
 	waiting [][]*Reader          // by connection: who misses a source, in order of attempt
 	telling int                  // connections of which readers are being told
+	said    [][]*wire.Source     // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
 }
 
 // New returns the inputs of a plan, of which nothing was written.
@@ -57,7 +58,7 @@ func New(p *graph.Expanded) Inputs {
 	stages, conns := len(p.Graph.Stages), len(p.Graph.Connections)
 	in := Inputs{
 		plan: p, into: make([][]int32, stages), outOf: make([][]int32, stages),
-		conns: make([]outputs.Connection, conns), waiting: make([][]*Reader, conns),
+		conns: make([]outputs.Connection, conns), waiting: make([][]*Reader, conns), said: make([][]*wire.Source, conns),
 	}
 	for c, m := range p.Graph.Connections {
 		if m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
@@ -80,6 +81,31 @@ func (in *Inputs) OutOf(stage int) []int32 { return in.outOf[stage] }
 
 // There says whether a writer's output is there.
 func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
+
+// Said is how readers were told where an output is that is there; nil: none was told. All
+// readers of it share one message, which is never changed.
+func (in *Inputs) Said(k Key) *wire.Source {
+	if said := in.said[k.Conn]; said != nil {
+		return said[k.From]
+	}
+	return nil
+}
+
+// Say notes how readers are told where an output is.
+func (in *Inputs) Say(k Key, s *wire.Source) {
+	said := &in.said[k.Conn]
+	if *said == nil {
+		*said = make([]*wire.Source, in.conns[k.Conn].Writers())
+	}
+	(*said)[k.From] = s
+}
+
+// unsay forgets how readers were told where an output was.
+func (in *Inputs) unsay(k Key) {
+	if said := in.said[k.Conn]; said != nil {
+		said[k.From] = nil
+	}
+}
 
 // All says whether a connection joins all to all.
 func (in *Inputs) All(conn int32) bool { return in.conns[conn].All() }
@@ -129,6 +155,20 @@ func (in *Inputs) Reads(nodes []int32, k Key) bool {
 		r, list := in.plan.Writers(int(k.Conn), n.Index)
 		if int(k.From) >= r.Low && int(k.From) < r.High || sorted.Has(list, k.From) {
 			return true
+		}
+	}
+	return false
+}
+
+// Misses says whether some reader waits for what one of some nodes writes.
+func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
+	for x := range nodes {
+		n := in.plan.Node(x)
+		for _, conn := range in.outOf[n.Stage] {
+			k := Key{conn, int32(n.Index)}
+			if !in.There(k) && slices.ContainsFunc(readers, func(r *Reader) bool { return r.IsMissing(k) }) {
+				return true
+			}
 		}
 	}
 	return false
@@ -210,7 +250,7 @@ func (in *Inputs) Check(made func(Key) error) error {
 // readers, which are cloned with their attempts, say who does.
 func (in *Inputs) Clone() Inputs {
 	f := *in
-	f.conns, f.waiting = make([]outputs.Connection, len(in.conns)), nil
+	f.conns, f.waiting, f.said = make([]outputs.Connection, len(in.conns)), nil, nil
 	for i := range f.conns {
 		f.conns[i] = in.conns[i].Clone()
 	}

@@ -54,14 +54,28 @@ func (j *Job) Made(k inputs.Key) (host, rack string, keeps bool) {
 // Source describes where an output of a job is that is there.
 func (st *State) Source(j *Job) inputs.Source {
 	return func(k inputs.Key) *wire.Source {
-		m := j.commitOf(j.Inputs.Writer(k))
-		s := &wire.Source{
-			Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
-			Host: m.Host, Rack: m.Rack, Token: m.Token, Launcher: uint64(m.Launcher),
+		if s := j.Inputs.Said(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
+			return s
 		}
-		if l := st.Launchers.Get(m.Launcher); l != nil && l.Up {
-			s.Address = l.DataAddress
-		}
+		s := st.sourceOf(j, k)
+		j.Inputs.Say(k, s)
 		return s
 	}
+}
+
+// sourceOf makes the message of where an output is.
+func (st *State) sourceOf(j *Job, k inputs.Key) *wire.Source {
+	m := j.commitOf(j.Inputs.Writer(k))
+	return &wire.Source{
+		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
+		Host: m.Host, Rack: m.Rack, Token: m.Token, Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher),
+	}
+}
+
+// dataAddress is where what a launcher stored can be read; "" while it is not up.
+func (st *State) dataAddress(id scheduler.LauncherID) string {
+	if l := st.Launchers.Get(id); l != nil && l.Up {
+		return l.DataAddress
+	}
+	return ""
 }

@@ -1,7 +1,6 @@
 package life
 
 import (
-	"iter"
 	"slices"
 	"unsafe"
 
@@ -260,23 +259,6 @@ func (j *Job) readersOpen(k inputs.Key) bool {
 		})
 	}
 	return open
-}
-
-// HeldUpBy marks the bundles, by index, that attempts wait for: those that write
-// what they miss, and what those need in turn before they can start.
-func (j *Job) HeldUpBy(runs []*Run) []bool {
-	var readers []*inputs.Reader
-	for _, r := range runs {
-		for _, a := range r.Attempts {
-			readers = append(readers, &a.Reads)
-		}
-	}
-	return j.Inputs.HeldUpBy(readers, func(bundle int) iter.Seq[int32] {
-		if b := &j.Bundles[bundle]; b.Phase() == BundleWaiting {
-			return b.AllNodes()
-		}
-		return nil
-	})
 }
 
 // unfinishedWork says whether a later step has to go on with a job.

@@ -23,42 +23,47 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 		return
 	}
 	j.Watched = false
-	runs := pr.youngestWaiting(j)
-	if j.Phase() != life.JobRunning || len(runs) == 0 {
+	if j.Phase() != life.JobRunning || !anyWaits(j) {
 		return
 	}
 	pr.orders.WatchWaiting(j)
 	if pr.step.Now.Sub(j.LastLaunch) < pr.step.Set.TakeBackAfter {
 		return // nothing of it has waited for long enough
 	}
-	var wanted []bool
-	tried := 0
-	helps := helped{pr: pr, runs: runs}
+	runs := youngestWaiting(j)
+	held := life.HeldUp{Job: j, By: runs}
+	if helps := (helped{pr: pr, runs: runs}); helps.any(j) && pr.takeForReady(runs, &held, &helps) {
+		return
+	}
+	pr.takeForSuspended(runs, &held)
+}
+
+// takeForReady looks for the first ready bundle that the readers wait for and that could
+// run without some of them, and does what TakeBack says; true ends the look.
+func (pr *Preemption) takeForReady(runs []*life.Run, held *life.HeldUp, helps *helped) bool {
+	j, tried := held.Job, 0
 	for b := range j.AllReady() {
 		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
 		if waited < pr.step.Set.TakeBackAfter {
 			continue
 		}
 		if helps.bundle(b) {
-			if wanted == nil {
-				wanted = j.HeldUpBy(runs)
-			}
-			if !wanted[b.Index] {
+			if !held.Has(b) {
 				continue
 			}
 			if pr.capacity.BeingFreed(b.ID()) {
-				return
+				return true
 			}
 			fits := pr.bundles.Fits(b, nil, nil)
 			if tried == 0 {
 				pr.noteRoom(j, fits)
 			}
 			if !fits && pr.takeFor(b, runs) {
-				return
+				return true
 			}
 			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.roomyFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
 				pr.takeRun(runs[0], b)
-				return
+				return true
 			}
 		} else if tried == 0 {
 			pr.noteRoom(j, false)
@@ -67,7 +72,7 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 			break
 		}
 	}
-	pr.takeForSuspended(j, runs, wanted)
+	return false
 }
 
 // noteRoom notes whether work that readers wait for has room now. Between two launches on a busy
@@ -116,6 +121,20 @@ type helped struct {
 	pr    *Preemption
 	runs  []*life.Run // the readers
 	kinds map[string]bool
+}
+
+// any says whether a walk over what is ready could come to anything. It could not where
+// stopping readers could help all that is ready, and no reader waits for any of it: as when
+// all writers run, and more readers are ready. That is so of a job for most of its time, and
+// it may have thousands of readers.
+func (h *helped) any(j *life.Job) bool {
+	before := j.StagesBefore(h.runs)
+	for i := range before {
+		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Kind(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
@@ -168,15 +187,13 @@ func waitsForWriters(a *life.Attempt) bool {
 // takeForSuspended stops waiting readers that hold the slots which work of their
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
-func (pr *Preemption) takeForSuspended(j *life.Job, runs []*life.Run, wanted []bool) {
+func (pr *Preemption) takeForSuspended(runs []*life.Run, held *life.HeldUp) {
+	j := held.Job
 	for s := range pr.life.Suspended.All() {
 		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch)) < pr.step.Set.TakeBackAfter {
 			continue
 		}
-		if wanted == nil {
-			wanted = j.HeldUpBy(runs)
-		}
-		if !wanted[s.Bundle.Index] {
+		if !held.Has(s.Bundle) {
 			continue
 		}
 		if victims := inTheWay(s, runs); len(victims) > 0 {
@@ -227,15 +244,23 @@ func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
 
 // youngestWaiting lists the running bundle attempts of a job that wait for sources
 // to be made, the last started first.
-func (pr *Preemption) youngestWaiting(j *life.Job) []*life.Run {
+func youngestWaiting(j *life.Job) []*life.Run {
 	var runs []*life.Run
 	for _, a := range j.Attempts.Sorted() {
-		if a.Run.Stopped() == 0 && !a.Run.Granted() && !slices.Contains(runs, a.Run) && waitsForWriters(a) {
+		if waits(a) && (len(a.Run.Attempts) == 1 || !slices.Contains(runs, a.Run)) {
 			runs = append(runs, a.Run)
 		}
 	}
 	slices.SortFunc(runs, func(x, y *life.Run) int { return cmp.Compare(y.ID, x.ID) })
 	return runs
+}
+
+// anyWaits says whether there are any.
+func anyWaits(j *life.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
+
+// waits says of an attempt that it waits for sources to be made, and may be stopped.
+func waits(a *life.Attempt) bool {
+	return a.Run.Stopped() == 0 && !a.Run.Granted() && waitsForWriters(a)
 }
 
 func (pr *Preemption) takeRuns(b *life.Bundle, runs []*life.Run) {

@@ -68,6 +68,9 @@ func (s *Stage) Slots() int { return s.slots }
 // Open says whether the bundle of some node is unfinished.
 func (s *Stage) Open() bool { return s.open > 0 }
 
+// Ready says whether some node is.
+func (s *Stage) Ready() bool { return s.byPhase[Ready] > 0 }
+
 // Move moves a node from one phase to another.
 func (s *Stage) Move(from, to Phase) {
 	s.byPhase[from]--
