@@ -69,27 +69,42 @@ type entrance = func(ctx context.Context, op string, bound time.Duration) (leave
 // enter waits for this call's turn: until the bound, ctx's end or the policy's.
 // It returns what gives the turn back.
 func (l *life) enter(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
 	if err := l.ended(op); err != nil {
 		return nil, err
 	}
 	select {
-	case l.turn <- struct{}{}:
-	case <-l.stop:
-		return nil, l.ended(op)
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil, newError(Canceled, op, ctx.Err())
+	case l.turn <- struct{}{}: // as is usual: nobody has to be waited for
+	default:
+		if err := l.wait(ctx, op, bound); err != nil {
+			return nil, err
 		}
-		return nil, errorf(Busy, op, "the policy was busy with another call for too long: try again")
 	}
 	if err := l.ended(op); err != nil {
 		<-l.turn
 		return nil, err
 	}
-	return func() { <-l.turn }, nil
+	return l.leave, nil
 }
+
+// wait waits for the turn, and takes it.
+func (l *life) wait(ctx context.Context, op string, bound time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		return nil
+	case <-l.stop:
+		return l.ended(op)
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return newError(Canceled, op, ctx.Err())
+		}
+		return errorf(Busy, op, "the policy was busy with another call for too long: try again")
+	}
+}
+
+// leave gives the turn back.
+func (l *life) leave() { <-l.turn }
 
 // enterBeside is enter for what is asked beside the rounds, which waits for the lane of such
 // questions too.

@@ -8,10 +8,18 @@ import (
 
 // EncodeDecisions returns a policy's answer as bytes. The errors are those of
 // NewDecisions.
-func EncodeDecisions(d *scheduler.Decisions) ([]byte, error) { return marshal(NewDecisions(d)) }
+func EncodeDecisions(d *scheduler.Decisions) ([]byte, error) {
+	if b, ok := encodeDecisionsDirect(d); ok {
+		return b, nil
+	}
+	return marshal(NewDecisions(d))
+}
 
 // DecodeDecisions is the reverse of EncodeDecisions. The errors wrap ErrBadMessage.
 func DecodeDecisions(b []byte) (scheduler.Decisions, error) {
+	if d, ok := decodeDecisionsDirect(b); ok {
+		return d, nil
+	}
 	return unmarshal(b, &Decisions{}, (*Decisions).Decode)
 }
 

@@ -1,11 +1,13 @@
 package schedwire
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -132,5 +134,62 @@ func TestOtherLayoutsAreRead(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// launchesAlone are answers of the kind that goes directly.
+func launchesAlone(t *rapid.T) scheduler.Decisions {
+	d := decisions(t)
+	return scheduler.Decisions{Launch: d.Launch, WakeAt: d.WakeAt}
+}
+
+// An answer that launches at most is made to the message's very bytes.
+func TestDirectDecisionsAreTheMessage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := launchesAlone(t)
+		b, ok := encodeDecisionsDirect(&d)
+		if !ok {
+			t.Fatal("it was not encoded directly")
+		}
+		want, err := marshal(NewDecisions(&d))
+		if err != nil || !bytes.Equal(b, want) {
+			t.Fatalf("made %x directly, and %x as a message, error %v", b, want, err)
+		}
+	})
+}
+
+// What is read of an answer directly is what the message's way reads, for whole and for
+// damaged ones, of all kinds.
+func TestDecisionsDirectlyReadAreTheMessage(t *testing.T) {
+	read, damaged := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		d := decisions(t)
+		if flag(t) {
+			d = launchesAlone(t)
+		}
+		b, err := marshal(NewDecisions(&d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		harmed := len(b) > 0 && flag(t)
+		if harmed {
+			b[rapid.IntRange(0, len(b)-1).Draw(t, "place")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		}
+		got, ok := decodeDecisionsDirect(b)
+		if !ok {
+			return
+		}
+		want, err := unmarshal(b, &Decisions{}, (*Decisions).Decode)
+		if err != nil {
+			t.Fatalf("%x was read directly, and refused as a message: %v", b, err)
+		}
+		sameValue(t, want, got)
+		read++
+		if harmed {
+			damaged++
+		}
+	})
+	if read == 0 || damaged == 0 {
+		t.Errorf("%d answers were read directly, %d of them damaged", read, damaged)
 	}
 }

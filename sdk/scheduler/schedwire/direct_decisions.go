@@ -1,0 +1,85 @@
+package schedwire
+
+import (
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Most answers launch something, or nothing, and say when to be asked next. These are made
+// and read without the message, as rounds are: a policy writes each answer, and the manager
+// reads it. The field numbers are those of scheduler.proto.
+const (
+	launchField = 6
+	wakeAtField = 11
+)
+
+// encodeDecisionsDirect returns an answer's bytes, or false for one that has anything else.
+func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
+	if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Answers)+len(d.Settings)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
+		return nil, false
+	}
+	var launch, where [3][]byte
+	for i := range d.Launch {
+		fields(launch[:]).put(1, uint64(d.Launch[i].Bundle))
+		putIDs(where[:], d.Launch[i].Launchers)
+	}
+	// A message of launches has its rows, even when nobody is named in any.
+	launch[2] = fields(where[:]).appendTo(nil)
+	b := make([]byte, 0, fields(launch[:]).size()+roundHeadMax)
+	b = appendMessage(b, launchField, launch[:])
+	if d.WakeAt != 0 {
+		b = protowire.AppendVarint(protowire.AppendTag(b, wakeAtField, protowire.VarintType), protowire.EncodeZigZag(int64(d.WakeAt)))
+	}
+	return b, len(b) <= MessageBytesMax
+}
+
+// decodeDecisionsDirect is the reverse; false for what is not as encodeDecisionsDirect
+// writes it. It trusts nothing.
+func decodeDecisionsDirect(b []byte) (d scheduler.Decisions, ok bool) {
+	if len(b) > MessageBytesMax {
+		return d, false
+	}
+	for last := protowire.Number(0); len(b) > 0; {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || number <= last {
+			return d, false
+		}
+		last, b = number, b[n:]
+		switch {
+		case number == launchField && kind == protowire.BytesType:
+			body, n := protowire.ConsumeBytes(b)
+			if n < 0 {
+				return d, false
+			}
+			if d.Launch, ok = launches(body); !ok {
+				return d, false
+			}
+			b = b[n:]
+		case number == wakeAtField && kind == protowire.VarintType:
+			v, n := protowire.ConsumeVarint(b)
+			if n < 0 {
+				return d, false
+			}
+			d.WakeAt, b = scheduler.Time(protowire.DecodeZigZag(v)), b[n:]
+		default:
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// launches reads a message Launch that has some.
+func launches(b []byte) ([]scheduler.Launch, bool) {
+	var launch, where [3][]byte
+	if !fields(launch[:]).split(b) || !fields(where[:]).split(launch[2]) || len(launch[1]) == 0 || len(where[1]) == 0 || launch[0] != nil || where[0] != nil {
+		return nil, false
+	}
+	d := directDecoder{r: newReader(nil)}
+	bundles := column{data: launch[1]}
+	d.where.read(where[:])
+	list := make([]scheduler.Launch, bundles.rows())
+	for i := range list {
+		list[i] = scheduler.Launch{Bundle: scheduler.BundleID(bundles.next()), Launchers: directIDs(&d, &d.where, &d.r.mem.launchers)}
+	}
+	return list, !d.bad && d.r.err == nil && bundles.over() && columns(d.where.columns[:]).over()
+}
