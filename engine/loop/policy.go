@@ -51,9 +51,11 @@ func (p *Policy) ask(ctx context.Context, a core.AskPolicy) error {
 	if err != nil {
 		return err
 	}
-	in := wire.NewInput(&wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes})
+	m := &wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes}
+	in := wire.NewInput(m)
 	p.Loop.After(p.Think, func() {
 		if p.Prompt {
+			p.Loop.Core.ExpectAnswer(m, answer.Decisions) // as the manager does
 			p.Loop.Step([]*wire.Input{in})
 			return
 		}

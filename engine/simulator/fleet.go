@@ -76,7 +76,7 @@ func (m *fleet) damage(f *fake) {
 		return
 	}
 	job := f.Stored[id].Job
-	delete(f.Stored, id)
+	f.Discard(id)
 	f.Tell(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
 }
 

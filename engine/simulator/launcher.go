@@ -110,7 +110,8 @@ func (f *fake) leave() {
 	if f.extra && !f.Down {
 		f.fleet.Seen["launchers that left"]++
 		f.crash()
-		f.left, f.Stored = true, map[uint64]*machines.Stored{}
+		f.left = true
+		f.DiscardAll()
 	}
 }
 

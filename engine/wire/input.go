@@ -52,7 +52,14 @@ func NewInput[M interface {
 
 // NewReport is the input of what a launcher reports.
 func NewReport(launcher uint64, r *Report) *Input {
-	return &Input{What: &Input_Report{&LauncherReport{Launcher: launcher, Report: r}}}
+	var whole struct { // one piece of memory: of all inputs most are these
+		input  Input
+		what   Input_Report
+		report LauncherReport
+	}
+	whole.report.Launcher, whole.report.Report = launcher, r
+	whole.what.Report, whole.input.What = &whole.report, &whole.what
+	return &whole.input
 }
 
 // Tick is the input that says only that time passed.

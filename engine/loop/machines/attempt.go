@@ -11,6 +11,7 @@ import (
 // works, asks for its commit where it has to, and ends.
 type Attempt struct {
 	On    *Launcher
+	job   *Job               // of which nothing may be known
 	Start *wire.StartAttempt // what it was told
 	Began scheduler.Time     // when it was
 
@@ -26,20 +27,21 @@ type Attempt struct {
 	given     given
 	clock     clock
 	ended     *wire.AttemptEnded
-	holds     bool // its slots, as was told last
-	looked    bool // where its stored input is
+	holds     bool   // its slots, as was told last
+	telling   func() // tells how far it is; nil before
+	looked    bool   // where its stored input is
 	near      [scheduler.LocalityLevels]int64
 }
 
 // begin takes an attempt on.
 func (l *Launcher) begin(m *wire.StartAttempt) {
-	a := &Attempt{On: l, Start: m, Began: l.cluster.Loop.Now()}
-	a.given = newGiven(m, l.cluster.job(a).count(m))
+	a := &Attempt{On: l, job: l.cluster.job(m.Job), Start: m, Began: l.cluster.Loop.Now()}
+	a.given = newGiven(m, a.job.count(m))
 	a.clock = clock{now: l.cluster.Loop.Now, after: a.after, moved: a.tellHolds}
 	l.Attempts[m.Attempt] = a
 	a.tellHolds()
 	if m.WaitForPeers {
-		j := l.cluster.job(a)
+		j := a.job
 		if j.gangs == nil {
 			j.gangs = map[uint64][]*Attempt{}
 		}
@@ -139,7 +141,7 @@ func (a *Attempt) execute() {
 
 // Finish ends an attempt whose work is done, when it may.
 func (a *Attempt) Finish() {
-	if (a.On.cluster.job(a).AsksCommit || a.Start.Finish != nil) && !a.granted {
+	if (a.job.AsksCommit || a.Start.Finish != nil) && !a.granted {
 		if !a.asked {
 			a.asked = true
 			a.On.Tell(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
@@ -164,7 +166,7 @@ func (a *Attempt) End() *wire.AttemptEnded {
 	if a.PeerGone() {
 		return Failed(wire.ErrorKind_ERROR_KIND_LOST, "a peer went away")
 	}
-	e := a.On.cluster.job(a).Product(a.Start)
+	e := a.job.Product(a.Start)
 	e.Work = a.work()
 	return e
 }
@@ -189,7 +191,7 @@ func (a *Attempt) verdict(granted bool) {
 
 // PeerGone says whether some other group of the bundle attempt is gone.
 func (a *Attempt) PeerGone() bool {
-	for _, other := range a.On.cluster.job(a).gangs[a.Start.BundleAttempt] {
+	for _, other := range a.job.gangs[a.Start.BundleAttempt] {
 		if other.dead || other.ended != nil && other.ended.End != wire.End_END_FINISHED {
 			return true
 		}
@@ -223,10 +225,20 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 
 // keep keeps what an attempt stored, but for what lies on the job's storage.
 func (a *Attempt) keep(stored []*wire.StoredOutput) {
-	s := &Stored{Job: a.Start.Job}
+	if len(stored) == 0 {
+		return
+	}
+	var whole struct { // one piece of memory: most attempts store one output, and all who read it look here
+		stored Stored
+		one    [1]Input
+	}
+	s := &whole.stored
+	s.Job, s.Attempt, s.on, s.Files = a.Start.Job, a.Start.Attempt, a.On, whole.one[:0]
 	for _, m := range stored {
-		if a.On.cluster.job(a).Graph.Connection(int(m.Connection)).Store == "" {
-			s.Files = append(s.Files, Input{m.Connection, m.From})
+		if a.job.Graph.Connection(int(m.Connection)).Store == "" {
+			k := Input{m.Connection, m.From}
+			s.Files = append(s.Files, k)
+			a.job.keeps(k, s)
 		}
 	}
 	if len(s.Files) > 0 {
@@ -236,17 +248,32 @@ func (a *Attempt) keep(stored []*wire.StoredOutput) {
 
 // work is what it did so far.
 func (a *Attempt) work() *wire.Work {
-	read := a.stored()
-	return &wire.Work{RunningNs: int64(a.clock.time().Sub(a.Began)), Read: read[:]}
+	var whole struct { // one piece of memory
+		work wire.Work
+		read [scheduler.LocalityLevels]int64
+	}
+	whole.read = a.stored()
+	whole.work.RunningNs, whole.work.Read = int64(a.clock.time().Sub(a.Began)), whole.read[:]
+	return &whole.work
 }
 
 // tellProgress tells how far it is, and goes on to.
 func (a *Attempt) tellProgress(now bool) {
 	if now {
+		var whole struct { // one piece of memory: of all reports most are these
+			report wire.Report
+			what   wire.Report_Progress
+			told   wire.AttemptProgress
+		}
 		part := float64(a.Worked()) / float64(max(a.takesWork, 1))
-		a.On.Tell(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: a.Start.Attempt, Progress: min(part, 1), Work: a.work()}}})
+		whole.told.Attempt, whole.told.Progress, whole.told.Work = a.Start.Attempt, min(part, 1), a.work()
+		whole.what.Progress, whole.report.What = &whole.told, &whole.what
+		a.On.Tell(&whole.report)
 	}
 	if d := a.takes(Telling); d > 0 {
-		a.Later(d, func() { a.tellProgress(true) })
+		if a.telling == nil {
+			a.telling = func() { a.tellProgress(true) }
+		}
+		a.Later(d, a.telling)
 	}
 }

@@ -31,9 +31,22 @@ const (
 
 // timer is something that an attempt is to do.
 type timer struct {
-	at   scheduler.Time // when it is awake
-	left time.Duration  // when it rests
-	do   func()
+	clock *clock
+	turn  int            // of the clock, when it was armed
+	at    scheduler.Time // when it is awake
+	left  time.Duration  // when it rests
+	do    func()
+}
+
+// ring does it, unless the clock was stopped since. It is planned anew when that goes on.
+func (t *timer) ring() {
+	c := t.clock
+	if c.turn != t.turn {
+		return
+	}
+	i := slices.Index(c.timers, t)
+	c.timers = slices.Delete(c.timers, i, i+1)
+	t.do()
 }
 
 // time is the attempt's own.
@@ -47,7 +60,7 @@ func (c *clock) time() scheduler.Time {
 
 // later has the attempt do something when so much of its time has passed.
 func (c *clock) later(d time.Duration, do func()) {
-	t := &timer{left: d, do: do}
+	t := &timer{clock: c, left: d, do: do}
 	c.timers = append(c.timers, t)
 	if c.state == awake {
 		c.arm(t)
@@ -56,15 +69,8 @@ func (c *clock) later(d time.Duration, do func()) {
 
 // arm has a timer's time pass.
 func (c *clock) arm(t *timer) {
-	t.at = c.now().Add(t.left)
-	turn := c.turn
-	c.after(t.left, func() {
-		if c.turn == turn {
-			i := slices.Index(c.timers, t)
-			c.timers = slices.Delete(c.timers, i, i+1)
-			t.do()
-		}
-	})
+	t.at, t.turn = c.now().Add(t.left), c.turn
+	c.after(t.left, t.ring)
 }
 
 // stop has the time stand still.
@@ -81,7 +87,12 @@ func (c *clock) stop() {
 // goOn has the time pass again.
 func (c *clock) goOn() {
 	c.rested += c.now().Sub(c.since)
-	for _, t := range slices.Clone(c.timers) {
+	before := slices.Clone(c.timers)
+	for i, t := range before { // those that were armed before may still be planned, and ring in vain
+		before[i] = &timer{clock: c, left: t.left, do: t.do}
+		c.timers[i] = before[i]
+	}
+	for _, t := range before {
 		c.arm(t)
 	}
 }

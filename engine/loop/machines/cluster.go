@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -26,7 +27,7 @@ type Cluster struct {
 	Seen map[string]int
 
 	launchers []*Launcher
-	byID      map[scheduler.LauncherID]*Launcher
+	byID      idmap.Map[scheduler.LauncherID, Launcher]
 }
 
 // Add adds a launcher that does not join by itself, before its first life.
@@ -46,14 +47,14 @@ func (c *Cluster) Join(m Machine) *Launcher {
 }
 
 // Launcher returns the launcher that the manager knows by an id, or nil.
-func (c *Cluster) Launcher(id scheduler.LauncherID) *Launcher { return c.byID[id] }
+func (c *Cluster) Launcher(id scheduler.LauncherID) *Launcher { return c.byID.Get(id) }
 
 // Act carries out the actions that are for launchers: commands arrive after the machine's
 // latency, in order. It is false for others.
 func (c *Cluster) Act(a core.Action) (mine bool) {
 	switch a := a.(type) {
 	case core.ToLauncher:
-		l := c.byID[a.Launcher]
+		l := c.byID.Get(a.Launcher)
 		c.Loop.After(l.Latency, func() { l.Do(a.Command) })
 	case core.Welcome:
 		for _, l := range c.launchers {
@@ -83,9 +84,9 @@ func (c *Cluster) see(what string) {
 	}
 }
 
-// job tells of an attempt's job; one of which nothing is known has no graph.
-func (c *Cluster) job(a *Attempt) *Job {
-	if j := c.Job(a.Start.Job); j != nil {
+// job tells of a job; one of which nothing is known has no graph.
+func (c *Cluster) job(id uint64) *Job {
+	if j := c.Job(id); j != nil {
 		return j
 	}
 	return &Job{}

@@ -9,7 +9,7 @@ import (
 
 // peers takes in where the other groups of the bundle attempt are.
 func (a *Attempt) peers(m *wire.Peers) {
-	if want := a.On.cluster.job(a).Width(a.Start); len(m.Peers) != want {
+	if want := a.job.Width(a.Start); len(m.Peers) != want {
 		a.On.cluster.wrong("attempt %d is told of %d peers, and its bundle has %d groups", a.Start.Attempt, len(m.Peers), want)
 	}
 	if !a.peered {
@@ -59,16 +59,19 @@ func (a *Attempt) goOn() {
 
 // readable says whether a stored output can be read now.
 func (a *Attempt) readable(s *wire.Source) bool {
-	c := a.On.cluster
-	if c.job(a).Graph.Connection(int(s.Connection)).Store != "" {
+	if a.job.Graph.Connection(int(s.Connection)).Store != "" {
 		return true
 	}
-	l := c.byID[scheduler.LauncherID(s.Launcher)]
-	if l == nil || l.ID != scheduler.LauncherID(s.Launcher) || l.Down || c.Loop.Now() < l.Frozen {
+	l := a.On.cluster.byID.Get(scheduler.LauncherID(s.Launcher))
+	if l == nil || l.ID != scheduler.LauncherID(s.Launcher) || l.Down || a.On.cluster.Loop.Now() < l.Frozen {
 		return false
 	}
+	k := Input{s.Connection, s.From}
+	if o := a.job.stored(k); o != nil && o.Attempt == s.Attempt && o.on == l { // as is usual
+		return !o.Damaged && !o.gone
+	}
 	o := l.Stored[s.Attempt]
-	return o != nil && !o.Damaged && slices.Contains(o.Files, Input{s.Connection, s.From})
+	return o != nil && !o.Damaged && slices.Contains(o.Files, k)
 }
 
 // tellLost tells that input can't be read, after a worker tried for a while.

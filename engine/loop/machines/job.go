@@ -23,6 +23,28 @@ type Job struct {
 	AsksCommit bool
 
 	gangs map[uint64][]*Attempt // by bundle attempt
+	last  [][]*Stored           // by connection and writer what was stored last
+}
+
+// stored is what was stored last of an output; nil: nothing was.
+func (j *Job) stored(k Input) *Stored {
+	if int(k.Connection) < len(j.last) && int(k.From) < len(j.last[k.Connection]) {
+		return j.last[k.Connection][k.From]
+	}
+	return nil
+}
+
+// keeps notes what was stored last of an output.
+func (j *Job) keeps(k Input, s *Stored) {
+	if n := int(k.Connection) + 1 - len(j.last); n > 0 {
+		j.last = append(j.last, make([][]*Stored, n)...)
+	}
+	list := &j.last[k.Connection]
+	if *list == nil {
+		writers, _ := j.Graph.Sizes(int(k.Connection))
+		*list = make([]*Stored, writers)
+	}
+	(*list)[k.From] = s
 }
 
 // Input names what one node wrote into one connection.
@@ -115,7 +137,7 @@ func PartName(stage, index uint32) string { return fmt.Sprintf("part-%d-%d", sta
 
 // length is how long an attempt works here.
 func (a *Attempt) length() time.Duration {
-	j := a.On.cluster.job(a)
+	j := a.job
 	if j.Work == nil {
 		return 0
 	}
@@ -151,7 +173,7 @@ func (a *Attempt) stored() [scheduler.LocalityLevels]int64 {
 }
 
 func (a *Attempt) look() (read [scheduler.LocalityLevels]int64) {
-	j := a.On.cluster.job(a)
+	j := a.job
 	if j.Graph == nil {
 		return read
 	}

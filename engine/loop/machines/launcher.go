@@ -25,7 +25,7 @@ type Launcher struct {
 	Frozen      scheduler.Time // until then it does nothing
 
 	Attempts map[uint64]*Attempt // by id, until the manager says that they are to be forgotten
-	Stored   map[uint64]*Stored  // by attempt
+	Stored   map[uint64]*Stored  // by attempt; see Discard
 	Jobs     map[uint64]bool     // of which it may have workers or files
 
 	cluster *Cluster
@@ -37,9 +37,27 @@ type Launcher struct {
 
 // Stored is the output of one attempt.
 type Stored struct {
-	Job     uint64
-	Files   []Input
-	Damaged bool // nobody can read it
+	Job, Attempt uint64
+	Files        []Input
+	Damaged      bool // nobody can read it
+
+	on   *Launcher
+	gone bool // it is not there any more
+}
+
+// Discard deletes what an attempt stored.
+func (l *Launcher) Discard(attempt uint64) {
+	if s := l.Stored[attempt]; s != nil {
+		s.gone = true
+		delete(l.Stored, attempt)
+	}
+}
+
+// DiscardAll deletes all that is stored.
+func (l *Launcher) DiscardAll() {
+	for id := range l.Stored {
+		l.Discard(id)
+	}
 }
 
 // forget leaves nothing that a process knows.
@@ -58,7 +76,7 @@ func (l *Launcher) Restart(kept bool) {
 	}
 	l.forget()
 	if !kept {
-		l.Stored = map[uint64]*Stored{}
+		l.DiscardAll()
 	}
 }
 
@@ -104,10 +122,7 @@ func (l *Launcher) Welcome(w core.Welcome) {
 		return
 	}
 	l.ID, l.Term = w.Launcher, w.Term
-	if l.cluster.byID == nil {
-		l.cluster.byID = map[scheduler.LauncherID]*Launcher{}
-	}
-	l.cluster.byID[l.ID] = l
+	l.cluster.byID.Set(l.ID, l)
 	for _, id := range Sorted(l.Attempts) {
 		l.Attempts[id].reportAgain()
 	}
@@ -172,7 +187,7 @@ func (l *Launcher) Do(m *wire.Command) {
 	case *wire.Command_DropJob:
 		l.drop(d.DropJob)
 	case *wire.Command_DropOutput:
-		delete(l.Stored, d.DropOutput.Attempt)
+		l.Discard(d.DropOutput.Attempt)
 	case *wire.Command_ReportInventory:
 		l.Tell(&wire.Report{What: &wire.Report_Inventory{Inventory: l.Inventory()}})
 	}
@@ -239,7 +254,7 @@ func (l *Launcher) drop(job uint64) {
 	l.dropped[job] = true
 	for id, s := range l.Stored {
 		if s.Job == job {
-			delete(l.Stored, id)
+			l.Discard(id)
 		}
 	}
 	for id, a := range l.Attempts {
