@@ -58,7 +58,10 @@ func (l *Lab) plays(ctx context.Context, games ...game) ([]*simulation.Result, e
 	if err := running.Wait(); err != nil {
 		return nil, err
 	}
-	return results, context.Cause(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return results, nil
 }
 
 func (l *Lab) one(ctx context.Context, g *game, show *shown) (*simulation.Result, error) {
@@ -83,12 +86,15 @@ type shown struct {
 	done, all int             // jobs
 }
 
+// shownFrom is of how many jobs games are shown: nobody waits for fewer.
+const shownFrom = 50
+
 func newShown(to io.Writer, games []game) *shown {
 	s := &shown{}
 	for i := range games {
 		s.all += len(games[i].workload.Jobs)
 	}
-	if to != nil {
+	if to != nil && s.all >= shownFrom {
 		s.steps = progress.NewSteps(to, "jobs")
 	}
 	return s

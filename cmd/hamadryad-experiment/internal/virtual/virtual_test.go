@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,6 +81,26 @@ func TestRowsOfLongExperiments(t *testing.T) {
 		if strings.Contains(r.measured, "NaN") || strings.Contains(r.measured, "Inf") || strings.HasPrefix(r.measured, "0.0 s") {
 			t.Errorf("%s: %s", r.what, r.measured)
 		}
+	}
+}
+
+// Of games of which one can't be played nothing comes out, and the error says which policy's it is; what nobody waits for ends.
+func TestGamesThatFail(t *testing.T) {
+	w, on := contested(t, 1)
+	l := Lab{Bin: bin}
+	good := game{policy: "fifo", workload: w, on: on}
+	for want, bad := range map[string]game{
+		"hamadryad-policy-nobodys": {policy: "nobodys", workload: w, on: on},
+		"settings:1: unknown":      {policy: "hfsp", settings: "nonsense: 1\n", workload: w, on: on},
+	} {
+		if r, err := l.plays(t.Context(), good, bad, good, good); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it comes to %v and the error %v, which should say %q", r, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := l.plays(ctx, good); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("it comes to %v and the error %v", r, err)
 	}
 }
 
