@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -14,42 +15,62 @@ import (
 // slackOf7 is what may come on top of what follows by hand: a map before the reduces, starting, stopping and telling.
 const slackOf7 = 2 * time.Second
 
-// modesOf7 are how j1 of figure 7 gives way, with what follows by hand when its tasks take 500 s and those of
-// the others 400 s. It says neither exactly, nor when slots are told to be free.
-var modesOf7 = []struct {
-	name, settings, published string
-	mean                      time.Duration // sojourn time
-	killed                    int
-}{
-	// Five of j1's tasks stop from 150 s to 550 s; three end at 640 s, and then the last three begin.
-	{"eager", "preempt-reduces: suspend\n", "9 min", 520 * time.Second, 0},
-	// The others begin at 640 s, when j1's first tasks end.
-	{"wait", "preempt-reduces: wait\n", "15 min", 912 * time.Second, 0},
-	// Five begin anew at 550 s, and the last three at 640 s. Samples would not be killed: three, so that five are none.
-	{"kill", "preempt-reduces: kill\nsamples: 3\n", "like eager, 6 killed", 520 * time.Second, 5},
+// Figure 7: j1 has taken all slots when j2 to j5 come, which need five of them.
+const (
+	Launchers7 = 4
+	Slots7     = 2                 // of each launcher
+	Large7     = 500 * time.Second // a task of j1, which has 11
+	Small7     = 400 * time.Second // a task of the others: j2 has two, and j3 to j5 have one
+)
+
+// Mode7 is how j1 of figure 7 gives way, with what follows by hand when tasks take Large7 and Small7. The
+// figure says neither exactly, nor when slots are told to be free.
+type Mode7 struct {
+	Name, Settings string        // the latter of hfsp
+	Published      string        // mean sojourn time
+	Mean           time.Duration // by hand
+	Killed         int           // attempts, by hand
 }
 
-// preemption plays figure 7: four launchers of two slots; j1, of 11 reduces, comes at 140 s, j2, of two, and j3 to j5, of one, at 150 s.
+// Modes7 returns them.
+func Modes7() []Mode7 {
+	return []Mode7{
+		// Five of j1's tasks stop from 150 s to 550 s; three end at 640 s, and then the last three begin.
+		{"eager", "preempt-reduces: suspend\n", "9 min", 520 * time.Second, 0},
+		// The others begin at 640 s, when j1's first tasks end.
+		{"wait", "preempt-reduces: wait\n", "15 min", 912 * time.Second, 0},
+		// Five begin anew at 550 s, and the last three at 640 s. Samples would not be killed: three, so that five are none.
+		{"kill", "preempt-reduces: kill\nsamples: 3\n", "like eager, 6 killed", 520 * time.Second, 5},
+	}
+}
+
+// preemption plays figure 7: j1 comes at 140 s, the others at 150 s.
 func preemption(ctx context.Context, l *Lab, t *table) error {
 	w := &workload.Workload{}
 	for i, reduces := range []int{11, 2, 1, 1, 1} {
-		at, work := 150*time.Second, 400*time.Second
+		at, work := 150*time.Second, Small7
 		if i == 0 {
-			at, work = 140*time.Second, 500*time.Second
+			at, work = 140*time.Second, Large7
 		}
 		w.Jobs = append(w.Jobs, reduceJob(i, at, alike(reduces, work)))
 	}
-	for _, m := range modesOf7 {
-		r, err := l.play(ctx, "hfsp", m.settings, w, idealCluster(4, 2))
+	for _, m := range Modes7() {
+		on := idealCluster(Launchers7, Slots7)
+		watch := report.NewRecorder(w, on)
+		r, err := l.plays(ctx, game{policy: "hfsp", settings: m.Settings, workload: w, on: on, watch: watch})
 		if err != nil {
 			return err
 		}
-		mean, killed := meanSojourn(w, r, ""), 0
-		for i := range r.Jobs {
-			killed += r.Jobs[i].Stages[1].Preempted
+		mean, killed := meanSojourn(w, r[0], ""), 0
+		for i := range r[0].Jobs {
+			killed += r[0].Jobs[i].Stages[1].Preempted
 		}
-		t.that((mean-m.mean).Abs() <= slackOf7 && killed == m.killed, "HFSP fig. 7, "+m.name+": mean sojourn, attempts killed", m.published,
-			fmt.Sprintf("%.2f min by hand, %d", m.mean.Minutes(), m.killed), "%.2f min, %d", mean.Minutes(), killed)
+		t.that((mean-m.Mean).Abs() <= slackOf7 && killed == m.Killed, "HFSP fig. 7, "+m.Name+": mean sojourn, attempts killed", m.Published,
+			fmt.Sprintf("%.2f min by hand, %d", m.Mean.Minutes(), m.Killed), "%.2f min, %d", mean.Minutes(), killed)
+		line := lineOf(w, watch, workload.ReduceKind)
+		if err := l.drawLine("hfsp-figure7-"+m.Name, "HFSP, figure 7: slots of five jobs, "+m.Name, line, Launchers7*Slots7); err != nil {
+			return err
+		}
 	}
 	return nil
 }

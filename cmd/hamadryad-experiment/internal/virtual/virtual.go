@@ -69,7 +69,11 @@ var experiments = []struct {
 	name, about string
 	run         func(context.Context, *Lab, *table) error
 }{
+	{"hammr-figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
 	{"hammr-table1", "Hammr, table 1: local maps with and without placement", table1},
+	{"disco", "Disco, section 4: a production job beside a research job, with and without preemption", disco},
+	{"dynamic-share", "Dynamic priority: what a bid gets of all", dynamicShare},
+	{"single-server", "Exact disciplines on a single server, which HFSP follows", exact},
 	{"hfsp-order", "HFSP, figures 1 and 2: in which order three jobs end", order},
 	{"hfsp-workloads", "HFSP, table 1: the jobs of both workloads", workloads},
 	{"hfsp-fb2009", "HFSP, figures 3 and 5: FB2009 on 10 to 100 launchers", fb2009},

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 )
 
 // bin is the folder of the policies' programs, built once.
@@ -38,7 +41,7 @@ func TestMain(m *testing.M) {
 func TestPublishedFigures(t *testing.T) {
 	var log, progress bytes.Buffer
 	l := Lab{Bin: bin, Out: filepath.Join(t.TempDir(), "drawings"), Log: &log, Progress: &progress, Runs: 8, Sizes: []int{20}, Errors: []float64{1}, Seeds: 2, Launchers: 10, Jobs: 20}
-	err := l.Run(t.Context(), []string{"hammr-table1", "hfsp-order", "hfsp-workloads", "hfsp-fb2009", "hfsp-errors", "hfsp-preemption", "hfsp-swapping"})
+	err := l.Run(t.Context(), []string{"hammr-figure5", "hammr-table1", "disco", "dynamic-share", "single-server", "hfsp-order", "hfsp-workloads", "hfsp-fb2009", "hfsp-errors", "hfsp-preemption", "hfsp-swapping"})
 	t.Log(log.String())
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +50,28 @@ func TestPublishedFigures(t *testing.T) {
 	if err := l.Run(t.Context(), []string{"hfsp-skew"}); err != nil {
 		t.Error(err)
 	}
-	drawn(t, l.Out, "hfsp-figure5-start-1", "hfsp-figure6", "hfsp-figure8")
+	drawn(t, l.Out, "disco-figure5", "disco-figure6", "disco-waits-fair", "disco-waits-preemptive-fair", "hammr-figure5-sets-1", "hammr-figure5-sets-6",
+		"hfsp-figure5-start-1", "hfsp-figure6", "hfsp-figure7-eager", "hfsp-figure7-kill", "hfsp-figure7-wait", "hfsp-figure8")
 	if !strings.Contains(progress.String(), "simulated time") {
 		t.Errorf("those who wait are told %q", progress.String())
 	}
 	if err := l.Run(t.Context(), []string{"nonsense"}); err == nil {
 		t.Error("an experiment that there is not is made")
+	}
+}
+
+// Figure 5 of Hammr does not hold where C's maps end together, so that A gets all of its slots but one at 55 s.
+func TestFigure5NeedsItsMoments(t *testing.T) {
+	const s = time.Second
+	line := timeline.New([]string{"A", "B", "C"}, []timeline.Span{
+		{Party: "A", Slots: 1, End: 75 * s}, {Party: "A", Slots: 1, End: 7 * s}, {Party: "B", Slots: 2, End: 75 * s}, {Party: "B", Slots: 2, End: 7 * s},
+		{Party: "C", Slots: 3, Start: 7 * s, End: 55 * s}, {Party: "C", Slots: 1, Start: 55 * s, End: 60 * s}, {Party: "A", Slots: 2, Start: 55 * s, End: 75 * s},
+	})
+	if text, holds := momentsOf5(line, []int{2, 2, 2}); holds || text != "2,4,0 at 0.0 s; 1,2,3 at 7.0 s; never 2,2,2" {
+		t.Errorf("%q holds: %v", text, holds)
+	}
+	if text, holds := momentsOf5(line, []int{3, 2, 1}); !holds {
+		t.Errorf("%q does not hold", text)
 	}
 }
 

@@ -1,0 +1,57 @@
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/hamadryad/hamadryad/laboratory/disciplines"
+	"github.com/hamadryad/hamadryad/laboratory/traces"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+)
+
+// exact serves the first jobs of a trace on a single server by exact disciplines, of which policies are approximations,
+// and the cases that HFSP's authors test their simulator with.
+func exact(_ context.Context, _ *Lab, t *table) error {
+	s := workload.DefaultSWIM()
+	s.Block, s.ReduceBytes = 1<<50, 1<<50 // bytes are what is looked at, not tasks
+	w, err := traces.SWIM(s)
+	if err != nil {
+		return err
+	}
+	visits := disciplines.Visits(w, 50, 0.9)
+	for _, d := range []struct {
+		name       string
+		discipline disciplines.Discipline
+		mean       float64
+	}{
+		{"FIFO", disciplines.FIFO, 553.9013},
+		{"PS", disciplines.PS, 161.9531},
+		{"SRPT", disciplines.SRPT, 97.6889},
+		{"FSP", disciplines.FSP, 100.7452},
+	} {
+		mean := disciplines.MeanSojourn(visits, disciplines.Serve(d.discipline, visits))
+		t.that(math.Abs(mean-d.mean) < 0.00005, "Single server, FB-2009_0's first 50 jobs at load 0.9, "+d.name+": mean sojourn", "-", fmt.Sprintf("%.4f s", d.mean), "%.4f s", mean)
+	}
+	return singleServer(t)
+}
+
+// singleServer counts the cases that hold.
+func singleServer(t *table) error {
+	all, err := disciplines.Vectors()
+	if err != nil {
+		return err
+	}
+	wrong := ""
+	for i := range all {
+		if err := all[i].Check(); err != nil {
+			wrong += "; " + err.Error()
+		}
+	}
+	got := fmt.Sprintf("all %d hold", len(all))
+	if wrong != "" {
+		got = "not all" + wrong
+	}
+	t.that(wrong == "", "Single server, cases of HFSP's authors", "-", "all hold", "%s", got)
+	return nil
+}
