@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -82,18 +83,11 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
-// It is in virtual time too, with the plug-in.
-func TestFigure7(t *testing.T) {
-	if err := once(t, 1, func(l *lab) error { return figure7(t.Context(), l) }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Each way of giving way is repeated alone, where the machine was too busy for it.
 func TestFigure7OnProcesses(t *testing.T) {
-	for i := range figure7Modes {
-		t.Run(figure7Modes[i].name, func(t *testing.T) {
-			repeat(t, 1, func(l *lab) error { return figure7OnProcessesIn(t.Context(), l, &figure7Modes[i]) })
+	for _, m := range virtual.Modes7() {
+		t.Run(m.Name, func(t *testing.T) {
+			repeat(t, 1, func(l *lab) error { return figure7OnProcessesIn(t.Context(), l, m) })
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -18,28 +19,31 @@ const (
 	figure7Look  = 20 * time.Millisecond  // between looks at who holds slots, for the drawing
 )
 
+// figure7Jobs are the parties, and the jobs in the order of their coming.
+var figure7Jobs = [...]string{"j1", "j2", "j3", "j4", "j5"}
+
 // figure7OnProcesses plays figure 7 on processes: each job is a short map, and the reduces.
 func figure7OnProcesses(ctx context.Context, l *lab) error {
 	large, small := l.figure7Times()
 	fmt.Fprintf(l.log, "%d launchers of %d slots: j1 of 11 reduces of %v, then j2 of two of %v and j3, j4, j5 of one; scale 1:%d of the published run, stretched %g times\n\n",
-		figure7Launchers, figure7Slots, large, small, figure7Scale, l.pace)
+		virtual.Launchers7, virtual.Slots7, large, small, figure7Scale, l.pace)
 	var errs error
-	for i := range figure7Modes {
-		if err := figure7OnProcessesIn(ctx, l, &figure7Modes[i]); err != nil {
-			errs = errors.Join(errs, fmt.Errorf("%s: %w", figure7Modes[i].name, err))
+	for _, m := range virtual.Modes7() {
+		if err := figure7OnProcessesIn(ctx, l, m); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("%s: %w", m.Name, err))
 		}
 	}
 	return errs
 }
 
 // figure7OnProcessesIn plays it in one way of giving way.
-func figure7OnProcessesIn(ctx context.Context, l *lab, m *figure7Mode) error {
+func figure7OnProcessesIn(ctx context.Context, l *lab, m virtual.Mode7) error {
 	large, small := l.figure7Times()
-	jobs, line, err := l.figure7Processes(ctx, m.settings, large, small)
+	jobs, line, err := l.figure7Processes(ctx, m.Settings, large, small)
 	if err != nil {
 		return err
 	}
-	if err := l.show(line, "figure7-processes-"+m.name, "HFSP, figure 7 on processes: slots of five jobs, "+m.name, figure7Launchers*figure7Slots, large/10); err != nil {
+	if err := l.show(line, "figure7-processes-"+m.Name, "HFSP, figure 7 on processes: slots of five jobs, "+m.Name, virtual.Launchers7*virtual.Slots7, large/10); err != nil {
 		return err
 	}
 	mean, killed := time.Duration(0), 0
@@ -48,22 +52,22 @@ func figure7OnProcessesIn(ctx context.Context, l *lab, m *figure7Mode) error {
 		killed += preempted(j)
 	}
 	c := claims{lab: l}
-	want := l.scaled(m.mean / figure7Scale)
+	want := l.scaled(m.Mean / figure7Scale)
 	off := (mean - want).Seconds() / want.Seconds()
 	c.that(off >= -figure7Near && off <= figure7Near, "%s: the mean sojourn time is %.2f s; %.2f follow by hand, which is %+.1f %%; at most %.0f %%",
-		m.name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
-	c.that(killed == m.killed, "%s: %d attempts are killed; %d follow by hand", m.name, killed, m.killed)
+		m.Name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
+	c.that(killed == m.Killed, "%s: %d attempts are killed; %d follow by hand", m.Name, killed, m.Killed)
 	return c.err()
 }
 
 // figure7Times are how long a task of the large job works, and one of the small ones.
 func (l *lab) figure7Times() (large, small time.Duration) {
-	return l.scaled(figure7Large / figure7Scale), l.scaled(figure7Small / figure7Scale)
+	return l.scaled(virtual.Large7 / figure7Scale), l.scaled(virtual.Small7 / figure7Scale)
 }
 
 // figure7Processes runs the five jobs under the policy's settings.
 func (l *lab) figure7Processes(ctx context.Context, settings string, large, small time.Duration) (jobs []*wire.JobStatus, line timeline.Line, err error) {
-	c, err := l.start(ctx, site{launchers: figure7Launchers, slots: figure7Slots, policy: "hfsp", settings: settings + "locality: none\n"})
+	c, err := l.start(ctx, site{launchers: virtual.Launchers7, slots: virtual.Slots7, policy: "hfsp", settings: settings + "locality: none\n"})
 	if err != nil {
 		return nil, line, err
 	}
@@ -84,7 +88,7 @@ func (l *lab) figure7Processes(ctx context.Context, settings string, large, smal
 		}
 		waits = append(waits, wait)
 		if i == 0 {
-			err = c.awaitRunning(ctx, figure7Jobs[0], figure7Launchers*figure7Slots)
+			err = c.awaitRunning(ctx, figure7Jobs[0], virtual.Launchers7*virtual.Slots7)
 			if err := errors.Join(err, sleep(ctx, l.scaled(figure7Later))); err != nil {
 				return nil, line, err
 			}
@@ -123,6 +127,25 @@ func (c *cluster) look(ctx context.Context) []timeline.Span {
 		case <-ctx.Done():
 			h.take(time.Since(began), make([]int, len(slots)))
 			return h.spans
+		}
+	}
+}
+
+// holdings are the slots that each of figure7Jobs holds over time.
+type holdings struct {
+	began [len(figure7Jobs)][]time.Duration // those that are held, the newest last
+	spans []timeline.Span
+}
+
+// take takes in how many slots each holds from a time on.
+func (h *holdings) take(at time.Duration, slots []int) {
+	for i, n := range slots {
+		for len(h.began[i]) < n {
+			h.began[i] = append(h.began[i], at)
+		}
+		for k := len(h.began[i]); k > n; k-- {
+			h.spans = append(h.spans, timeline.Span{Party: figure7Jobs[i], Slots: 1, Start: h.began[i][k-1], End: at})
+			h.began[i] = h.began[i][:k-1]
 		}
 	}
 }

@@ -44,8 +44,7 @@ var experiments = []experiment{
 	{"figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
 	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
-	{"figure7", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills, in virtual time", figure7},
-	{"figure7-processes", "the same on processes, a hundred times as fast", figure7OnProcesses},
+	{"figure7-processes", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills; a hundred times as fast", figure7OnProcesses},
 	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
