@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions faults kills games day hfsp formats bench experiments gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions faults kills games day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ bench: build ## benchmarks; rows go to build/bench.jsonl too
 experiments: build ## published experiments on real processes, charts go to build/experiments, and in virtual time
 	$(BIN)/hamadryad-experiment
 	$(BIN)/hamadryad-experiment --virtual
+
+scale: build ## how fast workloads are played, and in how much memory, to 50,000 launchers; curves go to build/experiments; the day's trace by TRACE=FB-2010_samples_24_times_1hr_0.tsv, profiles to PROFILE=folder
+	$(BIN)/hamadryad-experiment --scale $(if $(TRACE),--trace $(TRACE)) $(if $(PROFILE),--cpuprofile $(PROFILE))
 
 gen: $(BIN)/buf ## generated code
 	$(BIN)/buf generate

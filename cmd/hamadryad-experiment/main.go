@@ -4,6 +4,7 @@
 //	build/bin/hamadryad-experiment                    # all of them
 //	build/bin/hamadryad-experiment --out build/experiments figure5
 //	build/bin/hamadryad-experiment --virtual          # in virtual time, with the policies' own programs
+//	build/bin/hamadryad-experiment --scale            # how fast workloads are played, and in how much memory
 //	build/bin/hamadryad-experiment --virtual hfsp-order hfsp-preemption
 //
 // Each starts clusters of its own on this machine, with durations scaled down as
@@ -30,7 +31,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/scale"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
+	"github.com/hamadryad/hamadryad/laboratory/traces"
 )
 
 // experiment is one that was published.
@@ -66,17 +69,43 @@ func main() {
 	out := flag.String("out", "build/experiments", "folder for the charts")
 	pace := flag.Float64("pace", 1, "stretch all durations by this; on a busy machine a larger one gives steadier figures")
 	runs := flag.Int("runs", 3, "executions of table1, of which the mean is taken")
+	scales := flag.Bool("scale", false, "measure how fast workloads are played instead, and in how much memory, and print one table")
+	trace := flag.String("trace", "", "with --scale, the `file` FB-2010_samples_24_times_1hr_0.tsv of SWIM's repository, of which scale-day is made")
+	profiles := flag.String("cpuprofile", "", "with --scale, a `folder` for a profile of the processor in each run")
 	inVirtualTime := flag.Bool("virtual", false, "make the published figures in virtual time instead, with the policies' own programs, and print one table")
 	flag.Usage = usage
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if mine, err := scale.Child(ctx); mine {
+		end(err, stop)
+		return
+	}
+	if *scales {
+		end(measure(ctx, scale.Lab{Out: *out, Log: os.Stdout, Day: *trace, Profile: *profiles}, flag.Args()), stop)
+		return
+	}
 	l := lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}
-	if err := run(ctx, l, *inVirtualTime, flag.Args()); err != nil {
+	end(run(ctx, l, *inVirtualTime, flag.Args()), stop)
+}
+
+// end ends the process with a status of 1 when something is wrong.
+func end(err error, stop func()) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-experiment:", err)
 		stop()
 		os.Exit(1)
 	}
+}
+
+// measure makes the measurements of package scale.
+func measure(ctx context.Context, l scale.Lab, names []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	l.Self, l.Bin, l.Sizes, l.FB2010 = self, filepath.Dir(self), scale.Sizes(), traces.FB2010
+	return l.Run(ctx, names)
 }
 
 // gcPercent lets the heap grow to several times what lives before memory is collected: plays make much that is
@@ -129,6 +158,11 @@ func usage() {
 	}
 	fmt.Fprint(out, "\nand with --virtual\n\n")
 	names, about := virtual.Names()
+	for i, name := range names {
+		fmt.Fprintf(out, "  %-18s %s\n", name, about[i])
+	}
+	fmt.Fprint(out, "\nand with --scale\n\n")
+	names, about = scale.Names()
 	for i, name := range names {
 		fmt.Fprintf(out, "  %-18s %s\n", name, about[i])
 	}

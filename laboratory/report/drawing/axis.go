@@ -74,7 +74,7 @@ func times(title string, to time.Duration) axis {
 
 // logarithmic is an axis between powers of ten.
 func logarithmic(title string, from, to float64) axis {
-	low, high := math.Floor(math.Log10(from)), math.Ceil(math.Log10(to))
+	low, high := math.Floor(math.Log10(from)), math.Ceil(math.Log10(max(from, to)))
 	a := axis{title: title, from: math.Pow(10, low), to: math.Pow(10, max(high, low+1)), log: true}
 	for e := low; e <= max(high, low+1); e++ {
 		a.ticks = append(a.ticks, tick{math.Pow(10, e), strconv.FormatFloat(math.Pow(10, e), 'g', 6, 64)})

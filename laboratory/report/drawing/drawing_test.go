@@ -186,6 +186,19 @@ func TestLinesGoThroughTheirPoints(t *testing.T) {
 	}
 }
 
+// On logarithmic axes a power is straight, and what is not above 0 stands at the least.
+func TestLogarithmicLines(t *testing.T) {
+	l := Lines{Log: true, Lines: []Points{{"square", []Point{{1, 10}, {10, 1000}, {100, 100_000}, {100, 0}}}}}
+	svg := string(l.SVG())
+	at := func(x, y float64) string {
+		return fmt.Sprintf("%.1f %.1f", left+(right-left)*x/2, top+usual*(1-y/4))
+	}
+	if want := "M" + at(0, 0) + "L" + at(1, 2) + "L" + at(2, 4) + "L" + at(2, 0); !strings.Contains(svg, want) {
+		t.Errorf("%s is not drawn in\n%s", want, svg)
+	}
+	parse(t, (&Lines{Log: true, Lines: []Points{{"nothing", []Point{{0, 0}}}}}).SVG())
+}
+
 // Names are text, in each drawing, and nothing that is hidden goes with them.
 func TestHostileNames(t *testing.T) {
 	for name, svg := range map[string][]byte{

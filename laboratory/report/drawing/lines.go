@@ -11,6 +11,9 @@ type Lines struct {
 	Title string
 	// X is what they depend on, and Y what is measured, with their units. Both axes begin at 0.
 	X, Y string
+	// Log has both axes logarithmic, between the least and the largest above 0: what grows as
+	// a power of the other is straight.
+	Log bool
 	// Lines are at most LegendMax; those beyond are left out, and the legend says so.
 	Lines []Points
 }
@@ -26,13 +29,11 @@ type Point struct{ X, Y float64 }
 
 // SVG draws them.
 func (l *Lines) SVG() []byte {
-	x, y := 0.0, 0.0
-	for _, line := range l.Lines {
-		for _, p := range line.At {
-			x, y = max(x, p.X), max(y, p.Y)
-		}
+	x, y := linear(l.X, l.most(Point.x), 10), linear(l.Y, l.most(Point.y), 8)
+	if l.Log {
+		x, y = logarithmic(l.X, l.least(Point.x), l.most(Point.x)), logarithmic(l.Y, l.least(Point.y), l.most(Point.y))
 	}
-	f := newFrame(l.Title, linear(l.X, x, 10), linear(l.Y, y, 8), usual)
+	f := newFrame(l.Title, x, y, usual)
 	f.axes()
 	var names []string
 	for i, line := range l.Lines {
@@ -43,6 +44,35 @@ func (l *Lines) SVG() []byte {
 	}
 	f.legend(names, colour)
 	return f.end()
+}
+
+func (p Point) x() float64 { return p.X }
+func (p Point) y() float64 { return p.Y }
+
+// most is the largest of all points one way; 0 when none is above that.
+func (l *Lines) most(way func(Point) float64) (most float64) {
+	for _, line := range l.Lines {
+		for _, p := range line.At {
+			most = max(most, way(p))
+		}
+	}
+	return most
+}
+
+// least is the least above 0; 1 when none is.
+func (l *Lines) least(way func(Point) float64) float64 {
+	least := l.most(way)
+	for _, line := range l.Lines {
+		for _, p := range line.At {
+			if v := way(p); v > 0 {
+				least = min(least, v)
+			}
+		}
+	}
+	if least == 0 {
+		return 1
+	}
+	return least
 }
 
 func (f *frame) line(points []Point, colour string) {
