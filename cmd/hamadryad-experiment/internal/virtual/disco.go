@@ -27,8 +27,8 @@ const (
 	// Meanwhile the job has no task that could run.
 	discoTransition = 800 * time.Millisecond
 	// discoByHand is the production job's time where it has half of the slots at once: five waves of maps, two
-	// transitions, a wave of shuffles, and a reduce. Nobody says what else would make 17.4 s of it, which was foretold of
-	// these durations; what starting a task may cost would be in the time under Fair, too, and that comes out.
+	// transitions, a wave of shuffles, and a reduce. 17.4 s is expected of these durations, and why is not
+	// known: what starting a task may cost would be in the time under Fair, too, and that comes out without.
 	discoByHand = 5*discoProduction + 2*discoTransition + 2*time.Second
 	// discoTicks is how many ticks may come on top: each of its eleven waves waits for up to one.
 	discoTicks = 11 * simulation.DefaultTick
@@ -132,8 +132,13 @@ func (l *Lab) discoRuns(ctx context.Context, workloads []*workload.Workload) (ru
 func (t *table) discoJobs(fair, preemptive *simulation.Result) {
 	without, with := fair.Jobs[1].Sojourn(), preemptive.Jobs[1].Sojourn()
 	t.that(math.Abs(without.Seconds()-146.2) < 0.02*146.2, "Disco, production job under Fair", "-", "146.2 s", "%.1f s", without.Seconds())
-	t.that(with >= discoByHand && with <= discoByHand+discoTicks, "Disco, production job under the preemptive policy", "-",
-		fmt.Sprintf("%.1f s by hand, and ticks (17.4 s was foretold)", discoByHand.Seconds()), "%.1f s", with.Seconds())
+	const preempting = "Disco, production job under the preemptive policy"
+	if math.Abs(with.Seconds()-17.4) < 0.02*17.4 {
+		t.that(true, preempting, "-", "17.4 s", "%.1f s", with.Seconds())
+	} else {
+		t.differs(preempting, "-", "17.4 s", "what these durations say is the next row, and nothing says what else it is to do", "%.1f s", with.Seconds())
+	}
+	t.that(with >= discoByHand && with <= discoByHand+discoTicks, preempting+", by hand", "-", fmt.Sprintf("%.1f s, and up to %.1f s of ticks", discoByHand.Seconds(), discoTicks.Seconds()), "%.1f s", with.Seconds())
 	faster := without.Seconds() / with.Seconds()
 	t.that(faster >= 8.4, "Disco, how much faster that is", "8.4 times", "8.4 times, or more", "%.1f times", faster)
 	before, after := fair.Jobs[0].Sojourn(), preemptive.Jobs[0].Sojourn()
