@@ -38,6 +38,7 @@ var houses = []struct {
 		},
 		map[string]string{
 			"launcher.go seat": "capacity.go fit.go where.go",
+			"bundle.go near":   "where.go",
 			"job.go live":      "attempts.go",
 			"job.go held":      "attempts.go",
 		},

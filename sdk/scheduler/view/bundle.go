@@ -45,6 +45,7 @@ type Bundle struct {
 	attempts []*Attempt // live, of this and earlier readiness
 	turn     int        // counts BundleReady events
 	given    uint64     // the turn in which the policy launched it
+	near     near       // kept by where
 }
 
 // Launchable says whether a launch of the bundle would be for something.

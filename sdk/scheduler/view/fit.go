@@ -119,14 +119,15 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 		return nil
 	}
 	ok := func(l *Launcher) bool {
+		if len(l.seat.reserved) == 0 && (number >= len(l.seat.free) || l.seat.free[number] < g.Slots) {
+			return false // as most that hold something
+		}
 		slots, memory := c.RoomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
-	for _, p := range g.Places {
-		for _, l := range c.where.on(p.Host) {
-			if ok(l) {
-				return l
-			}
+	for _, l := range c.where.near(b, g.Places) {
+		if ok(l) {
+			return l
 		}
 	}
 	if level == scheduler.NodeLocal {

@@ -3,6 +3,8 @@ package view
 import (
 	"iter"
 	"math/bits"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // where finds launchers with room without asking each. It knows nothing of memory, nor
@@ -14,6 +16,30 @@ type where struct {
 	kinds []bySlots // by the kind's number
 	// stale says that launchers came or went, and all but the list is of those before.
 	stale bool
+	built uint64 // how often all was made of the list
+}
+
+// near is where a bundle's places are: found once, as bundles that wait for their input's
+// hosts are looked at again and again.
+type near struct {
+	of    *scheduler.Place // the first of the places, which are others when the bundle is told anew
+	built uint64           // of where
+	on    []*Launcher
+}
+
+// near returns the launchers on the hosts of a bundle's places, in order of the places.
+func (x *where) near(b *Bundle, of []scheduler.Place) []*Launcher {
+	if len(of) == 0 {
+		return nil
+	}
+	x.freshen()
+	if n := &b.near; n.of != &of[0] || n.built != x.built {
+		*n = near{of: &of[0], built: x.built}
+		for _, p := range of {
+			n.on = append(n.on, x.hosts[p.Host]...)
+		}
+	}
+	return b.near.on
 }
 
 // places is a set of launchers.
@@ -81,6 +107,7 @@ func (x *where) freshen() {
 
 func (x *where) build() {
 	x.stale = false
+	x.built++
 	x.hosts, x.racks = map[string][]*Launcher{}, map[string]places{}
 	clear(x.kinds)
 	for i, l := range x.list {
