@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
@@ -52,5 +51,5 @@ func meanLine(lines []timeline.Line, every time.Duration) (steps []drawing.Step)
 		}
 		steps = append(steps, s)
 	}
-	return slices.Clip(steps)
+	return steps
 }

@@ -64,8 +64,13 @@ func TestPublishedFigures(t *testing.T) {
 func TestFigure5NeedsItsMoments(t *testing.T) {
 	const s = time.Second
 	line := timeline.New([]string{"A", "B", "C"}, []timeline.Span{
-		{Party: "A", Slots: 1, End: 75 * s}, {Party: "A", Slots: 1, End: 7 * s}, {Party: "B", Slots: 2, End: 75 * s}, {Party: "B", Slots: 2, End: 7 * s},
-		{Party: "C", Slots: 3, Start: 7 * s, End: 55 * s}, {Party: "C", Slots: 1, Start: 55 * s, End: 60 * s}, {Party: "A", Slots: 2, Start: 55 * s, End: 75 * s},
+		{Party: "A", Slots: 1, End: 75 * s},
+		{Party: "A", Slots: 1, End: 7 * s},
+		{Party: "B", Slots: 2, End: 75 * s},
+		{Party: "B", Slots: 2, End: 7 * s},
+		{Party: "C", Slots: 3, Start: 7 * s, End: 55 * s},
+		{Party: "C", Slots: 1, Start: 55 * s, End: 60 * s},
+		{Party: "A", Slots: 2, Start: 55 * s, End: 75 * s},
 	})
 	if text, holds := momentsOf5(line, []int{2, 2, 2}); holds || text != "2,4,0 at 0.0 s; 1,2,3 at 7.0 s; never 2,2,2" {
 		t.Errorf("%q holds: %v", text, holds)
