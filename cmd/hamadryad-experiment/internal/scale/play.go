@@ -1,11 +1,13 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -67,7 +69,7 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 		return m, err
 	}
 	m = measured{
-		Workload: w.Name, Launchers: r.Launchers, Wall: time.Since(began) - watch.cost, Processor: processor() - before,
+		Workload: cmp.Or(w.Name, filepath.Base(r.Trace)), Launchers: r.Launchers, Wall: time.Since(began) - watch.cost, Processor: processor() - before,
 		Rounds: result.Rounds, Peak: peak("self"), PluginPeak: watch.pluginPeak,
 	}
 	for i := range w.Jobs {

@@ -72,7 +72,7 @@ func TestAPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
-	if inside.Tasks != 70 || inside.Decisions == 0 || inside.Rounds != beside.Rounds || inside.Decisions != beside.Decisions {
+	if inside.Workload != "day.tsv" || inside.Tasks != 70 || inside.Decisions == 0 || inside.Rounds != beside.Rounds || inside.Decisions != beside.Decisions {
 		t.Errorf("in process %+v, by the program %+v", inside, beside)
 	}
 	if inside.Peak == 0 || inside.PluginPeak != 0 || beside.PluginPeak == 0 || inside.Wall <= 0 || inside.Processor <= 0 {
