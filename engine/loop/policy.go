@@ -18,7 +18,9 @@ type Policy struct {
 	Config scheduler.Config
 	Name   string        // for the log; may be ""
 	Think  time.Duration // virtual time that each answer takes
-	Prompt bool          // an answer does not wait for others that come close to it
+	// Thinks is how long the answer takes to a round that is asked now; nil: Think.
+	Thinks func() time.Duration
+	Prompt bool // an answer does not wait for others that come close to it
 }
 
 // Begin has the core start the policy.
@@ -53,7 +55,11 @@ func (p *Policy) ask(ctx context.Context, a core.AskPolicy) error {
 	}
 	m := &wire.PolicyAnswer{Generation: a.Generation, Round: a.Round.Number, Decisions: answer.Bytes}
 	in := wire.NewInput(m)
-	p.Loop.After(p.Think, func() {
+	think := p.Think
+	if p.Thinks != nil {
+		think = p.Thinks()
+	}
+	p.Loop.After(think, func() {
 		if p.Prompt {
 			p.Loop.Core.ExpectAnswer(m, answer.Decisions) // as the manager does
 			p.Loop.Step([]*wire.Input{in})

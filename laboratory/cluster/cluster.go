@@ -55,6 +55,13 @@ type Group struct {
 	// default 0, never. BackAfter is how long it stays away then, default 10 minutes.
 	FailEvery time.Duration `yaml:"failEvery"`
 	BackAfter time.Duration `yaml:"backAfter"`
+
+	// What follows no file says: it is of launchers that were seen. Exact says that the only
+	// launcher of the group has Name and Rack as they are, without numbers, and is on Host.
+	Exact bool   `yaml:"-"`
+	Host  string `yaml:"-"`
+	// JoinsAt is when each joins; 0 is before the workload begins.
+	JoinsAt time.Duration `yaml:"-"`
 }
 
 // Failure is one of a launcher.
@@ -153,9 +160,38 @@ func (c *Cluster) Slots() map[scheduler.SlotKind]int {
 }
 
 // name is that of a group's launcher, by its number from 0.
-func (g *Group) name(i int) string { return fmt.Sprint(g.Name, i+1) }
+func (g *Group) name(i int) string {
+	if g.Exact {
+		return g.Name
+	}
+	return fmt.Sprint(g.Name, i+1)
+}
 
-func (g *Group) rack(i int) string { return fmt.Sprint(g.Rack, i%g.Racks+1) }
+func (g *Group) rack(i int) string {
+	if g.Exact {
+		return g.Rack
+	}
+	return fmt.Sprint(g.Rack, i%g.Racks+1)
+}
+
+// host is where a launcher is.
+func (g *Group) host(i int) string {
+	if g.Exact {
+		return g.Host
+	}
+	return g.name(i)
+}
+
+// Joins is when launchers join, as Machines lists them; 0 is before the workload begins.
+func (c *Cluster) Joins() []time.Duration {
+	all := make([]time.Duration, 0, c.Launchers())
+	for k := range c.Groups {
+		for range c.Groups[k].Count {
+			all = append(all, c.Groups[k].JoinsAt)
+		}
+	}
+	return all
+}
 
 // Machines are the launchers, those of each group in order of their numbers.
 func (c *Cluster) Machines() []machines.Machine {
@@ -175,7 +211,7 @@ func (c *Cluster) Machines() []machines.Machine {
 		})
 		for i := range g.Count {
 			one := machines.Machine{
-				Name: g.name(i), Host: g.name(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
+				Name: g.name(i), Host: g.host(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
 				Latency: m.Latency, Heartbeat: m.Heartbeat, Start: m.Start, Stop: m.Stop, ProgressEvery: m.ProgressEvery,
 				Suspend: machines.Cost(m.Suspend), Resume: machines.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
 			}

@@ -16,7 +16,7 @@ func (c *Cluster) Copies() func(job, stage, task int) []workload.Place {
 		g := &c.Groups[k]
 		for i := range g.Count {
 			racks[g.rack(i)] = append(racks[g.rack(i)], len(hosts))
-			hosts = append(hosts, workload.Place{Host: g.name(i), Rack: g.rack(i)})
+			hosts = append(hosts, workload.Place{Host: g.host(i), Rack: g.rack(i)})
 		}
 	}
 	n := min(c.Replicas, len(hosts))

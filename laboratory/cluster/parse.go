@@ -73,6 +73,8 @@ func (g *Group) check(i int) (all []document.Problem) {
 		}
 	}
 	bad(g.Count >= 1, fmt.Sprintf("there are %d of them: at least 1 is right", g.Count), "count")
+	bad(!g.Exact || g.Count == 1, "launchers with names of their own are groups of one", "count")
+	bad(g.JoinsAt >= 0 && g.JoinsAt <= TimeMax, fmt.Sprintf("they join at %v: from 0 to %v is right", g.JoinsAt, TimeMax))
 	bad(g.Racks >= 1 && g.Racks <= LaunchersMax, fmt.Sprintf("there are %d: from 1 to %d is right", g.Racks, LaunchersMax), "racks")
 	bad(g.Speed > 0 && g.Speed <= factorMax && g.Speed >= 1./factorMax, fmt.Sprintf("it is %v: from 0.001 to 1000 is right", g.Speed), "speed")
 	bad(g.FailEvery >= 0 && g.FailEvery <= TimeMax, fmt.Sprintf("it is %v: from 0, which is never, to %v is right", g.FailEvery, TimeMax), "failEvery")

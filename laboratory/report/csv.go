@@ -3,16 +3,37 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// columns are those of the table of jobs.
-var columns = []struct {
+// column is one of the table of jobs.
+type column struct {
 	name  string
 	value func(*Job) string
-}{
+}
+
+// recorded are columns of a run that replays a recording.
+var recorded = []column{
+	{"recorded_sojourn_s", func(j *Job) string {
+		if j.Recorded <= 0 {
+			return ""
+		}
+		return seconds(j.Recorded)
+	}},
+	{"off_recorded", func(j *Job) string {
+		off, known := j.Off()
+		if !known {
+			return ""
+		}
+		return number(off)
+	}},
+}
+
+// columns are those of the table of jobs.
+var columns = []column{
 	{"job_id", func(j *Job) string { return j.ID }},
 	{"name", func(j *Job) string { return j.Name }},
 	{"class", func(j *Job) string { return j.Class }},
@@ -49,10 +70,15 @@ var columns = []struct {
 
 // CSV writes a row for each job, by RFC 4180 with a header. Times are exact, in seconds
 // from the beginning of the workload. What does not exist is empty: the start of a job of
-// which no attempt started, the slowdown of one without work.
+// which no attempt started, the slowdown of one without work. Two more
+// columns say what jobs took in the recording that is replayed, if one is.
 func (r *Run) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
+	columns := columns
+	if r.Summary.Recorded.Count > 0 {
+		columns = slices.Concat(columns, recorded)
+	}
 	row := make([]string, len(columns))
 	for i, c := range columns {
 		row[i] = c.name

@@ -42,7 +42,7 @@ type measured struct {
 
 // measures are all that a summary is judged by, in the order in which they are shown.
 func (s *Summary) measures() []measured {
-	list := s.All.measures(allJobs)
+	list := append(s.All.measures(allJobs), s.measuresOff()...)
 	for i := range s.Classes {
 		list = append(list, s.Classes[i].measures(partOf(s.Classes[i].Name))...)
 	}

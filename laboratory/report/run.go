@@ -27,6 +27,8 @@ type Run struct {
 type Job struct {
 	ID, Name, Class, User, Pool string
 	Submitted, Ended            time.Duration
+	// Recorded is what the job took in the recording that is replayed; 0: nothing is known.
+	Recorded time.Duration
 	// Started is when the first of its attempts did; negative: none did.
 	Started time.Duration
 	// Slowdown is the sojourn time over the least time that the job takes alone on the

@@ -32,6 +32,9 @@ type Summary struct {
 	// Busy and Wasted are seconds of slot time, of all attempts and of those that did not
 	// finish.
 	Busy, Wasted float64
+	// Recorded describes what jobs took in the recording that is replayed, in seconds, and Off
+	// by what part of that they took more or less here; both are empty without one.
+	Recorded, Off statistics.Description
 	// Failed are the jobs that did not succeed.
 	Failed []*Job
 }

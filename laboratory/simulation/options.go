@@ -26,6 +26,9 @@ const (
 // Options say what is played. Workload, Cluster and Host are needed.
 type Options struct {
 	Workload *workload.Workload
+	// Submissions are of the workload's jobs, in their order, where more is known of them than
+	// the workload says; nil: nothing is.
+	Submissions []Submission
 	// Cluster has passed its Check.
 	Cluster *cluster.Cluster
 	// Host is the policy. Play ends it.
@@ -40,6 +43,9 @@ type Options struct {
 	// Think is how long each of the policy's answers takes, default DefaultThink; negative
 	// is none of it.
 	Tick, Think time.Duration
+	// ThinkAt is how long the answer takes to a round at a time of the workload, where that is
+	// known; nil: as Think says.
+	ThinkAt func(at time.Duration) time.Duration
 	// Stall ends a run in which jobs wait, nothing runs, and nothing began or ended for so
 	// long; default DefaultStall.
 	Stall time.Duration
@@ -49,6 +55,18 @@ type Options struct {
 	// be nil. Name is the policy's for it.
 	Record func(c *core.Core, b *wire.Batch) error
 	Name   string
+}
+
+// Submission is what is known of a job beyond a workload's model.
+type Submission struct {
+	// Spec is what is submitted, with its graph: its stages have as many nodes as the
+	// workload's have tasks. The work of a group is that of its first node's task.
+	Spec *wire.JobSpec
+	// Starts is from the launch of a task until its program runs, beside what the cluster's
+	// model says, by stage and task.
+	Starts [][]time.Duration
+	// Finish is how long the job's last group takes, which publishes its output.
+	Finish time.Duration
 }
 
 // Watcher is told what happens while a workload is played, in order. Jobs have their place in the workload.
@@ -67,6 +85,8 @@ func (o *Options) settle() error {
 		return fmt.Errorf("there is no job to play")
 	case o.Cluster == nil:
 		return fmt.Errorf("there is no launcher to play on")
+	case o.Submissions != nil && len(o.Submissions) != len(o.Workload.Jobs):
+		return fmt.Errorf("there are %d jobs, and submissions of %d", len(o.Workload.Jobs), len(o.Submissions))
 	}
 	o.Tick, o.Think = orDefault(o.Tick, DefaultTick), orDefault(o.Think, DefaultThink)
 	o.Stall = orDefault(o.Stall, DefaultStall)

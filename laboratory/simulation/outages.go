@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lostAfter is after how long without a word the manager gives a launcher up, as a site's does by default.
-	lostAfter = 10 * time.Second
+	// LostAfter is after how long without a word the manager gives a launcher up, as a site's does by default.
+	LostAfter = 10 * time.Second
 	// outagesFor is for how long failures are drawn beyond the last submission.
 	outagesFor = 7 * 24 * time.Hour
 )
@@ -53,7 +53,7 @@ func (p *player) fails(o cluster.Outage) {
 	for _, a := range ran {
 		p.lose(a)
 	}
-	p.After(lostAfter, func() { p.Push(wire.NewInput(lost)) })
+	p.After(LostAfter, func() { p.Push(wire.NewInput(lost)) })
 	if o.To > 0 {
 		p.At(beginning.Add(o.To), func() { p.comesBack(l) })
 	}

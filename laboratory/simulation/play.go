@@ -112,6 +112,9 @@ func newPlayer(ctx context.Context, o Options) *player {
 	p := &player{options: o, jobs: map[uint64]*running{}, moved: beginning}
 	p.Core = core.New(set)
 	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Name: o.Name, Think: o.Think, Config: o.Config, Prompt: true}
+	if o.ThinkAt != nil {
+		p.policy.Thinks = func() time.Duration { return o.ThinkAt(p.since(p.Now())) }
+	}
 	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.ended}
 	p.cluster = machines.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
 	p.Gather = p.untilTick
@@ -155,11 +158,25 @@ func (p *player) untilTick() time.Duration {
 func (p *player) begin() {
 	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	p.policy.Begin()
-	for _, m := range p.options.Cluster.Machines() {
+	hook := p.takes
+	if p.options.Submissions == nil {
+		hook = nil
+	}
+	joins := p.options.Cluster.Joins()
+	for i, m := range p.options.Cluster.Machines() {
 		for _, s := range m.Slots {
 			p.result.Slots[s.Kind] += int(s.Count)
 		}
-		p.launchers = append(p.launchers, p.cluster.Join(m))
+		if joins[i] == 0 {
+			l := p.cluster.Join(m)
+			l.Takes = hook
+			p.launchers = append(p.launchers, l)
+			continue
+		}
+		l := p.cluster.Add(m, machines.Hooks{Takes: hook})
+		l.Incarnation = 1
+		p.launchers = append(p.launchers, l)
+		p.At(beginning.Add(joins[i]), func() { p.comesBack(l) })
 	}
 	p.planOutages()
 	p.At(beginning, p.come)
@@ -194,7 +211,7 @@ func (p *player) act(ctx context.Context, a core.Action) error {
 // submit has a job come.
 func (p *player) submit(i int) {
 	j := &p.options.Workload.Jobs[i]
-	spec := p.spec(i, j)
+	spec, finish := p.submission(i, j)
 	set := p.Core.Settings()
 	expanded, err := graph.Expand(spec.Graph, set.MemoryDefault, set.Graph)
 	if err != nil {
@@ -207,7 +224,12 @@ func (p *player) submit(i int) {
 		r.tries = append(r.tries, make([]uint32, len(j.Stages[s].Tasks)))
 		r.done = append(r.done, make([]bool, len(j.Stages[s].Tasks)))
 	}
-	r.Work = func(a *machines.Attempt) time.Duration { return p.work(r, j, a) }
+	r.Work = func(a *machines.Attempt) time.Duration {
+		if a.Start.Finish != nil {
+			return finish
+		}
+		return p.work(r, j, a)
+	}
 	out := &p.result.Jobs[i]
 	out.Submitted = p.since(p.Now())
 	for s := range j.Stages {
@@ -229,14 +251,25 @@ func (p *player) job(id uint64) *machines.Job {
 
 // work is how long an attempt works, by its task.
 func (p *player) work(r *running, j *workload.Job, a *machines.Attempt) time.Duration {
-	if a.Start.Finish != nil {
-		return 0
-	}
 	n := a.Start.Nodes[0]
 	try := &r.tries[n.Stage][n.Index]
 	k := cluster.Key{Job: r.place, Stage: int(n.Stage), Task: int(n.Index), Try: int(*try)}
 	*try++
 	return p.options.Cluster.Work(&j.Stages[n.Stage].Tasks[n.Index], k)
+}
+
+// takes is how long a step of an attempt takes, with what is known of its task's start.
+func (p *player) takes(a *machines.Attempt, s machines.Step, usual time.Duration) time.Duration {
+	if s != machines.Starting || a.Start.Finish != nil {
+		return usual
+	}
+	if r := p.jobs[a.Start.Job]; r != nil {
+		if starts := p.options.Submissions[r.place].Starts; starts != nil {
+			n := a.Start.Nodes[0]
+			usual += starts[n.Stage][n.Index]
+		}
+	}
+	return usual
 }
 
 // ended takes it that a job has.

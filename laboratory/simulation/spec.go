@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -10,7 +11,15 @@ import (
 // nobody is whose a job is where the workload does not say.
 const nobody = "nobody"
 
-// spec is a job's submission.
+// submission is a job's, and how long its last group takes.
+func (p *player) submission(i int, j *workload.Job) (*wire.JobSpec, time.Duration) {
+	if given := p.options.Submissions; given != nil {
+		return given[i].Spec, given[i].Finish
+	}
+	return p.spec(i, j), 0
+}
+
+// spec is what a job's submission is by the workload's model.
 func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 	user := cmp.Or(j.User, j.Pool, nobody)
 	m := &wire.JobSpec{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/laboratory/recording"
+	"github.com/hamadryad/hamadryad/laboratory/report"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -100,4 +104,102 @@ func (p *contender) settings(name string, inLog scheduler.Config) scheduler.Conf
 		return p.config
 	}
 	return inLog
+}
+
+// runReplay plays the jobs of a log.
+func (c *command) runReplay(cmd *cobra.Command) error {
+	if err := c.checkRuns(); err != nil {
+		return err
+	}
+	for _, name := range []string{"cluster", "launchers", "slots", "slow-start"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s: with --replay the launchers are those of the log", name)
+		}
+	}
+	r, err := recording.Open(c.replay)
+	if err != nil {
+		return err
+	}
+	first := max(c.seed, 1)
+	day, err := c.extract(cmd.Context(), r, first)
+	if err != nil {
+		return err
+	}
+	list, err := c.replayUnder(cmd, day.Policy)
+	if err != nil {
+		return err
+	}
+	runs, err := c.playAll(list, first, func(p contender, seed uint64) (*report.Run, error) {
+		seeded := day
+		if seed != first {
+			if seeded, err = c.extract(cmd.Context(), r, seed); err != nil {
+				return nil, err
+			}
+		}
+		run, err := c.play(cmd.Context(), p, c.optionsOf(cmd, seeded))
+		if err == nil {
+			run.HoldAgainst(seeded.Sojourns)
+		}
+		return run, err
+	})
+	if err != nil {
+		return err
+	}
+	shown := c.show(runs)
+	if c.format == "table" {
+		return errors.Join(shown, tellReplay(c.printed, day, runs))
+	}
+	return shown
+}
+
+// extract makes a day of a log, and shows how far it is.
+func (c *command) extract(ctx context.Context, r *recording.Recording, seed uint64) (*recording.Day, error) {
+	steps := progress.NewSteps(c.errors, "log")
+	defer steps.Close()
+	return recording.Extract(ctx, r, seed, func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) })
+}
+
+// optionsOf are a day's, with what flags say of time.
+func (c *command) optionsOf(cmd *cobra.Command, day *recording.Day) simulation.Options {
+	o := simulation.Options{Workload: day.Workload, Submissions: day.Submissions, Cluster: day.Cluster, Settings: day.Settings, Tick: orNone(0), ThinkAt: day.ThinkAt}
+	if cmd.Flags().Changed("tick") {
+		o.Tick = orNone(c.tick)
+	}
+	if cmd.Flags().Changed("think") {
+		o.Think, o.ThinkAt = orNone(c.think), nil
+	}
+	o.Cluster.Model.Speculation = o.Cluster.Model.Speculation || c.speculation
+	return o
+}
+
+// replayUnder are the policies that a log is played under.
+func (c *command) replayUnder(cmd *cobra.Command, inLog recording.Started) ([]contender, error) {
+	texts := c.policies
+	if !cmd.Flags().Changed("policy") {
+		if inLog.Policy == "" {
+			return nil, errors.New("the start of no policy is in the log: name one with --policy")
+		}
+		texts = []string{inLog.Policy}
+	}
+	list, err := findContenders(texts)
+	for i := range list {
+		list[i].config = list[i].settings(inLog.Policy, inLog.Settings)
+	}
+	return list, err
+}
+
+// tellReplay says how near a replay is to its log, and what of that is not in it.
+func tellReplay(w io.Writer, day *recording.Day, runs []*report.Run) error {
+	var b strings.Builder
+	b.WriteString("\nreplay\n")
+	for _, r := range runs {
+		b.WriteString("  ")
+		_ = r.RecordedText(&b) // it writes to memory
+	}
+	fmt.Fprintf(&b, "  of %d tasks the times of %d (%.1f %%) were never seen, and are drawn from others\n", day.Tasks, day.Imputed, 100*float64(day.Imputed)/float64(max(day.Tasks, 1)))
+	for _, text := range day.Remarks {
+		fmt.Fprintf(&b, "  %s\n", text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

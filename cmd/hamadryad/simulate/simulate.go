@@ -55,6 +55,7 @@ type command struct {
 	format      string
 	input       workloads.Input
 	verify      string // log
+	replay      string // log
 	differences int
 }
 
@@ -62,7 +63,7 @@ type command struct {
 func Command(out, errs io.Writer) *cobra.Command {
 	c := &command{printed: out, errors: errs}
 	cmd := &cobra.Command{
-		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]", Short: "Play a workload under policies in virtual time", Args: c.args,
+		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]\n  hamadryad simulate --replay LOG [flags]", Short: "Play a workload under policies in virtual time", Args: c.args,
 		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
 holds the results against each other. What decides is the manager's own core and the
 policies' own programs; launchers, workers and the network between them are simulated, in
@@ -87,18 +88,32 @@ or the folder log in it, or one file of that; a manager that runs is not disturb
 first rounds that differ are told in words, and the exit code is 1 then. Without --policy it
 is the program of the name that the log has. A program of that name gets the settings in
 the log, another one its defaults, and a configuration (FILE.yaml) brings its own. Nothing
-outside is touched: a policy's shell does not run, and nobody is charged.`,
+outside is touched: a policy's shell does not run, and nobody is charged.
+
+--replay plays the jobs of such a log: on the launchers that it tells of, which come and go
+as they did, each job when it was submitted, with its own graph. A task takes as long as the
+attempt that finished it, as if its input had been on its machine; one that never
+finished takes as long as one of its stage that did, drawn by the seed, and how many such there
+are is said. What a start, a stop, distance and a policy's answer take is measured in the log,
+and what happens is told at once unless --tick says otherwise.
+Without --policy it is the log's, with the settings in force there. Beside each job stands
+what it took in the log (in the CSV of --results); under the log's policy that is about
+the same, and how far off it is in the median and at most is printed.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
   hamadryad simulate --verify hamadryad-data/manager
-  hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair`,
+  hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
+  hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.format != "table" && c.format != "json" {
 				return fmt.Errorf("--output %s: use table or json", c.format)
 			}
-			if c.verify != "" {
+			switch {
+			case c.verify != "":
 				return c.runVerify(cmd)
+			case c.replay != "":
+				return c.runReplay(cmd)
 			}
 			return c.run(cmd.Context(), args[0])
 		},
@@ -117,6 +132,7 @@ outside is touched: a policy's shell does not run, and nobody is charged.`,
 	f.StringVar(&c.results, "results", "", "`FOLDER` for each run's jobs as CSV, the comparison as JSON and HTML, and drawings")
 	f.StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
 	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
+	f.StringVar(&c.replay, "replay", "", "`LOG` whose jobs are played, in place of a workload; --cluster, --launchers and --slots do not count then")
 	f.IntVar(&c.differences, "differences", recording.DefaultDifferences, "with --verify, how many differences are told in words")
 	c.input.Add(f)
 	return cmd
@@ -124,11 +140,13 @@ outside is touched: a policy's shell does not run, and nobody is charged.`,
 
 // args holds what stands behind the flags against them: a log is in the place of a workload.
 func (c *command) args(cmd *cobra.Command, args []string) error {
-	if c.verify == "" {
+	switch log := c.verify + c.replay; {
+	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
-	}
-	if len(args) > 0 {
-		return fmt.Errorf("%q: with --verify there is no workload", args[0])
+	case c.verify != "" && c.replay != "":
+		return errors.New("a log is verified or replayed: use --verify or --replay")
+	case len(args) > 0:
+		return fmt.Errorf("%q: with --verify or --replay there is no workload", args[0])
 	}
 	return nil
 }
@@ -142,11 +160,8 @@ type contender struct {
 }
 
 func (c *command) run(ctx context.Context, file string) error {
-	switch {
-	case c.seeds < 1 || c.seeds > seedsMax:
-		return fmt.Errorf("--seeds %d: use 1 to %d", c.seeds, seedsMax)
-	case c.tick < 0 || c.think < 0:
-		return errors.New("--tick and --think are not negative")
+	if err := c.checkRuns(); err != nil {
+		return err
 	}
 	on, err := c.settleCluster()
 	if err != nil {
@@ -160,24 +175,51 @@ func (c *command) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(gcPercent)
-	var runs []*report.Run
-	for _, p := range list {
-		for i := range c.seeds {
-			seeded := *on
-			seeded.Seed += uint64(i) //nolint:gosec // it is not negative
-			run, err := c.one(ctx, p, w, &seeded)
-			if err != nil {
-				return fmt.Errorf("%s, seed %d: %w", p.name, seeded.Seed, err)
-			}
-			runs = append(runs, run)
-		}
+	runs, err := c.playAll(list, on.Seed, func(p contender, seed uint64) (*report.Run, error) {
+		seeded := *on
+		seeded.Seed = seed
+		return c.one(ctx, p, w, &seeded)
+	})
+	if err != nil {
+		return err
 	}
 	return c.show(runs)
 }
 
+func (c *command) checkRuns() error {
+	switch {
+	case c.seeds < 1 || c.seeds > seedsMax:
+		return fmt.Errorf("--seeds %d: use 1 to %d", c.seeds, seedsMax)
+	case c.tick < 0 || c.think < 0:
+		return errors.New("--tick and --think are not negative")
+	}
+	return nil
+}
+
+// playAll plays once under each policy with each seed.
+func (c *command) playAll(list []contender, first uint64, one func(contender, uint64) (*report.Run, error)) (runs []*report.Run, err error) {
+	debug.SetGCPercent(gcPercent)
+	for _, p := range list {
+		for i := range c.seeds {
+			seed := first + uint64(i) //nolint:gosec // it is not negative
+			run, err := one(p, seed)
+			if err != nil {
+				return nil, fmt.Errorf("%s, seed %d: %w", p.name, seed, err)
+			}
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
 // one plays the workload once, and shows how far it is.
 func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on *cluster.Cluster) (*report.Run, error) {
+	return c.play(ctx, p, simulation.Options{Workload: w, Cluster: on, Tick: orNone(c.tick), Think: orNone(c.think)})
+}
+
+// play plays what the options say.
+func (c *command) play(ctx context.Context, p contender, o simulation.Options) (*report.Run, error) {
+	w, on := o.Workload, o.Cluster
 	host, err := c.launch(ctx, p.path)
 	if err != nil {
 		return nil, err
@@ -185,10 +227,8 @@ func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on
 	steps := progress.NewSteps(c.errors, fmt.Sprintf("%s, seed %d", p.name, on.Seed))
 	defer steps.Close()
 	rec := report.NewRecorder(w, on)
-	result, err := simulation.Play(ctx, simulation.Options{
-		Workload: w, Cluster: on, Host: host, Config: p.config, Tick: orNone(c.tick), Think: orNone(c.think),
-		Watch: &watched{Watcher: rec, steps: steps, all: len(w.Jobs)},
-	})
+	o.Host, o.Config, o.Watch = host, p.config, &watched{Watcher: rec, steps: steps, all: len(w.Jobs)}
+	result, err := simulation.Play(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,388 @@
+package recording
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// gatherer notes what happened to jobs, attempts, launchers and the policy.
+type gatherer struct {
+	r         *Recording
+	core      *core.Core
+	now       scheduler.Time
+	jobs      []*seenJob // in the order of their submission
+	byID      map[uint64]*seenJob
+	submits   map[uint64]*seenJob // without an answer, by client
+	attempts  map[uint64]*seenAttempt
+	launchers []*seenLauncher // in the order of their names' first joins
+	joining   map[string]*wire.Join
+	byNumber  map[uint64]*seenLauncher
+	lives     map[uint64]*seenLife
+	order     []*seenLife
+	changes   map[uint64]scheduler.Config // of settings, by version
+	asked     *core.AskPolicy
+	askedAt   scheduler.Time
+	stops     map[uint64]scheduler.Time // since when attempts are to stop
+	unknown   map[uint64]bool           // jobs whose submission is not in the log
+
+	rounds                                  []Thought
+	starts, thinks, ends, suspends, resumes []time.Duration // what things took
+	failed, updates, drains                 int
+}
+
+// seenJob is a submission.
+type seenJob struct {
+	id        uint64
+	spec      *wire.JobSpec
+	submitted scheduler.Time
+	ended     scheduler.Time // 0: not in the log
+	succeeded bool
+	stageEnds map[uint32]scheduler.Time // of the last task that finished
+	groups    map[wireNode]*seenAttempt // the attempts that finished first, by the first node
+	last      *seenAttempt              // that published
+}
+
+type wireNode struct{ stage, index uint32 }
+
+// seenAttempt is an attempt. Times of the manager's own.
+type seenAttempt struct {
+	job       *seenJob
+	first     wireNode
+	last      bool // of the job's last group
+	begun     scheduler.Time
+	suspended scheduler.Time // since then; 0: it is not
+	rested    time.Duration
+	started   bool
+	start     time.Duration // from its launch until it was said that its program runs
+	over      bool
+	hold      time.Duration // how long it held its slots
+	waited    time.Duration // of it, from its launch to when its last writer ended
+	level     int           // how near it read most; -1: nothing
+}
+
+// seenLauncher is a launcher by its name, with the times in which it was there.
+type seenLauncher struct {
+	join  *wire.Join
+	spans []span
+}
+
+// span is from a join to a loss; to is 0 while it is there.
+type span struct {
+	incarnation uint64
+	from, to    scheduler.Time
+}
+
+// seenLife is a life of a policy.
+type seenLife struct {
+	Started
+	rounds        int
+	progressEvery time.Duration
+	changed       bool
+}
+
+func newGatherer(r *Recording) *gatherer {
+	return &gatherer{
+		r: r, byID: map[uint64]*seenJob{}, submits: map[uint64]*seenJob{}, attempts: map[uint64]*seenAttempt{}, joining: map[string]*wire.Join{},
+		byNumber: map[uint64]*seenLauncher{}, lives: map[uint64]*seenLife{}, changes: map[uint64]scheduler.Config{}, stops: map[uint64]scheduler.Time{}, unknown: map[uint64]bool{},
+	}
+}
+
+// restored implements listener.
+func (g *gatherer) restored(c *core.Core) { g.core, g.asked = c, nil }
+
+// before implements listener.
+func (g *gatherer) before(b *wire.Batch) error {
+	g.now = scheduler.Time(b.GetAt())
+	for _, in := range b.GetInputs() {
+		if err := g.input(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) input(in *wire.Input) error {
+	switch w := in.GetWhat().(type) {
+	case *wire.Input_Submit:
+		g.submits[w.Submit.GetClient()] = &seenJob{
+			id: w.Submit.GetJob(), spec: proto.CloneOf(w.Submit.GetSpec()), submitted: g.now, stageEnds: map[uint32]scheduler.Time{}, groups: map[wireNode]*seenAttempt{},
+		}
+	case *wire.Input_UpdateJob:
+		g.updates++
+	case *wire.Input_Drain:
+		g.drains++
+	case *wire.Input_LauncherJoin:
+		g.joining[w.LauncherJoin.GetJoin().GetName()] = w.LauncherJoin.GetJoin()
+	case *wire.Input_LauncherLost:
+		g.lost(w.LauncherLost.GetLauncher())
+	case *wire.Input_Report:
+		g.report(w.Report.GetReport())
+	case *wire.Input_PolicyStart:
+		config, known, err := w.PolicyStart.Settings()
+		if err != nil {
+			return err
+		}
+		l := &seenLife{Started: Started{w.PolicyStart.GetGeneration(), w.PolicyStart.GetPolicy(), w.PolicyStart.GetStandIn(), config, known}}
+		g.lives[l.Generation] = l
+		g.order = append(g.order, l)
+	case *wire.Input_PolicyStarted:
+		if l := g.lives[w.PolicyStarted.GetGeneration()]; l != nil && scheduler.Ability(w.PolicyStarted.GetAbilities()).Has(scheduler.AbilityProgress) {
+			l.progressEvery = time.Duration(w.PolicyStarted.GetProgressEveryNs())
+		}
+	case *wire.Input_PolicyAnswer:
+		g.answered(w.PolicyAnswer)
+	case *wire.Input_Settings:
+		if c, known, err := (&wire.PolicyStart{Config: w.Settings.GetConfig()}).Settings(); err == nil && known {
+			g.changes[w.Settings.GetVersion()] = c
+		}
+	}
+	return nil
+}
+
+// after implements listener.
+func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
+	for _, action := range actions {
+		switch a := action.(type) {
+		case core.Reply:
+			g.replied(a)
+		case core.ToLauncher:
+			g.command(uint64(a.Launcher), a.Command)
+		case core.Welcome:
+			g.welcomed(a)
+		case core.CutLauncher:
+			g.lost(uint64(a.Launcher))
+		case core.AskPolicy:
+			g.asked, g.askedAt = &a, g.now
+		case core.SettingsVerdict:
+			if l, c := g.lives[a.Generation], g.changes; l != nil && a.Word == core.Judged && len(a.Problems) == 0 {
+				l.Settings, l.Known, l.changed = c[a.Version], true, true
+			}
+		case core.JobsChanged:
+			for _, id := range a.Ended {
+				g.ended(uint64(id))
+			}
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) answered(m *wire.PolicyAnswer) {
+	if g.asked == nil || g.asked.Generation != m.GetGeneration() || g.asked.Round.Number != m.GetRound() {
+		return
+	}
+	g.asked = nil
+	g.thinks = append(g.thinks, g.now.Sub(g.askedAt))
+	g.rounds = append(g.rounds, Thought{time.Duration(g.askedAt), time.Duration(g.now)})
+	if l := g.lives[m.GetGeneration()]; l != nil {
+		l.rounds++
+	}
+}
+
+// replied takes a job that was let in. A job that the submitter sends again has its first time.
+func (g *gatherer) replied(r core.Reply) {
+	j := g.submits[r.Client]
+	if j == nil || r.Job != scheduler.JobID(j.id) {
+		return
+	}
+	delete(g.submits, r.Client)
+	if r.Failure == nil && g.byID[j.id] == nil {
+		g.byID[j.id] = j
+		g.jobs = append(g.jobs, j)
+	}
+}
+
+func (g *gatherer) ended(id uint64) {
+	j := g.byID[id]
+	if j == nil {
+		return
+	}
+	if s, ok := g.core.JobStatus(scheduler.JobID(id), false); ok && j.ended == 0 {
+		j.ended, j.succeeded = g.now, s.GetSummary().GetState() == wire.JobState_JOB_STATE_SUCCEEDED
+	}
+}
+
+// command takes in what a launcher is told of attempts. It may be told twice.
+func (g *gatherer) command(launcher uint64, c *wire.Command) {
+	switch d := c.GetDo().(type) {
+	case *wire.Command_Start:
+		g.launched(d.Start)
+	case *wire.Command_Suspend:
+		if a := g.attempts[d.Suspend]; a != nil && a.suspended == 0 {
+			a.suspended = g.now
+		}
+	case *wire.Command_Stop:
+		if _, told := g.stops[d.Stop.GetAttempt()]; !told && d.Stop.GetGraceNs() == 0 {
+			g.stops[d.Stop.GetAttempt()] = g.now
+		}
+	}
+}
+
+func (g *gatherer) launched(m *wire.StartAttempt) {
+	j := g.byID[m.GetJob()]
+	if j == nil {
+		// It may be one that is let in by this very step, or was there before the log begins.
+		for _, waits := range g.submits {
+			if waits.id == m.GetJob() {
+				j = waits
+			}
+		}
+	}
+	if j == nil {
+		g.unknown[m.GetJob()] = true
+		return
+	}
+	if g.attempts[m.GetAttempt()] != nil {
+		return
+	}
+	a := &seenAttempt{job: j, begun: g.now, last: m.GetFinish() != nil, level: -1}
+	if !a.last {
+		a.first = wireNode{m.GetNodes()[0].GetStage(), m.GetNodes()[0].GetIndex()}
+	}
+	g.attempts[m.GetAttempt()] = a
+}
+
+// report takes in what is said of attempts.
+func (g *gatherer) report(r *wire.Report) {
+	switch w := r.GetWhat().(type) {
+	case *wire.Report_Started:
+		if a := g.attempts[w.Started.GetAttempt()]; a != nil && !a.started {
+			a.started, a.start = true, g.now.Sub(a.begun)
+			g.starts = append(g.starts, a.start)
+		}
+	case *wire.Report_Suspended:
+		if a := g.attempts[w.Suspended]; a != nil && a.suspended != 0 {
+			g.suspends = append(g.suspends, g.now.Sub(a.suspended))
+		}
+	case *wire.Report_Resumed:
+		if a := g.attempts[w.Resumed]; a != nil && a.suspended != 0 {
+			a.rested += g.now.Sub(a.suspended)
+			a.suspended = 0
+		}
+	case *wire.Report_Ended:
+		g.attemptEnded(w.Ended)
+	}
+}
+
+func (g *gatherer) attemptEnded(m *wire.AttemptEnded) {
+	a := g.attempts[m.GetAttempt()]
+	if a == nil || a.over {
+		return
+	}
+	a.over = true
+	if a.suspended != 0 {
+		a.rested += g.now.Sub(a.suspended)
+	}
+	a.hold = g.now.Sub(a.begun) - a.rested
+	switch {
+	case m.GetEnd() == wire.End_END_STOPPED:
+		if since, told := g.stops[m.GetAttempt()]; told {
+			g.ends = append(g.ends, g.now.Sub(since))
+		}
+		return
+	case m.GetEnd() != wire.End_END_FINISHED:
+		g.failed++
+		return
+	case a.last:
+		a.job.last = a
+		return
+	case a.job.groups[a.first] != nil:
+		return // another attempt was the first
+	}
+	most := int64(0)
+	for level, n := range m.GetWork().GetRead() {
+		if n > most && level < scheduler.LocalityLevels {
+			a.level, most = level, n
+		}
+	}
+	a.waited = a.job.waited(a)
+	a.job.groups[a.first] = a
+	a.job.stageEnds[a.first.stage] = g.now
+}
+
+// waited is from an attempt's launch to the end of the last task that it reads from, where it
+// was launched before that.
+func (j *seenJob) waited(a *seenAttempt) time.Duration {
+	longest := time.Duration(0)
+	for _, c := range j.spec.GetGraph().GetConnections() {
+		if c.GetToStage() == a.first.stage && c.GetSlowStart() > 0 {
+			longest = max(longest, j.stageEnds[c.GetFromStage()].Sub(a.begun)-a.rested)
+		}
+	}
+	return longest
+}
+
+// welcomed takes it that a launcher is there.
+func (g *gatherer) welcomed(w core.Welcome) {
+	join := g.joining[w.Name]
+	if w.Refused != "" || join == nil {
+		return
+	}
+	delete(g.joining, w.Name)
+	at := slices.IndexFunc(g.launchers, func(l *seenLauncher) bool { return l.join.GetName() == w.Name })
+	if at < 0 {
+		at = len(g.launchers)
+		g.launchers = append(g.launchers, &seenLauncher{})
+	}
+	l := g.launchers[at]
+	l.join = join
+	g.byNumber[uint64(w.Launcher)] = l
+	if n := len(l.spans); n > 0 && l.spans[n-1].to == 0 {
+		if l.spans[n-1].incarnation == join.GetIncarnation() {
+			return // it was away for a moment only
+		}
+		l.spans[n-1].to = g.now
+	}
+	l.spans = append(l.spans, span{incarnation: join.GetIncarnation(), from: g.now})
+}
+
+func (g *gatherer) lost(launcher uint64) {
+	l := g.byNumber[launcher]
+	if l == nil || len(l.spans) == 0 {
+		return
+	}
+	if last := &l.spans[len(l.spans)-1]; last.to == 0 {
+		last.to = g.now
+	}
+}
+
+// decided is the life of a policy that decided most of the rounds, and no stand-in.
+func (g *gatherer) decided() *seenLife {
+	var most *seenLife
+	for _, l := range g.order {
+		if !l.StandIn && (most == nil || l.rounds >= most.rounds) {
+			most = l
+		}
+	}
+	return most
+}
+
+// hosts are the names of machines as they are spelt elsewhere.
+func (g *gatherer) hosts() map[string]string {
+	names := map[string]string{}
+	for _, l := range g.launchers {
+		for _, n := range l.join.GetNames() {
+			names[n] = l.join.GetHost()
+		}
+		names[l.join.GetName()] = l.join.GetHost()
+	}
+	for _, l := range g.launchers {
+		names[l.join.GetHost()] = l.join.GetHost()
+	}
+	return names
+}
+
+func sortedKeys[V any](m map[wireNode]V) []wireNode {
+	return slices.SortedFunc(maps.Keys(m), func(a, b wireNode) int {
+		if a.stage != b.stage {
+			return int(a.stage) - int(b.stage)
+		}
+		return int(a.index) - int(b.index)
+	})
+}
