@@ -139,6 +139,23 @@ func (g *Group) settle() {
 	}
 }
 
+// OnHosts has one launcher on each of some hosts in their racks, in the place of those of the
+// only group, which says what each has. The error tells of several groups, and of failures that
+// name launchers which are no more.
+func (c *Cluster) OnHosts(hosts []workload.Place) error {
+	if len(c.Groups) != 1 || len(c.Failures) > 0 {
+		return fmt.Errorf("hosts take the place of one group of launchers without failures by name: there are %d groups and %d failures", len(c.Groups), len(c.Failures))
+	}
+	like := c.Groups[0]
+	c.Groups = make([]Group, len(hosts))
+	for i, h := range hosts {
+		g := like
+		g.Count, g.Racks, g.Name, g.Host, g.Rack, g.Exact = 1, 1, h.Host, h.Host, h.Rack, true
+		c.Groups[i] = g
+	}
+	return nil
+}
+
 // Launchers is how many there are.
 func (c *Cluster) Launchers() int {
 	n := 0

@@ -261,3 +261,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Launchers on hosts have those names and racks, and what their group has; failures by name and
+// several groups leave nothing to take the place of.
+func TestOnHosts(t *testing.T) {
+	c := Default(7, map[string]int{"map": 3})
+	hosts := []workload.Place{{Host: "a", Rack: "r1"}, {Host: "b", Rack: "r2"}}
+	if err := c.OnHosts(hosts); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	all := c.Machines()
+	if len(all) != 2 || all[0].Name != "a" || all[1].Host != "b" || all[1].Rack != "r2" || all[1].Slots[0].Count != 3 {
+		t.Errorf("machines %+v", all)
+	}
+	if err := c.OnHosts(hosts); err == nil {
+		t.Error("two groups were replaced")
+	}
+	c = Default(1, map[string]int{"map": 1})
+	c.Failures = []Failure{{Launcher: "node1"}}
+	if err := c.OnHosts(hosts); err == nil || c.Launchers() != 1 {
+		t.Errorf("failures of launchers that are no more: %v", err)
+	}
+}

@@ -47,14 +47,14 @@ func (c *Cluster) check() []document.Problem {
 	if c.Replicas < 0 || c.Replicas > ReplicasMax {
 		all = append(all, document.Problem{Path: []any{"replicas"}, Message: fmt.Sprintf("it is %d: from 0 to %d is right", c.Replicas, ReplicasMax)})
 	}
-	sum, names := 0, []string{}
+	sum, names := 0, map[string]bool{}
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		all = append(all, g.check(i)...)
-		if slices.Contains(names, g.Name) {
+		if names[g.Name] {
 			all = append(all, document.Problem{Path: []any{"launchers", i, "name"}, Message: fmt.Sprintf("two groups are named %q: give each a name of its own", g.Name)})
 		}
-		names = append(names, g.Name)
+		names[g.Name] = true
 		if sum += max(min(g.Count, LaunchersMax+1), 0); sum > LaunchersMax {
 			all = append(all, document.Problem{Path: []any{"launchers", i, "count"}, Message: fmt.Sprintf("with it there are more than %d launchers", LaunchersMax)})
 			break

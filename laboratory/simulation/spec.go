@@ -52,18 +52,23 @@ func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
 	return m
 }
 
-// input is a task's stored input; nil: it has none.
+// input is a task's stored input; nil: it has none. A source that says where a task's input
+// lies may not know how much it is: a byte stands for it.
 func (p *player) input(job, stage, task int, t *workload.Task) *wire.NodeInput {
-	if t.Input == 0 {
+	size := t.Input
+	switch {
+	case size == 0 && len(t.Places) == 0:
 		return nil
+	case size == 0:
+		size = 1
 	}
 	places := t.Places
 	if len(places) == 0 && p.copies != nil {
 		places = p.copies(job, stage, task)
 	}
-	m := &wire.NodeInput{Bytes: t.Input}
+	m := &wire.NodeInput{Bytes: size}
 	for _, at := range places {
-		m.Places = append(m.Places, &wire.Place{Host: at.Host, Rack: at.Rack, Bytes: t.Input})
+		m.Places = append(m.Places, &wire.Place{Host: at.Host, Rack: at.Rack, Bytes: size})
 	}
 	return m
 }

@@ -232,3 +232,24 @@ func readsOrRefuses(t *testing.T, text []byte, sort bool) {
 		t.Errorf("it is not the same when it was written and read: %v", err)
 	}
 }
+
+// What is no topology is told of with file and line.
+func TestBadTopologies(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"empty", "", "f:1: there is no host"},
+		{"no rack", `{"name":"a","children":null}`, "f:1: there is a host that stands in no rack"},
+		{"cut", "{\"rack\":\"r\",\n\"nodes\":[{\"node\":\"a\"},", "f:2: nodes: "},
+		{"twice", "{\"rack\":\"r\",\"nodes\":[{\"node\":\"a\"}]}\n{\"rack\":\"s\",\"nodes\":[{\"node\":\"a\"}]}", `f:2: nodes: the host "a" stands there twice`},
+		{"no host's name", `{"rack":"r","nodes":[{"node":""}]}`, "f:1: nodes: a host has no name"},
+		{"an empty host alone", `{"rack":"r","nodes":[{}]}`, "f:1: there is no host"},
+		{"no rack's name", `{"nodes":[{"node":"a"}]}`, "f:1: a rack has no name"},
+		{"unknown field", `{"rack":"r","slots":3}`, "f:1: slots: there is no such field"},
+		{"a workload", ownHead, "f:1: form: there is no such field"},
+		{"no text", `{"rack":7}`, "f:1: rack: 7 is no text"},
+		{"deep", strings.Repeat(`{"children":[`, 100), "stand in each other"},
+	} {
+		if hosts, err := ReadTopology(strings.NewReader(test.text), "f"); err == nil || !strings.Contains(err.Error(), test.want) || hosts != nil {
+			t.Errorf("%s: %v, %v; want %q", test.name, hosts, err, test.want)
+		}
+	}
+}

@@ -335,3 +335,46 @@ func TestWriteAndRead(t *testing.T) {
 		}
 	}
 }
+
+// The hosts of Mumak's trace, on which most of its input lies, and those of the SLS.
+func TestTopologies(t *testing.T) {
+	hosts := topologyOf(t, "19-jobs.topology.json.gz")
+	at := map[Place]bool{}
+	racks := map[string]bool{}
+	for _, h := range hosts {
+		at[h], racks[h.Rack] = true, true
+	}
+	if len(at) != 1545 || len(hosts) != 1545 || len(racks) != 41 {
+		t.Errorf("%d hosts, %d different, in %d racks; want 1545 in 41", len(hosts), len(at), len(racks))
+	}
+	w := load(t, "19-jobs.trace.json.zst", Options{})
+	for i := range w.Jobs {
+		for _, s := range w.Jobs[i].Stages {
+			for k := range s.Tasks {
+				for _, p := range s.Tasks[k].Places {
+					if !at[p] {
+						t.Fatalf("input lies on %v, which is not in the topology", p)
+					}
+				}
+			}
+		}
+	}
+	hosts = topologyOf(t, "nodes.json")
+	if len(hosts) != 19 || hosts[0] != (Place{Host: "node1", Rack: "rack1"}) || hosts[4] != (Place{Host: "node5", Rack: "rack2"}) {
+		t.Errorf("hosts %v", hosts)
+	}
+}
+
+func topologyOf(t *testing.T, name string) []Place {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	hosts, err := ReadTopology(f, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hosts
+}

@@ -111,7 +111,7 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	if err := c.checkRuns(); err != nil {
 		return err
 	}
-	for _, name := range []string{"cluster", "launchers", "slots", "slow-start"} {
+	for _, name := range []string{"cluster", "topology", "launchers", "slots", "slow-start"} {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s: with --replay the launchers are those of the log", name)
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +43,7 @@ type command struct {
 
 	policies    []string
 	cluster     string
+	topology    string
 	launchers   int
 	slots       []string
 	slowStart   float64
@@ -75,7 +75,8 @@ A policy is the name of one beside this program, the path of its program, or a
 configuration (FILE.yaml) whose section "policy" names it with its settings. A name before
 it, as in tuned=site.yaml, is what results call it. The cluster is a file of launchers and
 of how long things take, or so many launchers with --slots each and the defaults of such a
-file (go doc github.com/hamadryad/hamadryad/laboratory/cluster).
+file (go doc github.com/hamadryad/hamadryad/laboratory/cluster). --topology gives them hosts
+and racks with names, such as those on which the input of a job history lies.
 
 All that happens within one --tick is told to the manager together, and each answer of a
 policy takes as long as --think says: the same for all policies. Jobs that fail, or that
@@ -102,6 +103,7 @@ the same, and how far off it is in the median and at most is printed.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
+  hamadryad simulate --topology 19-jobs.topology.json.gz --slots map=4,reduce=2 19-jobs.trace.json.gz
   hamadryad simulate --verify hamadryad-data/manager
   hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
   hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results`,
@@ -121,6 +123,7 @@ the same, and how far off it is in the median and at most is printed.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
 	f.StringVar(&c.cluster, "cluster", "", "`FILE` of the cluster; left out: --launchers and --slots")
+	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it: one launcher on each, with --slots or what the only group of --cluster has")
 	f.IntVar(&c.launchers, "launchers", 100, "number of launchers")
 	f.StringSliceVar(&c.slots, "slots", []string{"map=4", "reduce=2"}, "`KIND=COUNT` slots of each launcher, joined by commas")
 	f.Float64Var(&c.slowStart, "slow-start", 0, "share of a stage's writers after whose end its readers may start; 0: as the cluster's file says, else all")
@@ -262,42 +265,6 @@ func (w *watched) Ended(at time.Duration, job int) {
 	w.Watcher.Ended(at, job)
 	w.done++
 	w.steps.Step("simulated time "+at.Round(time.Second).String(), w.done, w.all)
-}
-
-// settleCluster makes the cluster of the flags.
-func (c *command) settleCluster() (*cluster.Cluster, error) {
-	on := (*cluster.Cluster)(nil)
-	if c.cluster != "" {
-		text, err := os.ReadFile(c.cluster)
-		if err != nil {
-			return nil, err
-		}
-		if on, err = cluster.Parse(c.cluster, text); err != nil {
-			return nil, err
-		}
-	} else {
-		slots := map[string]int{}
-		for _, text := range c.slots {
-			kind, count, _ := strings.Cut(text, "=")
-			n, err := strconv.Atoi(count)
-			if err != nil || kind == "" {
-				return nil, fmt.Errorf("--slots %q: write KIND=COUNT, such as map=4", text)
-			}
-			if _, twice := slots[kind]; twice {
-				return nil, fmt.Errorf("--slots names the kind %q twice", kind)
-			}
-			slots[kind] = n
-		}
-		on = cluster.Default(c.launchers, slots)
-	}
-	if c.slowStart != 0 {
-		on.Model.SlowStart = c.slowStart
-	}
-	if c.seed != 0 {
-		on.Seed = c.seed
-	}
-	on.Model.Speculation = on.Model.Speculation || c.speculation
-	return on, on.Check()
 }
 
 // findContenders finds the policies that are named, each of which has a name of its own.

@@ -1,0 +1,70 @@
+package simulate
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+)
+
+// settleCluster makes the cluster of the flags.
+func (c *command) settleCluster() (*cluster.Cluster, error) {
+	on, err := c.readCluster()
+	if err != nil {
+		return nil, err
+	}
+	if c.topology != "" {
+		if err := c.onHosts(on); err != nil {
+			return nil, fmt.Errorf("--topology: %w", err)
+		}
+	}
+	if c.slowStart != 0 {
+		on.Model.SlowStart = c.slowStart
+	}
+	if c.seed != 0 {
+		on.Seed = c.seed
+	}
+	on.Model.Speculation = on.Model.Speculation || c.speculation
+	return on, on.Check()
+}
+
+// readCluster reads that of --cluster, or makes one of --launchers with --slots.
+func (c *command) readCluster() (*cluster.Cluster, error) {
+	if c.cluster != "" {
+		text, err := os.ReadFile(c.cluster)
+		if err != nil {
+			return nil, err
+		}
+		return cluster.Parse(c.cluster, text)
+	}
+	slots := map[string]int{}
+	for _, text := range c.slots {
+		kind, count, _ := strings.Cut(text, "=")
+		n, err := strconv.Atoi(count)
+		if err != nil || kind == "" {
+			return nil, fmt.Errorf("--slots %q: write KIND=COUNT, such as map=4", text)
+		}
+		if _, twice := slots[kind]; twice {
+			return nil, fmt.Errorf("--slots names the kind %q twice", kind)
+		}
+		slots[kind] = n
+	}
+	return cluster.Default(c.launchers, slots), nil
+}
+
+// onHosts puts the launchers on the hosts of --topology.
+func (c *command) onHosts(on *cluster.Cluster) error {
+	f, err := os.Open(c.topology)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	hosts, err := workload.ReadTopology(f, c.topology)
+	if err != nil {
+		return err
+	}
+	return on.OnHosts(hosts)
+}
