@@ -237,7 +237,9 @@ func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 	return nil
 }
 
-// before says whether the one job is to lose before the other.
+// before says whether the one job is to lose before the other. Where they lose in turn, of jobs
+// that hold the same it is the one whose attempt would go first, were they one job: most jobs
+// hold the same few slots.
 func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 	if d.options.AttemptLoses == newestInCluster {
 		return u.rank < found.rank
@@ -245,15 +247,19 @@ func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 	over := cmp.Compare(best.held, l.held)
 	switch d.options.JobLoses {
 	case evenly:
-		return cmp.Or(cmp.Compare(l.taken, best.taken), over) < 0
+		return cmp.Or(cmp.Compare(l.taken, best.taken), over, compareUnits(u, found)) < 0
 	case lowestPriority:
 		return cmp.Or(cmp.Compare(l.job.Info.Priority, best.job.Info.Priority), over) < 0
 	}
 	return over < 0
 }
 
-// rank orders what each job would lose for a newcomer: of equals the newest, which
-// has least to lose.
+// compareUnits orders what would be lost: of equals the newest, which has least to lose.
+func compareUnits(a, b *unit) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
+}
+
+// rank orders what each job would lose for a newcomer.
 func (d *assignment) rank(c *request, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
@@ -263,9 +269,7 @@ func (d *assignment) rank(c *request, losers []*loser) {
 		for _, u := range l.units {
 			u.rank = d.rankOf(c.job.ID(), u, near)
 		}
-		slices.SortStableFunc(l.units, func(a, b *unit) int {
-			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
-		})
+		slices.SortStableFunc(l.units, compareUnits)
 	}
 }
 

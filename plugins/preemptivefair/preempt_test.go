@@ -80,6 +80,25 @@ func TestWhoLoses(t *testing.T) {
 	}
 }
 
+// Two jobs hold five slots each, in turns. The newcomer's first victim is the newest attempt of
+// all, whoever's it is: of jobs that hold the same, the one loses that has least to lose.
+func TestOfEqualJobsTheNewestAttemptLoses(t *testing.T) {
+	for _, last := range []scheduler.JobID{1, 2} {
+		s := start(t, "", 1)
+		s.launcher(1, 10)
+		s.events(s.submit(1, 20), s.submit(2, 20))
+		for i := range 10 {
+			s.now = s.now.Add(time.Second)
+			s.events(s.running(1+scheduler.JobID(i+int(last))%2, 1, 1)...)
+		}
+		s.settled()
+		d := s.comes(1)
+		if got := victims(d); len(got) != 1 || got[0] != 10 || s.lost(d)[last] != 1 {
+			t.Errorf("the newest is attempt 10 of job %d: %v lose, of %v", last, got, s.lost(d))
+		}
+	}
+}
+
 func TestWhichAttemptLoses(t *testing.T) {
 	at := func(settings string, change ...func(*scheduler.Group)) []scheduler.AttemptID {
 		s := busy(t, settings, 1, plain, plain)
