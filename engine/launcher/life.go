@@ -228,27 +228,27 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 	}
 	if at.suspension.EverWanted() {
 		go a.wake(w)
+		return
 	}
 	a.workers.rest(w)
 }
 
-// wake has a worker go on whose attempt ended just before it was to stand still: the word of its end
-// was sent before the stop, and heard after it. Called without mu.
+// wake has a worker go on whose attempt was to stand still, and may have ended just before it did:
+// the word of its end was sent before the stop, and heard after it. It is given nothing more until
+// then, so that the stop meets no other attempt. Called without mu.
 func (a *agent) wake(w *worker) {
 	w.Tree.Lock()
 	defer w.Tree.Unlock()
+	err := w.Tree.Set(false)
 	a.mu.Lock()
-	stand := w.current != nil && w.current.suspension.Wanted() // the next one, already
-	a.mu.Unlock()
-	if stand {
-		return
-	}
-	if err := w.Tree.Set(false); err != nil {
+	defer a.mu.Unlock()
+	switch {
+	case w.leaving || !a.workers.has(w):
+	case err != nil:
 		a.log.Warn("can't have a worker go on, so it ends", "error", err)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.workers.unrest(w)
 		w.leave()
+	default:
+		a.workers.rest(w)
 	}
 }
 

@@ -195,8 +195,8 @@ func TestMemoryOfWhatWasSuspended(t *testing.T) {
 		m := newManager(t)
 		n := m.launch("a", change)
 		gate := filepath.Join(t.TempDir(), "gate")
-		modest, greedy := m.job("hoard", "100,100,"+gate).attempt(0, 0), m.job("hoard", "60,400,"+gate).attempt(0, 0)
-		greedy.Memory = 64 << 20
+		modest, greedy := m.job("hoard", "100,100,"+gate).attempt(0, 0), m.job("hoard", "60,700,"+gate).attempt(0, 0)
+		modest.Memory, greedy.Memory = 1<<30, 512<<20 // the race detector holds several times as much
 		for _, s := range []*wire.StartAttempt{modest, greedy} {
 			n.start(s)
 			n.logged(s.Attempt, "holds it")
@@ -210,7 +210,7 @@ func TestMemoryOfWhatWasSuspended(t *testing.T) {
 		if e := n.finished(modest.Attempt); e.Work.PeakMemory < 100<<20 {
 			t.Errorf("peak of %d bytes", e.Work.PeakMemory)
 		}
-		n.starved(greedy.Attempt, "64 MiB")
+		n.starved(greedy.Attempt, "512 MiB")
 	})
 }
 

@@ -107,6 +107,9 @@ func newWorkers(idleMax int) *workers { return &workers{idleMax: idleMax, all: m
 // add takes in a worker that has just started.
 func (ws *workers) add(w *worker) { ws.all[w] = true }
 
+// has says whether a worker has not ended.
+func (ws *workers) has(w *worker) bool { return ws.all[w] }
+
 // remove forgets one that has ended.
 func (ws *workers) remove(w *worker) {
 	delete(ws.all, w)
