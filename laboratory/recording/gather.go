@@ -33,7 +33,7 @@ type gatherer struct {
 	unknown   map[uint64]bool           // jobs whose submission is not in the log
 
 	rounds                                  []Thought
-	starts, thinks, ends, suspends, resumes []time.Duration // what things took
+	starts, thinks, ends, suspends []time.Duration // what things took
 	failed, updates, drains                 int
 }
 
@@ -153,7 +153,7 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 		case core.Reply:
 			g.replied(a)
 		case core.ToLauncher:
-			g.command(uint64(a.Launcher), a.Command)
+			g.command(a.Command)
 		case core.Welcome:
 			g.welcomed(a)
 		case core.CutLauncher:
@@ -209,7 +209,7 @@ func (g *gatherer) ended(id uint64) {
 }
 
 // command takes in what a launcher is told of attempts. It may be told twice.
-func (g *gatherer) command(launcher uint64, c *wire.Command) {
+func (g *gatherer) command(c *wire.Command) {
 	switch d := c.GetDo().(type) {
 	case *wire.Command_Start:
 		g.launched(d.Start)
