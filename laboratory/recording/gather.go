@@ -32,9 +32,9 @@ type gatherer struct {
 	stops     map[uint64]scheduler.Time // since when attempts are to stop
 	unknown   map[uint64]bool           // jobs whose submission is not in the log
 
-	rounds                                  []Thought
+	rounds                         []Thought
 	starts, thinks, ends, suspends []time.Duration // what things took
-	failed, updates, drains                 int
+	failed, updates, drains        int
 }
 
 // seenJob is a submission.
