@@ -37,11 +37,21 @@ func largeRound() *scheduler.Round {
 	return r
 }
 
+// usualRound is one as most are: a task has ended, another is ready.
+func usualRound() *scheduler.Round {
+	large := largeRound()
+	return &scheduler.Round{Number: 1, Now: large.Now, Events: large.Events[:1], Offers: large.Offers[:1]}
+}
+
 // BenchmarkRound times one round of 10,000 pending groups and 1,000 launchers
-// through each kind of host, with a policy that hardly thinks. It reports the
-// median beside the mean.
+// through each kind of host, and of a small one, with a policy that hardly thinks. It reports
+// the median beside the mean.
 func BenchmarkRound(b *testing.B) {
-	round := largeRound()
+	b.Run("large", func(b *testing.B) { benchmarkRound(b, largeRound()) })
+	b.Run("small", func(b *testing.B) { benchmarkRound(b, usualRound()) })
+}
+
+func benchmarkRound(b *testing.B, round *scheduler.Round) {
 	run := func(b *testing.B, h policy.Host) {
 		defer h.Close()
 		if _, err := h.Start(b.Context(), scheduler.Config{}, scheduler.Snapshot{}, scheduler.Environment{}); err != nil {

@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -112,9 +111,7 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 	}
 	var answer Answer
 	err = h.call(ctx, op, limits.round, func(ctx context.Context) error {
-		var b []byte
-		err := h.conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, sent, &b,
-			grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(limits.answer))
+		b, err := h.rounds.ask(ctx, h.conn, sent, limits.answer)
 		if status.Code(err) == codes.ResourceExhausted {
 			return answerTooLarge(op, limits.answer)
 		}
@@ -128,32 +125,6 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 		return Answer{}, err
 	}
 	return answer, nil
-}
-
-// bytesCodec passes messages on as the bytes they are: a round is encoded by
-// package schedwire already, and the answer goes to the event log as it came.
-type bytesCodec struct{}
-
-// Name is the content type of protobuf, which the bytes are.
-func (bytesCodec) Name() string { return "proto" }
-
-// Marshal takes []byte.
-func (bytesCodec) Marshal(v any) ([]byte, error) {
-	b, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("bytesCodec: %T where []byte is needed", v)
-	}
-	return b, nil
-}
-
-// Unmarshal fills a *[]byte.
-func (bytesCodec) Unmarshal(data []byte, v any) error {
-	b, ok := v.(*[]byte)
-	if !ok {
-		return fmt.Errorf("bytesCodec: %T where *[]byte is needed", v)
-	}
-	*b = append([]byte(nil), data...)
-	return nil
 }
 
 // Explain implements Host.

@@ -29,6 +29,7 @@ type remote struct {
 	client  *plugin.Client
 	conn    *grpc.ClientConn
 	policy  rpc.PolicyClient
+	rounds  rounds // of whoever has the turn
 	notes   chan scheduler.Note
 	once    sync.Once
 	closing atomic.Bool // Close was called: the process may end

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -23,6 +25,12 @@ func register(g *grpc.Server, s *server) {
 			m.Handler = assignTasks
 		}
 	}
+	desc.Streams = slices.Clone(desc.Streams)
+	for i := range desc.Streams {
+		if m := &desc.Streams[i]; m.StreamName == "Rounds" {
+			m.Handler = rounds
+		}
+	}
 	g.RegisterService(&desc, s)
 }
 
@@ -32,10 +40,34 @@ func assignTasks(srv any, ctx context.Context, decode func(any) error, _ grpc.Un
 	if err := decode(&m); err != nil {
 		return nil, err
 	}
+	return srv.(*server).answer(ctx, &m)
+}
+
+// rounds is the handler of Rounds.
+func rounds(srv any, stream grpc.ServerStream) error {
+	s := srv.(*server)
+	for {
+		var m roundMessage
+		if err := stream.RecvMsg(&m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		answer, err := s.answer(stream.Context(), &m)
+		if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// answer has the policy answer a round that was received.
+func (s *server) answer(ctx context.Context, m *roundMessage) (answerMessage, error) {
 	if m.err != nil {
 		return nil, breach(m.err)
 	}
-	s := srv.(*server)
 	s.unknown.add(&m.unknown)
 	return s.assignTasks(ctx, m.round)
 }

@@ -25,6 +25,7 @@ const (
 	Policy_Check_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Check"
 	Policy_Start_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Start"
 	Policy_AssignTasks_FullMethodName = "/hamadryad.scheduler.v1.Policy/AssignTasks"
+	Policy_Rounds_FullMethodName      = "/hamadryad.scheduler.v1.Policy/Rounds"
 	Policy_Explain_FullMethodName     = "/hamadryad.scheduler.v1.Policy/Explain"
 	Policy_Status_FullMethodName      = "/hamadryad.scheduler.v1.Policy/Status"
 	Policy_Page_FullMethodName        = "/hamadryad.scheduler.v1.Policy/Page"
@@ -49,6 +50,11 @@ type PolicyClient interface {
 	// page of the snapshot in each.
 	Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartPart, StartReply], error)
 	AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error)
+	// Rounds is AssignTasks for one round after another on one stream, which costs about two thirds
+	// of a call for each. What AssignTasks would end with ends the stream, and the manager
+	// opens another for the next round. A plug-in without it ends with UNIMPLEMENTED, and is
+	// called by AssignTasks.
+	Rounds(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions], error)
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error)
 	Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error)
@@ -107,6 +113,19 @@ func (c *policyClient) AssignTasks(ctx context.Context, in *schedwire.Round, opt
 	}
 	return out, nil
 }
+
+func (c *policyClient) Rounds(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[1], Policy_Rounds_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[schedwire.Round, schedwire.Decisions]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Policy_RoundsClient = grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions]
 
 func (c *policyClient) Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -170,7 +189,7 @@ func (c *policyClient) Terminate(ctx context.Context, in *TerminateAsked, opts .
 
 func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[1], Policy_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[2], Policy_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +221,11 @@ type PolicyServer interface {
 	// page of the snapshot in each.
 	Start(grpc.ClientStreamingServer[StartPart, StartReply]) error
 	AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error)
+	// Rounds is AssignTasks for one round after another on one stream, which costs about two thirds
+	// of a call for each. What AssignTasks would end with ends the stream, and the manager
+	// opens another for the next round. A plug-in without it ends with UNIMPLEMENTED, and is
+	// called by AssignTasks.
+	Rounds(grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]) error
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error)
 	Status(context.Context, *StatusAsked) (*schedwire.Status, error)
@@ -236,6 +260,9 @@ func (UnimplementedPolicyServer) Start(grpc.ClientStreamingServer[StartPart, Sta
 }
 func (UnimplementedPolicyServer) AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error) {
 	return nil, status.Error(codes.Unimplemented, "method AssignTasks not implemented")
+}
+func (UnimplementedPolicyServer) Rounds(grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]) error {
+	return status.Error(codes.Unimplemented, "method Rounds not implemented")
 }
 func (UnimplementedPolicyServer) Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
@@ -321,6 +348,13 @@ func _Policy_AssignTasks_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Policy_Rounds_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PolicyServer).Rounds(&grpc.GenericServerStream[schedwire.Round, schedwire.Decisions]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Policy_RoundsServer = grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]
 
 func _Policy_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExplainAsked)
@@ -485,6 +519,12 @@ var Policy_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Start",
 			Handler:       _Policy_Start_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Rounds",
+			Handler:       _Policy_Rounds_Handler,
+			ServerStreams: true,
 			ClientStreams: true,
 		},
 		{

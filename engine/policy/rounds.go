@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// rounds asks a plug-in for its answers to rounds, on one stream where it has Rounds and by
+// calls of AssignTasks where it has not. Not safe for concurrent use: whoever has the turn
+// uses it.
+type rounds struct {
+	stream grpc.ClientStream // nil: none is open
+	cancel context.CancelFunc
+	calls  bool // the plug-in has no Rounds
+}
+
+// ask sends an encoded round and returns the encoded answer of at most answerMax bytes.
+// After an error the stream is gone, and the next round opens another.
+func (r *rounds) ask(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) ([]byte, error) {
+	if r.calls {
+		return call(ctx, conn, round, answerMax)
+	}
+	first := r.stream == nil
+	answer, err := r.exchange(ctx, conn, round, answerMax)
+	if err == nil {
+		return answer, nil
+	}
+	r.cancel()
+	r.stream = nil
+	if first && status.Code(err) == codes.Unimplemented {
+		r.calls = true
+		return call(ctx, conn, round, answerMax)
+	}
+	return nil, err
+}
+
+// exchange sends a round on the stream, and waits for the answer until ctx ends.
+func (r *rounds) exchange(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) (answer []byte, err error) {
+	if r.stream == nil {
+		var lasts context.Context // as long as the stream: longer than this round
+		lasts, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		if r.stream, err = conn.NewStream(lasts, &rpc.Policy_ServiceDesc.Streams[roundsStream], rpc.Policy_Rounds_FullMethodName,
+			grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(answerMax)); err != nil {
+			return nil, err
+		}
+	}
+	defer context.AfterFunc(ctx, r.cancel)()
+	// Where the plug-in has ended the stream, the reason comes with the answer.
+	if err := r.stream.SendMsg(round); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	err = r.stream.RecvMsg(&answer)
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the plug-in ended the stream of rounds without an answer to the last")
+	}
+	return answer, err
+}
+
+// roundsStream is the place of Rounds among the streams of the service.
+var roundsStream = func() int {
+	for i := range rpc.Policy_ServiceDesc.Streams {
+		if rpc.Policy_ServiceDesc.Streams[i].StreamName == "Rounds" {
+			return i
+		}
+	}
+	panic("the service has no Rounds")
+}()
+
+// call is a round by itself.
+func call(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) (answer []byte, err error) {
+	err = conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, round, &answer,
+		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(answerMax))
+	return answer, err
+}
+
+// bytesCodec passes messages on as the bytes they are: a round is encoded by
+// package schedwire already, and the answer goes to the event log as it came.
+type bytesCodec struct{}
+
+// Name is the content type of protobuf, which the bytes are.
+func (bytesCodec) Name() string { return "proto" }
+
+// Marshal takes []byte.
+func (bytesCodec) Marshal(v any) ([]byte, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("bytesCodec: %T where []byte is needed", v)
+	}
+	return b, nil
+}
+
+// Unmarshal fills a *[]byte.
+func (bytesCodec) Unmarshal(data []byte, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("bytesCodec: %T where *[]byte is needed", v)
+	}
+	*b = append([]byte(nil), data...)
+	return nil
+}
