@@ -1,0 +1,296 @@
+package access
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const site = `
+mode: tls
+roles:
+  administrator: {users: [root], groups: [wheel]}
+  operator: {groups: [ops]}
+  user: {users: ["*"]}
+  viewer: {users: [eve]}
+groups:
+  research: [ann, bob]
+  ops: [olga]
+defaultPool: users/${user}
+impersonators:
+  - {users: [gateway], for: {groups: [research]}}
+  - {groups: [ops], for: {users: ["*"]}}
+pools:
+  users: {submit: {users: ["*"]}}
+  research:
+    submit: {groups: [research]}
+    administer: {users: [carol]}
+  research/closed:
+    administer: {users: [dora]}
+  secret:
+`
+
+func parsed(t testing.TB, text string) *Rules {
+	t.Helper()
+	r, err := Parse(scheduler.Config{File: "site.yaml", Line: 10, Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// told is "" for what is allowed, else the refusal.
+func told(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestWhoMayWhat(t *testing.T) {
+	r := parsed(t, site)
+	who := func(name string) Who { return r.Known(name, nil) }
+	job := Job{Name: "job-7", Owner: "ann", Pool: "research/closed"}
+	for _, story := range []struct {
+		err  error
+		want string
+	}{
+		{r.Submit(who("ann"), "research"), ""},
+		{r.Submit(who("ann"), "/research/new/one"), ""}, // made on the fly: inherits
+		{r.Submit(who("carol"), "research/closed"), ""},
+		{r.Submit(who("dora"), "research/closed/x"), ""},
+		{r.Submit(who("root"), "secret"), ""},
+		{r.Submit(who("dora"), "research"), `dora may not submit to pool "research": no list submit of pool "research" or of what is above it has dora; ask carol`},
+		{r.Submit(who("ann"), "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
+		{r.Submit(who("ann"), "nowhere"), `ann may not submit to pool "nowhere": no list submit of pool "nowhere" or of what is above it has ann; ask root, group wheel`},
+		{r.Submit(who("ann"), ""), `ann may not submit to the root of all pools, "/": no list submit of the root of all pools, "/" has ann; ask root, group wheel`},
+		{r.Submit(who("ann"), "research//x"), `ann may not submit to pool "research//x": a pool's path has at most 200 bytes and 8 parts, and none of them is empty: name another`},
+		{r.Submit(who("ann"), r.PoolOf("ann", "")), ""},
+		{r.Submit(Who{}, "users"), `somebody whom nothing proved may not submit to pool "users": it needs the role user; ask root, group wheel`},
+
+		{r.Change(who("ann"), "kill", job), ""},
+		{r.Change(who("carol"), "kill", job), ""}, // of a pool above
+		{r.Change(who("dora"), "kill", job), ""},
+		{r.Change(who("root"), "kill", job), ""},
+		{r.Change(who("bob"), "kill", job), `bob may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+		{r.Change(who("olga"), "kill", job), `olga may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has olga; ask ann, or dora`},
+		{r.Change(who("dora"), "kill", Job{Name: "job-8", Owner: "ann", Pool: "research"}), `dora may not kill job-8: it is a job of ann, and no list administer of pool "research" or of what is above it has dora; ask ann, or carol`},
+		{r.Change(who("ann"), "kill", Job{Name: "job-9"}), `ann may not kill job-9: it is a job of somebody whom nothing proved, and no list administer of the root of all pools, "/" has ann; ask root, group wheel`},
+
+		{r.Move(who("ann"), job, "users/ann"), ""},
+		{r.Move(who("ann"), job, "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
+		{r.Move(who("bob"), job, "research"), `bob may not move job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+
+		{r.Read(who("ann"), job), ""},
+		{r.Read(who("eve"), job), ""},
+		{r.Read(who("olga"), job), ""},
+		{r.Read(who("carol"), job), ""},
+		{r.Read(who("bob"), job), `bob may not look at job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+
+		{r.Impersonate(who("gateway"), who("bob")), ""},
+		{r.Impersonate(who("gateway"), who("eve")), `gateway may not act for eve: no entry of auth.impersonators lets it; ask root, group wheel`},
+		{r.Impersonate(who("olga"), who("eve")), ""},
+		{r.Impersonate(who("olga"), who("root")), `olga may not act for root: no entry of auth.impersonators lets it; ask root, group wheel`},
+		{r.Impersonate(who("ann"), who("bob")), `ann may not act for bob: no entry of auth.impersonators lets it; ask root, group wheel`},
+	} {
+		if got := told(story.err); got != story.want {
+			t.Errorf("%q\nis to be %q", got, story.want)
+		}
+	}
+}
+
+// Who was never given a role may do nothing, whatever lists name him; and of rules that say
+// nothing nobody may do anything.
+func TestNothingIsOpenByDefault(t *testing.T) {
+	for _, r := range []*Rules{{}, parsed(t, ""), parsed(t, "pools: {/: {submit: {users: ['*']}, administer: {users: ['*']}}}"), parsed(t, "pools:\nroles:\n  user:\n")} {
+		ann, job := Who{Name: "ann", Groups: []string{"root", "wheel"}}, Job{Name: "job-1", Owner: "ann"}
+		for _, err := range []error{r.Submit(ann, "x"), r.Change(ann, "kill", job), r.Read(ann, job), r.Move(ann, job, "x"), r.Impersonate(ann, Who{Name: "bob"})} {
+			if err == nil {
+				t.Errorf("%+v lets ann do something", r)
+			}
+		}
+		for request, rule := range rules {
+			if err := r.May(rule.Kind, ann, rule); err == nil && rule.Kind == auth.User {
+				t.Errorf("%+v lets ann do %s", r, request)
+			}
+		}
+	}
+}
+
+func TestKindsAreKeptApart(t *testing.T) {
+	r := parsed(t, site)
+	for request, rule := range rules {
+		for _, kind := range []auth.Kind{auth.User, auth.Launcher, auth.Manager, ""} {
+			err := r.May(kind, Who{Name: "root"}, rule)
+			if want := rule.Open || kind == rule.Kind; (err == nil) != want {
+				t.Errorf("%s by a %q: %v", request, kind, err)
+			}
+		}
+		if err := r.May(rule.Kind, Who{}, rule); (err == nil) != rule.Open {
+			t.Errorf("%s by nobody: %v", request, err)
+		}
+		if rule.What == "" || rule.On == "" || rule.Kind == auth.User && len(rule.Roles) == 0 {
+			t.Errorf("the rule of %s lacks something: %+v", request, rule)
+		}
+	}
+	if _, ok := RuleOf("/hamadryad.engine.v1.Manager/Nothing"); ok {
+		t.Error("a method that is not there has a rule")
+	}
+}
+
+func TestMistakesHaveTheirLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"roles: {operatr: {users: [ann]}}":                             `site.yaml:10: auth.roles: there is no role "operatr": there are viewer, user, operator, administrator`,
+		"roles:\n  user: {users: [ann, bob, ann]}":                     `site.yaml:11: auth.roles.user.users: "ann": it is there twice: keep one`,
+		"roles:\n  user: {users: [a b]}":                               `site.yaml:11: auth.roles.user.users: "a b": no user can have that name: "a b" must begin with a letter or digit and have nothing but letters and digits of ASCII and . _ - + @`,
+		"roles:\n  user: {groups: ['*']}":                              `site.yaml:11: auth.roles.user.groups: "*": write "*" among the users: it stands for everybody who was proved`,
+		"roles:\n  user: {names: [ann]}":                               `site.yaml:11: auth.roles.user: there is no "names": a list is {users: [...], groups: [...]}`,
+		"roles:\n  user: [ann]":                                        `site.yaml:11: auth.roles.user: it has keys, each with its value: write them below it`,
+		"roles:\n  user: {users: ann}":                                 `site.yaml:11: auth.roles.user.users: it is a list of at most 10000 names, such as [ann, bob]`,
+		"roles:\n  user: {users: [ann]}\n  user: {users: [b]}":         `site.yaml:12: auth.roles: "user" is set twice: keep one`,
+		"pools:\n  a//b: {}":                                           `site.yaml:11: auth.pools: "a//b" is no pool: write its path, such as research/nlp, without a slash at its ends, of at most 200 bytes and 8 parts; / is the root of all pools`,
+		"pools:\n  /a: {}":                                             `site.yaml:11: auth.pools: "/a" is no pool: write its path, such as research/nlp, without a slash at its ends, of at most 200 bytes and 8 parts; / is the root of all pools`,
+		"pools:\n  a/b/c/d/e/f/g/h/i: {}":                              `site.yaml:11: auth.pools: "a/b/c/d/e/f/g/h/i" is no pool: write its path, such as research/nlp, without a slash at its ends, of at most 200 bytes and 8 parts; / is the root of all pools`,
+		"pools:\n  a:\n    submitt: {users: [ann]}":                    `site.yaml:12: auth.pools.a: a pool has no list "submitt": there are submit and administer; a pool below it is an entry of its own, such as research/nlp`,
+		"pools:\n  a: {}\n  b: {}\n  a: {}":                            `site.yaml:13: auth.pools: "a" is set twice: keep one`,
+		"groups: {research: [ann, ann]}":                               `site.yaml:10: auth.groups.research: "ann": it is there twice: keep one`,
+		"groups: {research: ['*']}":                                    `site.yaml:10: auth.groups.research: "*": no user can have that name: "*" must begin with a letter or digit and have nothing but letters and digits of ASCII and . _ - + @`,
+		"groups: {\" a\": [ann]}":                                      `site.yaml:10: auth.groups: " a": a group's name has 1 to 128 bytes that can be printed, and no space at its ends`,
+		"impersonators:\n  - {users: [g]}":                             `site.yaml:11: auth.impersonators[0]: it says who acts and for whom: {users: [gateway], for: {groups: [research]}}`,
+		"impersonators:\n  - {users: ['*'], for: {users: [ann]}}":      `site.yaml:11: auth.impersonators[0]: "*" may not act for others: name who may`,
+		"impersonators: {users: [g]}":                                  `site.yaml:10: auth.impersonators: it is a list of at most 1000 entries, such as - {users: [gateway], for: {groups: [research]}}`,
+		"impersonators:\n  - {users: [g], fro: {}, for: {users: [a]}}": `site.yaml:11: auth.impersonators[0]: there is no "fro": a list is {users: [...], groups: [...]}`,
+		"defaultPool: a//b":                                            `site.yaml:10: auth.defaultPool: "a//b" is no pool: write its path, such as default, or ${user} for one of each user`,
+		"defaultPool: [a]":                                             `site.yaml:10: auth.defaultPool: "" is no pool: write its path, such as default, or ${user} for one of each user`,
+	} {
+		_, err := Parse(scheduler.Config{File: "site.yaml", Line: 10, Text: []byte(text)})
+		if got := told(err); got != want {
+			t.Errorf("%s\n%s\nis to be\n%s", text, got, want)
+		}
+	}
+}
+
+// The rules travel to the core as JSON, and come out as they were.
+func TestRulesTravel(t *testing.T) {
+	r := parsed(t, site)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Rules
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(*r, back) {
+		t.Errorf("%+v\nis not\n%+v (%v)", back, *r, err)
+	}
+}
+
+// drawn is a site, the same as Rules and as grants of one name each.
+type drawn struct {
+	rules  *Rules
+	grants []grant
+}
+
+// grant gives somebody (a user, a group or everybody) a role or a pool.
+type grant struct {
+	to, role, pool string
+	administer     bool
+}
+
+func draw(t *rapid.T) drawn {
+	d := drawn{rules: &Rules{Roles: map[Role]Names{}, Pools: map[string]Pool{}}}
+	to := rapid.SampledFrom([]string{"ann", "bob", "*", "group g", "group h"})
+	path := rapid.SampledFrom([]string{"/", "a", "a/b", "a/b/c", "ab", "b"})
+	for range rapid.IntRange(0, 8).Draw(t, "grants") {
+		g := grant{to: to.Draw(t, "to")}
+		if rapid.Bool().Draw(t, "a role") {
+			g.role = string(rapid.SampledFrom(Roles).Draw(t, "role"))
+			d.rules.Roles[Role(g.role)] = with(d.rules.Roles[Role(g.role)], g.to)
+		} else {
+			g.pool, g.administer = path.Draw(t, "pool"), rapid.Bool().Draw(t, "administer")
+			p := d.rules.Pools[g.pool]
+			if g.administer {
+				p.Administer = with(p.Administer, g.to)
+			} else {
+				p.Submit = with(p.Submit, g.to)
+			}
+			d.rules.Pools[g.pool] = p
+		}
+		d.grants = append(d.grants, g)
+	}
+	return d
+}
+
+func with(n Names, to string) Names {
+	insert := func(list []string, name string) []string {
+		list = append(slices.Clone(list), name)
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	if group, ok := strings.CutPrefix(to, "group "); ok {
+		n.Groups = insert(n.Groups, group)
+	} else {
+		n.Users = insert(n.Users, to)
+	}
+	return n
+}
+
+// The oracle asks of each grant alone whether it is one of somebody's.
+func (d drawn) granted(w Who, is func(grant) bool) bool {
+	for _, g := range d.grants {
+		group, isGroup := strings.CutPrefix(g.to, "group ")
+		mine := g.to == "*" || g.to == w.Name || isGroup && slices.Contains(w.Groups, group)
+		if mine && is(g) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d drawn) role(w Who, role Role) bool {
+	return d.granted(w, func(g grant) bool { return g.role == string(role) })
+}
+
+func (d drawn) pool(w Who, pool string, alsoSubmit bool) bool {
+	return d.granted(w, func(g grant) bool {
+		inside := g.pool == "/" || g.pool == pool || g.pool != "" && strings.HasPrefix(pool, g.pool+"/")
+		return inside && (g.administer || alsoSubmit)
+	})
+}
+
+// What is decided is what a plain reading of each grant alone comes to.
+func TestDecisionsAreThoseOfAPlainReading(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		w := Who{Name: rapid.SampledFrom([]string{"ann", "bob", "cy"}).Draw(t, "who"), Groups: rapid.SampledFrom([][]string{nil, {"g"}, {"h", "g"}}).Draw(t, "groups")}
+		pools := rapid.SampledFrom([]string{"a", "a/b", "a/b/c", "a/x/y", "ab", "b/new", "z"})
+		job := Job{Name: "job-1", Owner: rapid.SampledFrom([]string{"ann", "bob", ""}).Draw(t, "owner"), Pool: pools.Draw(t, "pool")}
+		to := pools.Draw(t, "to")
+
+		all := d.role(w, Administrator)
+		submit := all || d.role(w, User) && d.pool(w, to, true)
+		change := all || d.role(w, User) && (job.Owner == w.Name || d.pool(w, job.Pool, false))
+		read := change || d.role(w, Viewer) || d.role(w, Operator)
+		for what, is := range map[string][2]bool{
+			"submit": {d.rules.Submit(w, to) == nil, submit},
+			"change": {d.rules.Change(w, "kill", job) == nil, change},
+			"move":   {d.rules.Move(w, job, to) == nil, change && submit},
+			"read":   {d.rules.Read(w, job) == nil, read},
+		} {
+			if is[0] != is[1] {
+				t.Fatalf("%+v %s: %t, and the oracle says %t", w, what, is[0], is[1])
+			}
+		}
+		for request, rule := range rules {
+			may := rule.Open || rule.Kind != auth.User || slices.ContainsFunc(rule.Roles, func(r Role) bool { return d.role(w, r) })
+			if err := d.rules.May(rule.Kind, w, rule); (err == nil) != may {
+				t.Fatalf("%+v %s: %v, and the oracle says %t", w, request, err, may)
+			}
+		}
+	})
+}

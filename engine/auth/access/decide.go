@@ -1,0 +1,197 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// Refusal says who may not do what, what is missing, and whom to ask.
+type Refusal struct {
+	Who, What, Missing, Ask string
+}
+
+// Error is one line for a person.
+func (r *Refusal) Error() string {
+	text := fmt.Sprintf("%s may not %s: %s", orNobody(r.Who), r.What, r.Missing)
+	if r.Ask != "" {
+		text += "; ask " + r.Ask
+	}
+	return text
+}
+
+func orNobody(name string) string {
+	if name == "" {
+		return "somebody whom nothing proved"
+	}
+	return name
+}
+
+// May judges a request by its rule alone: by kind and role. What else it depends on, an
+// owner or a pool, is judged where that is known.
+func (r *Rules) May(kind auth.Kind, w Who, rule Rule) error {
+	switch {
+	case rule.Open:
+		return nil
+	case w.Name == "":
+		return &Refusal{What: rule.What, Missing: "a certificate, or another proof of who asks, is missing"}
+	case rule.Kind != kind:
+		return &Refusal{Who: w.Name, What: rule.What, Missing: fmt.Sprintf("that is for a %s, and the certificate is a %s's", rule.Kind, kind)}
+	case kind != auth.User || r.Has(w, rule.Roles...):
+		return nil
+	}
+	return &Refusal{w.Name, rule.What, "it needs " + oneOf(rule.Roles), r.administrators()}
+}
+
+func oneOf(roles []Role) string {
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		names[i] = string(role)
+	}
+	if len(names) == 1 {
+		return "the role " + names[0]
+	}
+	return "one of the roles " + strings.Join(names, ", ")
+}
+
+// Submit judges a submission to a pool. An empty pool is that of a job without one.
+func (r *Rules) Submit(w Who, pool string) error {
+	path, ok := clean(pool)
+	what := "submit to " + poolName(path)
+	switch {
+	case !ok:
+		return &Refusal{Who: w.Name, What: fmt.Sprintf("submit to pool %.200q", pool), Missing: fmt.Sprintf("a pool's path has at most %d bytes and %d parts, and none of them is empty: name another", PoolBytesMax, PoolDepthMax)}
+	case r.Has(w, Administrator):
+		return nil
+	case !r.Has(w, User):
+		return &Refusal{w.Name, what, "it needs the role user", r.administrators()}
+	case r.submits(w, path):
+		return nil
+	}
+	return &Refusal{w.Name, what, fmt.Sprintf("no list submit of %s has %s", above(path), w.Name), r.whoAdministers(path)}
+}
+
+// Change judges what ends or changes a job: what is to be done, such as kill.
+func (r *Rules) Change(w Who, what string, j Job) error {
+	switch {
+	case r.Has(w, Administrator), r.Has(w, User) && (w.Name != "" && w.Name == j.Owner || r.administersJob(w, j)):
+		return nil
+	case !r.Has(w, User):
+		return &Refusal{w.Name, what + " " + j.Name, "it needs the role user", r.administrators()}
+	}
+	return r.refuseJob(w, what, j)
+}
+
+// Move judges that a job goes to another pool: the job has to be one's to change, and the
+// pool one that one may submit to.
+func (r *Rules) Move(w Who, j Job, to string) error {
+	if err := r.Change(w, "move", j); err != nil {
+		return err
+	}
+	return r.Submit(w, to)
+}
+
+// Read judges who looks at a job: its status, what it printed, its output folders.
+func (r *Rules) Read(w Who, j Job) error {
+	if r.Reads(w, j) {
+		return nil
+	}
+	return r.refuseJob(w, "look at", j)
+}
+
+// Reads is Read without the words: a list of jobs leaves out those that one may not read.
+func (r *Rules) Reads(w Who, j Job) bool {
+	if r.Has(w, Viewer, Operator, Administrator) {
+		return true
+	}
+	return r.Has(w, User) && (w.Name != "" && w.Name == j.Owner || r.administersJob(w, j))
+}
+
+func (r *Rules) administersJob(w Who, j Job) bool {
+	path, ok := clean(j.Pool)
+	if !ok { // from before there was access control
+		path = Root
+	}
+	return r.administers(w, path)
+}
+
+func (r *Rules) refuseJob(w Who, what string, j Job) error {
+	path, ok := clean(j.Pool)
+	if !ok {
+		path = Root
+	}
+	ask := r.whoAdministers(path)
+	if j.Owner != "" {
+		ask = strings.TrimSuffix(j.Owner+", or "+ask, ", or ")
+	}
+	missing := fmt.Sprintf("it is a job of %s, and no list administer of %s has %s", orNobody(j.Owner), above(path), w.Name)
+	return &Refusal{w.Name, what + " " + j.Name, missing, ask}
+}
+
+// Impersonate judges that somebody acts for another, whom the configuration says to be in
+// groups.
+func (r *Rules) Impersonate(by, who Who) error {
+	for _, i := range r.Impersonators {
+		switch {
+		case !i.Has(by):
+		case i.For.named(who), i.For.Has(who) && !r.Has(who, Operator, Administrator):
+			return nil
+		}
+	}
+	return &Refusal{by.Name, fmt.Sprintf("act for %s", orNobody(who.Name)), "no entry of auth.impersonators lets it", r.administrators()}
+}
+
+// poolName and above are a pool, and the pool with those above it, in words.
+func poolName(path string) string {
+	if path == Root {
+		return fmt.Sprintf("the root of all pools, %q", Root)
+	}
+	return fmt.Sprintf("pool %q", path)
+}
+
+func above(path string) string {
+	if path == Root {
+		return poolName(path)
+	}
+	return poolName(path) + " or of what is above it"
+}
+
+// whoAdministers says whom to ask about a pool: those of the nearest list.
+func (r *Rules) whoAdministers(path string) string {
+	for p := range upwards(path) {
+		if l := r.Pools[p].Administer; !l.empty() {
+			return l.words()
+		}
+	}
+	return r.administrators()
+}
+
+func (r *Rules) administrators() string {
+	if l := r.Roles[Administrator]; !l.empty() {
+		return l.words()
+	}
+	return "who writes the manager's configuration: it gives nobody the role administrator"
+}
+
+// namesShown bounds the names that a refusal lists.
+const namesShown = 3
+
+// words are the list for a person, cut.
+func (n Names) words() string {
+	var parts []string
+	for _, u := range n.Users {
+		if u == Everybody {
+			u = "anybody"
+		}
+		parts = append(parts, u)
+	}
+	for _, g := range n.Groups {
+		parts = append(parts, "group "+g)
+	}
+	if more := len(parts) - namesShown; more > 0 {
+		parts = append(slices.Clip(parts[:namesShown]), fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,56 @@
+package access
+
+import "slices"
+
+// Role is what somebody may do in the whole cluster.
+type Role string
+
+// The roles. Somebody may have several.
+const (
+	Viewer        Role = "viewer"        // looks at everything
+	User          Role = "user"          // submits where lists let it, and has its own jobs
+	Operator      Role = "operator"      // looks at everything, drains launchers, reloads the policy
+	Administrator Role = "administrator" // may do everything
+)
+
+// Roles lists the roles, the least first.
+var Roles = []Role{Viewer, User, Operator, Administrator}
+
+// Everybody in a list of users is each user that was proved.
+const Everybody = "*"
+
+// Who asks: a name that was proved, and the groups that it is in. The zero Who is nobody.
+type Who struct {
+	Name   string
+	Groups []string // in any order
+}
+
+// Names are the users and groups of a list, each in ascending order.
+type Names struct {
+	Users  []string `json:"users,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+}
+
+// Has tells whether somebody is in the list, by name or by a group.
+func (n Names) Has(w Who) bool {
+	if w.Name == "" {
+		return false
+	}
+	if has(n.Users, w.Name) || has(n.Users, Everybody) {
+		return true
+	}
+	return slices.ContainsFunc(w.Groups, func(g string) bool { return has(n.Groups, g) })
+}
+
+// named is Has without Everybody: somebody is named, or one of the groups is.
+func (n Names) named(w Who) bool {
+	n.Users = slices.DeleteFunc(slices.Clone(n.Users), func(u string) bool { return u == Everybody })
+	return n.Has(w)
+}
+
+func (n Names) empty() bool { return len(n.Users)+len(n.Groups) == 0 }
+
+func has(sorted []string, name string) bool {
+	_, found := slices.BinarySearch(sorted, name)
+	return found
+}

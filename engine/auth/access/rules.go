@@ -1,0 +1,132 @@
+package access
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rules are what a site says of who may do what. Those of a running manager never
+// change: a changed configuration makes others. They are plain values, and travel to the
+// core, and into the event log, as JSON.
+type Rules struct {
+	Roles map[Role]Names  `json:"roles,omitempty"`
+	Pools map[string]Pool `json:"pools,omitempty"` // by path
+	// Groups are members of groups, besides those that a certificate or the system names.
+	Groups map[string][]string `json:"groups,omitempty"`
+	// Impersonators may act for others.
+	Impersonators []Impersonator `json:"impersonators,omitempty"`
+	// DefaultPool is that of a job that names none; "${user}" stands for the user's name.
+	// Empty: such a job stays without a pool, and is judged by the lists of Root.
+	DefaultPool string `json:"defaultPool,omitempty"`
+}
+
+// Pool is who may submit to a pool, and who administers it. Who administers submits, too.
+type Pool struct {
+	Submit     Names `json:"submit"`
+	Administer Names `json:"administer"`
+}
+
+// Impersonator lists who may act, and for whom. Everybody in For is each user but those
+// with the roles operator and administrator: these have to be named.
+type Impersonator struct {
+	Names
+	For Names `json:"for"`
+}
+
+// Job is what is known of a job. Its zero value is one that nobody owns.
+type Job struct {
+	Name  string // as people know it, such as job-7
+	Owner string
+	Pool  string
+}
+
+const (
+	// Root is the path of what stands above all pools.
+	Root = "/"
+	// PoolBytesMax and PoolDepthMax bound a pool's path: what is beyond is refused, because
+	// a policy might put such a job elsewhere.
+	PoolBytesMax = 200
+	PoolDepthMax = 8
+)
+
+// userReference stands for the user's name in Rules.DefaultPool.
+const userReference = "${user}"
+
+// PoolOf is the pool that a job goes to whose owner asks for one, perhaps for "".
+func (r *Rules) PoolOf(owner, asked string) string {
+	if asked != "" {
+		return asked
+	}
+	return strings.ReplaceAll(r.DefaultPool, userReference, owner)
+}
+
+// Known adds the groups that the configuration has somebody in to those that are known
+// already. The result is in ascending order.
+func (r *Rules) Known(name string, groups []string) Who {
+	all := slices.Clone(groups)
+	for g, members := range r.Groups {
+		if has(members, name) {
+			all = append(all, g)
+		}
+	}
+	slices.Sort(all)
+	return Who{Name: name, Groups: slices.Compact(all)}
+}
+
+// Has tells whether somebody has one of the roles.
+func (r *Rules) Has(w Who, roles ...Role) bool {
+	return slices.ContainsFunc(roles, func(role Role) bool { return r.Roles[role].Has(w) })
+}
+
+// RolesOf lists the roles that somebody has, the least first.
+func (r *Rules) RolesOf(w Who) []Role {
+	return slices.DeleteFunc(slices.Clone(Roles), func(role Role) bool { return !r.Has(w, role) })
+}
+
+// submits and administers tell whether a list of the pool, or of one above it, has
+// somebody. The path is clean.
+func (r *Rules) submits(w Who, path string) bool {
+	for p := range upwards(path) {
+		if l := r.Pools[p]; l.Submit.Has(w) || l.Administer.Has(w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rules) administers(w Who, path string) bool {
+	for p := range upwards(path) {
+		if r.Pools[p].Administer.Has(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// upwards goes from a pool to Root.
+func upwards(path string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for path != Root {
+			if !yield(path) {
+				return
+			}
+			at := strings.LastIndex(path, "/")
+			if at < 0 {
+				break
+			}
+			path = path[:at]
+		}
+		yield(Root)
+	}
+}
+
+// clean is the path of a pool as it stands in Rules.Pools: slashes around it mean
+// nothing, and no name is Root. False: it is none.
+func clean(pool string) (string, bool) {
+	path := strings.Trim(pool, "/")
+	if path == "" {
+		return Root, true
+	}
+	parts := strings.Split(path, "/")
+	return path, len(path) <= PoolBytesMax && len(parts) <= PoolDepthMax && !slices.Contains(parts, "")
+}

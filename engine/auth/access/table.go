@@ -1,0 +1,93 @@
+package access
+
+import "github.com/hamadryad/hamadryad/engine/auth"
+
+// Rule says who may make a request, and on what.
+type Rule struct {
+	Open  bool      // anybody may: it tells nothing that matters, or proves who asks by itself
+	Kind  auth.Kind // whose certificate it takes, unless it is open
+	Roles []Role    // of a user, one is enough
+	On    Subject   // what it depends on besides, judged where that is known
+	// Changes says that it is written into the audit, and refused while that can't be
+	// written. What only some requests change (a policy's pages) is told by the handler.
+	Changes bool
+	What    string // in words, behind "may not"
+}
+
+// Subject is what a request is about.
+type Subject string
+
+// The subjects. What is judged of them besides the role stands behind each.
+const (
+	Cluster  Subject = "cluster"  // nothing
+	AnyJob   Subject = "job"      // Read for what looks at it, Change for what ends or changes it
+	AnyPool  Subject = "pool"     // Submit
+	JobList  Subject = "jobs"     // those are left out that Read would refuse
+	Machine  Subject = "launcher" // the launcher's name is that of its certificate
+	Page     Subject = "page"     // the policy's word
+	Yourself Subject = "yourself" // others are shown to who may look at everything
+)
+
+var (
+	anyRole   = Roles
+	watching  = []Role{Viewer, Operator, Administrator}
+	working   = []Role{User, Administrator}
+	operating = []Role{Operator, Administrator}
+	notLooks  = []Role{User, Operator, Administrator}
+)
+
+// rules has a rule for each method of gRPC, by full name, and for each route of the manager's and
+// the launchers' HTTP, by its pattern with the side before it. There is one table so that it
+// can be read: a request that is not in it is refused, and a test walks all there are.
+var rules = map[string]Rule{
+	"/hamadryad.engine.v1.Manager/Prepare":      {Kind: auth.User, Roles: working, On: Cluster, What: "announce a job"},
+	"/hamadryad.engine.v1.Manager/Submit":       {Kind: auth.User, Roles: working, On: AnyPool, Changes: true, What: "submit a job"},
+	"/hamadryad.engine.v1.Manager/HasBlob":      {Kind: auth.User, Roles: working, On: Cluster, What: "ask for programs"},
+	"/hamadryad.engine.v1.Manager/PutBlob":      {Kind: auth.User, Roles: working, On: Cluster, Changes: true, What: "send a program"},
+	"/hamadryad.engine.v1.Manager/Watch":        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "watch a job"},
+	"/hamadryad.engine.v1.Manager/Jobs":         {Kind: auth.User, Roles: anyRole, On: JobList, What: "list jobs"},
+	"/hamadryad.engine.v1.Manager/Status":       {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "look at a job"},
+	"/hamadryad.engine.v1.Manager/Logs":         {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "read what a job printed"},
+	"/hamadryad.engine.v1.Manager/Kill":         {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "kill a job"},
+	"/hamadryad.engine.v1.Manager/Update":       {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "change a job"},
+	"/hamadryad.engine.v1.Manager/Launchers":    {Kind: auth.User, Roles: anyRole, On: Cluster, What: "list launchers"},
+	"/hamadryad.engine.v1.Manager/Drain":        {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
+	"/hamadryad.engine.v1.Manager/Policy":       {Kind: auth.User, Roles: anyRole, On: Cluster, What: "look at the policy"},
+	"/hamadryad.engine.v1.Manager/PolicyPage":   {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
+	"/hamadryad.engine.v1.Manager/ReloadPolicy": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "reload the policy"},
+	"/hamadryad.engine.v1.Manager/Settings":     {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration"},
+
+	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
+	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
+
+	"manager GET /metrics":  {Kind: auth.User, Roles: anyRole, On: Cluster, What: "read metrics"},
+	"manager GET /livez":    {Open: true, On: Cluster, What: "ask whether the manager lives"},
+	"manager GET /healthz":  {Open: true, On: Cluster, What: "ask whether the manager lives"},
+	"manager GET /readyz":   {Open: true, On: Cluster, What: "ask whether the manager is ready"},
+	"manager /scheduler":    {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
+	"manager /scheduler/":   {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
+	"launcher GET /livez":   {Open: true, On: Cluster, What: "ask whether the launcher lives"},
+	"launcher GET /healthz": {Open: true, On: Cluster, What: "ask whether the launcher lives"},
+	"launcher GET /readyz":  {Open: true, On: Cluster, What: "ask whether the launcher is ready"},
+	"launcher GET /{$}":     {Open: true, On: Cluster, What: "look at the launcher's pages"},
+	// A launcher knows no roles and no owners. Who reads a log asks the manager, which does.
+	"launcher GET /metrics":        {Open: true, On: Cluster, What: "read metrics"},
+	"launcher GET /logs/{attempt}": {Kind: auth.Manager, On: AnyJob, What: "read what an attempt printed"},
+}
+
+// ManagerRoute and LauncherRoute name a route of HTTP as RuleOf takes it, by its pattern.
+func ManagerRoute(pattern string) string { return "manager " + pattern }
+
+// LauncherRoute is that of a launcher.
+func LauncherRoute(pattern string) string { return "launcher " + pattern }
+
+// RuleOf returns the rule of a method or route. False: there is none, and the request is
+// to be refused.
+func RuleOf(request string) (Rule, bool) {
+	r, ok := rules[request]
+	return r, ok
+}
+
+// MayChange lists the roles that may change something by a policy's page, besides what
+// the policy itself says.
+func MayChange() []Role { return notLooks }
