@@ -43,6 +43,8 @@ var directions = []struct {
 	{"engine/channel", []string{"sdk", "engine/channel"}, "channels carry bytes and know of no job: pass what they need in as values"},
 	{"engine/eventlog", []string{"sdk", "internal/durable"}, "the log keeps bytes: its caller encodes them"},
 	{"engine/auth/access", []string{"sdk/scheduler", "engine/auth"}, "who may do what is decided by values: the shell brings who asks, and the core knows owners and pools"},
+	{"engine/auth/certs/certstest", []string{"engine/auth"}, "it is for tests that need certificates"},
+	{"engine/auth/certs", []string{"engine/auth", "internal/durable"}, "certificates are files and handshakes: who uses them is the shell's"},
 	{"engine/auth", nil, "who somebody is is a name: certificates and sockets are the rooms' below it"},
 	{"engine/config", []string{"sdk"}, "settings are values: cmd hands them to those they are for"},
 	{"engine/publish", []string{"sdk"}, "publishing knows folders and stores alone: pass what it needs in as values"},

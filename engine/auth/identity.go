@@ -13,6 +13,9 @@ const (
 	Manager  Kind = "manager"
 	Launcher Kind = "launcher"
 	User     Kind = "user"
+	// Worker is what runs a user's program. Its name is that of its launcher, which vouches
+	// for it: nobody issues such a certificate but a launcher, and a launcher no other.
+	Worker Kind = "worker"
 )
 
 // scheme begins every identity.
@@ -32,9 +35,9 @@ type Identity struct {
 // NewIdentity checks the parts of an identity. The error names the part that is wrong.
 func NewIdentity(cluster string, kind Kind, name string) (Identity, error) {
 	switch kind {
-	case Manager, Launcher, User:
+	case Manager, Launcher, User, Worker:
 	default:
-		return Identity{}, fmt.Errorf("there is no kind %.40q: it is manager, launcher or user", string(kind))
+		return Identity{}, fmt.Errorf("there is no kind %.40q: it is manager, launcher, user or worker", string(kind))
 	}
 	if err := CheckCluster(cluster); err != nil {
 		return Identity{}, fmt.Errorf("the cluster's name: %w", err)
@@ -51,7 +54,7 @@ func ParseIdentity(uri string) (Identity, error) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	parts := strings.Split(rest, "/")
 	if !ok || len(parts) != 3 {
-		return Identity{}, fmt.Errorf("%.200q is no identity, which is hamadryad://CLUSTER/{manager,launcher,user}/NAME", uri)
+		return Identity{}, fmt.Errorf("%.200q is no identity, which is hamadryad://CLUSTER/{manager,launcher,user,worker}/NAME", uri)
 	}
 	id, err := NewIdentity(parts[0], Kind(parts[1]), parts[2])
 	if err != nil {

@@ -1,0 +1,140 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// ErrCertificate is matched by what is wrong with a certificate.
+var ErrCertificate = errors.New("certificate refused")
+
+// chainMax bounds how many certificates a peer may show: its own and its launcher's.
+const chainMax = 2
+
+// expected is whom one end of a connection expects at the other.
+type expected struct {
+	kinds []auth.Kind
+	name  string // "": any
+	usage x509.ExtKeyUsage
+}
+
+// PeerIdentity is who is at the other end of a connection: what its handshake proved. It
+// is for connections that were made with a configuration of this package.
+func PeerIdentity(s tls.ConnectionState) (auth.Identity, error) {
+	if !s.HandshakeComplete || len(s.PeerCertificates) == 0 {
+		return auth.Identity{}, fmt.Errorf("%w: the other end showed none", ErrCertificate)
+	}
+	return identityOf(s.PeerCertificates[0])
+}
+
+// identityOf reads our name in a certificate, of which it must have exactly one.
+func identityOf(c *x509.Certificate) (auth.Identity, error) {
+	if len(c.URIs) != 1 {
+		return auth.Identity{}, fmt.Errorf("%w: it has %d names where one hamadryad://CLUSTER/KIND/NAME is wanted (subject %.100q): have the cluster's administrator issue one with \"hamadryad ca issue\"",
+			ErrCertificate, len(c.URIs), c.Subject)
+	}
+	id, err := auth.ParseIdentity(c.URIs[0].String())
+	if err != nil {
+		return id, fmt.Errorf("%w: %w: have the cluster's administrator issue one with \"hamadryad ca issue\"", ErrCertificate, err)
+	}
+	return id, nil
+}
+
+// admit says whether a peer's certificates prove one of those who are expected.
+func (s *state) admit(shown []*x509.Certificate, want expected, now time.Time) error {
+	if len(shown) == 0 || len(shown) > chainMax {
+		return fmt.Errorf("%w: the other end showed %d", ErrCertificate, len(shown))
+	}
+	id, err := s.verify(shown, want.usage, now)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(want.kinds, id.Kind) {
+		return fmt.Errorf("%w: it is that of %s, and here a %s is wanted", ErrCertificate, id, oneOf(want.kinds))
+	}
+	if want.name != "" && want.name != id.Name {
+		return fmt.Errorf("%w: it is that of %s, and here %s is wanted", ErrCertificate, id, want.name)
+	}
+	return nil
+}
+
+// verify checks a chain to the cluster's CA, and who may stand where in it.
+func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (auth.Identity, error) {
+	id, err := identityOf(shown[0])
+	if err != nil {
+		return id, err
+	}
+	if id.Cluster != s.identity.Cluster {
+		return id, fmt.Errorf("%w: %s is of another cluster than %s", ErrCertificate, id, s.identity)
+	}
+	between := x509.NewCertPool()
+	for _, c := range shown[1:] {
+		between.AddCert(c)
+	}
+	chains, err := shown[0].Verify(x509.VerifyOptions{Roots: s.roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return id, s.why(id, shown[0], err, now)
+	}
+	for _, chain := range chains {
+		if vouched(id, chain) {
+			return id, nil
+		}
+	}
+	return id, fmt.Errorf("%w: %s is not signed by who may: the cluster's CA signs managers, launchers and users, and a launcher its own workers", ErrCertificate, id)
+}
+
+// vouched tells whether a verified chain is one of the two that there are: the CA and a
+// manager, launcher or user; or the CA, a launcher and a worker of it.
+func vouched(id auth.Identity, chain []*x509.Certificate) bool {
+	switch len(chain) {
+	case 2:
+		return id.Kind != auth.Worker
+	case 3:
+		above, err := identityOf(chain[1])
+		return err == nil && id.Kind == auth.Worker && above == auth.Identity{Cluster: id.Cluster, Kind: auth.Launcher, Name: id.Name}
+	}
+	return false
+}
+
+// why says what is wrong with a chain in words of ours.
+func (s *state) why(id auth.Identity, leaf *x509.Certificate, err error, now time.Time) error {
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		whose := id.String()
+		if !invalid.Cert.Equal(leaf) {
+			whose = fmt.Sprintf("%s above %s", invalid.Cert.Subject, id)
+		}
+		return s.lateness(whose, invalid.Cert, now)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: %s is signed by another CA than this cluster's, whose certificate is in %s (SHA-256 %s): issue one with the CA of this cluster", ErrCertificate, id, s.files.CA, s.pins())
+	}
+	return fmt.Errorf("%w: %s: %w", ErrCertificate, id, err)
+}
+
+// lateness says by whose clock a certificate is not good.
+func (s *state) lateness(whose string, c *x509.Certificate, now time.Time) error {
+	says := fmt.Sprintf("by the clock of %s, which says %s", s.identity, stamp(now))
+	if now.Before(c.NotBefore) {
+		return fmt.Errorf("%w: that of %s begins at %s, which is yet to come %s: set the clock that is wrong", ErrCertificate, whose, stamp(c.NotBefore), says)
+	}
+	return fmt.Errorf("%w: that of %s ended at %s, which is past %s: issue a new one, or set the clock that is wrong", ErrCertificate, whose, stamp(c.NotAfter), says)
+}
+
+func oneOf(kinds []auth.Kind) string {
+	text := ""
+	for i, k := range kinds {
+		if i > 0 {
+			text += " or "
+		}
+		text += string(k)
+	}
+	return text
+}

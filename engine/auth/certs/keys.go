@@ -1,0 +1,202 @@
+package certs
+
+import (
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// lookEvery is how often the files are looked at, at most: connections may come faster.
+const lookEvery = time.Second
+
+// Keys are a process's own certificate and key, and the CA that it trusts. Its
+// configurations for TLS always use what the files held last. Safe for concurrent use.
+type Keys struct {
+	files Files
+	now   func() time.Time
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	state   *state // in force; never changed
+	looked  time.Time
+	seen    [3]mark // of the files as they were tried last
+	problem string  // as it was logged last
+}
+
+// Options are what Open need not be told. Zero values are the defaults.
+type Options struct {
+	Cluster string           // that the certificate must be of; "": whichever it is of
+	Kinds   []auth.Kind      // of which the certificate must be one; none: any
+	Now     func() time.Time // the clock; time.Now
+	Log     *slog.Logger     // is told of files that can't be used; slog.Default()
+}
+
+// state is what a set of files held. Nothing of it changes.
+type state struct {
+	files    Files
+	identity auth.Identity
+	own      tls.Certificate
+	chain    []*x509.Certificate // of own
+	anchors  []*x509.Certificate
+	roots    *x509.CertPool
+	caText   []byte
+}
+
+// mark tells one content of a file from another without reading it.
+type mark struct {
+	size, changed int64 // bytes, and nanoseconds
+	number        uint64
+}
+
+// Open reads the files. The error names the file and what is wrong with it: a certificate
+// that is over or of another CA, a key that others may read, a file that is cut off.
+func Open(files Files, o Options) (*Keys, error) {
+	k := &Keys{files: files.Filled(), now: o.Now, log: o.Log}
+	if k.now == nil {
+		k.now = time.Now
+	}
+	if k.log == nil {
+		k.log = slog.Default()
+	}
+	k.looked = k.now()
+	k.seen = k.marks()
+	s, err := k.read(k.looked)
+	if err != nil {
+		return nil, err
+	}
+	if o.Cluster != "" && o.Cluster != s.identity.Cluster {
+		return nil, fmt.Errorf("%s is the certificate of %s, and the cluster is %s (auth.cluster): name the right file or the right cluster", k.files.Certificate, s.identity, o.Cluster)
+	}
+	if len(o.Kinds) > 0 && !slices.Contains(o.Kinds, s.identity.Kind) {
+		return nil, fmt.Errorf("%s is the certificate of %s, and here that of a %s is wanted: issue one with \"hamadryad ca issue\"", k.files.Certificate, s.identity, oneOf(o.Kinds))
+	}
+	k.state = s
+	return k, nil
+}
+
+// Identity is who this process is.
+func (k *Keys) Identity() auth.Identity { return k.current().identity }
+
+// Ends is when the process's own certificate ends, and Begins when it began.
+func (k *Keys) Ends() time.Time   { return k.current().chain[0].NotAfter }
+func (k *Keys) Begins() time.Time { return k.current().chain[0].NotBefore }
+
+// current returns what is in force, after a look at the files when the last was a while
+// ago.
+func (k *Keys) current() *state {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	if k.files == (Files{}) || now.Sub(k.looked) < lookEvery && !now.Before(k.looked) {
+		return k.state
+	}
+	k.looked = now
+	marks := k.marks()
+	if marks == k.seen {
+		return k.state
+	}
+	s, err := k.read(now)
+	if err == nil && s.identity != k.state.identity {
+		err = fmt.Errorf("%s is now the certificate of %s, and this process is %s: restart it to change who it is", k.files.Certificate, s.identity, k.state.identity)
+	}
+	k.seen = marks // they are tried again when they change
+	if err != nil {
+		if text := err.Error(); text != k.problem {
+			k.problem = text
+			k.log.Error("certificates can't be read again: those that were read before stay in force", "error", err)
+		}
+		return k.state
+	}
+	k.problem, k.state = "", s
+	k.log.Info("certificates were read again", "identity", s.identity.String(), "ends", s.chain[0].NotAfter)
+	return s
+}
+
+func (k *Keys) marks() (m [3]mark) {
+	for i, path := range []string{k.files.CA, k.files.Certificate, k.files.Key} {
+		if info, err := os.Stat(path); err == nil {
+			m[i] = mark{size: info.Size(), changed: info.ModTime().UnixNano()}
+			if system, ok := info.Sys().(*syscall.Stat_t); ok {
+				m[i].number = system.Ino // a rename puts another file there, of the same size and time maybe
+			}
+		}
+	}
+	return m
+}
+
+// read makes a state of the files, and checks that it can be used now.
+func (k *Keys) read(now time.Time) (*state, error) {
+	f := k.files
+	ca, err := readFile(f.CA, false)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := readFile(f.Certificate, false)
+	if err != nil {
+		return nil, err
+	}
+	keyText, err := readFile(f.Key, true)
+	if err != nil {
+		return nil, err
+	}
+	return newState(f, ca, cert, keyText, now)
+}
+
+func newState(f Files, ca, cert, keyText []byte, now time.Time) (*state, error) {
+	s := &state{files: f, roots: x509.NewCertPool(), caText: ca}
+	var err error
+	if s.anchors, err = parseCertificates(ca); err != nil {
+		return nil, fmt.Errorf("the CA's certificate in %s: %w", f.CA, err)
+	}
+	for _, c := range s.anchors {
+		if !c.IsCA {
+			return nil, fmt.Errorf("%s holds a certificate that is no CA's (subject %.100q): name the ca.pem that \"hamadryad ca init\" made", f.CA, c.Subject)
+		}
+		s.roots.AddCert(c)
+	}
+	if s.chain, err = parseCertificates(cert); err != nil {
+		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)
+	}
+	key, err := parseKey(f.Key, keyText)
+	if err != nil {
+		return nil, err
+	}
+	if !sameKey(s.chain[0], key) {
+		return nil, fmt.Errorf("the key in %s is not that of the certificate in %s: one of them was replaced and the other not yet, or they are of different names", f.Key, f.Certificate)
+	}
+	s.own = tls.Certificate{PrivateKey: key, Leaf: s.chain[0]}
+	for _, c := range s.chain {
+		s.own.Certificate = append(s.own.Certificate, c.Raw)
+	}
+	if s.identity, err = identityOf(s.chain[0]); err != nil {
+		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)
+	}
+	if _, err := s.verify(s.chain, x509.ExtKeyUsageClientAuth, now); err != nil {
+		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)
+	}
+	return s, nil
+}
+
+func sameKey(c *x509.Certificate, key crypto.Signer) bool {
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(c.PublicKey)
+}
+
+// pins are those of the CA's certificates.
+func (s *state) pins() string {
+	var all []string
+	for _, c := range s.anchors {
+		all = append(all, pinOf(c))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,72 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// Server is the configuration of a listener that serves peers of some kinds, and no
+// others. A peer that is refused is logged with its address and the reason; it is told no
+// more than that its certificate is bad.
+func (k *Keys) Server(kinds ...auth.Kind) *tls.Config {
+	return k.server(tls.RequireAnyClientCert, expected{kinds: kinds, usage: x509.ExtKeyUsageClientAuth})
+}
+
+// Door is as Server, but a peer may come without a certificate. Who it is must be asked of
+// each connection (PeerIdentity), and nothing be done for one that has none but let it
+// join.
+func (k *Keys) Door(kinds ...auth.Kind) *tls.Config {
+	return k.server(tls.RequestClientCert, expected{kinds: kinds, usage: x509.ExtKeyUsageClientAuth})
+}
+
+func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
+	base := k.config()
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		s := k.current()
+		c := k.config()
+		c.ClientAuth, c.Certificates, c.NextProtos = how, []tls.Certificate{s.own}, base.NextProtos
+		c.VerifyConnection = func(peer tls.ConnectionState) error {
+			if how == tls.RequestClientCert && len(peer.PeerCertificates) == 0 {
+				return nil
+			}
+			err := s.admit(peer.PeerCertificates, want, k.now())
+			if err != nil {
+				k.log.Warn("a connection is refused", "from", address(hello.Conn), "to", s.identity.String(), "error", err)
+			}
+			return err
+		}
+		return c, nil
+	}
+	return base
+}
+
+// Client is the configuration of who dials a peer of a kind and name; an empty name is any.
+func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
+	want := expected{kinds: []auth.Kind{kind}, name: name, usage: x509.ExtKeyUsageServerAuth}
+	c := k.config()
+	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		own := k.current().own
+		return &own, nil
+	}
+	c.InsecureSkipVerify = true //nolint:gosec // who it is stands in the certificate's URI, and VerifyConnection asks for that
+	c.VerifyConnection = func(peer tls.ConnectionState) error {
+		return k.current().admit(peer.PeerCertificates, want, k.now())
+	}
+	return c
+}
+
+// config is what all have in common. Without tickets each connection is looked at anew, by
+// the certificates that are in force then.
+func (k *Keys) config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Time: k.now}
+}
+
+func address(c net.Conn) string {
+	if c == nil || c.RemoteAddr() == nil {
+		return ""
+	}
+	return c.RemoteAddr().String()
+}
