@@ -54,7 +54,7 @@ var directions = []struct {
 	{"engine/core/codec", nil, "bytes alone: what they mean is said by the room that codes them"},
 	{"engine/core/timers", []string{"sdk/scheduler", "engine/core/codec", "internal/due"}, aRoom},
 	{"engine/core/ids", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
-	{"engine/core/step", []string{"sdk/scheduler", "engine/core/codec", "engine/core/timers", "engine/graph", "engine/wire"}, aRoom},
+	{"engine/core/step", []string{"sdk/scheduler", "engine/auth/access", "engine/core/codec", "engine/core/timers", "engine/graph", "engine/wire"}, aRoom},
 	{"engine/core/exchange", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
 	{"engine/core/outputs", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
@@ -77,7 +77,7 @@ var directions = []struct {
 		"engine/core/orders", "engine/core/publishing", "engine/core/status", "engine/core/step", "engine/plan", "engine/wire",
 	}, inOrder},
 	{"engine/core/admission", []string{
-		"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/status",
+		"sdk/scheduler", "engine/auth/access", "engine/core/capacity", "engine/core/exchange", "engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/status",
 		"engine/core/step", "engine/graph", "engine/wire",
 	}, inOrder},
 	{"engine/core/attempts", []string{
@@ -101,7 +101,7 @@ var directions = []struct {
 		"engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/orders", "engine/core/preemption", "engine/core/sessions", "engine/core/status", "engine/core/step",
 	}, "it joins the rooms of the core and decides nothing"},
 	{"engine/core/roomtest", []string{"sdk/scheduler", "engine/core", "engine/wire"}, "it is for tests of the rooms of the core"},
-	{"engine/core", []string{"sdk", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
+	{"engine/core", []string{"sdk", "engine/auth/access", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/due"}, "the loop in virtual time drives the core: its client brings the cluster"},

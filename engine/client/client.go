@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -211,7 +210,7 @@ func hasCode(err error, code codes.Code) bool {
 
 // StateName is a job state as people read it.
 func StateName(s wire.JobState) string {
-	return strings.ToLower(strings.TrimPrefix(s.String(), "JOB_STATE_"))
+	return wire.StateName(s)
 }
 
 // Ended tells whether a job in that state changes no more.

@@ -96,6 +96,9 @@ func codeCore(w *codec.Codec, c *Core) {
 	codeLoads(w, c)
 	c.rooms.Life.CodeIdentities(w)
 	codeLosses(w, c)
+	if !w.Reading || w.Left() > 0 { // what came later still
+		c.rooms.Life.CodeOwners(w)
+	}
 }
 
 // codeLoads codes what came later: older checkpoints end before it.

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
@@ -125,7 +127,7 @@ func (s *story) load(name string, named map[string]string) {
 //	map 3 slots=2 kind=map
 //	map -> reduce all file slow=0.05
 func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
-	spec := &wire.JobSpec{Name: name, Graph: &wire.Graph{}, Principal: &wire.Principal{Name: "ann"}}
+	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named)}
 	if o := named["outputs"]; o != "" {
 		spec.Outputs = strings.Split(o, ",")
 	}
@@ -152,7 +154,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		})
 	}
 	out := s.out
-	s.step(wire.NewInput(&wire.Prepare{Client: 1}))
+	s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
 	s.out = out
 	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
 		s.jobs[s.job] = &machines.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
@@ -359,5 +361,44 @@ func (s *story) offers() {
 		if o.Again != nil {
 			s.say("%d: to go on %v and %d MiB", o.Launcher, o.Again, o.AgainMemory>>20)
 		}
+	}
+}
+
+// principal is who asks: ann, unless as names another.
+func principal(named map[string]string) *wire.Principal {
+	p := &wire.Principal{Name: cmp.Or(named["as"], "ann"), Proof: "certificate"}
+	if g := named["groups"]; g != "" {
+		p.Groups = strings.Split(g, ",")
+	}
+	return p
+}
+
+// access is what people say where who may do what matters, and the rules of it.
+func (s *story) access(t *testing.T, d *datadriven.TestData, job uint64, named map[string]string) {
+	switch d.Cmd {
+	case "access":
+		rules, err := access.Parse(scheduler.Config{Text: []byte(d.Input)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := s.Core.Settings()
+		set.Access, s.shown = rules, true
+		s.step(wire.NewInput(&wire.SiteSettings{Json: set.JSON()}))
+	case "move":
+		m := &wire.UpdateJob{Client: 9, Job: job, Principal: principal(named)}
+		if to, ok := named["to"]; ok {
+			m.Pool = &to
+		}
+		if text, ok := named["priority"]; ok {
+			n := int32(number(text))
+			m.Priority = &n
+		}
+		s.step(wire.NewInput(m))
+	case "announce":
+		s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
+	case "take": // a number that was announced
+		s.step(wire.NewInput(&wire.Submit{Client: 2, Job: job, Spec: &wire.JobSpec{
+			Name: "taken", Pool: named["pool"], Principal: principal(named), Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 1}}},
+		}}))
 	}
 }

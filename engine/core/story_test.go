@@ -43,6 +43,7 @@ type story struct {
 	jobs    map[uint64]*machines.Job
 	starts  map[uint64]*wire.StartAttempt // by attempt
 	kept    []byte                        // the checkpoint to restart from
+	shown   bool                          // what changed is said, too
 }
 
 type storyRound struct{ generation, number uint64 }
@@ -106,6 +107,9 @@ func (s *story) act(a core.Action) {
 		case a.Job != 0:
 			s.job = uint64(a.Job)
 			s.say("%s", a.Job)
+		}
+		if a.After != "" && s.shown {
+			s.say("%s, was %s", a.After, a.Before)
 		}
 	case core.LogLine:
 		if a.Level > core.Info {
@@ -300,7 +304,9 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		l.Incarnation = number(named["life"])
 		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})
 	case "kill":
-		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: &wire.Principal{Name: "ann"}}))
+		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: principal(named)}))
+	case "move", "announce", "take", "access":
+		s.access(t, d, id, named)
 	case "drain":
 		s.step(wire.NewInput(&wire.DrainLauncher{Client: 9, Name: first, Drain: true}))
 	case "load":

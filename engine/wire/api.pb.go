@@ -2338,6 +2338,204 @@ func (x *Setting) GetNextFrom() string {
 	return ""
 }
 
+// AccessRequest asks what somebody may do.
+type AccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // "": who asks
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRequest) Reset() {
+	*x = AccessRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRequest) ProtoMessage() {}
+
+func (x *AccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
+func (*AccessRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AccessRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+type AccessReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`                                   // access control is: everybody may do everything
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`                        // who it is about, with the groups that are known of it
+	Roles         []string               `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`                                // the least first
+	Pools         []*PoolAccess          `protobuf:"bytes,4,rep,name=pools,proto3" json:"pools,omitempty"`                                // those with a list that has it, in order of path; pools below inherit
+	ActsFor       []string               `protobuf:"bytes,5,rep,name=acts_for,json=actsFor,proto3" json:"acts_for,omitempty"`             // whom it may act for, a list a line
+	DefaultPool   string                 `protobuf:"bytes,6,opt,name=default_pool,json=defaultPool,proto3" json:"default_pool,omitempty"` // of its jobs that name none
+	Advice        []string               `protobuf:"bytes,7,rep,name=advice,proto3" json:"advice,omitempty"`                              // what a person should know of it: what is missing, and where
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessReply) Reset() {
+	*x = AccessReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessReply) ProtoMessage() {}
+
+func (x *AccessReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
+func (*AccessReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *AccessReply) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *AccessReply) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *AccessReply) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *AccessReply) GetPools() []*PoolAccess {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+func (x *AccessReply) GetActsFor() []string {
+	if x != nil {
+		return x.ActsFor
+	}
+	return nil
+}
+
+func (x *AccessReply) GetDefaultPool() string {
+	if x != nil {
+		return x.DefaultPool
+	}
+	return ""
+}
+
+func (x *AccessReply) GetAdvice() []string {
+	if x != nil {
+		return x.Advice
+	}
+	return nil
+}
+
+// PoolAccess is what lists of one pool let somebody do there, and below.
+type PoolAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pool          string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Submit        bool                   `protobuf:"varint,2,opt,name=submit,proto3" json:"submit,omitempty"`
+	Administer    bool                   `protobuf:"varint,3,opt,name=administer,proto3" json:"administer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolAccess) Reset() {
+	*x = PoolAccess{}
+	mi := &file_engine_wire_api_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolAccess) ProtoMessage() {}
+
+func (x *PoolAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
+func (*PoolAccess) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PoolAccess) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PoolAccess) GetSubmit() bool {
+	if x != nil {
+		return x.Submit
+	}
+	return false
+}
+
+func (x *PoolAccess) GetAdminister() bool {
+	if x != nil {
+		return x.Administer
+	}
+	return false
+}
+
 var File_engine_wire_api_proto protoreflect.FileDescriptor
 
 const file_engine_wire_api_proto_rawDesc = "" +
@@ -2528,7 +2726,24 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x12\n" +
 	"\x04next\x18\x04 \x01(\tR\x04next\x12\x1b\n" +
-	"\tnext_from\x18\x05 \x01(\tR\bnextFrom*\xaf\x01\n" +
+	"\tnext_from\x18\x05 \x01(\tR\bnextFrom\"#\n" +
+	"\rAccessRequest\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\"\x80\x02\n" +
+	"\vAccessReply\x12\x10\n" +
+	"\x03off\x18\x01 \x01(\bR\x03off\x12<\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
+	"\x05roles\x18\x03 \x03(\tR\x05roles\x125\n" +
+	"\x05pools\x18\x04 \x03(\v2\x1f.hamadryad.engine.v1.PoolAccessR\x05pools\x12\x19\n" +
+	"\bacts_for\x18\x05 \x03(\tR\aactsFor\x12!\n" +
+	"\fdefault_pool\x18\x06 \x01(\tR\vdefaultPool\x12\x16\n" +
+	"\x06advice\x18\a \x03(\tR\x06advice\"X\n" +
+	"\n" +
+	"PoolAccess\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06submit\x18\x02 \x01(\bR\x06submit\x12\x1e\n" +
+	"\n" +
+	"administer\x18\x03 \x01(\bR\n" +
+	"administer*\xaf\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -2551,7 +2766,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),          // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil), // 1: hamadryad.engine.v1.PrepareRequest
@@ -2586,40 +2801,45 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*ReloadRequest)(nil),  // 30: hamadryad.engine.v1.ReloadRequest
 	(*SettingsReply)(nil),  // 31: hamadryad.engine.v1.SettingsReply
 	(*Setting)(nil),        // 32: hamadryad.engine.v1.Setting
-	(*Principal)(nil),      // 33: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),        // 34: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),        // 35: hamadryad.engine.v1.Failure
-	(*Counter)(nil),        // 36: hamadryad.engine.v1.Counter
-	(*Slots)(nil),          // 37: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),    // 38: hamadryad.engine.v1.MachineLoad
+	(*AccessRequest)(nil),  // 33: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),    // 34: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),     // 35: hamadryad.engine.v1.PoolAccess
+	(*Principal)(nil),      // 36: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),        // 37: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),        // 38: hamadryad.engine.v1.Failure
+	(*Counter)(nil),        // 39: hamadryad.engine.v1.Counter
+	(*Slots)(nil),          // 40: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),    // 41: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	33, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	34, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	33, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	33, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	36, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	37, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	36, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	36, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	35, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	36, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	38, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	39, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	37, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	37, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	38, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	33, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	40, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	40, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	41, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	36, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	27, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
 	28, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
 	29, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	33, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	36, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	32, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	36, // 21: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	35, // 22: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -2636,7 +2856,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

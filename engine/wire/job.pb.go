@@ -198,6 +198,7 @@ const (
 	ErrorKind_ERROR_KIND_INVALID     ErrorKind = 5 // the job itself is wrong: retrying can't help
 	ErrorKind_ERROR_KIND_INTERNAL    ErrorKind = 6
 	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses until a person changes something: retrying can't help, no launcher is to blame
+	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // who asks may not do that
 )
 
 // Enum value maps for ErrorKind.
@@ -211,6 +212,7 @@ var (
 		5: "ERROR_KIND_INVALID",
 		6: "ERROR_KIND_INTERNAL",
 		7: "ERROR_KIND_OUTPUT",
+		8: "ERROR_KIND_DENIED",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED": 0,
@@ -221,6 +223,7 @@ var (
 		"ERROR_KIND_INVALID":     5,
 		"ERROR_KIND_INTERNAL":    6,
 		"ERROR_KIND_OUTPUT":      7,
+		"ERROR_KIND_DENIED":      8,
 	}
 )
 
@@ -251,12 +254,15 @@ func (ErrorKind) EnumDescriptor() ([]byte, []int) {
 	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
 }
 
-// Principal is who asks.
+// Principal is who asks. The manager overwrites what a client says of itself by what it
+// could prove; without access control it can prove nothing.
 type Principal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Proof         string                 `protobuf:"bytes,2,opt,name=proof,proto3" json:"proof,omitempty"`
+	Proof         string                 `protobuf:"bytes,2,opt,name=proof,proto3" json:"proof,omitempty"` // how it was proved: certificate, socket and so on; unproven: it was not
 	Role          string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	Groups        []string               `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"` // in ascending order
+	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`         // who acts in its name; "": itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +314,20 @@ func (x *Principal) GetProof() string {
 func (x *Principal) GetRole() string {
 	if x != nil {
 		return x.Role
+	}
+	return ""
+}
+
+func (x *Principal) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Principal) GetBy() string {
+	if x != nil {
+		return x.By
 	}
 	return ""
 }
@@ -1071,11 +1091,13 @@ var File_engine_wire_job_proto protoreflect.FileDescriptor
 
 const file_engine_wire_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15engine/wire/job.proto\x12\x13hamadryad.engine.v1\"I\n" +
+	"\x15engine/wire/job.proto\x12\x13hamadryad.engine.v1\"q\n" +
 	"\tPrincipal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
-	"\x04role\x18\x03 \x01(\tR\x04role\"\xf6\x03\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x12\x16\n" +
+	"\x06groups\x18\x04 \x03(\tR\x06groups\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\xf6\x03\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1166,7 +1188,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"CODEC_NONE\x10\x01\x12\r\n" +
 	"\tCODEC_LZ4\x10\x02\x12\x0e\n" +
 	"\n" +
-	"CODEC_ZSTD\x10\x03*\xcb\x01\n" +
+	"CODEC_ZSTD\x10\x03*\xe2\x01\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ERROR_KIND_PROGRAM\x10\x01\x12\x13\n" +
@@ -1175,7 +1197,8 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x13ERROR_KIND_RESOURCE\x10\x04\x12\x16\n" +
 	"\x12ERROR_KIND_INVALID\x10\x05\x12\x17\n" +
 	"\x13ERROR_KIND_INTERNAL\x10\x06\x12\x15\n" +
-	"\x11ERROR_KIND_OUTPUT\x10\aB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x11ERROR_KIND_OUTPUT\x10\a\x12\x15\n" +
+	"\x11ERROR_KIND_DENIED\x10\bB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_job_proto_rawDescOnce sync.Once

@@ -515,7 +515,8 @@ func (x *SiteSettings) GetJson() []byte {
 // Prepare reserves a job id. Nothing else of the job exists yet.
 type Prepare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"` // chosen by the shell, names the caller in the reply
+	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`      // chosen by the shell, names the caller in the reply
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"` // to whom it is handed out: with access control, nobody else submits under it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +556,13 @@ func (x *Prepare) GetClient() uint64 {
 		return x.Client
 	}
 	return 0
+}
+
+func (x *Prepare) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
 }
 
 type Submit struct {
@@ -1481,9 +1489,10 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
 	"\x06age_ns\x18\x02 \x01(\x03R\x05ageNs\"\"\n" +
 	"\fSiteSettings\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"!\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"_\n" +
 	"\aPrepare\x12\x16\n" +
-	"\x06client\x18\x01 \x01(\x04R\x06client\"d\n" +
+	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"d\n" +
 	"\x06Submit\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x120\n" +
@@ -1593,8 +1602,8 @@ var file_engine_wire_log_proto_goTypes = []any{
 	(*SettingsChange)(nil), // 16: hamadryad.engine.v1.SettingsChange
 	(*Note)(nil),           // 17: hamadryad.engine.v1.Note
 	(*PolicyRequest)(nil),  // 18: hamadryad.engine.v1.PolicyRequest
-	(*JobSpec)(nil),        // 19: hamadryad.engine.v1.JobSpec
-	(*Principal)(nil),      // 20: hamadryad.engine.v1.Principal
+	(*Principal)(nil),      // 19: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),        // 20: hamadryad.engine.v1.JobSpec
 	(*Join)(nil),           // 21: hamadryad.engine.v1.Join
 	(*Report)(nil),         // 22: hamadryad.engine.v1.Report
 }
@@ -1617,18 +1626,19 @@ var file_engine_wire_log_proto_depIdxs = []int32{
 	18, // 15: hamadryad.engine.v1.Input.request:type_name -> hamadryad.engine.v1.PolicyRequest
 	2,  // 16: hamadryad.engine.v1.Input.manager_start:type_name -> hamadryad.engine.v1.ManagerStart
 	3,  // 17: hamadryad.engine.v1.Input.site:type_name -> hamadryad.engine.v1.SiteSettings
-	19, // 18: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
-	20, // 19: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
-	20, // 20: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
-	21, // 21: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
-	22, // 22: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
-	20, // 23: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
-	20, // 24: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	19, // 18: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
+	20, // 19: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
+	19, // 20: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
+	19, // 21: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
+	21, // 22: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
+	22, // 23: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
+	19, // 24: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
+	19, // 25: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_log_proto_init() }

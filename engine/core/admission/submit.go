@@ -32,7 +32,7 @@ func (ad *Admission) Prepare(m *wire.Prepare) {
 	}
 	ad.ids.Job++
 	id := scheduler.JobID(ad.ids.Job)
-	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now})
+	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now, Owner: m.GetPrincipal().GetName()})
 	ad.step.After(ad.step.Set.PreparedFor, step.TimerPrepared, 0)
 	ad.step.Reply(m.GetClient(), id, nil)
 }
@@ -49,6 +49,10 @@ func (ad *Admission) ExpirePrepared() {
 // Submit takes a job in, or refuses it with the reason.
 func (ad *Admission) Submit(m *wire.Submit) {
 	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayTake(id, m.GetSpec().GetPrincipal()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
 	if ad.submittedBefore(id, m.GetClient()) {
 		return
 	}
@@ -62,6 +66,10 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		return
 	}
 	ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
+	if err := ad.maySubmit(m.GetSpec()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
 	j, err := ad.newJob(id, m.GetSpec())
 	if err == nil {
 		err = ad.proved(m.GetSpec().GetPrincipal())
@@ -190,10 +198,15 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 		ad.step.Reply(m.GetClient(), 0, ad.noJob(m.GetJob()))
 		return
 	}
+	if err := ad.mayUpdate(m, j); err != nil {
+		ad.step.Reply(m.GetClient(), j.ID, step.Denied(err))
+		return
+	}
 	if len(m.GetPool()) > ad.step.Set.Graph.NameBytes {
 		ad.step.Reply(m.GetClient(), j.ID, step.Invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), ad.step.Set.Graph.NameBytes)))
 		return
 	}
+	before := placeOf(j)
 	if m.Pool != nil {
 		j.Pool = *m.Pool
 		ad.life.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
@@ -206,8 +219,11 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 		ad.policy.TellJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
 	}
 	ad.life.Touch(j)
-	ad.step.Reply(m.GetClient(), j.ID, nil)
+	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
 }
+
+// placeOf is what UpdateJob changes of a job.
+func placeOf(j *life.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
 
 func (ad *Admission) noJob(id uint64) *wire.Failure {
 	for _, e := range ad.life.Ended {
@@ -224,16 +240,22 @@ func (ad *Admission) noJob(id uint64) *wire.Failure {
 // KillJob ends a job for a person.
 func (ad *Admission) KillJob(m *wire.KillJob) {
 	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayKill(id, m.GetPrincipal()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
 	if at := slices.IndexFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id }); at >= 0 {
 		ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
 		ad.step.Reply(m.GetClient(), id, nil)
 		return
 	}
 	j := ad.life.Jobs.Get(id)
-	switch {
-	case j == nil:
+	if j == nil {
 		ad.step.Reply(m.GetClient(), id, ad.noJob(m.GetJob()))
 		return
+	}
+	before := wire.StateName(j.Summary().State)
+	switch {
 	case j.Phase() == life.JobAsked:
 		ad.turnAway(j, ad.step.Short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.Ends():
@@ -244,5 +266,5 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 		ad.life.NoteJob(j, reason)
 		ad.jobs.EndJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
 	}
-	ad.step.Reply(m.GetClient(), id, nil)
+	ad.step.ReplyChanged(m.GetClient(), id, before, "killed")
 }

@@ -28,6 +28,13 @@ func (st *State) CodeBefore(w *codec.Codec) {
 	})
 }
 
+// CodeOwners codes to whom the jobs are announced that are none yet.
+func (st *State) CodeOwners(w *codec.Codec) {
+	for i := range st.Prepared {
+		codec.Str(w, &st.Prepared[i].Owner)
+	}
+}
+
 // CodeJobs codes all jobs with their bundles and attempts. Launchers are known by now.
 func (st *State) CodeJobs(w *codec.Codec) {
 	ids := slices.Clone(st.Jobs.IDs())

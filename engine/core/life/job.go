@@ -28,8 +28,9 @@ func (j *Job) StageOf(f *wire.Failure, a *Attempt) *stage {
 
 // Prepared is a job id that was handed out and not submitted yet.
 type Prepared struct {
-	ID scheduler.JobID
-	At scheduler.Time
+	ID    scheduler.JobID
+	At    scheduler.Time
+	Owner string // to whom; "" where nobody asked, and of older checkpoints
 }
 
 // jobPhase is where a live job stands.

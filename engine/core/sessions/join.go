@@ -201,11 +201,12 @@ func (ss *Sessions) Drain(m *wire.DrainLauncher) {
 		ss.step.Reply(m.GetClient(), 0, step.Invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
 		return
 	}
+	before := l.State()
 	if l.Draining != m.GetDrain() {
 		ss.capacity.Drain(&l.Launcher, m.GetDrain())
 		if l.Up {
 			ss.policy.TellLauncher(l.ID, scheduler.LauncherDraining{At: ss.step.Now, Launcher: l.ID, Draining: l.Draining})
 		}
 	}
-	ss.step.Reply(m.GetClient(), 0, nil)
+	ss.step.ReplyChanged(m.GetClient(), 0, before, l.State())
 }

@@ -72,6 +72,8 @@ type Reply struct {
 	Job     scheduler.JobID   // of a prepare or submit
 	Failure *wire.Failure     // nil: done
 	Answer  *scheduler.Answer // to a request for a page
+	// Before and After are what a change found and left, in words; "" where nothing changed.
+	Before, After string
 }
 
 // SettingsVerdict says what became of a version of the policy's settings.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -132,6 +133,10 @@ type Settings struct {
 	// CleanMax is how long a job's cleaning may wait for a slot before the job
 	// ends without it, with a note; default 5 minutes.
 	CleanMax time.Duration `json:"cleanMax"`
+
+	// Access are the site's rules of who may do what; default nil: everybody may do
+	// everything. They are never changed.
+	Access *access.Rules `json:"access,omitempty"`
 
 	// JobsMax bounds jobs that live, default 10,000; JobsKept summaries of those
 	// that ended, default 1000; PreparedMax ids handed out and not submitted,

@@ -79,6 +79,18 @@ func (s *Step) Reply(client uint64, j scheduler.JobID, f *wire.Failure) {
 	}
 }
 
+// ReplyChanged answers a request that was carried out, with what it found and left.
+func (s *Step) ReplyChanged(client uint64, j scheduler.JobID, before, after string) {
+	if client != 0 {
+		s.Act(Reply{Client: client, Job: j, Before: before, After: after})
+	}
+}
+
+// Denied is the failure of a request that who asks may not make.
+func Denied(err error) *wire.Failure {
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: err.Error()}
+}
+
 // Invalid is the failure of a request that can't be carried out as it is.
 func Invalid(message string) *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: message}

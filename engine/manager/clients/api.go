@@ -85,6 +85,8 @@ func failureStatus(f *wire.Failure) error {
 		code = codes.InvalidArgument
 	case wire.ErrorKind_ERROR_KIND_INTERNAL:
 		code = codes.Internal
+	case wire.ErrorKind_ERROR_KIND_DENIED:
+		code = codes.PermissionDenied
 	case wire.ErrorKind_ERROR_KIND_RESOURCE:
 		code = codes.ResourceExhausted
 	}

@@ -39,6 +39,7 @@ const (
 	Manager_PolicyPage_FullMethodName   = "/hamadryad.engine.v1.Manager/PolicyPage"
 	Manager_ReloadPolicy_FullMethodName = "/hamadryad.engine.v1.Manager/ReloadPolicy"
 	Manager_Settings_FullMethodName     = "/hamadryad.engine.v1.Manager/Settings"
+	Manager_Access_FullMethodName       = "/hamadryad.engine.v1.Manager/Access"
 )
 
 // ManagerClient is the client API for Manager service.
@@ -68,6 +69,8 @@ type ManagerClient interface {
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
 	Settings(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.SettingsReply, error)
+	// Access tells what somebody may do.
+	Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error)
 }
 
 type managerClient struct {
@@ -259,6 +262,16 @@ func (c *managerClient) Settings(ctx context.Context, in *wire.Empty, opts ...gr
 	return out, nil
 }
 
+func (c *managerClient) Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.AccessReply)
+	err := c.cc.Invoke(ctx, Manager_Access_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ManagerServer is the server API for Manager service.
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
@@ -286,6 +299,8 @@ type ManagerServer interface {
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
 	Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error)
+	// Access tells what somebody may do.
+	Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error)
 	mustEmbedUnimplementedManagerServer()
 }
 
@@ -343,6 +358,9 @@ func (UnimplementedManagerServer) ReloadPolicy(context.Context, *wire.ReloadRequ
 }
 func (UnimplementedManagerServer) Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Settings not implemented")
+}
+func (UnimplementedManagerServer) Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
 }
 func (UnimplementedManagerServer) mustEmbedUnimplementedManagerServer() {}
 func (UnimplementedManagerServer) testEmbeddedByValue()                 {}
@@ -628,6 +646,24 @@ func _Manager_Settings_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_Access_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.AccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Access(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Access_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Access(ctx, req.(*wire.AccessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Manager_ServiceDesc is the grpc.ServiceDesc for Manager service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -686,6 +722,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Settings",
 			Handler:    _Manager_Settings_Handler,
+		},
+		{
+			MethodName: "Access",
+			Handler:    _Manager_Access_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,82 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Who may do what is judged by the rules in force and by what the request carries: a name
+// that the shell has proved, and groups. Without rules everybody may do everything.
+
+func who(p *wire.Principal) access.Who {
+	return access.Who{Name: p.GetName(), Groups: p.GetGroups()}
+}
+
+func known(j *life.Job) access.Job {
+	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Pool}
+}
+
+// mayTake judges that somebody submits under a job's number: it is who announced the job,
+// or submitted it before.
+func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
+	if ad.step.Set.Access == nil {
+		return nil
+	}
+	owner := ad.announcedBy(id)
+	if j := ad.life.Jobs.Get(id); j != nil {
+		owner = j.Spec.GetPrincipal().GetName()
+	}
+	if owner == "" || owner == p.GetName() {
+		return nil
+	}
+	return &access.Refusal{Who: p.GetName(), What: fmt.Sprintf("submit %s", id), Missing: fmt.Sprintf("%s has that number: prepare another", owner)}
+}
+
+// announcedBy is to whom a job was announced that nobody submitted yet; "" when that is
+// not known.
+func (ad *Admission) announcedBy(id scheduler.JobID) string {
+	at, found := slices.BinarySearchFunc(ad.life.Prepared, id, func(p life.Prepared, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
+	if !found {
+		return ""
+	}
+	return ad.life.Prepared[at].Owner
+}
+
+func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
+	rules := ad.step.Set.Access
+	if rules == nil {
+		return nil
+	}
+	return rules.Submit(who(spec.GetPrincipal()), spec.GetPool())
+}
+
+func (ad *Admission) mayUpdate(m *wire.UpdateJob, j *life.Job) error {
+	rules := ad.step.Set.Access
+	switch {
+	case rules == nil:
+		return nil
+	case m.Pool != nil:
+		return rules.Move(who(m.GetPrincipal()), known(j), *m.Pool)
+	}
+	return rules.Change(who(m.GetPrincipal()), "change", known(j))
+}
+
+func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
+	rules := ad.step.Set.Access
+	if rules == nil {
+		return nil
+	}
+	j := access.Job{Name: id.String(), Owner: ad.announcedBy(id)}
+	if live := ad.life.Jobs.Get(id); live != nil {
+		j = known(live)
+	} else if j.Owner == "" { // there is nothing to kill, or nobody knows whose it is
+		return nil
+	}
+	return rules.Change(who(p), "kill", j)
+}
