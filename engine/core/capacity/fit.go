@@ -166,7 +166,8 @@ type TooLarge struct {
 }
 
 // Holds says whether all launchers that are up, were they empty, could hold a bundle, or
-// that is not sure; else what is short. Looks is how many launchers it looked at.
+// that is not sure; else what is short. Looks is how many launchers it may have looked at: it
+// ends at the first that are enough, and charges the same wherever these stand.
 //
 // Equal groups are counted exactly. Groups of several demands are each held against the
 // cluster alone: together they may still not fit, and then wait.
@@ -188,6 +189,9 @@ func (c *Capacity) Holds(b Bundle) (short *TooLarge, looks int) {
 			if l := c.launchers.Get(id); l.Up {
 				n.Total += l.slots.Of(n.Kind)
 				n.Fit += l.holdsOf(n.Demand)
+			}
+			if n.Fit >= n.Groups {
+				break
 			}
 		}
 		if n.Fit < n.Groups {

@@ -26,15 +26,18 @@ type Cluster struct {
 	// Seen counts what happened, so that tests can tell that it happens; may be nil.
 	Seen map[string]int
 
-	launchers []*Launcher
-	byID      idmap.Map[scheduler.LauncherID, Launcher]
+	named map[string][]*Launcher // in the order in which they were added
+	byID  idmap.Map[scheduler.LauncherID, Launcher]
 }
 
 // Add adds a launcher that does not join by itself, before its first life.
 func (c *Cluster) Add(m Machine, h Hooks) *Launcher {
 	l := &Launcher{Machine: m, Hooks: h, Stored: map[uint64]*Stored{}, cluster: c}
 	l.forget()
-	c.launchers = append(c.launchers, l)
+	if c.named == nil {
+		c.named = map[string][]*Launcher{}
+	}
+	c.named[m.Name] = append(c.named[m.Name], l)
 	return l
 }
 
@@ -57,10 +60,8 @@ func (c *Cluster) Act(a core.Action) (mine bool) {
 		l := c.byID.Get(a.Launcher)
 		c.Loop.After(l.Latency, func() { l.Do(a.Command) })
 	case core.Welcome:
-		for _, l := range c.launchers {
-			if l.Name == a.Name {
-				l.Welcome(a)
-			}
+		for _, l := range c.named[a.Name] {
+			l.Welcome(a)
 		}
 	case core.CutLauncher:
 		c.wrong("launcher %d is cut off: %s", a.Launcher, a.Reason)

@@ -247,10 +247,12 @@ func (s *story) submit(t *testing.T, j submission) {
 
 // checkRoom holds what runs against the slots there are.
 func (s *story) checkRoom(t *testing.T) {
-	for _, l := range s.cluster.launchers {
-		for _, m := range l.Slots {
-			if held := l.Held(m.Kind); held > m.Count {
-				t.Fatalf("%s runs %d slots of kind %s and has %d", l.Name, held, m.Kind, m.Count)
+	for _, named := range s.cluster.named {
+		for _, l := range named {
+			for _, m := range l.Slots {
+				if held := l.Held(m.Kind); held > m.Count {
+					t.Fatalf("%s runs %d slots of kind %s and has %d", l.Name, held, m.Kind, m.Count)
+				}
 			}
 		}
 	}

@@ -177,6 +177,7 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 // was not.
 func (a *assignment) launch(j *sharing.Job, pick Pick, turn scheduler.SlotKind) {
 	a.launches = append(a.launches, a.View.Launch(pick.Bundle, pick.Where))
+	j.Far = sharing.Far{}
 	if g := pick.Bundle.Groups; len(g) == 1 {
 		a.count(j, g[0].Kind, g[0].Slots, turn)
 	} else {

@@ -7,7 +7,9 @@
 //	launches, _ := p.Assign(false)
 //
 // A job that cannot use what is free is passed over for the round (Visit says why).
-// What launches take counts as held until the next round tells what became of it.
+// One whose work all waits for room near its input is not looked at again before there is
+// some, or its wait is over. What launches take counts as held until the next round tells
+// what became of it.
 //
 // Three parts are chosen by name: who picks a job's bundle (TaskSelector), how much a
 // launcher may take (LoadManager), and whether the order of jobs alone decides or a

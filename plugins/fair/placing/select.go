@@ -2,6 +2,7 @@ package placing
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -49,6 +50,9 @@ func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
 	if len(b.Groups) > 1 || c.round.blind {
 		return scheduler.Remote
 	}
+	if c.View.HasNear(b) { // as is usual, and told without a look at names
+		return scheduler.NodeLocal
+	}
 	return c.round.World.Nearest(&b.Groups[0])
 }
 
@@ -74,6 +78,27 @@ func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID
 // the round, at most nearMax of them.
 func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 
+// setFar notes that all work that was looked at waits for room near its input, where there
+// is none: for as long as that holds, another look would find no more. more says that there
+// is other work.
+func (c *Choice) setFar(more bool) {
+	if !c.View.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
+		sharing.Of(c.Job).Far = sharing.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
+	}
+}
+
+// far says whether what was noted so still holds.
+func (c *Choice) far() bool {
+	x := &sharing.Of(c.Job).Far
+	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
+		return false
+	}
+	if x.More {
+		c.Free() // is as of when it is first asked, in this round as in one in which all is looked at
+	}
+	return true
+}
+
 // Bounds of one look for a job's work.
 const (
 	// scanMax is how many of a job's bundles are looked at, lowest id first.
@@ -89,8 +114,12 @@ type defaultSelector struct {
 }
 
 func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
+	level := min(c.Level, s.cap)
+	if level == scheduler.NodeLocal && c.far() {
+		return Pick{}, scheduler.WaitLocality
+	}
 	located := &c.round.located
-	n, seen := 0, 0
+	n, nodes, seen := 0, 0, 0
 	reason := scheduler.WaitNone
 	ready := c.View.Walk(c.Job, c.Kind, c.After)
 	for b := ready.Next(); b != nil; b = ready.Next() {
@@ -114,6 +143,9 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 		}
 		located[n] = b
 		n++
+		if near == scheduler.NodeLocal {
+			nodes++
+		}
 	}
 	if n == 0 {
 		return Pick{}, reason
@@ -123,7 +155,6 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 			return pick, scheduler.WaitNone
 		}
 	}
-	level := min(c.Level, s.cap)
 	for l := scheduler.RackLocal; l <= level; l++ {
 		for _, b := range located[:n] {
 			if where, ok := c.Fit(b, l); ok {
@@ -132,6 +163,9 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 		}
 	}
 	if level < scheduler.Remote {
+		if nodes == min(seen, scanMax) {
+			c.setFar(seen > scanMax)
+		}
 		return Pick{}, scheduler.WaitLocality
 	}
 	c.unfit(located[0])

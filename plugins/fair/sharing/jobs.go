@@ -23,6 +23,7 @@ type Job struct {
 	// in vain in the present round; none when it was not.
 	Wait locality.Wait
 	Vain scheduler.WaitReason
+	Far  Far
 	// Of package fair: why it waits, as last sent to the manager.
 	Told scheduler.WaitReason
 
@@ -31,6 +32,14 @@ type Job struct {
 
 	given []scheduler.BundleID // by kind: bundles up to it are given away in a round
 	round uint64               // which that is
+}
+
+// Far is what a look at a job's work found that waits for room near its input. It stands
+// until what the job holds or wants may have changed, which is when Sync counts it.
+type Far struct {
+	Kind   scheduler.SlotKind // of slot; "": nothing is known
+	Places int                // World.Places then
+	More   bool               // there was more work than was looked at
 }
 
 // Of returns what the policy keeps of a job; nil for one that it has not met.
@@ -190,6 +199,7 @@ func (s *State) prefetch(jobs []*Job) {
 
 // count tells the tree what a job holds and wants.
 func (s *State) count(j *Job) {
+	j.Far = Far{}
 	for _, k := range s.World.Order {
 		name := s.World.Kinds[k]
 		held, ready := j.Held(name), j.ReadySlots(name)

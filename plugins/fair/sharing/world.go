@@ -16,6 +16,8 @@ type World struct {
 	Total []int                // slots by kind, of launchers that are open
 	// Reserved are the jobs for which something is reserved.
 	Reserved map[scheduler.JobID]bool
+	// Places counts the changes of where launchers are that are open.
+	Places int
 
 	number map[scheduler.SlotKind]pooltree.Kind // the index in Kinds
 
@@ -114,6 +116,7 @@ func (w *World) change(id scheduler.LauncherID, now present) {
 }
 
 func (w *World) count(l scheduler.LauncherJoined, n int) {
+	w.Places++
 	for _, s := range l.Slots {
 		w.Total[w.Kind(s.Kind)] += n * s.Count
 	}

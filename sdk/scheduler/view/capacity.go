@@ -32,6 +32,9 @@ type seat struct {
 	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
 }
 
+// roomy says whether a slot of a kind is free for something new.
+func (s *seat) roomy(kind int) bool { return kind < len(s.free) && s.free[kind] > 0 && !s.closed }
+
 // prefetch touches what that points to.
 func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 

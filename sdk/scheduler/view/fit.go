@@ -177,22 +177,10 @@ func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 // whichever are fewer.
 func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
 	number, near := c.kind(kind), j.near()
-	if room := c.where.count(number); room < near.hostsMost() {
-		for l := range c.WithRoom(kind) {
-			if near.inputOn(l.Host) {
-				on = append(on, l)
-			}
-		}
-	} else if room > 0 {
-		for host := range near.hosts {
-			for _, l := range c.where.on(host) {
-				if number < len(l.seat.free) && l.seat.free[number] > 0 && !l.seat.closed {
-					on = append(on, l)
-				}
-			}
-		}
-		slices.SortFunc(on, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
+	for l := range c.nearRoom(near, number) {
+		on = append(on, l)
 	}
+	slices.SortFunc(on, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
 	for rack := range near.racks {
 		if c.where.inRack(rack, number, 1, func(*Launcher) bool { return true }) != nil {
 			racks = append(racks, rack)
@@ -200,6 +188,74 @@ func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, ra
 	}
 	slices.Sort(racks)
 	return on, racks
+}
+
+// nearRoom walks, in no order, the launchers that NearRoom returns.
+func (c *capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
+	return func(yield func(*Launcher) bool) {
+		room := c.where.count(kind)
+		if room == 0 {
+			return
+		}
+		if room < near.hostsMost() {
+			for l := range c.where.with(kind) {
+				if near.inputOn(l.Host) && !yield(l) {
+					return
+				}
+			}
+			return
+		}
+		for host := range near.hosts {
+			for _, l := range c.where.on(host) {
+				if l.seat.roomy(kind) && !yield(l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// HasNearRoom says whether NearRoom returns any launcher. What it found the last time it
+// remembers: while that is none, it looks only at launchers that got a free slot since.
+func (c *capacity) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
+	number, near := c.kind(kind), j.near()
+	c.where.freshen()
+	far := near.farFrom(kind)
+	if far == nil {
+		return some(c.nearRoom(near, number))
+	}
+	if gained, known := c.where.since(number, *far); !known {
+		if some(c.nearRoom(near, number)) {
+			return true
+		}
+	} else {
+		for _, place := range gained {
+			if l := c.where.list[place]; l.seat.roomy(number) && near.inputOn(l.Host) {
+				return true
+			}
+		}
+	}
+	*far = c.where.now(number)
+	return false
+}
+
+// some says whether there is something to walk.
+func some[T any](walk iter.Seq[T]) bool {
+	for range walk {
+		return true
+	}
+	return false
+}
+
+// HasNear says whether a launcher that is not closed is on a host that holds input of a
+// single-group bundle.
+func (c *capacity) HasNear(b *Bundle) bool {
+	for _, l := range c.where.near(b, b.Groups[0].Places) {
+		if !l.seat.closed {
+			return true
+		}
+	}
+	return false
 }
 
 // Locality says how near a launcher is to a group's input. A group without

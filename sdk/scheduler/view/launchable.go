@@ -28,8 +28,9 @@ const launchableHot = unsafe.Offsetof(launchable{}.gangs)
 // launchableKind is what needs one kind of slot.
 type launchableKind struct {
 	kind  scheduler.SlotKind
-	slots int  // of all groups that need the kind
-	list  list // bundles whose first group needs it
+	slots int      // of all groups that need the kind
+	list  list     // bundles whose first group needs it
+	far   lookedAt // when no launcher with a free slot of it was near any single group's input
 }
 
 func (r *launchable) ofKind(kind scheduler.SlotKind) *launchableKind {
@@ -47,6 +48,15 @@ func (r *launchable) addKind(kind scheduler.SlotKind) *launchableKind {
 	}
 	r.kinds = append(r.kinds, launchableKind{kind: kind})
 	return &r.kinds[len(r.kinds)-1]
+}
+
+// farFrom is when no launcher with a free slot of a kind was near any single group's input,
+// and is to be kept by who looks; nil when nothing needs the kind.
+func (r *launchable) farFrom(kind scheduler.SlotKind) *lookedAt {
+	if k := r.ofKind(kind); k != nil {
+		return &k.far
+	}
+	return nil
 }
 
 // all walks all but what was given away in a turn.
@@ -86,6 +96,11 @@ func (r *launchable) add(b *Bundle) {
 	if len(b.Groups) > 1 {
 		r.gangs.add(b)
 		return
+	}
+	if len(b.Groups[0].Places) > 0 {
+		for i := range r.kinds {
+			r.kinds[i].far = lookedAt{}
+		}
 	}
 	for _, p := range b.Groups[0].Places {
 		listOf(&r.byHost, p.Host).add(b)

@@ -50,6 +50,74 @@ func TestNearRoom(t *testing.T) {
 	}
 }
 
+// TestHasNearRoom holds HasNearRoom, which remembers, and HasNear, against NearRoom and
+// against asking every launcher, while launchers come, go, fill up and drain, bundles come
+// and go, and what was taken is given back; more often than gains are kept.
+func TestHasNearRoom(t *testing.T) {
+	said := map[bool]int{}
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		v := &View{}
+		apply(t, v, scheduler.Round{Number: 1, Events: []scheduler.Event{
+			scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1000, Kind: "default"}}}},
+		}})
+		bundles := scheduler.BundleID(0)
+		tell := func(e ...scheduler.Event) { apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: e}) }
+		for range 150 {
+			id := scheduler.LauncherID(1 + random.IntN(12))
+			l := v.Launcher(id)
+			switch what := random.IntN(12); {
+			case l == nil && what < 6:
+				tell(scheduler.LauncherJoined{Launcher: id, Host: fmt.Sprint(id / 2), Slots: []scheduler.SlotCount{{Kind: "default", Count: 2}}, Memory: 1})
+			case what < 1:
+				bundles++
+				g := scheduler.Group{Kind: []scheduler.SlotKind{"default", "other"}[random.IntN(9)/8], Slots: 1}
+				for range random.IntN(3) {
+					g.Places = append(g.Places, scheduler.Place{Host: fmt.Sprint(random.IntN(8)), Bytes: 1})
+				}
+				tell(scheduler.BundleReady{Job: 1, Bundle: bundles, Groups: []scheduler.Group{g}})
+			case what < 3:
+				for b := range v.ReadyOf(v.Job(1)) {
+					tell(scheduler.BundleWithdrawn{Job: 1, Bundle: b.ID})
+					break
+				}
+			case l == nil:
+			case what < 4:
+				tell(scheduler.LauncherLost{Launcher: id})
+			case what < 5:
+				tell(scheduler.LauncherDraining{Launcher: id, Draining: !l.Draining})
+			case what < 9:
+				free := []scheduler.SlotCount{{Kind: "default", Count: random.IntN(5) / 3}}
+				apply(t, v, scheduler.Round{Number: v.Round() + 1, Offers: []scheduler.Offer{{Launcher: id, Free: free, Memory: 1}}})
+			case what < 10 && seed == 0:
+				for range gainsMax {
+					mark := v.Mark()
+					v.Take(l, &scheduler.Group{Kind: "default", Slots: 1})
+					v.Undo(mark)
+				}
+			default:
+				v.Take(l, &scheduler.Group{Kind: "default", Slots: 1})
+			}
+			on, _ := v.NearRoom(v.Job(1), "default")
+			got := v.HasNearRoom(v.Job(1), "default")
+			if said[got]++; got != (len(on) > 0) {
+				t.Fatalf("seed %d: there is room near: %t, but it is on %v", seed, got, ids(on))
+			}
+			for b := range v.ReadyOf(v.Job(1)) {
+				near := slices.ContainsFunc(v.Launchers(), func(l *Launcher) bool {
+					return !l.Closed() && Locality(l, &b.Groups[0]) == scheduler.NodeLocal
+				})
+				if got := v.HasNear(b); got != near {
+					t.Fatalf("seed %d: bundle %d has a launcher near that is open: %t, want %t", seed, b.ID, got, near)
+				}
+			}
+		}
+	}
+	if said[true] < 1000 || said[false] < 1000 {
+		t.Errorf("it was asked in vain or for nothing: %v", said)
+	}
+}
+
 // nearRoomPlainly asks every launcher about every bundle of job 1.
 func nearRoomPlainly(v *View) (on []*Launcher, racks []string) {
 	for _, l := range v.Launchers() {

@@ -34,7 +34,7 @@ func (x *where) near(b *Bundle, of []scheduler.Place) []*Launcher {
 	}
 	x.freshen()
 	if n := &b.near; n.of != &of[0] || n.built != x.built {
-		*n = near{of: &of[0], built: x.built}
+		*n = near{of: &of[0], built: x.built, on: make([]*Launcher, 0, len(of))}
 		for _, p := range of {
 			n.on = append(n.on, x.hosts[p.Host]...)
 		}
@@ -64,6 +64,7 @@ func (s places) each(yield func(place int) bool) {
 type bySlots struct {
 	with  []places // with[0] is not kept
 	count []int    // how many each set holds
+	gains gains
 }
 
 // move moves a launcher from the set of one number of slots to that of another.
@@ -94,7 +95,11 @@ func (x *where) addKind() { x.kinds = append(x.kinds, bySlots{}) }
 // changed is called when the free slots of a launcher change.
 func (x *where) changed(place, kind, from, to int) {
 	if !x.stale {
-		x.kinds[kind].move(place, from, to, len(x.list))
+		k := &x.kinds[kind]
+		k.move(place, from, to, len(x.list))
+		if from <= 0 && to > 0 && k.gains.kept {
+			k.gains.add(place)
+		}
 	}
 }
 
