@@ -35,6 +35,20 @@ func (f *configured) flag(cmd *cobra.Command, name, key, usage string) {
 	}
 }
 
+// Flags of all commands for what a process proves itself with.
+const (
+	certificateFlag = "certificate"
+	keyFlag         = "key"
+	caFlag          = "ca"
+)
+
+// authFlags adds the flags of the section auth. Those for files are the root's.
+func (f *configured) authFlags(cmd *cobra.Command) {
+	f.flag(cmd, "auth", "auth.mode", "tls: all prove who they are by certificates; off: nobody does, on loopback alone")
+	f.flag(cmd, "cluster", "auth.cluster", "name of the cluster that certificates must be of")
+	f.keys[certificateFlag], f.keys[keyFlag], f.keys[caFlag] = "auth.certificate", "auth.key", "auth.ca"
+}
+
 // sources are what the configuration is made from, flags included.
 func (f *configured) sources(cmd *cobra.Command) config.Sources {
 	s := config.Sources{File: f.file, Environ: os.Environ(), Flags: map[string]string{}, CoreKeys: site.CoreKeys()}

@@ -28,7 +28,7 @@ may have it; give there what the machine's swap has for them. They go on when it
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
 hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
-		Example: "  hamadryad launcher --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
+		Example: "  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := f.sources(cmd)
 			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
@@ -59,6 +59,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	f.flag(cmd, "data", "launcher.data", "folder for its data")
 	f.flag(cmd, "cache", "launcher.cache", "folder for programs; launchers of a machine may share it")
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
+	f.authFlags(cmd)
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd

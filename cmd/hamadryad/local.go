@@ -60,6 +60,10 @@ func (c *cli) runLocal(ctx context.Context, o parts.Options, program []string) (
 	if err := o.PlaceLaunchers(); err != nil {
 		return err
 	}
+	// All is on loopback and ends with this process: certificates are for other clusters.
+	if err := os.Setenv(client.ModeVariable, "off"); err != nil {
+		return err
+	}
 	if len(program) > 0 {
 		if program[0], err = exec.LookPath(program[0]); err != nil {
 			return fmt.Errorf("%w: name an executable file", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/manager"
@@ -20,7 +21,8 @@ func (c *cli) managerCommand() *cobra.Command {
 		Use: "manager", Short: "Run a manager", Args: cobra.NoArgs,
 		Long: `Runs the manager: it takes in jobs, asks the policy what runs where, and tells
 the launchers. It keeps its state in the data folder and goes on from there after
-a restart. It listens on loopback unless told otherwise.
+a restart. It listens on loopback unless told otherwise; where
+others reach it, all prove who they are ("hamadryad ca --help").
 
 The configuration file is watched: a changed policy, or changed settings of it or
 of the section core, take effect at once; a file with mistakes changes nothing. A
@@ -30,7 +32,7 @@ refuses such a file. "hamadryad config show" tells what is in force.
 
 Its HTTP address has /metrics, and for what watches processes /livez (or /healthz)
 and /readyz.`,
-		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
+		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runManager(cmd.Context(), f.sources(cmd), part)
 		},
@@ -42,6 +44,7 @@ and /readyz.`,
 	f.flag(cmd, "policy", "policy.name", "scheduling policy")
 	_ = cmd.RegisterFlagCompletionFunc("policy", complete.Policies)
 	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
+	f.authFlags(cmd)
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd
@@ -62,6 +65,9 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	updates := make(chan manager.Update)
 	go now.Watch(ctx, s, updates, log)
 	cfg := now.ManagerConfig()
+	if cfg.Keys, err = site.Keys(now.Config, auth.Manager, log); err != nil {
+		return err
+	}
 	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
 	cfg.Remaker, cfg.Fallback = remaker, fifo.New
 	cfg.Ready = func(grpc, http string) { part.Ready(grpc + " " + http) }

@@ -13,6 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/simulate"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -33,6 +34,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 type cli struct {
 	manager string
 	user    string
+	auth    certs.Files
 	show    show.Printer
 }
 
@@ -71,12 +73,13 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   # A cluster on this machine that stays:
   hamadryad local --launchers 4 --slots 2
 
-  # A cluster on many: a manager here, a launcher on each machine.
-  hamadryad manager --listen 10.0.0.1:7070
-  hamadryad launcher --manager 10.0.0.1:7070 --bind 10.0.0.2
+  # A cluster on many: certificates ("hamadryad ca --help"), a manager here, a launcher
+  # on each machine.
+  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
+  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2
 
   # See what happens:
-  export HAMADRYAD_MANAGER=10.0.0.1:7070
+  export HAMADRYAD_MANAGER=10.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=ann.pem
   hamadryad jobs
   hamadryad status job-12
   hamadryad attach job-12
@@ -87,8 +90,12 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	}
 	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
 		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
-	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. Nothing proves it but a key, where the policy wants one ($"+client.KeyVariable+")")
-	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.submitCommand(),
+	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. A certificate says it where there is one, and then nothing else does; a policy may want a key, too ($"+client.KeyVariable+")")
+	given := client.Certificate()
+	root.PersistentFlags().StringVar(&c.auth.Certificate, certificateFlag, given.Certificate, "`FILE` with the certificate to show; $"+client.CertificateVariable+" sets it too. \"hamadryad ca --help\" tells of it")
+	root.PersistentFlags().StringVar(&c.auth.Key, keyFlag, given.Key, "`FILE` with the certificate's key; left out: beside it, with the ending .key")
+	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
+	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), simulate.Command(c.show.Out, c.show.Errors), workloads.Command(c.show.Out), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
 	return root
@@ -120,7 +127,7 @@ func version() string {
 
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
-	return client.Dial(c.manager, client.Options{User: c.user, Waiting: func(why string) {
+	return client.Dial(c.manager, client.Options{User: c.user, Auth: c.auth, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", why)
 	}})
 }

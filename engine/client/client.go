@@ -16,15 +16,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -51,6 +52,10 @@ type Options struct {
 	Call time.Duration
 	// User is who asks; that of storage.User.
 	User string
+	// Auth are the user's certificate and key, and the CA that a manager must be of; by
+	// Certificate when it is empty. With none the connection is plain, and the manager has to
+	// take the user's name for true.
+	Auth certs.Files
 	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
 	// and why, in its words; nobody is. It may be called from any goroutine.
 	Waiting func(why string)
@@ -94,9 +99,13 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	o.User = cmp.Or(o.User, currentUser())
+	secure, proved, err := credentialsOf(o.Auth)
+	if err != nil {
+		return nil, err
+	}
+	o.User = cmp.Or(o.User, proved, currentUser())
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(secure),
 		grpc.WithUnaryInterceptor(checkSize),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -177,6 +186,10 @@ func waits(err error) string {
 }
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
+	if why := status.Convert(err).Message(); strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
+		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses",
+			ErrUnreachable, c.address, why, CertificateVariable)
+	}
 	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, or put \"hamadryad local --\" before the command",
 		ErrUnreachable, c.address, waited, status.Convert(err).Message(), AddressVariable)
 }

@@ -12,6 +12,7 @@ type Config struct {
 	Manager  Manager  `koanf:"manager"`
 	Launcher Launcher `koanf:"launcher"`
 	Policy   Policy   `koanf:"policy"`
+	Auth     Auth     `koanf:"auth"`
 	Log      Log      `koanf:"log"`
 	// Core are the bounds of the manager's core by the names of core.Settings;
 	// what is left out has its default.
@@ -103,6 +104,21 @@ type Policy struct {
 	Config scheduler.Config `koanf:"-"`
 }
 
+// Auth says how processes prove who they are.
+type Auth struct {
+	Mode        string `koanf:"mode" validate:"oneof=off tls"` // off: everybody is whom he says he is, and nothing listens but on loopback
+	Cluster     string `koanf:"cluster"`                       // that the certificates must be of; "": that of the process's own
+	CA          string `koanf:"ca"`                            // file; "": ca.pem beside Certificate
+	Certificate string `koanf:"certificate"`                   // file
+	Key         string `koanf:"key"`                           // file; "": as Certificate, with the ending .key
+}
+
+// Modes of Auth.
+const (
+	AuthOff = "off"
+	AuthTLS = "tls"
+)
+
 // Log are the settings of what the processes say of themselves.
 type Log struct {
 	Level  string `koanf:"level" validate:"oneof=debug info warn error"`
@@ -157,6 +173,11 @@ func defaults() map[string]any {
 		"policy.memory":              0,
 		"policy.store":               "",
 		"policy.trace":               "",
+		"auth.mode":                  AuthOff,
+		"auth.cluster":               "",
+		"auth.ca":                    "",
+		"auth.certificate":           "",
+		"auth.key":                   "",
 		"log.level":                  "info",
 		"log.format":                 "text",
 	}

@@ -60,7 +60,7 @@ func parseDocument(file string, text []byte) (*document, error) {
 		d.root = node.Content[0]
 	}
 	if d.root != nil && d.root.Kind != yaml.MappingNode && d.root.Tag != "!!null" {
-		return nil, fmt.Errorf("%s:%d: a configuration is made of sections: manager, launcher, policy, log, core", file, d.root.Line)
+		return nil, fmt.Errorf("%s:%d: a configuration is made of sections: manager, launcher, policy, auth, log, core", file, d.root.Line)
 	}
 	return d, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shirou/gopsutil/v4/mem"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -46,6 +47,10 @@ type Config struct {
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
 	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
+
+	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
+	// serve, and demands theirs; nil: nobody proves anything.
+	Keys *certs.Keys `json:"-"`
 
 	Log *slog.Logger `json:"-"` // nil: slog.Default()
 	// Source is what this was made from. It is kept when the manager has let the

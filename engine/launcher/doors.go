@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,9 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
@@ -59,13 +63,17 @@ func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFun
 	pages.BaseContext = func(net.Listener) context.Context { return ctx }
 	ctx, cancel := context.WithCancel(ctx)
 	var servers sync.WaitGroup
+	stored := d.store
+	if keys := a.cfg.Keys; keys != nil {
+		stored = tls.NewListener(stored, keys.Server(auth.Worker))
+	}
 	servers.Go(func() {
-		if err := server.Serve(ctx, d.store); err != nil {
+		if err := server.Serve(ctx, stored); err != nil {
 			fail(fmt.Errorf("launcher's store: %w", err))
 		}
 	})
 	servers.Go(func() {
-		if err := pages.Serve(d.web); !errors.Is(err, http.ErrServerClosed) {
+		if err := servePages(pages, d.web, a.cfg.Keys); !errors.Is(err, http.ErrServerClosed) {
 			fail(fmt.Errorf("launcher's metrics and logs: %w", err))
 		}
 	})
@@ -75,6 +83,17 @@ func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFun
 		servers.Wait()
 		d.near.Leave()
 	}
+}
+
+// servePages serves pages until the server is closed: with keys to the manager, which
+// passes logs on to those who may read them, and metrics to users.
+func servePages(s *http.Server, l net.Listener, keys *certs.Keys) error {
+	s.Handler = proof.Edge{Required: keys != nil}.Pages(s.Handler)
+	if keys == nil {
+		return s.Serve(l)
+	}
+	s.TLSConfig = keys.Server(auth.Manager, auth.User)
+	return s.ServeTLS(l, "", "")
 }
 
 // reachable is a listener's address as others reach it: when it listens on all

@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 )
 
@@ -42,7 +44,7 @@ func newPages(a *agent) *pages { return &pages{agent: a} }
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /logs/{attempt}", p.serveLog)
+	mux.HandleFunc("GET /logs/{attempt}", managerOnly(p.serveLog))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n", p.agent.cfg.Name)
 	})
@@ -50,7 +52,19 @@ func (p *pages) server() *http.Server {
 	mux.HandleFunc("GET /livez", lives)
 	mux.HandleFunc("GET /healthz", lives)
 	mux.HandleFunc("GET /readyz", p.serveReady)
-	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax, ErrorLog: slog.NewLogLogger(p.agent.log.Handler(), slog.LevelDebug)}
+}
+
+// managerOnly refuses who is proved to be somebody else than the manager, which knows who
+// may read a job's logs.
+func managerOnly(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind != auth.Manager {
+			http.Error(w, "logs are read through the manager: \"hamadryad logs\"", http.StatusForbidden)
+			return
+		}
+		page(w, r)
+	}
 }
 
 // serveReady answers 200 while a manager is heard.

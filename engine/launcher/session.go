@@ -12,9 +12,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
@@ -92,7 +95,7 @@ func newSession(a *agent, manager *grpc.ClientConn, m *load.Machine) *session {
 // dial prepares the connection to the manager, which comes up when it is first used.
 func dial(cfg Config) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(cfg.Manager,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(managerCredentials(cfg.Keys)),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.WithStaticStreamWindowSize(windowBytes),
 		grpc.WithStaticConnWindowSize(windowBytes),
@@ -106,6 +109,14 @@ func dial(cfg Config) (*grpc.ClientConn, error) {
 		return nil, fmt.Errorf("manager address %q: %w", cfg.Manager, err)
 	}
 	return conn, nil
+}
+
+// managerCredentials are what is shown to the manager, and asked of it.
+func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
+	if keys == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(keys.Client(auth.Manager, ""))
 }
 
 // run talks to the manager until ctx ends.

@@ -43,7 +43,7 @@ const (
 func BenchmarkRoundsUnderAttack(b *testing.B) {
 	bed := newPriced(b)
 	bed.paced()
-	if err := bed.handInOf(1_000_000, "bob", "", proof("bob", "key_of_bob", later())...); err != nil {
+	if err := bed.handInOf(1_000_000, "bob", "", proofOf("bob", "key_of_bob", later())...); err != nil {
 		b.Fatal(err)
 	}
 	eventually(b, "work runs", func() bool { n, _ := bed.rounds(); return n > 100 })

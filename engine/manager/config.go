@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -58,6 +59,9 @@ type Config struct {
 	Shown supervision.Shown
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
+	// Keys are the manager's certificate, and make all its listeners speak TLS with those
+	// alone who have one, too; nil: everybody is whom he says he is.
+	Keys *certs.Keys
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
 	Log   *slog.Logger // nil: slog.Default

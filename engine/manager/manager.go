@@ -173,7 +173,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 			cancel(fmt.Errorf("manager: %w", err))
 		}
 	})
-	parts.Go(func() { _ = site.Serve(netutil.LimitListener(web, webConnectionsMax)) })
+	parts.Go(func() { _ = m.servePages(site, netutil.LimitListener(web, webConnectionsMax)) })
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
@@ -232,7 +232,9 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 
 func (m *manager) grpcServer() *grpc.Server {
 	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
+	who := m.edge()
 	server := grpc.NewServer(
+		grpc.Creds(m.credentials()),
 		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
@@ -241,8 +243,8 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary),
-		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream),
+		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, who.Unary),
+		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, who.Stream),
 	)
 	rpc.RegisterManagerServer(server, m.clientServer())
 	rpc.RegisterLaunchersServer(server, m.launcherServer())
@@ -255,7 +257,7 @@ func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
 		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
-		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys,
 	})
 	return m.clients
 }
@@ -285,7 +287,7 @@ func (m *manager) webServer() *http.Server {
 	mux.Handle(clients.PolicyRoot, m.clients.PolicyPages())
 	mux.Handle(clients.PolicyRoot+"/", m.clients.PolicyPages())
 	return &http.Server{
-		Handler: mux, ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.edge().Pages(mux), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 }

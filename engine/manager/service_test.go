@@ -242,7 +242,7 @@ func (b *testbed) handInOf(nodes uint32, user, queue string, proof ...*wire.Prop
 }
 
 // proof is a job's signature.
-func proof(user, key string, at time.Time) []*wire.Property {
+func proofOf(user, key string, at time.Time) []*wire.Property {
 	_, authorization := signature.Sign("", nil, user, at, key, signature.SHA256)
 	return []*wire.Property{{Name: scheduler.ProofSignature, Value: authorization}, {Name: scheduler.ProofTimestamp, Value: fmt.Sprint(at.UnixMilli())}}
 }
@@ -373,20 +373,20 @@ func TestTheServiceUnderAttack(t *testing.T) {
 func (b *testbed) submissionsUnderAttack() {
 	b.t.Helper()
 	now := later()
-	good := proof("bob", "key_of_bob", now)
+	good := proofOf("bob", "key_of_bob", now)
 	if err := b.handIn("bob", "", good...); err != nil {
 		b.t.Fatal(err)
 	}
 	for name, err := range map[string]error{
 		"unsigned":        b.handIn("bob", ""),
 		"used before":     b.handIn("bob", "", good...),
-		"late":            b.handIn("bob", "", proof("bob", "key_of_bob", now.Add(-time.Hour))...),
-		"future":          b.handIn("bob", "", proof("bob", "key_of_bob", now.Add(time.Hour))...),
-		"another's key":   b.handIn("bob", "", proof("bob", "key_of_myqueue", later())...),
-		"another's name":  b.handIn("bob", "", proof("myqueue", "key_of_myqueue", later())...),
-		"another's queue": b.handIn("bob", "myqueue", proof("bob", "key_of_bob", later())...),
-		"no such user":    b.handIn("nobody", "", proof("nobody", "key_of_nobody", later())...),
-		"cut":             b.handIn("bob", "", proof("bob", "key_of_bob", later())[1:]...),
+		"late":            b.handIn("bob", "", proofOf("bob", "key_of_bob", now.Add(-time.Hour))...),
+		"future":          b.handIn("bob", "", proofOf("bob", "key_of_bob", now.Add(time.Hour))...),
+		"another's key":   b.handIn("bob", "", proofOf("bob", "key_of_myqueue", later())...),
+		"another's name":  b.handIn("bob", "", proofOf("myqueue", "key_of_myqueue", later())...),
+		"another's queue": b.handIn("bob", "myqueue", proofOf("bob", "key_of_bob", later())...),
+		"no such user":    b.handIn("nobody", "", proofOf("nobody", "key_of_nobody", later())...),
+		"cut":             b.handIn("bob", "", proofOf("bob", "key_of_bob", later())[1:]...),
 		"garbage":         b.handIn("bob", "", &wire.Property{Name: scheduler.ProofSignature, Value: "%zz"}, &wire.Property{Name: scheduler.ProofTimestamp, Value: "x"}),
 	} {
 		if status.Code(err) != codes.PermissionDenied {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -48,6 +49,12 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 	cfg := launcherConfig(c, log)
 	if cfg.Source, err = sourceOf(c); err != nil {
 		return cfg, err
+	}
+	if cfg.Keys, err = Keys(c, auth.Launcher, cfg.Log); err != nil {
+		return cfg, err
+	}
+	if cfg.Keys != nil && c.Launcher.Name == "" { // the certificate says it
+		cfg.Name = cfg.Keys.Identity().Name
 	}
 	return cfg, cfg.Check()
 }

@@ -27,7 +27,7 @@ func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s := k.current()
 		c := k.config()
-		c.ClientAuth, c.Certificates, c.NextProtos = how, []tls.Certificate{s.own}, base.NextProtos
+		c.ClientAuth, c.Certificates, c.NextProtos = how, []tls.Certificate{s.own}, protocols
 		c.VerifyConnection = func(peer tls.ConnectionState) error {
 			if how == tls.RequestClientCert && len(peer.PeerCertificates) == 0 {
 				return nil
@@ -57,6 +57,10 @@ func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
 	}
 	return c
 }
+
+// protocols are those of gRPC and of pages, for clients that name any; the data channels'
+// name none.
+var protocols = []string{"h2", "http/1.1"}
 
 // config is what all have in common. Without tickets each connection is looked at anew, by
 // the certificates that are in force then.

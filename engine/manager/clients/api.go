@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
@@ -118,6 +119,7 @@ type Needs struct {
 	Settled    time.Time       // by when each launcher has joined, or is given up and past its lease
 	Stalled    func() error    // why the event log takes nothing; nil: it does
 	Stopping   <-chan struct{} // closed when the streams have to end
+	Keys       *certs.Keys     // of the manager; nil: launchers' pages are asked without TLS
 }
 
 // Server is the service that applications and the command line talk to.
@@ -132,7 +134,7 @@ type Server struct {
 }
 
 func NewServer(of Needs) *Server {
-	return &Server{needs: of, callers: newCallers(of.Term), watchers: newWatchers(), http: newHTTPClient()}
+	return &Server{needs: of, callers: newCallers(of.Term), watchers: newWatchers(), http: newHTTPClient(of.Keys)}
 }
 
 // Reply gives the core's reply to who waits for it. It does not block.
@@ -269,14 +271,14 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 // Kill ends a job.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: claimed(q.Principal), Reason: q.Reason})
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Reason: q.Reason})
 	})
 }
 
 // Update changes a job's pool or priority.
 func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: claimed(q.Principal), Pool: q.Pool, Priority: q.Priority})
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})
 }
 
@@ -293,7 +295,7 @@ func (s *Server) onJob(ctx context.Context, job uint64, in func(client uint64) *
 // Drain keeps new work from a launcher, or lets it come again.
 func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	_, err := s.call(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: claimed(q.Principal), Drain: q.Drain})
+		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: told(ctx, q.Principal), Drain: q.Drain})
 	})
 	if err != nil {
 		return nil, err

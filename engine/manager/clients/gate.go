@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -21,7 +22,7 @@ import (
 // its word.
 func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	c := scheduler.Credentials{
-		Purpose: scheduler.PurposeSubmit, Principal: unproven(spec.GetPrincipal().GetName()), Name: spec.GetName(), Pool: spec.GetPool(),
+		Purpose: scheduler.PurposeSubmit, Principal: asker(ctx, spec.GetPrincipal().GetName()), Name: spec.GetName(), Pool: spec.GetPool(),
 	}
 	for _, p := range spec.Properties {
 		c.Properties = append(c.Properties, scheduler.Property{Name: p.GetName(), Value: p.GetValue()})
@@ -44,6 +45,9 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		if err := sound(who.Name, who.Proof, who.Role); err != nil {
 			return err
 		}
+		if c.Principal.Proof != scheduler.Unproven && c.Principal.Name != who.Name {
+			return status.Errorf(codes.PermissionDenied, "the job was not let in: by %s you are %q, and what the policy wants proves %q: use the key of the same user", c.Principal.Proof, c.Principal.Name, who.Name)
+		}
 	}
 	spec.Principal = &wire.Principal{Name: who.Name, Proof: who.Proof, Role: who.Role}
 	return nil
@@ -52,13 +56,18 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 // deniedBytesMax bounds the reason that a client is told for a refusal.
 const deniedBytesMax = 1 << 10
 
-func unproven(name string) scheduler.Principal {
-	return scheduler.Principal{Name: name, Proof: scheduler.Unproven}
+// asker is who asks, as it was proved; where nothing was, a name that is claimed.
+func asker(ctx context.Context, claimed string) scheduler.Principal {
+	if p, ok := auth.From(ctx); ok && p.Proved() {
+		return scheduler.Principal{Name: p.Name, Proof: p.Proof}
+	}
+	return scheduler.Principal{Name: claimed, Proof: scheduler.Unproven}
 }
 
-// claimed is a principal as a client says it is.
-func claimed(p *wire.Principal) *wire.Principal {
-	return &wire.Principal{Name: p.GetName(), Proof: scheduler.Unproven}
+// told is the same as a message says it.
+func told(ctx context.Context, claimed *wire.Principal) *wire.Principal {
+	p := asker(ctx, claimed.GetName())
+	return &wire.Principal{Name: p.Name, Proof: p.Proof}
 }
 
 // sound holds a gate's word against the bounds of what a client may say of itself.

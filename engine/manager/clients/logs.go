@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -96,11 +98,11 @@ func (s *Server) log(ctx context.Context, a *wire.AttemptStatus, q *wire.LogsReq
 		}
 		return status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
 	}
-	url := fmt.Sprintf("http://%s/logs/%d", address, a.Attempt)
+	url := fmt.Sprintf("%s://%s/logs/%d", s.scheme(), address, a.Attempt)
 	if q.Follow {
 		url += "?follow=1"
 	}
-	err := s.fetchLog(ctx, url, func(data []byte) error {
+	err := s.fetchLog(ctx, a.Launcher, url, func(data []byte) error {
 		return stream.Send(&wire.LogChunk{Attempt: a.Attempt, Data: data})
 	})
 	if errors.Is(err, errNoLog) && q.Attempt == 0 {
@@ -114,7 +116,7 @@ func (s *Server) log(ctx context.Context, a *wire.AttemptStatus, q *wire.LogsReq
 
 var errNoLog = errors.New("no log")
 
-func (s *Server) fetchLog(ctx context.Context, url string, take func([]byte) error) error {
+func (s *Server) fetchLog(ctx context.Context, launcher, url string, take func([]byte) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -124,6 +126,11 @@ func (s *Server) fetchLog(ctx context.Context, url string, take func([]byte) err
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	defer answer.Body.Close()
+	if answer.TLS != nil {
+		if id, err := certs.PeerIdentity(*answer.TLS); err != nil || id.Name != launcher {
+			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", url, launcher, id)
+		}
+	}
 	if answer.StatusCode == http.StatusNotFound {
 		return errNoLog
 	}
@@ -147,6 +154,17 @@ func (s *Server) fetchLog(ctx context.Context, url string, take func([]byte) err
 	}
 }
 
-func newHTTPClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: logHeaderTimeout, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}
+func newHTTPClient(keys *certs.Keys) *http.Client {
+	t := &http.Transport{ResponseHeaderTimeout: logHeaderTimeout, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}
+	if keys != nil {
+		t.TLSClientConfig = keys.Client(auth.Launcher, "") // of which name is asked of each answer
+	}
+	return &http.Client{Transport: t}
+}
+
+func (s *Server) scheme() string {
+	if s.needs.Keys != nil {
+		return "https"
+	}
+	return "http"
 }

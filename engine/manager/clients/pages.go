@@ -59,7 +59,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code int, err error) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), PolicyRoot)
 	accept := strings.ToValidUTF8(r.Header.Get("Accept"), "")
-	if q, err = newPage(r.Method, path, r.URL.RawQuery, accept); err != nil {
+	if q, err = newPage(r.Context(), r.Method, path, r.URL.RawQuery, accept); err != nil {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return q, http.StatusMethodNotAllowed, err
 	}
@@ -86,22 +86,22 @@ func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code 
 	return q, 0, nil
 }
 
-// newPage is a request of now, from nobody who is known, without a body.
-func newPage(method, path, query, accept string) (scheduler.PageAsked, error) {
+// newPage is a request of now, without a body.
+func newPage(ctx context.Context, method, path, query, accept string) (scheduler.PageAsked, error) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
 		return scheduler.PageAsked{}, fmt.Errorf("%.64s is not possible here: use GET or POST", method)
 	}
 	return scheduler.PageAsked{
-		At: scheduler.Time(time.Now().UnixNano()), Principal: unproven(""), Method: method,
+		At: scheduler.Time(time.Now().UnixNano()), Principal: asker(ctx, ""), Method: method,
 		Path: cmp.Or(path, "/"), Query: query, Accept: accept,
 	}, nil
 }
 
 // PolicyPage answers a request for one of the policy's pages.
 func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.PageReply, error) {
-	q, err := newPage(m.Method, m.Path, m.Query, m.Accept)
+	q, err := newPage(ctx, m.Method, m.Path, m.Query, m.Accept)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
@@ -68,6 +69,9 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 		return err
 	}
 	if err := checkJoin(join); err != nil {
+		return refuse(stream, err)
+	}
+	if err := checkName(stream.Context(), join.Name); err != nil {
 		return refuse(stream, err)
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
@@ -149,6 +153,14 @@ func checkJoin(j *wire.Join) error {
 			return fmt.Errorf("%d slots of kind %q: each kind has a name, stands once and has at most %d slots", s.Count, s.Kind, slotsMax)
 		}
 		seen[s.Kind] = true
+	}
+	return nil
+}
+
+// checkName refuses a launcher that joins under a name which its certificate does not say.
+func checkName(ctx context.Context, name string) error {
+	if who, ok := auth.From(ctx); ok && who.Proved() && who.Name != name {
+		return fmt.Errorf("the certificate is that of launcher %q, and it joins as %q: set launcher.name, or issue another certificate", who.Name, name)
 	}
 	return nil
 }

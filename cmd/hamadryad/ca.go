@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/client"
+)
+
+// caFolder is where the CA lies when nothing else is said.
+const caFolder = "hamadryad-ca"
+
+func (c *cli) caCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "ca", Short: "Make the certificates of a cluster",
+		Long: `A cluster whose ports others reach is closed to strangers by certificates: its
+manager, launchers and users each have one that the cluster's CA signed, and all
+connections are encrypted (TLS 1.3). A certificate has one name in it, such as
+hamadryad://production/user/ann; host names play no part.
+
+"ca init" makes the CA once, "ca issue" a certificate with its key. Processes and
+programs are told of theirs by one setting, auth.certificate (or --certificate, or
+$` + client.CertificateVariable + `): the key and ca.pem are looked for beside it. A file
+that is replaced counts without a restart.
+
+Keep ca.key to yourself: whoever has it is everybody.`,
+		Example: `  hamadryad ca init --cluster production
+  hamadryad ca issue manager m1
+  hamadryad ca issue launcher node-7
+  hamadryad ca issue user ann
+
+  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
+  hamadryad launcher --auth tls --certificate node-7.pem --manager 10.0.0.1:7070 --bind 10.0.0.7
+  export ` + client.CertificateVariable + `=ann.pem`,
+	}
+	cmd.AddCommand(c.caInitCommand(), c.caIssueCommand())
+	return cmd
+}
+
+func (c *cli) caInitCommand() *cobra.Command {
+	var cluster, folder string
+	cmd := &cobra.Command{
+		Use: "init", Short: "Make a cluster's CA", Args: cobra.NoArgs,
+		Long: `Makes the CA of a cluster: ca.pem, which everybody gets, and ca.key, which nobody
+else does. It is good for ten years. A CA that is there already is not replaced.`,
+		Example: "  hamadryad ca init --cluster production --folder /etc/hamadryad/ca",
+		RunE: func(*cobra.Command, []string) error {
+			ca, err := certs.Init(folder, cluster, time.Now())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.show.Out, "the CA of cluster %s: %s and %s (keep this one to yourself)\nits SHA-256: %s\n",
+				ca.Cluster(), filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey), ca.Pin())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cluster, "cluster", "hamadryad", "`NAME` of the cluster, which stands in all its certificates")
+	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` for the CA")
+	return cmd
+}
+
+func (c *cli) caIssueCommand() *cobra.Command {
+	var folder, out string
+	var life time.Duration
+	cmd := &cobra.Command{
+		Use: "issue {manager|launcher|user} NAME", Short: "Issue a certificate", Args: cobra.ExactArgs(2),
+		ValidArgs: []string{string(auth.Manager), string(auth.Launcher), string(auth.User)},
+		Long: `Makes a key and has the CA sign its certificate: NAME.pem and NAME.key, with ca.pem
+beside them. Copy the three to whom they are for, where the key may be read by its
+owner alone. The same name again gives a new certificate and a new key; the one before
+stays good until it ends, so give a certificate no longer life than you can bear.
+
+A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
+		Example: "  hamadryad ca issue user ann --life 720h\n  hamadryad ca issue launcher node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
+		RunE: func(_ *cobra.Command, args []string) error {
+			ca, err := certs.OpenAuthority(filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey))
+			if err != nil {
+				return fmt.Errorf("%w: make a CA with \"hamadryad ca init\", or name its folder with --folder", err)
+			}
+			id, err := auth.NewIdentity(ca.Cluster(), auth.Kind(strings.ToLower(args[0])), args[1])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = filepath.Join(folder, string(id.Kind))
+			}
+			cert, key, err := ca.Write(out, id, time.Now(), life)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.show.Out, "%s: %s and %s, with %s\n", id, cert, key, filepath.Join(out, certs.FileCA))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` of the CA")
+	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` for the files; left out: one in the CA's, by what they are for")
+	cmd.Flags().DurationVar(&life, "life", certs.LifeDefault, "for how long the certificate is good, such as 720h")
+	return cmd
+}

@@ -1,0 +1,41 @@
+package manager
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+// edge proves who calls, before anything else is made of a call.
+func (m *manager) edge() proof.Edge {
+	return proof.Edge{Required: m.cfg.Keys != nil, Kind: func(method string) auth.Kind {
+		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
+			return auth.Launcher
+		}
+		return auth.User
+	}}
+}
+
+// credentials are what the port for clients and launchers asks of both.
+func (m *manager) credentials() credentials.TransportCredentials {
+	if m.cfg.Keys == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(m.cfg.Keys.Server(auth.User, auth.Launcher))
+}
+
+// servePages serves metrics and other pages until the server is closed.
+func (m *manager) servePages(site *http.Server, l net.Listener) error {
+	if m.cfg.Keys == nil {
+		return site.Serve(l)
+	}
+	site.TLSConfig = m.cfg.Keys.Server(auth.User)
+	return site.ServeTLS(l, "", "")
+}

@@ -1,0 +1,158 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+// newClosed is a manager that nobody talks to without a certificate. The testbed's own
+// connection is ann's.
+func newClosed(t *testing.T) (*testbed, *certstest.CA) {
+	t.Helper()
+	ca := certstest.New(t)
+	b := newTestbed(t)
+	var err error
+	if b.cfg.Keys, err = certs.Open(ca.Files(auth.Manager, "m"), certs.Options{Log: b.cfg.Log}); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.as(ca.Keys(auth.User, "ann"))
+	return b, ca
+}
+
+// as has the testbed's connection show another certificate.
+func (b *testbed) as(keys *certs.Keys) {
+	b.t.Helper()
+	b.conn.Close()
+	conn, err := grpc.NewClient("passthrough:///"+b.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(keys.Client(auth.Manager, "m"))))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.conn, b.api = conn, rpc.NewManagerClient(conn)
+}
+
+// Whoever is not of the cluster gets no answer, and no line of the log is without the reason.
+func TestStrangersGetNoAnswer(t *testing.T) {
+	b, ca := newClosed(t)
+	if _, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	b.as(certstest.New(t).Keys(auth.User, "ann"))
+	if _, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("a foreign CA: %v", err)
+	}
+	plain, err := http.Get("http://" + b.http + "/metrics")
+	if err == nil {
+		defer plain.Body.Close()
+		if plain.StatusCode != http.StatusBadRequest { // Go's server says that it speaks TLS
+			t.Errorf("metrics without TLS: %s", plain.Status)
+		}
+	}
+	for name, c := range map[string]struct {
+		keys *certs.Keys
+		good bool
+	}{
+		"a user": {ca.Keys(auth.User, "prometheus"), true}, "a launcher": {ca.Keys(auth.Launcher, "l1"), false}, "a foreign CA": {certstest.New(t).Keys(auth.User, "ann"), false},
+	} {
+		config := c.keys.Client(auth.Manager, "")
+		if !c.good {
+			config.VerifyConnection = nil
+		}
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+		answer, err := web.Get("https://" + b.http + "/metrics")
+		if got := err == nil && answer.StatusCode == http.StatusOK; got != c.good {
+			t.Errorf("metrics for %s: %v, %v", name, answer, err)
+		}
+		if err == nil {
+			answer.Body.Close()
+		}
+	}
+	if log := b.log.String(); !strings.Contains(log, "signed by another CA") || !strings.Contains(log, "here a user is wanted") {
+		t.Errorf("the log says\n%s", log)
+	}
+}
+
+// A principal is what the certificate says, whatever the message does.
+func TestAForgedPrincipalIsOverwritten(t *testing.T) {
+	b, ca := newClosed(t)
+	job := b.submit(1) // by ann, who says that she is me
+	st, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
+	if err != nil || st.Summary.User != "ann" {
+		t.Errorf("the job is that of %q (%v), want ann", st.GetSummary().GetUser(), err)
+	}
+	b.as(ca.Keys(auth.User, "eve"))
+	if _, err := b.api.Kill(b.ctx(), &wire.JobRef{Job: job, Principal: &wire.Principal{Name: "ann", Proof: auth.Certificate, Role: "admin"}, Reason: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	b.joinWith(ca.Keys(auth.Launcher, "l1"), "l1")
+	if st := b.follow(job); !strings.Contains(st.String(), "killed by eve: mine") {
+		t.Errorf("it was killed by another: %v", st)
+	}
+}
+
+// Users are no launchers, launchers no users, and each launcher is the one that its
+// certificate says.
+func TestKindsAndNamesAreKeptApart(t *testing.T) {
+	b, ca := newClosed(t)
+	if err := b.joinWith(ca.Keys(auth.User, "l1"), "l1"); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a user joined as a launcher: %v", err)
+	}
+	if err := b.joinWith(ca.Keys(auth.Launcher, "l1"), "l2"); err == nil || !strings.Contains(err.Error(), `the certificate is that of launcher "l1", and it joins as "l2"`) {
+		t.Errorf("a launcher joined under another name: %v", err)
+	}
+	if err := b.joinWith(ca.Keys(auth.Launcher, "l1"), "l1"); err != nil {
+		t.Errorf("a launcher under its own name: %v", err)
+	}
+	stream, err := rpc.NewLaunchersClient(b.conn).FetchBlob(b.ctx(), &wire.BlobQuery{Hash: b.upload("program")})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a user fetched a program: %v", err)
+	}
+	b.as(ca.Keys(auth.Launcher, "ann"))
+	if _, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("launcher ann was taken for user ann: %v", err)
+	}
+}
+
+// joinWith joins with a certificate, and says how that went.
+func (b *testbed) joinWith(keys *certs.Keys, name string) error {
+	b.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+b.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(keys.Client(auth.Manager, "m"))))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { conn.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	b.t.Cleanup(cancel)
+	stream, err := rpc.NewLaunchersClient(conn).Connect(ctx)
+	if err != nil {
+		return err
+	}
+	join := &wire.Join{Name: name, Identity: name, Incarnation: uint64(time.Now().UnixNano()), Host: name, Slots: []*wire.Slots{{Kind: "default", Count: 1}}, Memory: 1 << 30}
+	if err := stream.Send(&wire.FromLauncher{Join: join}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	first, err := stream.Recv()
+	if err == nil && first.GetWelcome().GetRefused() != "" {
+		return errors.New(first.Welcome.Refused)
+	}
+	return err
+}
