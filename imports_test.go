@@ -108,6 +108,7 @@ var directions = []struct {
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/due"}, "the loop in virtual time drives the core: its client brings the cluster"},
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"engine/manager/blobs", []string{"internal/durable"}, aManagersRoom},
+	{"engine/manager/secret", []string{"internal/durable"}, aManagersRoom},
 	{"engine/manager/number", nil, aManagersRoom},
 	{"engine/manager/bounds", []string{"engine/wire"}, aManagersRoom},
 	{"engine/manager/problems", []string{"engine/wire"}, aManagersRoom},

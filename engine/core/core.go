@@ -32,6 +32,11 @@ func (c *Core) Term() uint64 { return c.rooms.Step.Term }
 // Now returns the time of the last step.
 func (c *Core) Now() scheduler.Time { return c.rooms.Step.Now }
 
+// TokensFrom says how the token of a bundle attempt's data connections is made. It is to be
+// a function of the number alone, with a secret that the core does not know: no token
+// is in a checkpoint or in the log. Without it there are none.
+func (c *Core) TokensFrom(f func(run uint64) []byte) { c.rooms.Life.Tokens = f }
+
 // GraphsFrom says where the graphs are that submissions name by their hash. Without it
 // there are none.
 func (c *Core) GraphsFrom(f Graphs) { c.rooms.Life.Graphs = f }

@@ -44,7 +44,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 		if d, err := time.ParseDuration(value); err == nil {
 			value = strconv.FormatInt(int64(d), 10)
 		}
-		parsed, err := core.ParseSettings([]byte(fmt.Sprintf(`{%q: %s, "tokenSeed": "story"}`, name, value)))
+		parsed, err := core.ParseSettings([]byte(fmt.Sprintf(`{%q: %s, "identity": "story"}`, name, value)))
 		if err != nil {
 			t.Fatal(err)
 		}

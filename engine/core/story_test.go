@@ -52,7 +52,7 @@ const storyStart = scheduler.Time(time.Hour)
 
 func newStory() *story {
 	set := core.DefaultSettings()
-	set.TokenSeed = "story"
+	set.Identity = "story"
 	s := &story{inc: map[string]uint64{}, jobs: map[uint64]*machines.Job{}, starts: map[uint64]*wire.StartAttempt{}}
 	s.Core, s.Act = core.New(set), s.act
 	s.Pass(storyStart)

@@ -62,7 +62,7 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	log, life, err := recovery.Open(t.Context(), eventlog.Options{
 		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
 		OnDurable: func(seq uint64, _ int, _ time.Duration) { synced.reached(seq) },
-	}, core.DefaultSettings(), kept)
+	}, core.DefaultSettings(), kept, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

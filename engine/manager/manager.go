@@ -30,6 +30,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/secret"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -102,7 +103,11 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	synced := &afterSync{}
 	m.graphs = graphs.Open(filepath.Join(cfg.Data, "graphs"), cfg.Log)
-	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs)
+	key, err := secret.Open(filepath.Join(cfg.Data, "key"))
+	if err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs, key.Token)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -305,7 +310,7 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			m.problems.Clear(problems.Configuration)
 			m.shown.Loaded(u.Shown)
 			settings := u.Core
-			settings.Heartbeat, settings.TokenSeed = m.cfg.Heartbeat, m.life.Identity
+			settings.Heartbeat, settings.Identity = m.cfg.Heartbeat, m.life.Identity
 			in := wire.NewInput(&wire.SiteSettings{Json: settings.JSON()})
 			if m.inbox.Input(ctx, in) != nil {
 				return

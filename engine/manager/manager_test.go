@@ -221,6 +221,7 @@ type fakeLauncher struct {
 	join    *wire.Join
 	hold    bool
 	started chan uint64 // attempts
+	tokens  sync.Map    // of their data connections
 	ended   chan error
 	http    net.Listener
 	silent  atomic.Bool
@@ -315,6 +316,7 @@ func (l *fakeLauncher) serve() error {
 			if start == nil {
 				continue
 			}
+			l.tokens.Store(start.Attempt, start.Token)
 			if l.hold {
 				l.started <- start.Attempt
 				continue

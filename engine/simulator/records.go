@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -61,8 +62,20 @@ func (r *records) all() iter.Seq2[*wire.Batch, []core.Action] {
 	}
 }
 
+// restore is the core of a checkpoint, with the shell's part in it.
+func restore(checkpoint []byte) (*core.Core, error) {
+	c, err := core.Restore(checkpoint)
+	if err == nil {
+		c.TokensFrom(token)
+	}
+	return c, err
+}
+
+// token stands for what the manager's key makes of a bundle attempt's number.
+func token(run uint64) []byte { return fmt.Appendf(nil, "%016x", run) }
+
 // restored is the core as the log has it.
-func (r *records) restored() (*core.Core, error) { return core.Restore(r.base) }
+func (r *records) restored() (*core.Core, error) { return restore(r.base) }
 
 // replay restores the last checkpoint, steps it through the log since, and holds
 // the result against the core, to the byte.
@@ -70,7 +83,7 @@ func (r *records) replay() {
 	if r.err != nil {
 		return
 	}
-	c, err := core.Restore(r.base)
+	c, err := restore(r.base)
 	if err != nil {
 		r.fail("a checkpoint can't be restored: %v", err)
 		return
@@ -162,7 +175,7 @@ func (r *records) loseEnd() (ok bool) {
 		h.bases = h.bases[:len(h.bases)-1]
 	}
 	b := h.bases[len(h.bases)-1]
-	c, err := core.Restore(b.checkpoint)
+	c, err := restore(b.checkpoint)
 	if err != nil {
 		r.fail("a checkpoint can't be restored: %v", err)
 		return false

@@ -63,6 +63,7 @@ func New(o Options) *Sim {
 	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
 	s.Decide, s.Act = s.decide, s.act
 	s.Core = core.New(s.settings())
+	s.Core.TokensFrom(token)
 	s.records = newRecords(s.play, o)
 	s.clients = newClients(s.play)
 	s.fleet = newFleet(s.play, s.clients)
@@ -74,7 +75,7 @@ func New(o Options) *Sim {
 // settings are short times, so that all of them pass in a run.
 func (s *Sim) settings() core.Settings {
 	c := core.DefaultSettings()
-	c.TokenSeed, c.Simulated = identity, true
+	c.Identity, c.Simulated = identity, true
 	c.LostMax = 100_000
 	c.MemoryDefault = 64 << 20
 	c.ReserveMax, c.ProtectFor, c.SuspendMax = 20*time.Second, 5*time.Second, 40*time.Second

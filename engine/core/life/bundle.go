@@ -49,7 +49,7 @@ type Bundle struct {
 type Commit struct {
 	Attempt  scheduler.AttemptID
 	Run      uint64
-	Token    []byte
+	Token    []byte // as of its Run
 	Launcher scheduler.LauncherID
 	Host     string
 	Rack     string

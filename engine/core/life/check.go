@@ -177,7 +177,7 @@ func (st *State) checkInputs(j *Job) error {
 		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs[k.Attempt] == nil) {
 			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
 		}
-		if s := j.Inputs.Said(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, k.Token)) {
+		if s := j.Inputs.Said(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.Run, k.Token))) {
 			return fmt.Errorf("connection %d: readers are told that attempt %d has the output of %d, which attempt %d made", out.Conn, s.Attempt, out.From, k.Attempt)
 		}
 		return nil

@@ -68,8 +68,18 @@ func (st *State) sourceOf(j *Job, k inputs.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
-		Host: m.Host, Rack: m.Rack, Token: m.Token, Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher),
+		Host: m.Host, Rack: m.Rack, Token: st.Token(m.Run, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher),
 	}
+}
+
+// Token is the secret of a bundle attempt's data connections: all who share the bundle
+// attempt, or read what it stored, are told it. It is the one that an earlier manager made,
+// if there is one.
+func (st *State) Token(run uint64, earlier []byte) []byte {
+	if earlier != nil || st.Tokens == nil {
+		return earlier
+	}
+	return st.Tokens(run)
 }
 
 // dataAddress is where what a launcher stored can be read; "" while it is not up.

@@ -13,7 +13,7 @@ type Run struct {
 	Bundle      *Bundle
 	Attempts    []*Attempt // by group
 	Commits     []*Commit  // by group, of those that finished
-	Token       []byte     // of its data connections; nil: it was not made yet
+	Token       []byte     // of its data connections, by an earlier manager; nil: as State.Token says
 	Speculative bool
 	PeersSent   bool // its attempts were told where the others listen
 	Launched    scheduler.Time

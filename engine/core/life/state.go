@@ -31,8 +31,9 @@ type State struct {
 	Suspended  idmap.Index[uint64, Run] // runs that wait to be resumed, by Run.Suspension: the first suspended first
 	suspension uint64                   // the last number given
 
-	changed []*Job // in this step
-	Graphs  Graphs // of submissions that name them by their hash; nil: none are kept
+	changed []*Job                  // in this step
+	Graphs  Graphs                  // of submissions that name them by their hash; nil: none are kept
+	Tokens  func(run uint64) []byte // of data connections; nil: they have none
 }
 
 // New returns a state of nobody.

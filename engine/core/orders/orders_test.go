@@ -1,6 +1,7 @@
 package orders_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 // it, once, in the step's end; and when that is all it says so.
 func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 	h := roomtest.New(t)
+	h.Life.Tokens = func(run uint64) []byte { return fmt.Append(nil, "of run ", run) }
 	h.StartPolicy(0)
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	spec := roomtest.MapReduce(3, 1)
@@ -48,8 +50,9 @@ func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 		for _, c := range h.Commands(b) {
 			for _, s := range append(c.GetStart().GetSources(), c.GetSources().GetSources()...) {
 				given[s.From]++
-				if s.Address != "a:1" || len(s.Token) == 0 {
-					t.Errorf("source %d is at %q with a token of %d bytes", s.From, s.Address, len(s.Token))
+				// A bundle attempt's number is that of its first attempt.
+				if s.Address != "a:1" || string(s.Token) != fmt.Sprint("of run ", s.Attempt) {
+					t.Errorf("source %d is at %q with the token %q", s.From, s.Address, s.Token)
 				}
 			}
 			complete = complete || c.GetStart().GetSourcesComplete() || c.GetSources().GetComplete()

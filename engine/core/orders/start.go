@@ -14,16 +14,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// token makes the secret of a bundle attempt's data connections: all who share
-// the bundle attempt, or read what it stored, are told it.
-func (od *Orders) token(run uint64) []byte {
+// earlierToken is the token of a bundle attempt as earlier managers made it, whose log is
+// replayed, or nil.
+func (od *Orders) earlierToken(run uint64) []byte {
+	if od.step.Set.TokenSeed == "" {
+		return nil
+	}
 	var room [128]byte
 	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], od.step.Set.TokenSeed...), run))
-	return bytes.Clone(sum[:tokenBytes])
+	return bytes.Clone(sum[:markBytes])
 }
-
-// tokenBytes is the length of a token: 128 bits can't be guessed.
-const tokenBytes = 16
 
 // SendStart tells a launcher to run an attempt.
 func (od *Orders) SendStart(a *life.Attempt) {
@@ -49,11 +49,11 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 		refs    [1]*wire.NodeRef
 	}
 	if a.Run.Token == nil {
-		a.Run.Token = od.token(a.Run.ID)
+		a.Run.Token = od.earlierToken(a.Run.ID)
 	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
-	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.Run.ID, a.Run.Token
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.Run.ID, od.life.Token(a.Run.ID, a.Run.Token)
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.Run.Speculative
@@ -79,11 +79,14 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 }
 
 // mark is what no other job of any cluster has: who publishes knows by it what it
-// published before. It tells nothing of the seed.
+// published before.
 func (od *Orders) mark(id scheduler.JobID) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, od.step.Set.TokenSeed))
-	return hex.EncodeToString(sum[:tokenBytes])
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, od.step.Set.Cluster()))
+	return hex.EncodeToString(sum[:markBytes])
 }
+
+// markBytes is how much of a hash is a mark: 128 bits don't come twice.
+const markBytes = 16
 
 // SendPeers tells all of a bundle attempt where the others listen, once all do.
 func (od *Orders) SendPeers(r *life.Run) {

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,9 +32,12 @@ type Settings struct {
 	Kinds []string `json:"kinds,omitempty"`
 	// Graph bounds what a job's graph may ask for.
 	Graph graph.Limits `json:"graph"`
-	// TokenSeed goes into the tokens of data connections; the manager chooses it
-	// at its first start.
-	TokenSeed string `json:"tokenSeed"`
+	// Identity is what no other cluster has; the manager chooses it at its first start. It
+	// is no secret.
+	Identity string `json:"identity"`
+	// TokenSeed is of logs of earlier managers, which made the tokens of data connections
+	// of it, and had no other identity; "" since the shell makes them (Core.TokensFrom).
+	TokenSeed string `json:"tokenSeed,omitempty"`
 
 	// CommandBytes bounds the list in one command to a launcher, bytes: the places of an
 	// attempt's input and the files to publish; default 128 KiB. What is left follows when
@@ -170,6 +174,9 @@ type Settings struct {
 	// NotesMax bounds notes that wait for a round; default 10,000.
 	NotesMax int `json:"notesMax"`
 }
+
+// Cluster is what no other cluster has: the identity.
+func (s *Settings) Cluster() string { return cmp.Or(s.Identity, s.TokenSeed) }
 
 // DefaultSettings returns the settings of a site that sets none.
 func DefaultSettings() Settings {

@@ -34,6 +34,9 @@ type Life struct {
 	age      time.Duration  // of the data at the start of this life
 }
 
+// Tokens makes the token of a bundle attempt's data connections of its number.
+type Tokens = func(run uint64) []byte
+
 // Clock gives times that never go back, also across restarts of the manager: it
 // goes on from the last time that was logged when the machine's clock is behind.
 type Clock struct {
@@ -52,11 +55,12 @@ func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 // Restore brings the core to where it was when the last life ended. The actions
 // of replayed batches are not done again: they were done, or their cause never
 // got out, and what matters of them is sent again when launchers join.
-func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store) (*Life, error) {
+func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, tokens Tokens) (*Life, error) {
 	if s == nil {
 		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0)}
 		l.began = l.Clock.base
 		l.Core.GraphsFrom(kept.Load)
+		l.Core.TokensFrom(tokens)
 		return l, nil
 	}
 	if s.Header.Core != core.Version && len(s.Records) > 0 {
@@ -67,6 +71,7 @@ func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store) (*
 	if err := r.Restore(s.Checkpoint); err != nil {
 		return nil, err
 	}
+	r.Core.TokensFrom(tokens)
 	for i, record := range s.Records {
 		if err := r.Step(s.First+uint64(i), record); err != nil {
 			return nil, err
@@ -136,12 +141,12 @@ func (r *Replay) Follow(file string) { r.file = file }
 // Open restores the core from the data folder and begins a new term. Where there is
 // work that an earlier life took it waits for room on a full disk: a manager that
 // gave up would lose it.
-func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store) (*eventlog.Log, *Life, error) {
+func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store, tokens Tokens) (*eventlog.Log, *Life, error) {
 	log, err := eventlog.Open(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := Restore(log.Recovered(), settings, kept)
+	l, err := Restore(log.Recovered(), settings, kept, tokens)
 	if err == nil {
 		h := eventlog.Header{Core: core.Version, Identity: l.Identity, Term: l.Term, Began: int64(l.began)}
 		kept.Keep(l.Core.GraphBlobs())
@@ -181,7 +186,7 @@ func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() 
 
 // Opening are the first inputs of a term.
 func (l *Life) Opening(settings core.Settings) []*wire.Input {
-	settings.TokenSeed = l.Identity
+	settings.Identity = l.Identity
 	return []*wire.Input{
 		wire.NewInput(&wire.SiteSettings{Json: settings.JSON()}),
 		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age)}),

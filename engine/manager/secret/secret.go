@@ -1,0 +1,100 @@
+// Package secret keeps the cluster's key, which only the manager knows:
+//
+//	k, err := secret.Open(filepath.Join(data, "key"))
+//	token := k.Token(run) // for the data connections of a bundle attempt
+//
+// The key lies in a file of its own, for nobody's eyes but the manager's. It is not in the
+// event log, its checkpoints, any message, or the environment of another process; what is
+// made of it tells nothing of it.
+package secret
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+// Key is the cluster's key.
+type Key struct{ secret [keyBytes]byte }
+
+const (
+	keyBytes   = 32
+	tokenBytes = 16 // 128 bits can't be guessed
+)
+
+// Open reads the key from a file, or makes it, on disk when Open returns, where there is
+// none. The error names the file where it is damaged, is not the manager's own, or others
+// may read it.
+func Open(file string) (Key, error) {
+	k, err := read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return begin(file)
+	}
+	return k, err
+}
+
+func read(file string) (k Key, err error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return k, fmt.Errorf("the cluster's key %s is a link: put the file itself there", file)
+	}
+	if err != nil {
+		return k, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return k, err
+	}
+	if s := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || s.Uid != uint32(os.Geteuid()) { //nolint:gosec // a user's id is not negative
+		return k, fmt.Errorf("the cluster's key %s is not a file of the manager's user (it has mode %v and belongs to user %d): whoever put it there may know it; remove it, and the manager makes another", file, info.Mode(), s.Uid)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return k, fmt.Errorf("others may read the cluster's key %s (mode %#o): chmod 600 it, or remove it if they did, and the manager makes another", file, info.Mode().Perm())
+	}
+	var text [2*keyBytes + 2]byte // one byte more than there may be
+	n, err := f.Read(text[:])
+	if err != nil && !errors.Is(err, io.EOF) {
+		return k, err
+	}
+	b, err := hex.DecodeString(string(bytes.TrimSuffix(text[:n], []byte("\n"))))
+	if err != nil || len(b) != keyBytes {
+		return k, fmt.Errorf("the cluster's key %s is damaged: it has to be %d digits in hexadecimal; bring it back from a copy, or remove it, and the manager makes another: what launchers have stored by then is made again", file, 2*keyBytes)
+	}
+	copy(k.secret[:], b)
+	return k, nil
+}
+
+// begin makes a key.
+func begin(file string) (k Key, err error) {
+	_, _ = rand.Read(k.secret[:]) // it never fails
+	if err := durable.Replace(file, []byte(hex.EncodeToString(k.secret[:])+"\n")); err != nil {
+		return Key{}, fmt.Errorf("write the cluster's key: %w", err)
+	}
+	return k, nil
+}
+
+// Token is what the data connections of a bundle attempt show each other. Safe for
+// concurrent use.
+func (k *Key) Token(run uint64) []byte {
+	h := hmac.New(sha256.New, k.secret[:])
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], run)
+	h.Write([]byte("data connections of a bundle attempt "))
+	h.Write(b[:])
+	return h.Sum(nil)[:tokenBytes:tokenBytes]
+}
+
+// Format does not tell the key, by whatever verb it may be printed.
+func (Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "the cluster's key") }
