@@ -50,6 +50,7 @@ type player struct {
 	clients   loop.Clients
 	jobs      map[uint64]*running
 	copies    func(job, stage, task int) []workload.Place // nil: input has no places
+	places    map[string]*wire.Place                      // told last, by host
 	outages   []cluster.Outage                            // to come
 	next      int                                         // job to be submitted
 	over      int
@@ -109,7 +110,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 		o.Settings(&set)
 	}
 	set.Simulated, set.Speculation, set.Seed = true, o.Cluster.Model.Speculation, o.Cluster.Seed
-	p := &player{options: o, jobs: map[uint64]*running{}, moved: beginning}
+	p := &player{options: o, jobs: map[uint64]*running{}, places: map[string]*wire.Place{}, moved: beginning}
 	p.Core = core.New(set)
 	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Name: o.Name, Think: o.Think, Config: o.Config, Prompt: true}
 	if o.ThinkAt != nil {

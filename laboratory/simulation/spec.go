@@ -68,7 +68,18 @@ func (p *player) input(job, stage, task int, t *workload.Task) *wire.NodeInput {
 	}
 	m := &wire.NodeInput{Bytes: size}
 	for _, at := range places {
-		m.Places = append(m.Places, &wire.Place{Host: at.Host, Rack: at.Rack, Bytes: size})
+		m.Places = append(m.Places, p.place(at, size))
+	}
+	return m
+}
+
+// place is where a copy lies. Copies on one host that are as large are told by one message,
+// which nobody changes: there are a few for each of millions of tasks.
+func (p *player) place(at workload.Place, size int64) *wire.Place {
+	m := p.places[at.Host]
+	if m == nil || m.Rack != at.Rack || m.Bytes != size {
+		m = &wire.Place{Host: at.Host, Rack: at.Rack, Bytes: size}
+		p.places[at.Host] = m
 	}
 	return m
 }

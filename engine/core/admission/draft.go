@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
@@ -36,7 +37,7 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs life.Graphs) (*life.Job,
 	if err := checkSpec(s, spec); err != nil {
 		return nil, err
 	}
-	spec = proto.CloneOf(spec)
+	spec = owned(spec)
 	spec.MemoryDefault = s.MemoryDefault // as it is at submission, whatever the setting becomes
 	if err := life.FillGraph(spec, graphs); err != nil {
 		return nil, err
@@ -51,6 +52,34 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs life.Graphs) (*life.Job,
 	j := &life.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
 	j.Expand()
 	return j, nil
+}
+
+// owned is the core's own of a submission, down to its stages, in which FillGraph writes. What
+// they hold, which is the places of thousands of files, nobody changes: it is the message's.
+func owned(spec *wire.JobSpec) *wire.JobSpec {
+	spec = shallow(spec)
+	if spec.Graph == nil {
+		return spec
+	}
+	spec.Graph = shallow(spec.Graph)
+	spec.Graph.Stages = slices.Clone(spec.Graph.Stages)
+	for i, s := range spec.Graph.Stages {
+		if s != nil {
+			spec.Graph.Stages[i] = shallow(s)
+		}
+	}
+	return spec
+}
+
+// shallow copies a message, and nothing that it points to.
+func shallow[M proto.Message](m M) M {
+	from, to := m.ProtoReflect(), m.ProtoReflect().New()
+	from.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		to.Set(f, v)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	return to.Interface().(M)
 }
 
 // Awaits says whether a job was announced and not submitted yet.

@@ -116,7 +116,12 @@ func listOf(m *map[string]*list, key string) *list {
 		if *m == nil {
 			*m = map[string]*list{}
 		}
-		l = &list{}
+		var few struct { // one piece of memory: in most places lies the input of one or two
+			list list
+			one  [1]entry
+		}
+		few.list.entries = few.one[:0]
+		l = &few.list
 		(*m)[key] = l
 	}
 	return l

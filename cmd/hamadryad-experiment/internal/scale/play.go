@@ -34,10 +34,17 @@ var inProcess = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fai
 // gcPercent is as of `hamadryad simulate`, unless GOGC says otherwise.
 const gcPercent = 400
 
+// heapMost is from where on garbage is collected more often, unless GOMEMLIMIT says
+// otherwise, so that the largest cluster stays below largestMemory.
+const heapMost = 6 << 30
+
 // play plays the run in this process.
 func (r *run) play(ctx context.Context) (m measured, err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapMost)
 	}
 	w, on, err := r.prepare()
 	if err != nil {
