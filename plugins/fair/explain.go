@@ -61,33 +61,35 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 	if why == scheduler.WaitNone {
 		return ""
 	}
-	s := "pool " + j.Pool.Spec.Path + ": "
+	s := fmt.Appendf(p.text[:0], "pool %s: ", j.Pool.Spec.Path)
 	for _, k := range p.sharing.World.Order {
 		if !j.Node.Has(k) {
 			continue
 		}
 		x, n := j.Pool.Node.Of(k), j.Node.Of(k)
-		s += fmt.Sprintf("%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.sharing.World.Kinds[k], x.Demand(), n.Running, n.Demand())
+		s = fmt.Appendf(s, "%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.sharing.World.Kinds[k], x.Demand(), n.Running, n.Demand())
 		if x.Max > 0 {
-			s += fmt.Sprintf(", at most %d", x.Max)
+			s = fmt.Appendf(s, ", at most %d", x.Max)
 		}
-		s += "; " + p.placing.Withheld(p.sharing.World.Kinds[k])
+		s = append(s, "; "...)
+		s = append(s, p.placing.Withheld(p.sharing.World.Kinds[k])...)
 	}
 	switch why {
 	case scheduler.WaitAtLimit:
 		if !j.Runnable {
-			s += fmt.Sprintf("as many jobs run as the pool (%s) and the user (%s) may",
+			s = fmt.Appendf(s, "as many jobs run as the pool (%s) and the user (%s) may",
 				limitText(p.config.Table.JobsMax(j.Pool.Spec)), limitText(p.config.Table.UserMax(j.Info.User)))
 		} else {
-			s += "the pool's maximum share leaves no room; work that needs more than all of it never starts: raise max-share, or ask for less"
+			s = append(s, "the pool's maximum share leaves no room; work that needs more than all of it never starts: raise max-share, or ask for less"...)
 		}
 	case scheduler.WaitLocality:
-		s += fmt.Sprintf("passed over for %s for want of a slot near its input (node %s, then rack %s)",
+		s = fmt.Appendf(s, "passed over for %s for want of a slot near its input (node %s, then rack %s)",
 			j.Wait.Total(p.view.Now()), p.placing.Limits.Node, p.placing.Limits.Rack)
 	default:
-		s += why.String()
+		s = append(s, why.String()...)
 	}
-	return s
+	p.text = s
+	return string(s)
 }
 
 func limitText(n int) string {

@@ -27,6 +27,7 @@ type Policy struct {
 	starvation starvation.State
 
 	saved []byte // the memory as it was saved last
+	text  []byte // of the last detail, to be written over
 
 	opener OpenTrace // nil: no trace can be granted
 	trace  *tracer

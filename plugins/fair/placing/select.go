@@ -183,7 +183,8 @@ func (c *Choice) unfit(b *view.Bundle) {
 func (defaultSelector) held(c *Choice) Pick {
 	for _, l := range c.Free() {
 		looked := 0
-		for b := range c.View.ReadyAt(c.Job, l.Host) {
+		ready := c.View.WalkAt(c.Job, l.Host)
+		for b := ready.Next(); b != nil; b = ready.Next() {
 			if looked++; looked > scanMax {
 				break
 			}

@@ -70,6 +70,9 @@ func (js *jobs) ReadyAt(j *Job, host string) iter.Seq[*Bundle] {
 	return j.launchable.byHost[host].all(js.turn)
 }
 
+// WalkAt is ReadyAt without an iterator.
+func (js *jobs) WalkAt(j *Job, host string) Walk { return j.launchable.byHost[host].after(0, js.turn) }
+
 // ReadyIn walks a job's launchable single-group bundles with input in a rack.
 func (js *jobs) ReadyIn(j *Job, rack string) iter.Seq[*Bundle] {
 	return j.launchable.byRack[rack].all(js.turn)
