@@ -1,0 +1,20 @@
+// Command hamadryad-isolate is the step between a launcher that runs as root and each of
+// its workers, which run as the users who submitted the jobs (launcher.isolation.user).
+// The launcher runs it; it lies beside the program hamadryad. It is a program of its own
+// because each start of a worker waits for it, and because it runs as root: it is small.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "hamadryad-isolate is started by a launcher, as launcher.isolation.user says")
+		os.Exit(1)
+	}
+	step.Main(os.Args[1])
+}

@@ -1,0 +1,114 @@
+package isolate_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/isolate"
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
+)
+
+// modeVariable makes the test binary another program.
+const modeVariable = "HAMADRYAD_TEST_ISOLATE"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "isolate" {
+		step.Main(os.Args[2])
+	}
+	if os.Getenv(modeVariable) != "" {
+		_, err := isolate.Open(isolate.Settings{User: isolate.Submitter}, []string{os.Args[0], "isolate"})
+		fmt.Println(err)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Settings that make no sense are refused with their key and what to do.
+func TestCheck(t *testing.T) {
+	for want, s := range map[string]isolate.Settings{
+		`user: "root": use none or submitter`:    {User: "root"},
+		"leastUID: -1: use 1 or more":            {User: isolate.Submitter, LeastUID: -1},
+		"temporary: 5 bytes: use at least":       {TemporaryBytes: 5},
+		"processes: 1: use at least 64":          {Processes: 1},
+		"openFiles: 2: use at least 64":          {OpenFiles: 2},
+		`"a" is on both lists`:                   {User: isolate.Submitter, Allow: []string{"a", "b"}, Deny: []string{"a"}},
+		"set launcher.isolation.user to submitt": {Deny: []string{"a"}},
+	} {
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	for _, s := range []isolate.Settings{{}, {User: isolate.None}, {User: isolate.Submitter, LeastUID: 1, Allow: []string{"a"}, Deny: []string{"b"}}} {
+		if err := s.Check(); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// needRoot ends a test that can't run.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("this test starts processes as others, so it needs root")
+	}
+}
+
+// Only root can start workers as others, and a launcher that can't says so at once.
+func TestWithoutRoot(t *testing.T) {
+	needRoot(t)
+	if g, err := isolate.Open(isolate.Settings{}, nil); g != nil || err != nil {
+		t.Errorf("without isolation: %v, %v", g, err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{modeVariable + "=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "this launcher runs as user 65534: only root can start workers as others") {
+		t.Errorf("it says %s (%v)", said, err)
+	}
+}
+
+// A launcher that could not do what it is told does not start: with lists that name
+// nobody, or who may not run anyway, or with a step that others can change.
+func TestOpen(t *testing.T) {
+	needRoot(t)
+	on := func(change func(*isolate.Settings)) isolate.Settings {
+		s := isolate.Settings{User: isolate.Submitter, LeastUID: 3}
+		change(&s)
+		return s
+	}
+	own := []string{os.Args[0], "isolate"}
+	writable := t.TempDir() + "/step"
+	if err := errors.Join(os.WriteFile(writable, nil, 0o600), os.Chmod(writable, 0o777)); err != nil { //nolint:gosec // that this is refused is tested
+		t.Fatal(err)
+	}
+	for want, c := range map[string]struct {
+		s       isolate.Settings
+		program []string
+	}{
+		`launcher.isolation.deny: user "no-such-user"`: {on(func(s *isolate.Settings) { s.Deny = []string{"no-such-user"} }), own},
+		"launcher.isolation.leastUID is 3":             {on(func(s *isolate.Settings) { s.Allow = []string{"daemon"} }), own},
+		"is to lie beside hamadryad":                   {on(func(*isolate.Settings) {}), []string{"/nothing/there"}},
+		"chmod go-w":                                   {on(func(*isolate.Settings) {}), []string{writable}},
+		"the step before a worker":                     {on(func(*isolate.Settings) {}), []string{"/bin/false"}},
+	} {
+		if _, err := isolate.Open(c.s, c.program); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	g, err := isolate.Open(on(func(s *isolate.Settings) { s.Allow = []string{"games"} }), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := g.Find("games"); err != nil || who.UID != 5 || len(who.Groups) == 0 {
+		t.Errorf("%+v, %v", who, err)
+	}
+	if _, err := g.Find("nobody"); !errors.Is(err, isolate.ErrRefused) || !strings.Contains(err.Error(), "not in launcher.isolation.allow") {
+		t.Error(err)
+	}
+}
