@@ -79,6 +79,7 @@ var houses = []struct {
 			"agent.go life.go attempts.go workers.go",
 			"session.go stream.go",
 			"hire.go",
+			"home.go",
 			"pages.go",
 			"metrics.go",
 			"launcher.go doors.go",

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
@@ -17,4 +20,13 @@ func (c *cli) keepCommand() *cobra.Command {
 		Use: "keep", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return keeper.Keep(args) },
 	}
+}
+
+// stepCommand is how a launcher starts workers as others: by a program beside this one.
+func stepCommand() ([]string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{filepath.Join(filepath.Dir(own), "hamadryad-isolate")}, nil
 }

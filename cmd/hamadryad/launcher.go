@@ -25,6 +25,13 @@ may make groups below its own, else by stop signals to each of their processes
 They keep their memory. What of it has room in --swap does not count in --memory, so others
 may have it; give there what the machine's swap has for them. They go on when it is free.
 
+With launcher.isolation.user: submitter, a launcher that runs as root starts each worker as
+the user of this machine who has the submitter's name, in a view of the system of its own:
+it sees no processes but its own, has a /tmp for itself, and gains nothing by set-uid
+programs. launcher.isolation.leastUID, allow and deny say who may run. Such a launcher needs
+the program hamadryad-isolate beside this one. With none, the default, workers run as the
+launcher's user.
+
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
 hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
@@ -44,6 +51,9 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 			}
 			defer stop()
 			cfg.Ready, cfg.Keeper = func() { part.Ready("joined") }, keeperCommand
+			if cfg.Step, err = stepCommand(); err != nil {
+				return err
+			}
 			return launcher.Run(ctx, cfg)
 		},
 	}

@@ -80,6 +80,19 @@ type Launcher struct {
 	LogSize  Size          `koanf:"attemptLog" validate:"min=4096"`                // bound of one attempt's log
 	Idle     time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
 	Suspend  string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
+
+	Isolation Isolation `koanf:"isolation"`
+}
+
+// Isolation says as whom a launcher's workers run, and within what.
+type Isolation struct {
+	User      string   `koanf:"user" validate:"oneof=none submitter"`       // none: as the launcher
+	LeastUID  int      `koanf:"leastUID" validate:"min=1,max=2147483647"`   // smaller user ids run nothing
+	Allow     []string `koanf:"allow" validate:"max=1000,dive,required"`    // users that may run; empty: all
+	Deny      []string `koanf:"deny" validate:"max=1000,dive,required"`     // users that may not
+	Temporary Size     `koanf:"temporary" validate:"min=1048576"`           // of a worker's /tmp
+	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, threads included
+	OpenFiles int      `koanf:"openFiles" validate:"min=64,max=1073741816"` // of a process
 }
 
 // Policy says which policy decides, and how it is kept running.
@@ -180,5 +193,13 @@ func defaults() map[string]any {
 		"auth.key":                   "",
 		"log.level":                  "info",
 		"log.format":                 "text",
+
+		"launcher.isolation.user":      "none",
+		"launcher.isolation.leastUID":  1000,
+		"launcher.isolation.allow":     []string{},
+		"launcher.isolation.deny":      []string{},
+		"launcher.isolation.temporary": "64MiB",
+		"launcher.isolation.processes": 4096,
+		"launcher.isolation.openFiles": 65536,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
@@ -51,7 +52,7 @@ type agent struct {
 }
 
 // newAgent makes the agent of a launcher that has nothing yet.
-func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way) (*agent, error) {
+func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
 	incarnation, err := f.Incarnation()
 	if err != nil {
 		return nil, err
@@ -61,12 +62,13 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		return nil, err
 	}
 	box, l := outbox.New(incarnation), lease.New()
+	stored := shelf.New(f.Store(), cfg.Log)
 	a := &agent{
 		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, endpoints: at,
 		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
-		shelf:    shelf.New(f.Store(), cfg.Log),
+		shelf:    stored,
 		memory:   memory.NewWatch(),
-		hirer:    newHirer(cfg, f, box, l, programs, w),
+		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g),
 		keeper:   keeper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts: newAttempts(),
 		workers:  newWorkers(cfg.slotsTotal()),

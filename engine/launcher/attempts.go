@@ -24,6 +24,7 @@ type attempt struct {
 	worker     *worker
 	log        *logs.Log
 	early      []*wire.ToWorker // at most earlyMax
+	owner      int              // id of the user whose files it makes, once it has a worker
 	stopped    bool             // by command: its end is no failure
 	suspension suspend.State
 	memory     memory.Account

@@ -13,6 +13,7 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -47,6 +48,9 @@ type Config struct {
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
 	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
+
+	Isolation isolate.Settings // as whom workers run, and within what
+	Step      []string         // program of engine/isolate/step, with its first arguments; needed where Isolation is on
 
 	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
 	// serve, and demands theirs; nil: nobody proves anything.
@@ -158,7 +162,7 @@ func (c Config) check() error {
 		seen[s.Kind] = true
 		total += s.Count
 	}
-	if err := suspend.Check(c.Suspend); err != nil {
+	if err := errors.Join(suspend.Check(c.Suspend), c.Isolation.Check()); err != nil {
 		return err
 	}
 	switch {
@@ -191,6 +195,18 @@ func (c Config) lookForSwap() {
 	if uint64(c.Swap) > there {
 		c.Log.Warn("this machine has less swap than launcher.swap: its memory may run out when work is suspended; give the machine more, or set less",
 			"launcher.swap", c.Swap, "machine", there)
+	}
+}
+
+// sayAsWhom says in the log as whom workers run.
+func (c Config) sayAsWhom() {
+	switch {
+	case c.Isolation.On():
+		c.Log.Info("workers run as the users who submitted", "launcher.isolation.user", isolate.Submitter)
+	case os.Geteuid() == 0:
+		c.Log.Warn("workers of all users run as root: each job may do anything on this machine; set launcher.isolation.user to submitter, or start the launcher as another user", "launcher.isolation.user", isolate.None)
+	default:
+		c.Log.Info("workers of all users run as this launcher's user, and can read and end each other", "launcher.isolation.user", isolate.None, "uid", os.Geteuid())
 	}
 }
 

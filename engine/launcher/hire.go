@@ -11,11 +11,13 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -31,12 +33,14 @@ type hirer struct {
 	lease  *lease.Lease
 	cache  *cache.Cache
 	way    suspend.Way
+	shelf  *shelf.Shelf
+	guard  *isolate.Guard // nil: workers run as the launcher does
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way) *hirer {
-	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w}
+func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard) *hirer {
+	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g}
 }
 
 // errNoBlob: the manager has no such program or plan.
@@ -44,7 +48,7 @@ var errNoBlob = errors.New("the manager does not have it")
 
 // kindOf says what the manager should make of a worker that can't be started.
 func kindOf(err error) wire.ErrorKind {
-	if errors.Is(err, errNoBlob) || errors.Is(err, syscall.ENOEXEC) {
+	if errors.Is(err, errNoBlob) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, isolate.ErrRefused) {
 		return wire.ErrorKind_ERROR_KIND_INVALID
 	}
 	return wire.ErrorKind_ERROR_KIND_RESOURCE
@@ -87,22 +91,55 @@ func (h *hirer) explain(err error) error {
 
 // start starts the process and sends it its setup.
 func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
-	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(h.number.Add(1), 10)
-	p, err := process.Start(ctx, process.Command{
-		Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way,
-	}, h.lease, h.cfg.Log)
+	number := h.number.Add(1)
+	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
+	c := process.Command{Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way}
+	at := sharedHome(h.folder.Scratch(), planPath)
+	if h.guard != nil {
+		var err error
+		if at, err = h.isolate(&c, number, planPath, s); err != nil {
+			return nil, err
+		}
+	}
+	p, err := process.Start(ctx, c, h.lease, h.cfg.Log)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, at.leave())
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s)
+	w := newWorker(p, s, at)
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
-		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
+		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
 		Cluster: plan.Cluster(manager),
 	}}})
 	return w, nil
+}
+
+// isolate has a worker's process be the submitter's, and makes its home.
+func (h *hirer) isolate(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*home, error) {
+	who, err := h.guard.Find(s.User)
+	if err != nil {
+		return nil, fmt.Errorf("launcher %s: %w", h.cfg.Name, err)
+	}
+	store, err := h.shelf.Prepare(s.Job, who.UID, who.GID)
+	if err != nil {
+		return nil, err
+	}
+	release := func() {
+		if store != "" {
+			h.shelf.Release(s.Job)
+		}
+	}
+	c.Step, c.Order = h.guard.Program(), h.guard.Order(who)
+	c.Env = append(c.Env, "HOME="+who.Home, "USER="+who.Name, "LOGNAME="+who.Name)
+	at, err := ownHome(h.folder.Scratch(), number, c.Order, c.Program, plan, store)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	at.leaveWith(release)
+	return at, nil
 }
 
 // passedOn are the variables of a launcher that its workers see: what programs need
@@ -112,6 +149,9 @@ var passedOn = []string{
 	"HADOOP_CONF_DIR", "HADOOP_HOME", "KRB5_CONFIG", "KRB5CCNAME",
 }
 
+// ownOnly are those of them that are the launcher's own: workers of others don't see them.
+var ownOnly = []string{"HOME", "USER", "KRB5CCNAME", "HAMADRYAD_HDFS_KEYTAB", "HAMADRYAD_HDFS_PRINCIPAL", "HAMADRYAD_HDFS_USER"}
+
 // passedPrefix is how the names of further ones begin: settings of the HDFS store.
 const passedPrefix = "HAMADRYAD_HDFS_"
 
@@ -119,7 +159,9 @@ const passedPrefix = "HAMADRYAD_HDFS_"
 func (h *hirer) environment(s *wire.StartAttempt) []string {
 	env := []string{program.Variable + "=1", h.folder.Mark(), "HAMADRYAD_USER=" + s.User}
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix) {
+		name, _, _ := strings.Cut(v, "=")
+		passed := slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix)
+		if passed && (h.guard == nil || !slices.Contains(ownOnly, name)) {
 			env = append(env, v)
 		}
 	}

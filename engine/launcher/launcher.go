@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
@@ -22,7 +23,12 @@ func Run(ctx context.Context, cfg Config) error {
 	cfg.lookForSwap()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f, err := folder.Open(cfg.Data)
+	guard, err := isolate.Open(cfg.Isolation, cfg.Step)
+	if err != nil {
+		return err
+	}
+	cfg.sayAsWhom()
+	f, err := folder.Open(cfg.Data, guard != nil)
 	if err != nil {
 		return err
 	}
@@ -45,7 +51,7 @@ func Run(ctx context.Context, cfg Config) error {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLife()
 	machine := load.New(life)
-	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, way.Name(), machine), way)
+	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, way.Name(), machine), way, guard)
 	if err != nil {
 		return errors.Join(err, d.close())
 	}

@@ -3,10 +3,10 @@ package launcher
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
 // All functions here are called with agent.mu held, unless they say otherwise.
@@ -79,12 +79,12 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 
 // assign gives a worker an attempt.
 func (a *agent) assign(w *worker, at *attempt) {
-	at.worker, w.current = w, at
+	at.worker, at.owner, w.current = w, w.home.user(), at
 	at.suspension.Begin()
 	w.LogTo(at.log)
 	run := &wire.RunGroup{
 		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
-		Scratch: a.folder.ScratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
+		Scratch: w.home.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
 	}
 	if len(at.start.Sources) > 0 || !at.start.SourcesComplete {
 		run.LocalStores = a.near.List()
@@ -139,7 +139,8 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) {
 		at := w.current
 		a.mu.Unlock()
 		if at != nil {
-			a.cleanUp(at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
+			a.checkStored(at, e)
+			a.cleanUp(w, at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
 		}
 	}
 	a.mu.Lock()
@@ -193,7 +194,10 @@ func (a *agent) bury(w *worker, broken error) {
 	a.mu.Unlock()
 	if at != nil {
 		w.LogTo(at.log) // takes in its last words
-		a.cleanUp(at, false)
+		a.cleanUp(w, at, false)
+	}
+	if err := w.home.leave(); err != nil {
+		a.log.Warn("can't remove what a worker left", "folder", w.home.folder(), "error", err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +276,7 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.early = nil
 	at.log.End()
 	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts.find(at.start.Attempt) == at {
-		a.shelf.Put(at.start.Job, at.start.Attempt, string(at.start.Token))
+		a.shelf.Put(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner)
 	}
 	a.metrics.ended(e)
 	a.resend(at)
@@ -375,10 +379,26 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 	}
 }
 
+// checkStored makes a failure of an end whose stored files are not the worker's plain
+// files: they would not be served. Called without mu, before the end is taken in.
+func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
+	if e.End != wire.End_END_FINISHED {
+		return
+	}
+	for _, s := range e.Stored {
+		name := program.StoredName(s.Connection, s.From)
+		if err := a.shelf.Check(at.start.Job, at.start.Attempt, name, at.owner); err != nil {
+			e.End, e.Stored, e.Files = wire.End_END_FAILED, nil, nil
+			e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: fmt.Sprintf("launcher %s does not serve what it stored: %v", a.cfg.Name, err)}
+			return
+		}
+	}
+}
+
 // cleanUp removes an ended attempt's temporary files, and what it stored unless it
 // finished. Called without mu, before the end is reported.
-func (a *agent) cleanUp(at *attempt, finished bool) {
-	if err := os.RemoveAll(a.folder.ScratchOf(at.start.Attempt)); err != nil {
+func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
+	if err := w.home.clear(at.start.Attempt); err != nil {
 		a.log.Warn("can't remove an attempt's temporary files", "attempt", at.start.Attempt, "error", err)
 	}
 	if !finished {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
@@ -22,6 +23,9 @@ const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 // keepArgument makes the test binary a launcher's keeper.
 const keepArgument = "keep"
 
+// stepArgument makes the test binary the step before an isolated worker.
+const stepArgument = "isolate"
+
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keepArgument {
@@ -29,6 +33,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == stepArgument {
+		step.Main(os.Args[2])
 	}
 	if os.Getenv(worker.Variable) == "1" {
 		limitFiles()

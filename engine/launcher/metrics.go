@@ -45,8 +45,10 @@ func newMetrics(cfg Config, way string, more ...prometheus.Collector) *metrics {
 	}
 	ways := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_suspend_info", Help: "Always 1: by what way this launcher suspends, freezer or signals."}, []string{"way"})
 	ways.WithLabelValues(way).Set(1)
+	users := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_isolation_info", Help: "Always 1: as whom workers run, none (as the launcher) or submitter."}, []string{"user"})
+	users.WithLabelValues(cfg.Isolation.Name()).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways)
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways, users)
 	m.registry.MustRegister(more...)
 	return m
 }

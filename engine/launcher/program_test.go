@@ -17,7 +17,7 @@ import (
 )
 
 // definitions are the jobs of the test program.
-var definitions = []job.Definition{
+var definitions = append(attacks, []job.Definition{
 	single("noop", func(context.Context, *job.Node) error { return nil }),
 	single("pid", func(_ context.Context, n *job.Node) error {
 		n.Count("pid", int64(os.Getpid()))
@@ -187,7 +187,7 @@ var definitions = []job.Definition{
 		return nil
 	}},
 	{Name: "leftover", Build: leftover},
-}
+}...)
 
 // single is a job of one stage with four nodes.
 func single(name string, program job.Program) job.Definition {

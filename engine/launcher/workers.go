@@ -17,19 +17,21 @@ import (
 // workerKey says which attempts can share a worker, one after the other.
 type workerKey struct {
 	job           uint64
+	user          string
 	program, plan string
 	fingerprint   string
 }
 
 func keyOf(s *wire.StartAttempt) workerKey {
-	return workerKey{s.Job, s.Program, s.Plan, string(s.Fingerprint)}
+	return workerKey{s.Job, s.User, s.Program, s.Plan, string(s.Fingerprint)}
 }
 
 // worker is a process that runs attempts, one after the other. What follows the process
 // is guarded by the agent's lock.
 type worker struct {
 	*process.Process
-	key workerKey // of all that it may run
+	key  workerKey // of all that it may run
+	home *home
 
 	current *attempt  // that it runs; nil between two
 	leaving bool      // it ends, and is given nothing more
@@ -37,8 +39,8 @@ type worker struct {
 }
 
 // newWorker is a process that was started for an attempt and has none yet.
-func newWorker(p *process.Process, s *wire.StartAttempt) *worker {
-	return &worker{Process: p, key: keyOf(s)}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *home) *worker {
+	return &worker{Process: p, key: keyOf(s), home: at}
 }
 
 // tell sends it a message. A worker that does not read is killed, and not used again.

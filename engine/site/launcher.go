@@ -10,6 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -66,6 +67,10 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory), Swap: int64(l.Swap),
 		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
 		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), IdleMax: l.Idle, Suspend: l.Suspend, Log: log(c.Log),
+	}
+	cfg.Isolation = isolate.Settings{
+		User: l.Isolation.User, LeastUID: l.Isolation.LeastUID, Allow: l.Isolation.Allow, Deny: l.Isolation.Deny,
+		TemporaryBytes: int64(l.Isolation.Temporary), Processes: l.Isolation.Processes, OpenFiles: l.Isolation.OpenFiles,
 	}
 	if len(l.Names) > 0 {
 		cfg.Names = l.Names

@@ -27,7 +27,7 @@ func foldersOf(r *wire.RunGroup) folders { return folders{scratch: r.Scratch, st
 func (f *folders) makeScratch() error {
 	f.once.Do(func() {
 		f.touched.Store(true)
-		f.err = os.MkdirAll(f.scratch, 0o755)
+		f.err = os.MkdirAll(f.scratch, 0o700)
 	})
 	return f.err
 }
@@ -37,7 +37,7 @@ func (f *folders) makeScratch() error {
 func (f *folders) makeStore() (err error) {
 	f.touched.Store(true)
 	for range makeStoreTries {
-		if err = os.MkdirAll(f.store, 0o755); !errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(f.store, 0o700); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -153,7 +153,7 @@ func (n *node) folder() string {
 		return n.group.folders.scratch
 	}
 	path := filepath.Join(n.group.folders.scratch, "n"+strconv.Itoa(n.stage)+"."+strconv.Itoa(n.index))
-	_ = os.MkdirAll(path, 0o755) // likewise
+	_ = os.MkdirAll(path, 0o700) // likewise
 	return path
 }
 

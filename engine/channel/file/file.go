@@ -31,6 +31,12 @@ func (f *File) Local() *os.File { return f.local }
 // no whole channel file is channel.ErrDamaged.
 func Open(path string) (*File, error) {
 	l, err := os.Open(path)
+	return Of(path, l, err)
+}
+
+// Of is Open for a file that the caller has opened, with the error of that; path is for
+// messages.
+func Of(path string, l *os.File, err error) (*File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
 	}

@@ -51,7 +51,7 @@ func (a *answer) give(r request) error {
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
 		return a.refuse(r, codeRefused, "wrong token for "+r.String())
 	}
-	if err := a.open(r, stored.Path); err != nil {
+	if err := a.open(r, stored); err != nil {
 		return a.refuse(r, codeOf(err), err.Error())
 	}
 	if r.offset > uint64(a.layout.Bytes) {
@@ -87,12 +87,13 @@ func (a *answer) refuse(r request, code uint32, text string) error {
 }
 
 // open makes the asked partition the current one.
-func (a *answer) open(r request, path string) error {
+func (a *answer) open(r request, stored Stored) error {
+	path := stored.Path
 	if a.file != nil && a.key == r.Key && a.path == path && a.partition == r.partition {
 		return nil
 	}
 	a.close()
-	f, err := file.Open(path)
+	f, err := stored.open()
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,14 @@ func (a *answer) open(r request, path string) error {
 	}
 	a.key, a.path, a.partition, a.file, a.raw, a.layout = r.Key, path, r.partition, f, f.Local(), l
 	return nil
+}
+
+func (s Stored) open() (*file.File, error) {
+	if s.Open == nil {
+		return file.Open(s.Path)
+	}
+	f, err := s.Open()
+	return file.Of(s.Path, f, err)
 }
 
 // cutRuns returns the ranges of the file that hold n bytes of the runs from offset.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +29,12 @@ const (
 	acceptPause = 50 * time.Millisecond
 )
 
-// Stored is where a file lies on this machine, and the token its readers show.
-type Stored struct{ Path, Token string }
+// Stored is where a file lies on this machine, the token its readers show, and how it is
+// opened; without Open that is by its path.
+type Stored struct {
+	Path, Token string
+	Open        func() (*os.File, error)
+}
 
 // Server serves the files that Lookup finds.
 type Server struct {

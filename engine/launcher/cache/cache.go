@@ -66,7 +66,11 @@ type identity struct {
 
 // New keeps at most max bytes in a folder, which it makes. What is missing is fetched.
 func New(folder string, max int64, fetch Fetch) (*Cache, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
+	// One that was there may be another's, who says who looks into it.
+	if err := os.Chmod(folder, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
 	return &Cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil

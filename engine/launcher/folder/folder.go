@@ -1,7 +1,7 @@
 // Package folder is a launcher's data folder: who holds it, where what lies in it, and
 // what it remembers from one life of a launcher to the next.
 //
-//	f, err := folder.Open("/var/lib/hamadryad")
+//	f, err := folder.Open("/var/lib/hamadryad", false)
 //	defer f.Close()
 //	incarnation, err := f.Incarnation()
 package folder
@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
@@ -43,13 +44,25 @@ func (d *Folder) Mark() string { return Variable + "=" + d.root }
 // successor finds strays.
 const Variable = "HAMADRYAD_DATA"
 
+// closed is the mode of a folder that its owner alone uses. passable is that of one in
+// which others find what they know the name of, and can't look round.
+const (
+	closed   = 0o700
+	passable = 0o711
+)
+
 // Open locks the data folder and removes what an earlier life left there,
-// processes first: they could write on.
-func Open(root string) (*Folder, error) {
-	if err := os.MkdirAll(root, 0o755); err != nil {
+// processes first: they could write on. Others says that workers run as other users.
+func Open(root string, others bool) (*Folder, error) {
+	mode := map[bool]fs.FileMode{false: closed, true: passable}[others]
+	err := os.MkdirAll(root, mode)
+	if err == nil {
+		err = os.Chmod(root, mode)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("launcher's data folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("launcher's data folder: %w", err)
 	}
@@ -65,8 +78,9 @@ func Open(root string) (*Folder, error) {
 		d.Close()
 		return nil, fmt.Errorf("processes of an earlier launcher on %s are left and can't be killed: %w", root, err)
 	}
-	for _, sub := range []string{d.Store(), d.Scratch(), d.Logs()} {
-		if err := errors.Join(os.RemoveAll(sub), os.Mkdir(sub, 0o755)); err != nil {
+	for sub, mode := range map[string]fs.FileMode{storeName: mode, scratchName: mode, logsName: closed} {
+		path := filepath.Join(root, sub)
+		if err := errors.Join(beneath.RemoveAll(root, sub), os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}
@@ -82,24 +96,21 @@ func Open(root string) (*Folder, error) {
 	return d, nil
 }
 
+// The names of what is in the folder only while a launcher has it.
+const (
+	storeName   = "store"
+	scratchName = "scratch"
+	logsName    = "logs"
+)
+
 // Store is the folder of what attempts stored.
-func (d *Folder) Store() string { return filepath.Join(d.root, "store") }
+func (d *Folder) Store() string { return filepath.Join(d.root, storeName) }
 
 // Scratch is the folder of temporary files.
-func (d *Folder) Scratch() string { return filepath.Join(d.root, "scratch") }
+func (d *Folder) Scratch() string { return filepath.Join(d.root, scratchName) }
 
 // Logs is the folder of the attempts' logs.
-func (d *Folder) Logs() string { return filepath.Join(d.root, "logs") }
-
-// ScratchOf is the folder for one attempt's temporary files.
-func (d *Folder) ScratchOf(attempt uint64) string {
-	return filepath.Join(d.Scratch(), "a"+strconv.FormatUint(attempt, 10))
-}
-
-// JobStore is the folder of all that a job's attempts stored.
-func (d *Folder) JobStore(job uint64) string {
-	return filepath.Join(d.Store(), "job-"+strconv.FormatUint(job, 10))
-}
+func (d *Folder) Logs() string { return filepath.Join(d.root, logsName) }
 
 // Incarnation returns a number larger than any before it, also when the clock
 // went back. It writes over what it wrote before, in a file that is open since the
@@ -189,7 +200,7 @@ const noteSlot = 512
 
 // claimNote opens the file of incarnations and fills it up.
 func (d *Folder) claimNote() error {
-	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 func open(t *testing.T, root string) *folder.Folder {
 	t.Helper()
-	f, err := folder.Open(root)
+	f, err := folder.Open(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestLives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := folder.Open(root); err == nil || !strings.Contains(err.Error(), "in use by another launcher") {
+	if _, err := folder.Open(root, false); err == nil || !strings.Contains(err.Error(), "in use by another launcher") {
 		t.Errorf("two launchers have one folder: %v", err)
 	}
 	last := incarnation(t, f)

@@ -219,7 +219,7 @@ func (a *Log) wrote(n int64, err error) (grew int64) {
 }
 
 func (a *Log) create() {
-	file, err := os.OpenFile(a.logs.path(a.attempt), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	file, err := os.OpenFile(a.logs.path(a.attempt), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	a.mu.Lock()
 	a.file, a.failed = file, err
 	a.mu.Unlock()

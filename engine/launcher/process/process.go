@@ -17,9 +17,9 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
@@ -45,6 +45,10 @@ type Command struct {
 	Dir     string
 	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
 	Way     suspend.Way   // how it is stopped and continued
+	// Step, with its first arguments, is what becomes the worker by carrying out Order,
+	// which then has program and folder. None: the process is the launcher's user's.
+	Step  []string
+	Order *step.Order
 }
 
 // Process is one worker's process. Its methods are safe for concurrent use, but Receive
@@ -77,15 +81,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		return nil, err
 	}
 	tree := c.Way.Tree(c.Mark)
-	cmd, err := start(ctx, func() *exec.Cmd {
-		cmd := exec.Command(c.Program)
-		cmd.Env, cmd.Dir = append(c.Env[:len(c.Env):len(c.Env)], string(c.Mark)), c.Dir
-		cmd.Stdout, cmd.Stderr = theirOut, theirOut
-		cmd.ExtraFiles = []*os.File{theirs}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		tree.Into(cmd.SysProcAttr)
-		return cmd
-	})
+	cmd, err := c.start(ctx, tree, theirOut, theirs)
 	theirs.Close()
 	theirOut.Close()
 	if err != nil {
@@ -94,7 +90,6 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		pipe.Close()
 		return nil, err
 	}
-	tree.Started(cmd.Process.Pid)
 	p := &Process{
 		cmd: cmd, conn: conn, pipe: pipe, lease: l, log: log,
 		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}),

@@ -3,13 +3,57 @@ package process
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/internal/spawn"
 )
+
+// start starts the process as the root of a tree, and waits until it runs its program.
+func (c Command) start(ctx context.Context, tree *suspend.Tree, out *os.File, more ...*os.File) (*exec.Cmd, error) {
+	if c.Order == nil {
+		cmd, err := start(ctx, func() *exec.Cmd {
+			cmd := exec.Command(c.Program)
+			cmd.Dir, cmd.SysProcAttr = c.Dir, &syscall.SysProcAttr{Setsid: true}
+			return c.prepare(cmd, tree, out, more)
+		})
+		if err == nil {
+			tree.Started(cmd.Process.Pid)
+		}
+		return cmd, err
+	}
+	report, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := start(ctx, func() *exec.Cmd { return c.prepare(step.Command(c.Step, c.Order), tree, out, append(more, theirs)) })
+	theirs.Close()
+	if err != nil {
+		return nil, errors.Join(err, report.Close())
+	}
+	tree.Started(cmd.Process.Pid)
+	if err := step.Await(report); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // what is wrong is known
+		return nil, err
+	}
+	return cmd, nil
+}
+
+// prepare gives a command what all workers have.
+func (c Command) prepare(cmd *exec.Cmd, tree *suspend.Tree, out *os.File, more []*os.File) *exec.Cmd {
+	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], string(c.Mark))
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.ExtraFiles = more
+	tree.Into(cmd.SysProcAttr)
+	return cmd
+}
 
 // busyTries and busyWait bound the tries to start a program whose file another
 // process, forked at the same moment, still holds open for writing.

@@ -38,11 +38,11 @@ type Neighbours struct {
 func NewNeighbours(cache, address, store string) (*Neighbours, error) {
 	n := &Neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
 	n.all = []*wire.LocalStore{n.own}
-	if err := os.MkdirAll(n.folder, 0o755); err != nil {
+	if err := os.MkdirAll(n.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
 	temporary := n.path() + ".new"
-	if err := os.WriteFile(temporary, []byte(store), 0o644); err != nil {
+	if err := os.WriteFile(temporary, []byte(store), 0o600); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
 	if err := os.Rename(temporary, n.path()); err != nil {

@@ -2,12 +2,15 @@
 // that finished, whom they are served to, and what becomes of them when their job is over.
 //
 //	s := shelf.New(folder, log)
-//	s.Put(job, attempt, token)
+//	s.Put(job, attempt, token, owner)
 //	stored, ok := s.Lookup(key)
 //	s.Drop(attempt)
 package shelf
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/channel/store"
+	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -24,10 +28,13 @@ import (
 // nothing of a dropped job unless its event log lost the job's end.
 const droppedMax = 10_000
 
-// Shelf is safe for concurrent use. No lock is held over the disk.
+// Shelf is safe for concurrent use. Only functions that say so wait for the disk.
 type Shelf struct {
 	folder string // of the store
 	log    *slog.Logger
+
+	folders sync.Mutex     // held over the disk, by those who wait for it anyway
+	kept    map[uint64]int // by job: workers that can't make its folder themselves. Guarded by folders
 
 	mu      sync.Mutex
 	stored  map[uint64]outputs // by attempt; none of a job that was dropped
@@ -38,11 +45,12 @@ type Shelf struct {
 type outputs struct {
 	job   uint64
 	token string // whoever reads them has to know it
+	owner int    // id of the user whose files they are
 }
 
 // New is a shelf with nothing on it.
 func New(folder string, log *slog.Logger) *Shelf {
-	return &Shelf{folder: folder, log: log, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
+	return &Shelf{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
 }
 
 // Folder is where an attempt's files lie.
@@ -50,17 +58,68 @@ func (s *Shelf) Folder(job, attempt uint64) string {
 	return worker.AttemptFolder(s.folder, job, attempt)
 }
 
-// jobFolder is the folder of all that a job's attempts stored.
-func (s *Shelf) jobFolder(job uint64) string {
-	return filepath.Join(s.folder, "job-"+strconv.FormatUint(job, 10))
+// jobName names the folder of all that a job's attempts stored, below the store's.
+func jobName(job uint64) string { return "job-" + strconv.FormatUint(job, 10) }
+
+// jobFolder is that folder.
+func (s *Shelf) jobFolder(job uint64) string { return filepath.Join(s.folder, jobName(job)) }
+
+// Prepare makes the folder of a job's files, for a worker of a user who can't make it
+// himself, and keeps it until Release. It returns the folder; "" for a job that was
+// dropped, which stores nothing any more, and needs no Release. It waits for the disk.
+func (s *Shelf) Prepare(job uint64, uid, gid int) (string, error) {
+	s.folders.Lock()
+	defer s.folders.Unlock()
+	if s.Dropped(job) {
+		return "", nil
+	}
+	path := s.jobFolder(job)
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	if err = errors.Join(err, os.Lchown(path, uid, gid)); err != nil {
+		return "", fmt.Errorf("folder for a job's stored files: %w", err)
+	}
+	s.kept[job]++
+	return path, nil
 }
 
-// Put says that an attempt's files are complete. From now on they are served to those
-// that know the token.
-func (s *Shelf) Put(job, attempt uint64, token string) {
+// Release undoes one Prepare. With the last one the folder goes, unless there is something
+// in it. It waits for the disk.
+func (s *Shelf) Release(job uint64) {
+	s.folders.Lock()
+	defer s.folders.Unlock()
+	if s.kept[job]--; s.kept[job] <= 0 {
+		delete(s.kept, job)
+		_ = os.Remove(s.jobFolder(job)) // likewise
+	}
+}
+
+// Put says that an attempt's files are complete, and who owns them. From now on they are
+// served to those that know the token.
+func (s *Shelf) Put(job, attempt uint64, token string, owner int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stored[attempt] = outputs{job, token}
+	s.stored[attempt] = outputs{job, token, owner}
+}
+
+// Check reports a file of an attempt that would not be served, because it is something
+// else than a plain file of its owner. It waits for the disk.
+func (s *Shelf) Check(job, attempt uint64, channel string, owner int) error {
+	f, err := s.open(job, attempt, channel, owner)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it lies in the job's storage, or is lost: its readers say so
+		}
+		return err
+	}
+	return f.Close()
+}
+
+// open opens a stored file, whatever its owner has made of the names on the way.
+func (s *Shelf) open(job, attempt uint64, channel string, owner int) (*os.File, error) {
+	return beneath.Open(s.folder, filepath.Join(worker.AttemptFolder("", job, attempt), channel), owner)
 }
 
 // Lookup finds a stored file for the data server.
@@ -71,7 +130,10 @@ func (s *Shelf) Lookup(k store.Key) (store.Stored, bool) {
 	if !ok || o.job != uint64(k.Job) || filepath.Base(k.Channel) != k.Channel {
 		return store.Stored{}, false
 	}
-	return store.Stored{Path: filepath.Join(s.Folder(o.job, uint64(k.Attempt)), k.Channel), Token: o.token}, true
+	return store.Stored{
+		Path: filepath.Join(s.Folder(o.job, uint64(k.Attempt)), k.Channel), Token: o.token,
+		Open: func() (*os.File, error) { return s.open(o.job, uint64(k.Attempt), k.Channel, o.owner) },
+	}, true
 }
 
 // Stored lists what is there, in order of attempt.
@@ -121,10 +183,14 @@ func (s *Shelf) Drop(attempt uint64) {
 // Remove deletes what an attempt stored, and its job's folder with the last of that. It
 // waits for the disk.
 func (s *Shelf) Remove(job, attempt uint64) {
-	if err := os.RemoveAll(s.Folder(job, attempt)); err != nil {
+	if err := beneath.RemoveAll(s.folder, worker.AttemptFolder("", job, attempt)); err != nil {
 		s.log.Warn("can't remove what an attempt stored", "attempt", attempt, "error", err)
 	}
-	_ = os.Remove(s.jobFolder(job)) // fails while there is more in it
+	s.folders.Lock()
+	defer s.folders.Unlock()
+	if s.kept[job] == 0 {
+		_ = os.Remove(s.jobFolder(job)) // fails while there is more in it
+	}
 }
 
 // DropJob serves nothing of a job any longer, and remembers that. Asked says that it was
@@ -160,7 +226,7 @@ func (s *Shelf) Dropped(job uint64) bool {
 // is true when that is to be told. Where the disk does not let it, the next DropJob
 // begins again. It waits for the disk.
 func (s *Shelf) RemoveJob(job uint64) bool {
-	err := os.RemoveAll(s.jobFolder(job))
+	err := beneath.RemoveAll(s.folder, jobName(job))
 	if err != nil {
 		s.log.Warn("can't remove a job's stored files", "folder", s.jobFolder(job), "error", err)
 	}
@@ -192,7 +258,7 @@ func (s *Shelf) Empty() error {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(s.folder, e.Name())); err != nil {
+		if err := beneath.RemoveAll(s.folder, e.Name()); err != nil {
 			return err
 		}
 	}

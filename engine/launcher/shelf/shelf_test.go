@@ -37,7 +37,7 @@ func (s *on) store(job, attempt uint64) {
 	if err := os.WriteFile(filepath.Join(folder, "c0.n0"), nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Put(job, attempt, fmt.Sprint("token ", attempt))
+	s.Put(job, attempt, fmt.Sprint("token ", attempt), os.Getuid())
 }
 
 // serves lists what readers get of the attempts of a job.

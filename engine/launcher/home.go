@@ -1,0 +1,81 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/engine/isolate/step"
+)
+
+// home is where a worker lives, and whose the files are that it makes.
+type home struct {
+	base  string // the launcher's folder of temporary files
+	own   string // name of the worker's own folder below base; "": all workers share base
+	plan  string // path of its job's plan, as it finds it
+	owner int    // id of its user
+	after func() // to be called when it is left; nil: nothing is to be done
+}
+
+// The names of what a worker that has a folder of its own finds there.
+const (
+	homeProgram = "program"
+	homePlan    = "plan"
+)
+
+// folder is where it begins.
+func (h *home) folder() string { return filepath.Join(h.base, h.own) }
+
+// nameOf names the folder of an attempt's temporary files below base.
+func (h *home) nameOf(attempt uint64) string {
+	return filepath.Join(h.own, "a"+strconv.FormatUint(attempt, 10))
+}
+
+// scratchOf is that folder.
+func (h *home) scratchOf(attempt uint64) string { return filepath.Join(h.base, h.nameOf(attempt)) }
+
+// clear removes an attempt's temporary files.
+func (h *home) clear(attempt uint64) error { return beneath.RemoveAll(h.base, h.nameOf(attempt)) }
+
+// leaveWith has something done when it is left.
+func (h *home) leaveWith(do func()) { h.after = do }
+
+// leave removes what is the worker's own, once it has ended. It is called once.
+func (h *home) leave() error {
+	if h.after != nil {
+		h.after()
+	}
+	if h.own == "" {
+		return nil
+	}
+	return beneath.RemoveAll(h.base, h.own)
+}
+
+// sharedHome is that of a worker that runs as the launcher does.
+func sharedHome(base, plan string) *home {
+	return &home{base: base, plan: plan, owner: os.Geteuid()}
+}
+
+// ownHome makes one for a worker of a user, and adds to the order what he finds there. The
+// store is the folder of its job's stored files; "" for one that stores nothing.
+func ownHome(base string, number uint64, o *step.Order, program, plan, store string) (*home, error) {
+	h := &home{base: base, own: "w" + strconv.FormatUint(number, 10), owner: o.UID}
+	if err := os.Mkdir(h.folder(), 0o700); err != nil {
+		return nil, fmt.Errorf("a worker's folder: %w", err)
+	}
+	h.plan = filepath.Join(h.folder(), homePlan)
+	o.Folder, o.Program = h.folder(), homeProgram
+	o.Files = []step.File{{Name: homeProgram, Path: program}, {Name: homePlan, Path: plan}}
+	if store != "" {
+		o.Seen = []string{store}
+	}
+	return h, nil
+}
+
+// planPath is where the worker finds its job's plan.
+func (h *home) planPath() string { return h.plan }
+
+// user is the id of whose the files are that are made here.
+func (h *home) user() int { return h.owner }
