@@ -47,6 +47,11 @@ const (
 	// pageTimeout is how long a page's request may take to come, the page to be sent, and a
 	// connection to say nothing after it.
 	pageTimeout = 30 * time.Second
+	// connectionsMax bounds the connections of clients and launchers; more wait. One on
+	// which nothing is under way is closed after connectionIdleMax, and its other side
+	// opens another when it needs one.
+	connectionsMax    = 20_000
+	connectionIdleMax = 5 * time.Minute
 	// webConnectionsMax bounds the connections for pages. Those beyond wait: whoever opens
 	// connections without end takes none from launchers.
 	webConnectionsMax = 2000
@@ -174,7 +179,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
-		if err := server.Serve(listener); err != nil {
+		if err := server.Serve(netutil.LimitListener(listener, connectionsMax)); err != nil {
 			cancel(fmt.Errorf("manager: %w", err))
 		}
 	})
@@ -246,7 +251,7 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.StaticStreamWindowSize(windowBytes),
 		grpc.StaticConnWindowSize(windowBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: connectionIdleMax, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, who.Unary),
 		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, who.Stream),

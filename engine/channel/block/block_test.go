@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,19 +133,44 @@ func TestIncompressibleBlocksAreStoredAsTheyAre(t *testing.T) {
 	}
 }
 
+// A header claims what it likes of what follows: bytes that do not come, and gigabytes that
+// a few bytes do not expand to.
 func TestLyingHeaderAllocatesLittle(t *testing.T) {
-	h := Header{Codec: None, Records: 1, Data: job.RecordBytesMax, Raw: job.RecordBytesMax + 4, Stored: job.RecordBytesMax + 4}
-	head := make([]byte, HeaderBytes)
-	h.put(head)
-	got := testing.Benchmark(func(b *testing.B) {
-		for range b.N {
-			if _, err := NewReader(bytes.NewReader(append(head, "some"...))).Next(); !errors.Is(err, channel.ErrDamaged) {
-				b.Fatal(err)
+	const claim = job.RecordBytesMax
+	small := mustEncode(t, ZSTD, batchOf(strings.Repeat("a", 1<<20)))[HeaderBytes:]
+	for name, c := range map[string]struct {
+		h       Header
+		payload []byte
+		most    int64
+	}{
+		"cut short": {Header{Codec: None, Records: 1, Data: claim, Raw: claim + 4, Stored: claim + 4}, []byte("some"), 2 * readStep},
+		"zstd":      {Header{Codec: ZSTD, Records: 1, Data: claim, Raw: claim + 4, Stored: 16 << 10}, append(small, make([]byte, 16<<10-len(small))...), 16 << 20},
+		"other":     {Header{Codec: ZSTD, Records: 1, Data: claim, Raw: claim + 4, Stored: 16 << 10}, bytes.Repeat([]byte("no zstd!"), 2<<10), 16 << 20},
+	} {
+		c.h.sum = crc32.Checksum(c.payload, castagnoli)
+		head := make([]byte, HeaderBytes)
+		c.h.put(head)
+		got := testing.Benchmark(func(b *testing.B) {
+			for range b.N {
+				if _, err := NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(c.payload))).Next(); !errors.Is(err, channel.ErrDamaged) {
+					b.Fatal(err)
+				}
 			}
+		})
+		if got.AllocedBytesPerOp() > c.most {
+			t.Errorf("%s: a header that lies made the reader allocate %d bytes", name, got.AllocedBytesPerOp())
 		}
-	})
-	if got.AllocedBytesPerOp() > 2*readStep {
-		t.Errorf("a header that lies made the reader allocate %d bytes", got.AllocedBytesPerOp())
+	}
+}
+
+// What shrinks to nearly nothing expands again, in whatever steps.
+func TestAllThatShrinksExpands(t *testing.T) {
+	for _, n := range []int{0, 1, 1 << 10, usualRatio * 1 << 10, 1 << 20, 20 << 20} {
+		b := batchOf(strings.Repeat("a", n), "end")
+		got, err := NewReader(bytes.NewReader(mustEncode(t, ZSTD, b))).Next()
+		if err != nil || !bytes.Equal(got.Data, b.Data) || !slices.Equal(got.Ends, b.Ends) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package block
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"sync"
@@ -45,23 +46,41 @@ func expand(h Header, payload, memory []byte) ([]byte, error) {
 	if h.Codec == None {
 		return payload, nil
 	}
-	raw := extend(memory[:0], int(h.Raw))
 	switch h.Codec {
 	case LZ4:
+		raw := extend(memory[:0], int(h.Raw))
 		n, err := lz4.UncompressBlock(payload, raw)
 		if err != nil || n != len(raw) {
 			return nil, damaged("lz4 payload gives %d of %d bytes (%v)", n, len(raw), err)
 		}
-	case ZSTD:
-		d := zstdDecoders.Get().(*zstd.Decoder)
-		defer zstdDecoders.Put(d)
-		out, err := d.DecodeAll(payload, raw[:0])
-		if err != nil || len(out) != len(raw) {
-			return nil, damaged("zstd payload gives %d of %d bytes (%v)", len(out), len(raw), err)
-		}
-		raw = out
+		return raw, nil
+	default: // ZSTD: Header.check knows no other
+		return expandZSTD(h, payload, memory)
 	}
-	return raw, nil
+}
+
+const (
+	// usualRatio is what payloads shrink to at most, nearly all. One that claims more is
+	// believed step by step: a few bytes can claim gigabytes.
+	usualRatio = 32
+	// ratioStep is how much more memory the next try gets.
+	ratioStep = 8
+)
+
+func expandZSTD(h Header, payload, memory []byte) ([]byte, error) {
+	d := zstdDecoders.Get().(*zstd.Decoder)
+	defer zstdDecoders.Put(d)
+	for n := max(usualRatio*len(payload), readStep, cap(memory)); ; n *= ratioStep {
+		n = min(n, int(h.Raw))
+		out, err := d.DecodeAll(payload, extend(memory[:0], n)[:0:n])
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && n < int(h.Raw) {
+			continue
+		}
+		if err != nil || len(out) != int(h.Raw) {
+			return nil, damaged("zstd payload gives %d of %d bytes (%v)", len(out), h.Raw, err)
+		}
+		return out, nil
+	}
 }
 
 // ends adds up the lengths and demands that they fill the data exactly.

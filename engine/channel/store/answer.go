@@ -27,6 +27,7 @@ type answer struct {
 	conn   net.Conn
 	buf    []byte
 
+	known     bool // the connection has shown a right token
 	key       Key
 	path      string
 	partition uint32
@@ -49,8 +50,13 @@ func (a *answer) give(r request) error {
 		return a.refuse(r, codeLost, "this store has no "+r.String())
 	}
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
-		return a.refuse(r, codeRefused, "wrong token for "+r.String())
+		err := a.refuse(r, codeRefused, "wrong token for "+r.String())
+		if err == nil && !a.known { // nobody is to try one after another
+			err = io.EOF
+		}
+		return err
 	}
+	a.known = true
 	if err := a.open(r, stored); err != nil {
 		return a.refuse(r, codeOf(err), err.Error())
 	}

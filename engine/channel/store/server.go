@@ -20,7 +20,9 @@ const (
 	connsMax = 1024
 	// helloMax is how long a new connection may take to say who it is.
 	helloMax = 5 * time.Second
-	// idleMax is how long a connection may wait for its next request.
+	// idleMax is how long a connection may wait for its next request. One that has not shown
+	// a right token yet has helloMax: only connsMax are served, and whoever has no token is
+	// to keep none of them from others.
 	idleMax = 2 * time.Minute
 	// requestMax is how long one request or one answer of at most windowMax bytes
 	// may take on the wire: the other side takes it into memory at once.
@@ -142,7 +144,11 @@ func (s *Server) converse(c net.Conn) error {
 	a := answer{server: s, conn: c}
 	defer a.close()
 	for {
-		if err := c.SetReadDeadline(time.Now().Add(idleMax)); err != nil {
+		wait := hello
+		if a.known {
+			wait = idleMax
+		}
+		if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return err
 		}
 		kind, p, err := in.Next()

@@ -355,6 +355,8 @@ func TestStrangersAreRefusedInBoundedTime(t *testing.T) {
 		"http":          []byte("GET / HTTP/1.1\r\n\r\n"),
 		"other version": control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(99)),
 		"no hello":      control.Append(nil, msgWant, bad.body()),
+		"hello alone":   hello,
+		"wrong token":   control.Append(hello, msgWant, request{Key: key(1), token: "another", limit: 1}.body()),
 		"huge window":   control.Append(hello, msgWant, bad.body()),
 	} {
 		c, err := net.Dial("tcp", s.addr)

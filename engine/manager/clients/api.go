@@ -240,7 +240,8 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 	if err := s.roomForWork(); err != nil {
 		return err
 	}
-	first, err := stream.Recv()
+	next := arriving(stream, uploadSilenceMax)
+	first, err := next()
 	if err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 			u.Abort()
 			return status.Error(codes.ResourceExhausted, "the manager could not keep the program: "+err.Error())
 		}
-		chunk, err = stream.Recv()
+		chunk, err = next()
 		if errors.Is(err, io.EOF) {
 			break
 		}

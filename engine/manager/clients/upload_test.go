@@ -1,0 +1,70 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// sender brings parts of an upload, and then nothing until the call is over.
+type sender struct {
+	grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty]
+	ctx   context.Context
+	parts chan *wire.BlobChunk // closed: the upload's end
+}
+
+func (s *sender) Context() context.Context { return s.ctx }
+
+func (s *sender) Recv() (*wire.BlobChunk, error) {
+	select {
+	case c, more := <-s.parts:
+		if !more {
+			return nil, io.EOF
+		}
+		return c, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func TestASilentUploadIsGivenUp(t *testing.T) {
+	ctx, over := context.WithCancel(t.Context())
+	defer over()
+	s := &sender{ctx: ctx, parts: make(chan *wire.BlobChunk, 2)}
+	next := arriving(s, 10*time.Millisecond)
+	s.parts <- &wire.BlobChunk{Hash: "a"}
+	if c, err := next(); err != nil || c.Hash != "a" {
+		t.Fatal(c, err)
+	}
+	if _, err := next(); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("an upload that brings nothing: %v", err)
+	}
+}
+
+func TestAnUploadArrivesInOrder(t *testing.T) {
+	ctx, over := context.WithCancel(t.Context())
+	defer over()
+	s := &sender{ctx: ctx, parts: make(chan *wire.BlobChunk)}
+	next := arriving(s, time.Minute)
+	go func() {
+		defer close(s.parts)
+		for i := range byte(100) {
+			s.parts <- &wire.BlobChunk{Data: []byte{i}}
+		}
+	}()
+	for i := range byte(100) {
+		if c, err := next(); err != nil || c.Data[0] != i {
+			t.Fatal(c, err)
+		}
+	}
+	if _, err := next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last part: %v", err)
+	}
+}
