@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
 // remaker is how a manager runs checkpointCommand: by the program that it is itself, also
@@ -16,7 +17,7 @@ func (c *cli) checkpointCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkpoints.RemakeAsked(cmd.Context(), args, c.show.Out)
+			return checkpoints.RemakeAsked(cmd.Context(), args, progress.Raw(c.show.Out))
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -199,7 +200,7 @@ func (c *cli) logsCommand() *cobra.Command {
 						fmt.Fprintf(c.show.Out, "==== attempt %d\n", chunk.Attempt)
 						last = chunk.Attempt
 					}
-					_, err := c.show.Out.Write(chunk.Data)
+					_, err := progress.Raw(c.show.Out).Write(chunk.Data) // as the program wrote it
 					return err
 				})
 			})

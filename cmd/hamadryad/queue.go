@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -115,7 +116,7 @@ func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 			return errors.New(scheduler.Printable(info.Error))
 		}
 		if c.show.Format == "json" {
-			_, err := c.show.Out.Write(append(answer.Body, '\n'))
+			_, err := progress.Raw(c.show.Out).Write(append(answer.Body, '\n'))
 			return err
 		}
 		return c.showQueues(info)

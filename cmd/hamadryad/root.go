@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -39,7 +40,7 @@ type cli struct {
 }
 
 func execute(ctx context.Context, args []string) int {
-	c := &cli{show: show.Printer{Out: os.Stdout, Errors: os.Stderr}}
+	c := &cli{show: show.Printer{Out: progress.Safe(os.Stdout), Errors: os.Stderr}}
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -50,7 +51,7 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintln(c.show.Errors, "hamadryad:", err)
+	fmt.Fprintln(c.show.Errors, "hamadryad:", progress.Text(err.Error()))
 	var refused *client.Error
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
@@ -97,7 +98,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
-		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), simulate.Command(c.show.Out, c.show.Errors), workloads.Command(c.show.Out), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
+		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
 	return root
 }
 
@@ -128,7 +129,7 @@ func version() string {
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
 	return client.Dial(c.manager, client.Options{User: c.user, Auth: c.auth, Waiting: func(why string) {
-		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", why)
+		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", progress.Text(why))
 	}})
 }
 

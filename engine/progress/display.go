@@ -70,9 +70,9 @@ func (s *Steps) Close() {
 // second.
 func New(w io.Writer, title string) Display {
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		return newBar(f, title)
+		return newBar(f, OneLine(title))
 	}
-	return &lines{out: w, title: title}
+	return &lines{out: w, title: OneLine(title)}
 }
 
 // Silent is a display that shows nothing.
@@ -99,7 +99,7 @@ func line(s *wire.JobStatus) string {
 		if stage.Nodes == 0 {
 			continue
 		}
-		part := fmt.Sprintf("%s %d/%d", stage.Name, stage.Finished, stage.Nodes)
+		part := fmt.Sprintf("%s %d/%d", OneLine(stage.Name), stage.Finished, stage.Nodes)
 		if stage.Running > 0 {
 			part += fmt.Sprintf(" (%d run)", stage.Running)
 		}
@@ -170,7 +170,7 @@ func (l *lines) flush() {
 func (l *lines) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "%s: %s\n", l.title, text)
+	fmt.Fprintf(l.out, "%s: %s\n", l.title, Text(text))
 }
 
 // drop ends the display without the line that is pending.
@@ -232,7 +232,7 @@ func (b *bar) show(text string, done, all int64) {
 // Note implements Display.
 func (b *bar) Note(text string) {
 	b.home()
-	_, _ = b.all.Write([]byte(text + "\n"))
+	_, _ = b.all.Write([]byte(Text(text) + "\n"))
 }
 
 // home puts the cursor at the beginning of its line: the terminal has moved it by the

@@ -17,6 +17,7 @@ import (
 
 // Succeeded prints time, locality, counters and outputs of a job that succeeded.
 func Succeeded(w io.Writer, s *wire.JobStatus, elapsed time.Duration) {
+	w = Safe(w)
 	fmt.Fprintf(w, "%s %s succeeded in %v\n", scheduler.JobID(s.Summary.Job), s.Summary.Name, elapsed.Round(time.Millisecond))
 	if text := client.Locality(s); text != "" {
 		fmt.Fprintf(w, "attempts that read files: %s\n", text)
@@ -62,10 +63,11 @@ func Counter(c *wire.Counter) string {
 }
 
 // OneLine is text that breaks no table and no line: line ends become " | ", other
-// control characters a blank.
+// control characters a blank, and
+// what is not printable is spelled out.
 func OneLine(text string) string {
 	if !strings.ContainsFunc(text, unicode.IsControl) {
-		return text
+		return scheduler.Printable(text)
 	}
 	var parts []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -79,5 +81,5 @@ func OneLine(text string) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, " | ")
+	return scheduler.Printable(strings.Join(parts, " | "))
 }

@@ -21,7 +21,7 @@ import (
 
 // Printer shows things to people, or as JSON to programs.
 type Printer struct {
-	Out    io.Writer
+	Out    io.Writer // tables and lines go through progress.Safe, whatever it is
 	Errors io.Writer
 	Format string // table or json
 }
@@ -51,7 +51,7 @@ func (c *Printer) writeJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.Out, "%s\n", b)
+	_, err = fmt.Fprintf(progress.Raw(c.Out), "%s\n", b)
 	return err
 }
 
