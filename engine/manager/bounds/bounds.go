@@ -6,6 +6,7 @@ package bounds
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -201,6 +202,9 @@ func tidyEnd(e *wire.AttemptEnded) {
 		if n := max(len(f.GetName()), len(f.GetTemporary())); n > pathBytesMax {
 			why = fmt.Sprintf("the name of an output file has %d bytes, at most %d are kept: shorten it", n, pathBytesMax)
 		}
+		if leadsOut(f.GetName()) || leadsOut(f.GetTemporary()) {
+			why = fmt.Sprintf("the name of an output file, %.200q, leads out of the output's folder", f.GetName())
+		}
 	}
 	if why == "" {
 		return
@@ -210,6 +214,11 @@ func tidyEnd(e *wire.AttemptEnded) {
 		e.End, e.Stored = wire.End_END_FAILED, nil
 		e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: why}
 	}
+}
+
+// leadsOut says whether a file's name is no name below a folder.
+func leadsOut(name string) bool {
+	return strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) || slices.Contains(strings.Split(name, "/"), "..")
 }
 
 func tidyFailure(f *wire.Failure) {
