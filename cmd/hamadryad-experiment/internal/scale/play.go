@@ -34,9 +34,9 @@ var inProcess = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fai
 // gcPercent is as of `hamadryad simulate`, unless GOGC says otherwise.
 const gcPercent = 400
 
-// heapMost is from where on garbage is collected more often, unless GOMEMLIMIT says
-// otherwise, so that the largest cluster stays below largestMemory.
-const heapMost = 6 << 30
+// heapMost is the bytes below which garbage collection tries to keep all memory, unless
+// GOMEMLIMIT says otherwise, so that the largest cluster stays below largestMemory.
+const heapMost = 7 << 30
 
 // play plays the run in this process.
 func (r *run) play(ctx context.Context) (m measured, err error) {
