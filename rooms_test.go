@@ -32,13 +32,13 @@ var houses = []struct {
 		[]string{
 			"view.go events.go",
 			"launcher.go",
-			"capacity.go fit.go gains.go reservations.go where.go",
+			"capacity.go fit.go near.go reservations.go where.go",
 			"job.go jobs.go bundle.go launchable.go list.go",
 			"attempt.go attempts.go live.go held.go",
 		},
 		map[string]string{
 			"launcher.go seat": "capacity.go fit.go where.go",
-			"bundle.go near":   "where.go",
+			"bundle.go near":   "near.go",
 			"job.go live":      "attempts.go",
 			"job.go held":      "attempts.go",
 		},

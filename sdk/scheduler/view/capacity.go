@@ -100,6 +100,7 @@ func (c *capacity) close(l *Launcher, closed bool) {
 		c.setFree(l, k, 0)
 	}
 	l.seat.closed = closed
+	c.where.opened++
 	c.refill(l)
 }
 

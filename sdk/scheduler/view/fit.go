@@ -125,8 +125,11 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 		slots, memory := c.RoomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
-	for _, l := range c.where.near(b, g.Places) {
-		if ok(l) {
+	for _, place := range c.where.near(b, g.Places).on {
+		if len(reserved) == 0 && g.Slots > 0 && !c.where.roomy(number, place) {
+			continue // as most are, and told without a look at it
+		}
+		if l := c.where.list[place]; ok(l) {
 			return l
 		}
 	}
@@ -215,47 +218,27 @@ func (c *capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
 	}
 }
 
-// HasNearRoom says whether NearRoom returns any launcher. What it found the last time it
-// remembers: while that is none, it looks only at launchers that got a free slot since.
+// HasNearRoom says whether NearRoom returns any launcher, and looks at few words for each
+// host of the input.
 func (c *capacity) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
 	number, near := c.kind(kind), j.near()
-	c.where.freshen()
-	far := near.farFrom(kind)
-	if far == nil {
-		return some(c.nearRoom(near, number))
-	}
-	if gained, known := c.where.since(number, *far); !known {
-		if some(c.nearRoom(near, number)) {
+	if c.where.count(number)*manyHosts < near.hostsMost() {
+		for range c.nearRoom(near, number) {
 			return true
 		}
-	} else {
-		for _, place := range gained {
-			if l := c.where.list[place]; l.seat.roomy(number) && near.inputOn(l.Host) {
-				return true
-			}
-		}
+		return false
 	}
-	*far = c.where.now(number)
-	return false
+	return c.where.anyNear(near, number)
 }
 
-// some says whether there is something to walk.
-func some[T any](walk iter.Seq[T]) bool {
-	for range walk {
-		return true
-	}
-	return false
-}
+// manyHosts is how many hosts of a job's take as long to look at as one launcher with room,
+// of which the name of the host is looked up.
+const manyHosts = 32
 
 // HasNear says whether a launcher that is not closed is on a host that holds input of a
 // single-group bundle.
 func (c *capacity) HasNear(b *Bundle) bool {
-	for _, l := range c.where.near(b, b.Groups[0].Places) {
-		if !l.seat.closed {
-			return true
-		}
-	}
-	return false
+	return c.where.hasOpen(c.where.near(b, b.Groups[0].Places))
 }
 
 // Locality says how near a launcher is to a group's input. A group without

@@ -118,6 +118,19 @@ func TestReservationIsForItsJobOnly(t *testing.T) {
 	wantFit(t, v, v.Bundle(8))
 }
 
+// Nothing is free on the launcher that holds the input, but a slot is reserved there.
+func TestReservedRoomIsNear(t *testing.T) {
+	v := cluster(t)
+	apply(t, v, scheduler.Round{Number: 2, Offers: []scheduler.Offer{
+		{Launcher: 3, Reserved: []scheduler.Reservation{{Job: 1, Kind: "default", Slots: 1, Memory: 5}}},
+	}})
+	b := ready(t, v, 8, group(5, scheduler.Place{Host: "h3", Rack: "r2"}))
+	if where, ok := v.FitNear(b, scheduler.NodeLocal); !ok || where[0] != 3 {
+		t.Errorf("FitNear = %v, %t, want 3", where, ok)
+	}
+	wantFit(t, v, b, 4) // the slot is taken
+}
+
 // What is suspended goes on, whole, on what is reserved for its bundle alone and on what is
 // free; not while it is about to, or to be killed.
 func TestTakeAgain(t *testing.T) {

@@ -20,6 +20,7 @@ type launchable struct {
 	gangs  list
 	byHost map[string]*list // a list stays when it is empty
 	byRack map[string]*list
+	near   nearJob // of byHost, until a host is added; kept by where
 }
 
 // launchableHot is the part of it that launches touch.
@@ -28,9 +29,8 @@ const launchableHot = unsafe.Offsetof(launchable{}.gangs)
 // launchableKind is what needs one kind of slot.
 type launchableKind struct {
 	kind  scheduler.SlotKind
-	slots int      // of all groups that need the kind
-	list  list     // bundles whose first group needs it
-	far   lookedAt // when no launcher with a free slot of it was near any single group's input
+	slots int  // of all groups that need the kind
+	list  list // bundles whose first group needs it
 }
 
 func (r *launchable) ofKind(kind scheduler.SlotKind) *launchableKind {
@@ -50,20 +50,13 @@ func (r *launchable) addKind(kind scheduler.SlotKind) *launchableKind {
 	return &r.kinds[len(r.kinds)-1]
 }
 
-// farFrom is when no launcher with a free slot of a kind was near any single group's input,
-// and is to be kept by who looks; nil when nothing needs the kind.
-func (r *launchable) farFrom(kind scheduler.SlotKind) *lookedAt {
-	if k := r.ofKind(kind); k != nil {
-		return &k.far
-	}
-	return nil
-}
-
 // all walks all but what was given away in a turn.
 func (r *launchable) all(turn uint64) iter.Seq[*Bundle] { return r.list.all(turn) }
 
 // hostsMost is how many hosts there ever was such input on: not less than there are now.
 func (r *launchable) hostsMost() int { return len(r.byHost) }
+
+func (r *launchable) nearJob() *nearJob { return &r.near }
 
 // inputOn says whether there is input of a single group on a host.
 func (r *launchable) inputOn(host string) bool {
@@ -97,13 +90,12 @@ func (r *launchable) add(b *Bundle) {
 		r.gangs.add(b)
 		return
 	}
-	if len(b.Groups[0].Places) > 0 {
-		for i := range r.kinds {
-			r.kinds[i].far = lookedAt{}
-		}
-	}
 	for _, p := range b.Groups[0].Places {
-		listOf(&r.byHost, p.Host).add(b)
+		x := listOf(&r.byHost, p.Host)
+		if x.len() == 0 {
+			r.near = nearJob{}
+		}
+		x.add(b)
 		if p.Rack != "" {
 			listOf(&r.byRack, p.Rack).add(b)
 		}

@@ -3,8 +3,7 @@ package view
 import (
 	"iter"
 	"math/bits"
-
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"slices"
 )
 
 // where finds launchers with room without asking each. It knows nothing of memory, nor
@@ -15,31 +14,10 @@ type where struct {
 	racks map[string]places
 	kinds []bySlots // by the kind's number
 	// stale says that launchers came or went, and all but the list is of those before.
-	stale bool
-	built uint64 // how often all was made of the list
-}
-
-// near is where a bundle's places are: found once, as bundles that wait for their input's
-// hosts are looked at again and again.
-type near struct {
-	of    *scheduler.Place // the first of the places, which are others when the bundle is told anew
-	built uint64           // of where
-	on    []*Launcher
-}
-
-// near returns the launchers on the hosts of a bundle's places, in order of the places.
-func (x *where) near(b *Bundle, of []scheduler.Place) []*Launcher {
-	if len(of) == 0 {
-		return nil
-	}
-	x.freshen()
-	if n := &b.near; n.of != &of[0] || n.built != x.built {
-		*n = near{of: &of[0], built: x.built, on: make([]*Launcher, 0, len(of))}
-		for _, p := range of {
-			n.on = append(n.on, x.hosts[p.Host]...)
-		}
-	}
-	return b.near.on
+	stale   bool
+	built   uint64 // how often all was made of the list
+	opened  uint64 // that, and how often a launcher was closed or opened
+	nowhere near   // of bundles without places
 }
 
 // places is a set of launchers.
@@ -47,6 +25,8 @@ type places []uint64
 
 func (s places) set(i int)   { s[i/64] |= 1 << (i % 64) }
 func (s places) clear(i int) { s[i/64] &^= 1 << (i % 64) }
+
+func (s places) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
 // each walks a set in order.
 func (s places) each(yield func(place int) bool) {
@@ -62,27 +42,43 @@ func (s places) each(yield func(place int) bool) {
 // bySlots has, for one kind of slot, the launchers with n free slots as a set for each n,
 // so that "the launcher with most free slots", also within one rack, is a few words' work.
 type bySlots struct {
-	with  []places // with[0] is not kept
+	with  []places // with[0] is the union of the others
 	count []int    // how many each set holds
-	gains gains
 }
 
 // move moves a launcher from the set of one number of slots to that of another.
 func (k *bySlots) move(place, from, to, launchers int) {
+	from, to = max(from, 0), max(to, 0)
 	if from > 0 {
-		k.with[from].clear(place)
-		k.count[from]--
-	}
-	if to <= 0 {
-		return
+		k.leave(from, place)
 	}
 	for len(k.with) <= to {
 		k.with = append(k.with, make(places, (launchers+63)/64))
 		k.count = append(k.count, 0)
 	}
-	k.with[to].set(place)
-	k.count[to]++
+	switch {
+	case to == 0 && from > 0:
+		k.leave(0, place)
+	case to > 0 && from == 0:
+		k.enter(0, place)
+	}
+	if to > 0 {
+		k.enter(to, place)
+	}
 }
+
+func (k *bySlots) enter(n, place int) {
+	k.with[n].set(place)
+	k.count[n]++
+}
+
+func (k *bySlots) leave(n, place int) {
+	k.with[n].clear(place)
+	k.count[n]--
+}
+
+// roomy says whether a launcher has a free slot.
+func (k *bySlots) roomy(place int) bool { return len(k.with) > 0 && k.with[0].has(place) }
 
 // launchers returns all, in order of id.
 func (x *where) launchers() []*Launcher { return x.list }
@@ -95,11 +91,7 @@ func (x *where) addKind() { x.kinds = append(x.kinds, bySlots{}) }
 // changed is called when the free slots of a launcher change.
 func (x *where) changed(place, kind, from, to int) {
 	if !x.stale {
-		k := &x.kinds[kind]
-		k.move(place, from, to, len(x.list))
-		if from <= 0 && to > 0 && k.gains.kept {
-			k.gains.add(place)
-		}
+		x.kinds[kind].move(place, from, to, len(x.list))
 	}
 }
 
@@ -113,6 +105,7 @@ func (x *where) freshen() {
 func (x *where) build() {
 	x.stale = false
 	x.built++
+	x.opened++
 	x.hosts, x.racks = map[string][]*Launcher{}, map[string]places{}
 	clear(x.kinds)
 	for i, l := range x.list {
@@ -138,6 +131,17 @@ func (x *where) on(host string) []*Launcher {
 	x.freshen()
 	return x.hosts[host]
 }
+
+// addOn adds the places of the launchers on a host.
+func (x *where) addOn(to []int32, host string) []int32 {
+	for _, l := range x.hosts[host] {
+		to = append(to, int32(l.seat.place)) //nolint:gosec // there are fewer launchers
+	}
+	return to
+}
+
+// open says whether a launcher is not closed.
+func (x *where) open(place int32) bool { return !x.list[place].seat.closed }
 
 // inRack returns the roomiest launcher in a rack, as roomiest does.
 func (x *where) inRack(rack string, kind, slots int, ok func(*Launcher) bool) *Launcher {
@@ -184,26 +188,27 @@ func (x *where) first(s, within places, ok func(*Launcher) bool) *Launcher {
 }
 
 // count returns how many launchers have a free slot of a kind.
-func (x *where) count(kind int) (n int) {
+func (x *where) count(kind int) int {
 	x.freshen()
-	for _, c := range x.kinds[kind].count {
-		n += c
+	if k := &x.kinds[kind]; len(k.count) > 0 {
+		return k.count[0]
 	}
-	return n
+	return 0
 }
+
+// roomy says whether a launcher has a free slot of a kind.
+func (x *where) roomy(kind int, place int32) bool { return x.kinds[kind].roomy(int(place)) }
 
 // with walks, in order of id, the launchers that have a free slot of a kind, as it was
 // when the walk began.
 func (x *where) with(kind int) iter.Seq[*Launcher] {
 	return func(yield func(*Launcher) bool) {
 		x.freshen()
-		union := make(places, (len(x.list)+63)/64)
-		for _, s := range x.kinds[kind].with {
-			for w, word := range s {
-				union[w] |= word
-			}
+		k := &x.kinds[kind]
+		if len(k.with) == 0 {
+			return
 		}
-		for i := range union.each {
+		for i := range slices.Clone(k.with[0]).each {
 			if !yield(x.list[i]) {
 				return
 			}

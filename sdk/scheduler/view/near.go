@@ -1,0 +1,73 @@
+package view
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler"
+
+// near is where a bundle's places are: found once, as bundles that wait for their input's
+// hosts are looked at again and again.
+type near struct {
+	of    *scheduler.Place // the first of the places, which are others when the bundle is told anew
+	built uint64           // of where
+	on    []int32          // places in the order of launchers
+	open  uint64           // of where, when one of them was seen to be open
+}
+
+// near returns the launchers on the hosts of a bundle's places, in order of the places.
+func (x *where) near(b *Bundle, of []scheduler.Place) *near {
+	if len(of) == 0 {
+		return &x.nowhere
+	}
+	x.freshen()
+	n := &b.near
+	if n.of != &of[0] || n.built != x.built {
+		*n = near{of: &of[0], built: x.built, on: make([]int32, 0, len(of))}
+		for _, p := range of {
+			n.on = x.addOn(n.on, p.Host)
+		}
+	}
+	return n
+}
+
+// hasOpen says whether one of them is not closed.
+func (x *where) hasOpen(n *near) bool {
+	if n.open == x.opened && n.open != 0 {
+		return true
+	}
+	for _, place := range n.on {
+		if x.open(place) {
+			n.open = x.opened
+			return true
+		}
+	}
+	return false
+}
+
+// nearJob is where the hosts are that hold input of a job's: found once, until there are
+// others.
+type nearJob struct {
+	built uint64  // of where; 0: not found
+	on    []int32 // places in the order of launchers, with some that hold none any more
+}
+
+// anyNear says whether a launcher with a free slot of a kind is on one of a job's hosts.
+func (x *where) anyNear(r *launchable, kind int) bool {
+	x.freshen()
+	n := r.nearJob()
+	if n.built != x.built {
+		*n = nearJob{built: x.built, on: make([]int32, 0, r.hostsMost())}
+		for host := range r.hosts {
+			n.on = x.addOn(n.on, host)
+		}
+	}
+	for i := 0; i < len(n.on); {
+		switch place := n.on[i]; {
+		case !x.roomy(kind, place):
+			i++
+		case r.inputOn(x.list[place].Host):
+			return true
+		default: // it was launched
+			last := len(n.on) - 1
+			n.on[i], n.on = n.on[last], n.on[:last]
+		}
+	}
+	return false
+}
