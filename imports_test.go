@@ -125,7 +125,7 @@ var directions = []struct {
 	{"engine/worker/layout", []string{"sdk/job", "engine/channel/block", "engine/graph", "engine/plan", "engine/wire", "engine/worker/failure", "engine/worker/tasks"}, workersRoom},
 	{"engine/worker/link", nil, workersRoom},
 	{"engine/worker/tasks", []string{"sdk/job"}, workersRoom},
-	{"engine/worker", []string{"sdk", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
+	{"engine/worker", []string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/isolate/beneath", nil, "files alone: what is done with them is said by who asks"},
 	{"engine/isolate/step", nil, "it runs as root before each worker: it stays small, and asks for nothing"},
 	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -31,9 +32,7 @@ that is replaced counts without a restart.
 
 Keep ca.key to yourself: whoever has it is everybody.`,
 		Example: `  hamadryad ca init --cluster production
-  hamadryad ca issue manager m1
-  hamadryad ca issue launcher node-7
-  hamadryad ca issue user ann
+  hamadryad ca issue manager/m1 launcher/node-7 user/ann
 
   hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
   hamadryad launcher --auth tls --certificate node-7.pem --manager 10.0.0.1:7070 --bind 10.0.0.7
@@ -69,37 +68,41 @@ func (c *cli) caIssueCommand() *cobra.Command {
 	var folder, out string
 	var life time.Duration
 	cmd := &cobra.Command{
-		Use: "issue {manager|launcher|user} NAME", Short: "Issue a certificate", Args: cobra.ExactArgs(2),
-		ValidArgs: []string{string(auth.Manager), string(auth.Launcher), string(auth.User)},
-		Long: `Makes a key and has the CA sign its certificate: NAME.pem and NAME.key, with ca.pem
-beside them. Copy the three to whom they are for, where the key may be read by its
-owner alone. The same name again gives a new certificate and a new key; the one before
+		Use: "issue {manager|launcher|user}/NAME...", Short: "Issue certificates", Args: cobra.MinimumNArgs(1),
+		Long: `Makes a key and has the CA sign its certificate, for each of those that are named:
+NAME.pem and NAME.key, with ca.pem beside them. Copy the three to whom they are for,
+where the key may be read by its owner alone. The same name again gives a new certificate and a new key; the one before
 stays good until it ends, so give a certificate no longer life than you can bear.
 
 A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
-		Example: "  hamadryad ca issue user ann --life 720h\n  hamadryad ca issue launcher node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
+		Example: "  hamadryad ca issue manager/m1 launcher/node-7 user/ann\n  hamadryad ca issue user/ann --life 720h\n  hamadryad ca issue launcher/node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
 		RunE: func(_ *cobra.Command, args []string) error {
 			ca, err := certs.OpenAuthority(filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey))
 			if err != nil {
 				return fmt.Errorf("%w: make a CA with \"hamadryad ca init\", or name its folder with --folder", err)
 			}
-			id, err := auth.NewIdentity(ca.Cluster(), auth.Kind(strings.ToLower(args[0])), args[1])
-			if err != nil {
-				return err
+			var ids []auth.Identity
+			for _, arg := range args {
+				kind, name, _ := strings.Cut(arg, "/")
+				id, err := auth.NewIdentity(ca.Cluster(), auth.Kind(kind), name)
+				if err != nil {
+					return fmt.Errorf("%s: %w", arg, err)
+				}
+				ids = append(ids, id)
 			}
-			if out == "" {
-				out = filepath.Join(folder, string(id.Kind))
+			for _, id := range ids {
+				to := cmp.Or(out, filepath.Join(folder, string(id.Kind)))
+				cert, key, err := ca.Write(to, id, time.Now(), life)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.show.Out, "%s: %s and %s, with %s\n", id, cert, key, filepath.Join(to, certs.FileCA))
 			}
-			cert, key, err := ca.Write(out, id, time.Now(), life)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(c.show.Out, "%s: %s and %s, with %s\n", id, cert, key, filepath.Join(out, certs.FileCA))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` of the CA")
-	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` for the files; left out: one in the CA's, by what they are for")
+	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` for the files; left out: one below the CA's for each kind")
 	cmd.Flags().DurationVar(&life, "life", certs.LifeDefault, "for how long the certificate is good, such as 720h")
 	return cmd
 }

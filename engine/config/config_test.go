@@ -192,3 +192,29 @@ func TestWatchSeesEveryWayOfSaving(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// Whoever is reached by others has to know who comes.
+func TestOpenDoorsNeedProof(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"the manager's port", "manager:\n  listen: 10.0.0.1:7070\n", `h.yaml:2: manager.listen is "10.0.0.1:7070", which others reach, and auth.mode is off (defaults)`},
+		{"all addresses", "manager:\n  http: :7071\n", `h.yaml:2: manager.http is ":7071", which others reach`},
+		{"any address", "launcher:\n  bind: 0.0.0.0\n", `h.yaml:2: launcher.bind is "0.0.0.0"`},
+		{"a name", "auth: {mode: off}\nlauncher:\n  bind: node-7.example\n", `h.yaml:3: launcher.bind is "node-7.example", which others reach, and auth.mode is off (`},
+		{"any of IPv6", "launcher:\n  bind: '::'\n", `Set auth.mode: tls`},
+		{"no certificate", "auth:\n  mode: tls\n", `h.yaml:2: auth.mode is tls, and auth.certificate is empty`},
+		{"no such mode", "auth:\n  mode: maybe\n", `h.yaml:2: auth.mode is "maybe": it is one of off, tls`},
+	} {
+		_, err := Load(Sources{File: write(t, "h.yaml", c.text)})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	for _, text := range []string{
+		"manager: {listen: 'localhost:1', http: '[::1]:2'}\nlauncher: {bind: 127.3.2.1}\n",
+		"auth: {mode: tls, certificate: m.pem}\nmanager: {listen: '0.0.0.0:1'}\nlauncher: {bind: node-7.example}\n",
+	} {
+		if _, err := Load(Sources{File: write(t, "h.yaml", text)}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

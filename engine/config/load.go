@@ -190,6 +190,9 @@ func (c *Config) finish(k *koanf.Koanf, s Sources) error {
 	if wrong := c.validate(); len(wrong) > 0 {
 		return wrong
 	}
+	if wrong := c.checkAuth(); len(wrong) > 0 {
+		return wrong
+	}
 	for _, name := range c.Policy.Files {
 		path := name
 		if !filepath.IsAbs(path) {

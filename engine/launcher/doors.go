@@ -2,7 +2,6 @@ package launcher
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -65,7 +64,7 @@ func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFun
 	var servers sync.WaitGroup
 	stored := d.store
 	if keys := a.cfg.Keys; keys != nil {
-		stored = tls.NewListener(stored, keys.Server(auth.Worker))
+		stored = keys.Listen(stored, auth.Worker)
 	}
 	servers.Go(func() {
 		if err := server.Serve(ctx, stored); err != nil {

@@ -91,12 +91,15 @@ func (h *hirer) explain(err error) error {
 
 // start starts the process and sends it its setup.
 func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
+	secret, err := h.credentials()
+	if err != nil {
+		return nil, err
+	}
 	number := h.number.Add(1)
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
 	c := process.Command{Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way}
 	at := sharedHome(h.folder.Scratch(), planPath)
 	if h.guard != nil {
-		var err error
 		if at, err = h.isolate(&c, number, planPath, s); err != nil {
 			return nil, err
 		}
@@ -111,7 +114,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
-		Cluster: plan.Cluster(manager),
+		Cluster: plan.Cluster(manager), Credentials: secret,
 	}}})
 	return w, nil
 }
@@ -140,6 +143,19 @@ func (h *hirer) isolate(c *process.Command, number uint64, plan string, s *wire.
 	}
 	at.leaveWith(release)
 	return at, nil
+}
+
+// credentials are what a worker proves itself with, which go to it by its socket alone; nil
+// where nobody has to.
+func (h *hirer) credentials() (*wire.Credentials, error) {
+	if h.cfg.Keys == nil {
+		return nil, nil
+	}
+	b, err := h.cfg.Keys.ForWorker()
+	if err != nil {
+		return nil, fmt.Errorf("credentials for a worker: %w", err)
+	}
+	return &wire.Credentials{Ca: b.CA, Certificate: b.Certificate, Key: b.Key}, nil
 }
 
 // passedOn are the variables of a launcher that its workers see: what programs need

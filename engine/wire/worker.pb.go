@@ -231,6 +231,7 @@ type WorkerSetup struct {
 	Environment   []*Property            `protobuf:"bytes,9,rep,name=environment,proto3" json:"environment,omitempty"`                        // settings that channels need (codec default, limits)
 	LeaseEndsNs   int64                  `protobuf:"varint,10,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // as in Ping
 	Cluster       string                 `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                               // in the names of the job's folders on storage
+	Credentials   *Credentials           `protobuf:"bytes,12,opt,name=credentials,proto3" json:"credentials,omitempty"`                       // unset: connections are plain
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -342,6 +343,75 @@ func (x *WorkerSetup) GetCluster() string {
 	return ""
 }
 
+func (x *WorkerSetup) GetCredentials() *Credentials {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
+}
+
+// Credentials are what a process proves itself with, in PEM. They hold a key: no log has
+// them.
+type Credentials struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ca            []byte                 `protobuf:"bytes,1,opt,name=ca,proto3" json:"ca,omitempty"`
+	Certificate   []byte                 `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"` // with the launcher's behind it
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credentials) Reset() {
+	*x = Credentials{}
+	mi := &file_engine_wire_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credentials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credentials) ProtoMessage() {}
+
+func (x *Credentials) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
+func (*Credentials) Descriptor() ([]byte, []int) {
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Credentials) GetCa() []byte {
+	if x != nil {
+		return x.Ca
+	}
+	return nil
+}
+
+func (x *Credentials) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Credentials) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
 type RunGroup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Start         *StartAttempt          `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
@@ -358,7 +428,7 @@ type RunGroup struct {
 
 func (x *RunGroup) Reset() {
 	*x = RunGroup{}
-	mi := &file_engine_wire_worker_proto_msgTypes[2]
+	mi := &file_engine_wire_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -370,7 +440,7 @@ func (x *RunGroup) String() string {
 func (*RunGroup) ProtoMessage() {}
 
 func (x *RunGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[2]
+	mi := &file_engine_wire_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -383,7 +453,7 @@ func (x *RunGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunGroup.ProtoReflect.Descriptor instead.
 func (*RunGroup) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RunGroup) GetStart() *StartAttempt {
@@ -453,7 +523,7 @@ type LocalStore struct {
 
 func (x *LocalStore) Reset() {
 	*x = LocalStore{}
-	mi := &file_engine_wire_worker_proto_msgTypes[3]
+	mi := &file_engine_wire_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +535,7 @@ func (x *LocalStore) String() string {
 func (*LocalStore) ProtoMessage() {}
 
 func (x *LocalStore) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[3]
+	mi := &file_engine_wire_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +548,7 @@ func (x *LocalStore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalStore.ProtoReflect.Descriptor instead.
 func (*LocalStore) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LocalStore) GetAddress() string {
@@ -504,7 +574,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_engine_wire_worker_proto_msgTypes[4]
+	mi := &file_engine_wire_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +586,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[4]
+	mi := &file_engine_wire_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +599,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Ping) GetLeaseEndsNs() int64 {
@@ -553,7 +623,7 @@ type FromWorker struct {
 
 func (x *FromWorker) Reset() {
 	*x = FromWorker{}
-	mi := &file_engine_wire_worker_proto_msgTypes[5]
+	mi := &file_engine_wire_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +635,7 @@ func (x *FromWorker) String() string {
 func (*FromWorker) ProtoMessage() {}
 
 func (x *FromWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[5]
+	mi := &file_engine_wire_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +648,7 @@ func (x *FromWorker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromWorker.ProtoReflect.Descriptor instead.
 func (*FromWorker) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FromWorker) GetWhat() isFromWorker_What {
@@ -638,7 +708,7 @@ type WorkerReady struct {
 
 func (x *WorkerReady) Reset() {
 	*x = WorkerReady{}
-	mi := &file_engine_wire_worker_proto_msgTypes[6]
+	mi := &file_engine_wire_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +720,7 @@ func (x *WorkerReady) String() string {
 func (*WorkerReady) ProtoMessage() {}
 
 func (x *WorkerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[6]
+	mi := &file_engine_wire_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +733,7 @@ func (x *WorkerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerReady.ProtoReflect.Descriptor instead.
 func (*WorkerReady) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WorkerReady) GetFailure() *Failure {
@@ -688,7 +758,7 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04ping\x18\a \x01(\v2\x19.hamadryad.engine.v1.PingH\x00R\x04ping\x12\x14\n" +
 	"\x04exit\x18\b \x01(\bH\x00R\x04exit\x128\n" +
 	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05filesB\x04\n" +
-	"\x02do\"\xd3\x02\n" +
+	"\x02do\"\x97\x03\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12\x1b\n" +
@@ -701,7 +771,12 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\venvironment\x18\t \x03(\v2\x1d.hamadryad.engine.v1.PropertyR\venvironment\x12\"\n" +
 	"\rlease_ends_ns\x18\n" +
 	" \x01(\x03R\vleaseEndsNs\x12\x18\n" +
-	"\acluster\x18\v \x01(\tR\acluster\"\x98\x02\n" +
+	"\acluster\x18\v \x01(\tR\acluster\x12B\n" +
+	"\vcredentials\x18\f \x01(\v2 .hamadryad.engine.v1.CredentialsR\vcredentials\"Q\n" +
+	"\vCredentials\x12\x0e\n" +
+	"\x02ca\x18\x01 \x01(\fR\x02ca\x12 \n" +
+	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\x98\x02\n" +
 	"\bRunGroup\x127\n" +
 	"\x05start\x18\x01 \x01(\v2!.hamadryad.engine.v1.StartAttemptR\x05start\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x18\n" +
@@ -738,45 +813,47 @@ func file_engine_wire_worker_proto_rawDescGZIP() []byte {
 	return file_engine_wire_worker_proto_rawDescData
 }
 
-var file_engine_wire_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_engine_wire_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_engine_wire_worker_proto_goTypes = []any{
 	(*ToWorker)(nil),      // 0: hamadryad.engine.v1.ToWorker
 	(*WorkerSetup)(nil),   // 1: hamadryad.engine.v1.WorkerSetup
-	(*RunGroup)(nil),      // 2: hamadryad.engine.v1.RunGroup
-	(*LocalStore)(nil),    // 3: hamadryad.engine.v1.LocalStore
-	(*Ping)(nil),          // 4: hamadryad.engine.v1.Ping
-	(*FromWorker)(nil),    // 5: hamadryad.engine.v1.FromWorker
-	(*WorkerReady)(nil),   // 6: hamadryad.engine.v1.WorkerReady
-	(*Peers)(nil),         // 7: hamadryad.engine.v1.Peers
-	(*SourcesUpdate)(nil), // 8: hamadryad.engine.v1.SourcesUpdate
-	(*StopAttempt)(nil),   // 9: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil), // 10: hamadryad.engine.v1.CommitVerdict
-	(*FilesUpdate)(nil),   // 11: hamadryad.engine.v1.FilesUpdate
-	(*Property)(nil),      // 12: hamadryad.engine.v1.Property
-	(*StartAttempt)(nil),  // 13: hamadryad.engine.v1.StartAttempt
-	(*Report)(nil),        // 14: hamadryad.engine.v1.Report
-	(*Failure)(nil),       // 15: hamadryad.engine.v1.Failure
+	(*Credentials)(nil),   // 2: hamadryad.engine.v1.Credentials
+	(*RunGroup)(nil),      // 3: hamadryad.engine.v1.RunGroup
+	(*LocalStore)(nil),    // 4: hamadryad.engine.v1.LocalStore
+	(*Ping)(nil),          // 5: hamadryad.engine.v1.Ping
+	(*FromWorker)(nil),    // 6: hamadryad.engine.v1.FromWorker
+	(*WorkerReady)(nil),   // 7: hamadryad.engine.v1.WorkerReady
+	(*Peers)(nil),         // 8: hamadryad.engine.v1.Peers
+	(*SourcesUpdate)(nil), // 9: hamadryad.engine.v1.SourcesUpdate
+	(*StopAttempt)(nil),   // 10: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil), // 11: hamadryad.engine.v1.CommitVerdict
+	(*FilesUpdate)(nil),   // 12: hamadryad.engine.v1.FilesUpdate
+	(*Property)(nil),      // 13: hamadryad.engine.v1.Property
+	(*StartAttempt)(nil),  // 14: hamadryad.engine.v1.StartAttempt
+	(*Report)(nil),        // 15: hamadryad.engine.v1.Report
+	(*Failure)(nil),       // 16: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_worker_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.ToWorker.setup:type_name -> hamadryad.engine.v1.WorkerSetup
-	2,  // 1: hamadryad.engine.v1.ToWorker.run:type_name -> hamadryad.engine.v1.RunGroup
-	7,  // 2: hamadryad.engine.v1.ToWorker.peers:type_name -> hamadryad.engine.v1.Peers
-	8,  // 3: hamadryad.engine.v1.ToWorker.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	9,  // 4: hamadryad.engine.v1.ToWorker.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	10, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
-	4,  // 6: hamadryad.engine.v1.ToWorker.ping:type_name -> hamadryad.engine.v1.Ping
-	11, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	12, // 8: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
-	13, // 9: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
-	3,  // 10: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
-	6,  // 11: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
-	14, // 12: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
-	15, // 13: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	3,  // 1: hamadryad.engine.v1.ToWorker.run:type_name -> hamadryad.engine.v1.RunGroup
+	8,  // 2: hamadryad.engine.v1.ToWorker.peers:type_name -> hamadryad.engine.v1.Peers
+	9,  // 3: hamadryad.engine.v1.ToWorker.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	10, // 4: hamadryad.engine.v1.ToWorker.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	11, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	5,  // 6: hamadryad.engine.v1.ToWorker.ping:type_name -> hamadryad.engine.v1.Ping
+	12, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	13, // 8: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
+	2,  // 9: hamadryad.engine.v1.WorkerSetup.credentials:type_name -> hamadryad.engine.v1.Credentials
+	14, // 10: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
+	4,  // 11: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
+	7,  // 12: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
+	15, // 13: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
+	16, // 14: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_worker_proto_init() }
@@ -797,7 +874,7 @@ func file_engine_wire_worker_proto_init() {
 		(*ToWorker_Exit)(nil),
 		(*ToWorker_Files)(nil),
 	}
-	file_engine_wire_worker_proto_msgTypes[5].OneofWrappers = []any{
+	file_engine_wire_worker_proto_msgTypes[6].OneofWrappers = []any{
 		(*FromWorker_Ready)(nil),
 		(*FromWorker_Report)(nil),
 	}
@@ -807,7 +884,7 @@ func file_engine_wire_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_worker_proto_rawDesc), len(file_engine_wire_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

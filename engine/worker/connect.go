@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
@@ -54,7 +55,8 @@ type wiring struct {
 	folders *folders
 	inputs  *inputs
 	stored  *outputs
-	bind    string  // address to listen on
+	bind    string // address to listen on
+	keys    *certs.Keys
 	nodes   []*node // set by connect
 
 	queues   map[edge]channel.Writer // writing ends of shm channels, made at their readers
@@ -83,7 +85,7 @@ func (w *wiring) listen() (*tcp.Listener, error) {
 		if err != nil {
 			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
 		}
-		w.listener = tcp.Listen(l, tcp.Options{Log: processLog})
+		w.listener = tcp.Listen(streamed(w.keys, l), tcp.Options{Log: processLog})
 	}
 	return w.listener, nil
 }
@@ -332,7 +334,9 @@ func (w *wiring) dialOne(n *node, c layout.Connection, to int, addresses map[wir
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, tcpDialMax)
 	defer cancel()
-	conn, err := tcp.Dial(ctx, address, w.tcpKey(c.Index, n.index, to), string(w.start.Token), tcp.Options{Codec: w.layout.TCPCodec(c), Log: processLog})
+	o := streaming(w.keys)
+	o.Codec = w.layout.TCPCodec(c)
+	conn, err := tcp.Dial(ctx, address, w.tcpKey(c.Index, n.index, to), string(w.start.Token), o)
 	if err != nil {
 		return nil, failure.Lost(fmt.Errorf("%s at %s: %w", w.layout.EdgeName(c, n.index, to), address, err), 0)
 	}

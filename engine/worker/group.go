@@ -103,7 +103,7 @@ func (g *group) build() {
 	g.inputs.built(l, owner)
 	g.wiring = wiring{
 		ctx: g.ctx, start: g.start, layout: l, owner: owner, folders: &g.folders, inputs: g.inputs, stored: &g.stored,
-		bind: g.w.setup.Bind, queues: map[edge]channel.Writer{},
+		bind: g.w.setup.Bind, keys: g.w.keys, queues: map[edge]channel.Writer{},
 	}
 	if g.finisher != nil {
 		g.finisher.built(l, owner)

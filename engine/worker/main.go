@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
@@ -56,6 +57,7 @@ type worker struct {
 	built   chan struct{}  // closed when the graph was built, or could not be
 	layout  *layout.Layout // for who has waited for built; nil: it could not be built
 	fetcher *store.Fetcher
+	keys    *certs.Keys // nil: connections are plain
 
 	group    atomic.Pointer[group] // the one that runs; nil between two
 	watchdog *watchdog
@@ -143,7 +145,12 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 	}
 	w.setup = s
 	w.watchdog = startWatchdog(time.Duration(s.LeaseNs), s.LeaseEndsNs)
-	w.fetcher = store.NewFetcher(store.Options{})
+	reach, err := credentialsOf(s)
+	if err != nil {
+		return err
+	}
+	w.keys = reach
+	w.fetcher = store.NewFetcher(fetching(reach))
 	w.built = make(chan struct{})
 	go w.tick()
 	go func() {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/audit"
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	store "github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/file"
@@ -58,7 +60,7 @@ func (c *cluster) openBank() error {
 // signs is the environment of the client of a job, which has it sign as one of the users.
 func (c *cluster) signs(job int) []string {
 	user := payers[job%len(payers)].name
-	return []string{storage.UserVariable + "=" + user, "HAMADRYAD_KEY=" + c.path("key."+user)}
+	return []string{storage.UserVariable + "=" + user, "HAMADRYAD_KEY=" + c.path("key."+user), client.CertificateVariable + "=" + c.certificate(auth.User, user)}
 }
 
 // paying tells whether users may have had to pay at any time of the history.

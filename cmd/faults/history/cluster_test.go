@@ -13,6 +13,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/internal/network"
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/client"
 )
 
 // diskSize is the size of the disk of the manager, and of each launcher: room for
@@ -64,6 +67,9 @@ func newCluster(h history, dir string) (*cluster, error) {
 	}
 	var err error
 	if c.net, err = network.New(names...); err != nil {
+		return c, err
+	}
+	if err := c.certify(); err != nil {
 		return c, err
 	}
 	if err := c.writeConfig(""); err != nil {
@@ -121,7 +127,8 @@ policy:
   folder: %s
   roundDeadline: 2s
   failuresMax: 20
-%score:
+%sauth: {mode: tls, certificate: %s}
+core:
   speculation: %v
   speculationMin: 500ms
   speculationEvery: 200ms
@@ -131,7 +138,7 @@ policy:
   blameFor: 1s
   publishRetryAfter: 100ms
   publishRetryMax: 1s
-%s`, c.address(), c.net.Address("manager"), c.path("manager"), c.h.lease, 2*c.h.lease, c.h.logFile, c.policy, binaries, own, c.h.speculate, more)
+%s`, c.address(), c.net.Address("manager"), c.path("manager"), c.h.lease, 2*c.h.lease, c.h.logFile, c.policy, binaries, own, c.certificate(auth.Manager, "manager"), c.h.speculate, more)
 	if err := os.WriteFile(c.path("manager.yaml.new"), []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -150,14 +157,49 @@ func (c *cluster) writeLauncher(name, data string) error {
   memory: 8GiB
   data: %s
   workerIdle: 500ms
-`, c.address(), name, c.net.Address(name), c.h.slots, c.path(data)), 0o644)
+auth: {mode: tls, certificate: %s}
+`, c.address(), name, c.net.Address(name), c.h.slots, c.path(data), c.certificate(auth.Launcher, name)), 0o644)
+}
+
+// operator is the user of commands.
+const operator = "operator"
+
+// certify makes the certificates of all: the machines reach one another, so nobody is
+// believed without.
+func (c *cluster) certify() error {
+	ca, err := certs.Init(c.path("ca"), "history", time.Now())
+	if err != nil {
+		return err
+	}
+	ids := []auth.Identity{{Kind: auth.Manager, Name: "manager"}, {Kind: auth.User, Name: operator}}
+	for _, m := range c.launchers {
+		ids = append(ids, auth.Identity{Kind: auth.Launcher, Name: m.name})
+	}
+	for _, p := range payers {
+		ids = append(ids, auth.Identity{Kind: auth.User, Name: p.name})
+	}
+	for _, id := range ids {
+		id.Cluster = ca.Cluster()
+		if _, _, err := ca.Write(c.path("ca", string(id.Kind)), id, time.Now(), time.Hour); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) certificate(kind auth.Kind, name string) string {
+	return c.path("ca", string(kind), name+".pem")
 }
 
 // start runs a program of the project on a machine.
 func (c *cluster) start(on *machine, environ []string, args ...string) (*processes.Process, error) {
 	cmd := exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
 	cmd.Dir = c.dir
-	cmd.Env = append(append(os.Environ(), "HAMADRYAD_MANAGER="+c.address()), environ...)
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address())
+	if on == c.clients {
+		cmd.Env = append(cmd.Env, client.CertificateVariable+"="+c.certificate(auth.User, operator))
+	}
+	cmd.Env = append(cmd.Env, environ...)
 	var p *processes.Process
 	err := c.net.Inside(on.name, func() (err error) {
 		p, err = processes.Start(strings.Join(args, " "), cmd)

@@ -1,10 +1,10 @@
 package history
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 )
 
 // Bounds of a history, for a machine that is slow and does other things too.
@@ -304,7 +306,11 @@ const refusalsMax = 50
 func (c *cluster) refusals() {
 	var text []byte
 	err := c.net.Inside("clients", func() error {
-		conn, err := net.Dial("tcp", c.net.Address("manager")+":7071")
+		keys, err := certs.Open(certs.Files{Certificate: c.certificate(auth.User, operator)}, certs.Options{})
+		if err != nil {
+			return err
+		}
+		conn, err := tls.Dial("tcp", c.net.Address("manager")+":7071", keys.Client(auth.Manager, ""))
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
@@ -176,6 +177,9 @@ func sign(id auth.Identity, public crypto.PublicKey, above *x509.Certificate, ke
 	}
 	if id.Kind != auth.User {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		if !strings.ContainsAny(id.Name, "+@") { // for tools that know host names alone, such as Prometheus with server_name
+			t.DNSNames = []string{id.Name}
+		}
 	}
 	if id.Kind == auth.Launcher { // of its workers
 		t.IsCA, t.MaxPathLenZero = true, true

@@ -1,9 +1,11 @@
 package certs
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
@@ -56,6 +58,21 @@ func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
 		return k.current().admit(peer.PeerCertificates, want, k.now())
 	}
 	return c
+}
+
+// Dial opens connections to peers of a kind, over TCP.
+func (k *Keys) Dial(kind auth.Kind) func(ctx context.Context, address string) (net.Conn, error) {
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: k.Client(kind, "")}
+	return func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+}
+
+// dialTimeout bounds a connection and its handshake.
+const dialTimeout = 5 * time.Second
+
+// Listen has a listener serve peers of some kinds alone. The handshake is made with the
+// first use of a connection, so it is bounded by who sets its deadlines.
+func (k *Keys) Listen(l net.Listener, kinds ...auth.Kind) net.Listener {
+	return tls.NewListener(l, k.Server(kinds...))
 }
 
 // protocols are those of gRPC and of pages, for clients that name any; the data channels'

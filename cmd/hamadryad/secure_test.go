@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
+)
+
+// secured is a cluster of real processes in which all prove who they are, with a folder for
+// all that it has.
+type secured struct {
+	t       *testing.T
+	dir     string
+	manager string // its address
+	logs    []*watch.Output
+}
+
+// run runs one of the programs to its end as a user, "" for nobody, and returns what it
+// printed.
+func (s *secured) run(user, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(binaries, program), args...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "HAMADRYAD_MANAGER="+s.manager)
+	if user != "" {
+		cmd.Env = append(cmd.Env, "HAMADRYAD_AUTH_CERTIFICATE="+filepath.Join(s.dir, "hamadryad-ca", "user", user+".pem"))
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (s *secured) must(user, program string, args ...string) string {
+	s.t.Helper()
+	out, err := s.run(user, program, args...)
+	if err != nil {
+		s.t.Fatalf("%s %v: %v\n%s", program, args, err, out)
+	}
+	return out
+}
+
+// begin starts a process of the cluster that stays until the test ends.
+func (s *secured) begin(args ...string) *watch.Output {
+	s.t.Helper()
+	out := &watch.Output{}
+	cmd := exec.Command(filepath.Join(binaries, "hamadryad"), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.logs = append(s.logs, out)
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		late := time.AfterFunc(waitMax, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // how it ended says its log
+		late.Stop()
+		if s.t.Failed() {
+			s.t.Logf("%v said\n%s", args, out)
+		}
+	})
+	return out
+}
+
+var serves = regexp.MustCompile(`msg="the manager serves" address=(\S+) http=(\S+)`)
+
+// From nothing to a cluster with TLS, with the commands that the README shows, and what
+// such a cluster is for: file and tcp channels between launchers that share nothing.
+func TestAClusterWithTLS(t *testing.T) {
+	s := &secured{t: t, dir: t.TempDir()}
+	s.must("", "hamadryad", "ca", "init", "--cluster", "production")
+	s.must("", "hamadryad", "ca", "issue", "manager/m1", "launcher/l1", "launcher/l2", "user/ann")
+	log := s.begin("manager", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
+	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
+	s.manager = serves.FindStringSubmatch(log.String())[1]
+	for _, l := range []string{"l1", "l2"} {
+		log := s.begin("launcher", "--manager", s.manager, "--auth", "tls", "--certificate", "hamadryad-ca/launcher/"+l+".pem", "--slots", "2", "--data", l)
+		eventually(t, l+" joined", func() bool { return strings.Contains(log.String(), "joined the manager") })
+	}
+	for i := range 8 {
+		writeFile(t, filepath.Join(s.dir, "in", string(rune('a'+i))), strings.Repeat("one two three\n", 2000))
+	}
+	s.must("ann", "wordcount", filepath.Join(s.dir, "in"), filepath.Join(s.dir, "counted"))
+	if got := folder(t, filepath.Join(s.dir, "counted")); !strings.Contains(got, "three\t16000") {
+		t.Errorf("words were counted wrong: %.200s", got)
+	}
+	s.must("ann", "channels", filepath.Join(s.dir, "in"), filepath.Join(s.dir, "lengths"))
+	if jobs := s.must("ann", "hamadryad", "jobs", "--all"); strings.Count(jobs, " ann ") != 2 {
+		t.Errorf("the jobs are not ann's:\n%s", jobs)
+	}
+	out, err := s.run("", "hamadryad", "jobs")
+	if err == nil || !strings.Contains(out, "HAMADRYAD_AUTH_CERTIFICATE") {
+		t.Errorf("without a certificate: %v\n%s", err, out)
+	}
+	s.knowsNoSecret()
+}
+
+// knowsNoSecret fails when a key lies anywhere but beside the CA, or stands in a log.
+func (s *secured) knowsNoSecret() {
+	s.t.Helper()
+	for _, log := range s.logs {
+		if strings.Contains(log.String(), "PRIVATE KEY") {
+			s.t.Errorf("a log has a key:\n%s", log)
+		}
+	}
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) == ".key" && strings.Contains(path, "hamadryad-ca") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if !strings.HasPrefix(string(text), "\x7fELF") && bytes.Contains(text, []byte("PRIVATE KEY")) {
+			s.t.Errorf("%s has a key", path)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder returns what all files of a folder hold.
+func folder(t *testing.T, path string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(path, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s holds nothing: %v", path, err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

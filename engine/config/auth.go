@@ -1,0 +1,40 @@
+package config
+
+import (
+	"fmt"
+	"net"
+)
+
+// checkAuth refuses doors that are open to strangers while nobody has to prove who he is.
+func (c *Config) checkAuth() Errors {
+	if c.Auth.Mode != AuthOff {
+		if c.Auth.Certificate == "" {
+			return Errors{fmt.Sprintf("%s: auth.mode is %s, and auth.certificate is empty: name the file that \"hamadryad ca issue\" made for this process", c.places.of("auth.mode"), c.Auth.Mode)}
+		}
+		return nil
+	}
+	var wrong Errors
+	for _, door := range []struct{ key, address, host string }{
+		{"manager.listen", c.Manager.Listen, hostOf(c.Manager.Listen)},
+		{"manager.http", c.Manager.HTTP, hostOf(c.Manager.HTTP)},
+		{"launcher.bind", c.Launcher.Bind, c.Launcher.Bind},
+	} {
+		if !loopback(door.host) {
+			wrong = append(wrong, fmt.Sprintf("%s: %s is %q, which others reach, and auth.mode is off (%s): whoever comes could submit, kill and join under any name. Set auth.mode: tls with auth.certificate (\"hamadryad ca --help\" shows how), or a loopback address",
+				c.places.of(door.key), door.key, door.address, c.places.of("auth.mode")))
+		}
+	}
+	return wrong
+}
+
+func hostOf(address string) string {
+	host, _, _ := net.SplitHostPort(address) // it was validated
+	return host
+}
+
+// loopback tells whether nobody but this machine reaches an address. Of names only
+// localhost is known to be one: what others stand for is not asked.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
