@@ -12,9 +12,9 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
+	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "hamadryad-isolate is started by a launcher, as launcher.isolation.user says")
 		os.Exit(1)
 	}
-	step.Main(os.Args[1])
+	step.Main(os.Args[1:])
 }

@@ -17,8 +17,8 @@ import (
 const modeVariable = "HAMADRYAD_TEST_ISOLATE"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "isolate" {
-		step.Main(os.Args[2])
+	if len(os.Args) > 2 && os.Args[1] == "isolate" {
+		step.Main(os.Args[2:])
 	}
 	if os.Getenv(modeVariable) != "" {
 		_, err := isolate.Open(isolate.Settings{User: isolate.Submitter}, []string{os.Args[0], "isolate"})

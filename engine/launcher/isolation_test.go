@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -229,6 +230,19 @@ func TestIsolatedWorkersWork(t *testing.T) {
 	})
 }
 
+// A file that a launcher of this machine has under another user is fetched from there.
+func TestIsolatedWorkersReadFromOthers(t *testing.T) {
+	m := newManager(t)
+	one, two := m.launch("one", nil), m.launch("two", isolation(t))
+	b := m.job("relay", "file", "1", "1", "1000")
+	write, read := b.asUser(alice, 0, 0), b.asUser(alice, 1, 0)
+	one.finished(one.start(write))
+	read.Sources = []*wire.Source{source(one, write, 0, 0)}
+	if got := counters(two.finished(two.start(read))); got["sum"] != sumTo(1000) {
+		t.Errorf("%v", got)
+	}
+}
+
 // What a worker leaves in place of a stored file is no end that counts.
 func TestForgedOutputsAreRefused(t *testing.T) {
 	m := newManager(t)
@@ -395,7 +409,14 @@ func TestUsersWhoRunNothing(t *testing.T) {
 func BenchmarkWorkerStart(b *testing.B) {
 	m := newManager(b)
 	on := isolation(b)
-	nodes := map[string]*node{isolate.None: m.launch("none", nil), isolate.Submitter: m.launch("submitter", on)}
+	program := filepath.Join(b.TempDir(), "step")
+	if said, err := exec.Command("go", "build", "-o", program, "github.com/hamadryad/hamadryad/cmd/hamadryad-isolate").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, said)
+	}
+	nodes := map[string]*node{isolate.None: m.launch("none", nil), isolate.Submitter: m.launch("submitter", func(c *configuration) {
+		on(c)
+		c.Step = []string{program}
+	})}
 	took := map[string][]time.Duration{}
 	for range b.N {
 		for how, n := range nodes {

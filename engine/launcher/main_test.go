@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if len(os.Args) == 3 && os.Args[1] == stepArgument {
-		step.Main(os.Args[2])
+	if len(os.Args) > 2 && os.Args[1] == stepArgument {
+		step.Main(os.Args[2:])
 	}
 	if os.Getenv(worker.Variable) == "1" {
 		limitFiles()

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
@@ -51,6 +53,9 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	}
 	if l.file == nil {
 		f, err := file.Open(l.want.Path)
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w, for this user: %w", channel.ErrLost, err) // its store may still serve it
+		}
 		if err != nil {
 			return nil, err
 		}

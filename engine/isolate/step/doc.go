@@ -7,7 +7,7 @@
 //	cmd.Start()
 //	err := step.Await(reader) // of the report's pipe: nil when the worker's program runs
 //
-//	step.Main(os.Args[1]) // in the step's program; returns only when the worker can't be started
+//	step.Main(os.Args[1:]) // in the step's program; returns only when the worker can't be started
 //
 // The step begins as the first process of a PID namespace, in namespaces of its own for
 // mounts and System V's shared memory. So nobody outside is seen from there, and when the

@@ -1,7 +1,6 @@
 package step
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,13 +9,14 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // Main is the step's whole life: it becomes the worker, or reports why not and ends. The
-// order is what Command wrote.
-func Main(order string) {
+// order is what Command wrote, one argument after the other.
+func Main(order []string) {
 	// What a thread gives up the other threads keep, and the thread that calls execve is
 	// the one that stays.
 	runtime.LockOSThread()
@@ -33,10 +33,10 @@ func Main(order string) {
 }
 
 // carryOut does what the order says. Nil is for one without a program.
-func carryOut(order string) error {
-	o := &Order{}
-	if err := json.Unmarshal([]byte(order), o); err != nil {
-		return fmt.Errorf("the step before a worker and its launcher are of two releases: %w", err)
+func carryOut(order []string) error {
+	o, err := parse(order)
+	if err != nil {
+		return err
 	}
 	if err := o.surround(); err != nil {
 		return err
@@ -98,14 +98,8 @@ func (o *Order) become() error {
 	if o.UID <= 0 || o.GID < 0 {
 		return fmt.Errorf("user %d, group %d: a worker never runs as root", o.UID, o.GID)
 	}
-	if err := syscall.Setgroups(o.Groups); err != nil {
-		return fmt.Errorf("set groups %v: %w", o.Groups, err)
-	}
-	if err := syscall.Setresgid(o.GID, o.GID, o.GID); err != nil {
-		return fmt.Errorf("set group %d: %w", o.GID, err)
-	}
-	if err := syscall.Setresuid(o.UID, o.UID, o.UID); err != nil {
-		return fmt.Errorf("set user %d: %w", o.UID, err)
+	if err := o.setIDs(); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no-new-privileges: %w", err)
@@ -120,6 +114,33 @@ func (o *Order) become() error {
 	}
 	return nil
 }
+
+// setIDs changes the ids of this thread alone, the one that stays: the package syscall
+// would wait for each of the others to change its own.
+func (o *Order) setIDs() error {
+	var groups [groupsMax]uint32
+	if len(o.Groups) > len(groups) {
+		return fmt.Errorf("%d groups, and a process has at most %d", len(o.Groups), len(groups))
+	}
+	for i, g := range o.Groups {
+		groups[i] = uint32(g)
+	}
+	if _, _, err := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(o.Groups)), uintptr(unsafe.Pointer(&groups)), 0); err != 0 {
+		return fmt.Errorf("set groups %v: %w", o.Groups, err)
+	}
+	id := uintptr(o.GID)
+	if _, _, err := syscall.RawSyscall(syscall.SYS_SETRESGID, id, id, id); err != 0 {
+		return fmt.Errorf("set group %d: %w", o.GID, err)
+	}
+	id = uintptr(o.UID)
+	if _, _, err := syscall.RawSyscall(syscall.SYS_SETRESUID, id, id, id); err != 0 {
+		return fmt.Errorf("set user %d: %w", o.UID, err)
+	}
+	return nil
+}
+
+// groupsMax is how many supplementary groups Linux gives a process.
+const groupsMax = 65536
 
 // busyTries and busyWait bound the tries to run a program whose file another process,
 // forked at the same moment, still holds open for writing.
