@@ -369,6 +369,26 @@ func TestHowManyAreAnnounced(t *testing.T) {
 	}
 }
 
+// One user who announces jobs and submits none keeps no other from theirs.
+func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
+	h := roomtest.New(t)
+	h.Step.Set.PreparedMax, h.Step.Set.PreparedUserMax = 10, 4
+	h.IDs.Begin(h.Step.Now, 0)
+	prepare := func(client uint64, user string) {
+		h.Admission.Prepare(&wire.Prepare{Client: client, Principal: &wire.Principal{Name: user}})
+	}
+	for range 9 {
+		prepare(7, "flood")
+	}
+	if text := said(h, 7); len(h.Life.Prepared) != 4 || !strings.Contains(text, `4 jobs were announced by user "flood" and not submitted`) {
+		t.Errorf("%d are announced, and the client is told %q", len(h.Life.Prepared), text)
+	}
+	prepare(8, "ann")
+	if len(h.Life.Prepared) != 5 {
+		t.Errorf("another user can't announce a job: %q", said(h, 8))
+	}
+}
+
 // A person moves a job to another pool, and kills it. A policy learns of it once the job is in.
 func TestAPersonChangesAJob(t *testing.T) {
 	h := roomtest.New(t)

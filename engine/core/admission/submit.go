@@ -23,6 +23,14 @@ func (ad *Admission) Prepare(m *wire.Prepare) {
 		})
 		return
 	}
+	owner := m.GetPrincipal().GetName()
+	if n := ad.preparedOf(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced by user %q and not submitted, which is the limit: submit them, or try again later", n, owner),
+		})
+		return
+	}
 	if ad.ids.TooManyJobs(ad.step.Now) {
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
@@ -32,9 +40,19 @@ func (ad *Admission) Prepare(m *wire.Prepare) {
 	}
 	ad.ids.Job++
 	id := scheduler.JobID(ad.ids.Job)
-	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now, Owner: m.GetPrincipal().GetName()})
+	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now, Owner: owner})
 	ad.step.After(ad.step.Set.PreparedFor, step.TimerPrepared, 0)
 	ad.step.Reply(m.GetClient(), id, nil)
+}
+
+// preparedOf is how many jobs a user has announced and not submitted.
+func (ad *Admission) preparedOf(user string) (n int) {
+	for _, p := range ad.life.Prepared {
+		if p.Owner == user {
+			n++
+		}
+	}
+	return n
 }
 
 // ExpirePrepared forgets jobs that were announced and not submitted in time.

@@ -144,11 +144,13 @@ type Settings struct {
 
 	// JobsMax bounds jobs that live, default 10,000; JobsKept summaries of those
 	// that ended, default 1000; PreparedMax ids handed out and not submitted,
-	// default 10,000, which expire after PreparedFor, default 1 hour.
-	JobsMax     int           `json:"jobsMax"`
-	JobsKept    int           `json:"jobsKept"`
-	PreparedMax int           `json:"preparedMax"`
-	PreparedFor time.Duration `json:"preparedFor"`
+	// default 10,000, of one user PreparedUserMax, default 1000, which expire after
+	// PreparedFor, default 1 hour.
+	JobsMax         int           `json:"jobsMax"`
+	JobsKept        int           `json:"jobsKept"`
+	PreparedMax     int           `json:"preparedMax"`
+	PreparedUserMax int           `json:"preparedUserMax"`
+	PreparedFor     time.Duration `json:"preparedFor"`
 	// NotesKept and AttemptsKept bound what status shows of one job; defaults 50
 	// and 1000.
 	NotesKept    int `json:"notesKept"`
@@ -194,7 +196,7 @@ func DefaultSettings() Settings {
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
-		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedFor: time.Hour,
+		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
 		PolicyStallAfter: time.Minute,
@@ -280,6 +282,7 @@ func (s *Settings) counts() []namedInt {
 		{"jobsMax", s.JobsMax},
 		{"jobsKept", s.JobsKept},
 		{"preparedMax", s.PreparedMax},
+		{"preparedUserMax", s.PreparedUserMax},
 		{"notesKept", s.NotesKept},
 		{"attemptsKept", s.AttemptsKept},
 		{"reasonBytes", s.ReasonBytes},
