@@ -36,6 +36,9 @@ the job: it submits itself, follows the job and prints its results.`,
 			if c.user != "" {
 				env = append(env, storage.UserVariable+"="+c.user)
 			}
+			if c.actsFor != "" {
+				env = append(env, client.ForVariable+"="+c.actsFor)
+			}
 			return syscall.Exec(path, args, env)
 		},
 	}

@@ -51,6 +51,11 @@ func (c *Client) Update(ctx context.Context, job uint64, pool *string, priority 
 	return err
 }
 
+// Access tells what somebody may do; "" is who asks.
+func (c *Client) Access(ctx context.Context, user string) (*wire.AccessReply, error) {
+	return unary(ctx, c, c.manager.Access, &wire.AccessRequest{User: user})
+}
+
 // Launchers lists the launchers.
 func (c *Client) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
 	a, err := unary(ctx, c, c.manager.Launchers, &wire.Empty{})

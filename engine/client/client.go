@@ -50,6 +50,8 @@ type Options struct {
 	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
 	// take ten times that.
 	Call time.Duration
+	// For is in whose name to ask, where who asks may act for that one; $HAMADRYAD_FOR.
+	For string
 	// User is who asks; that of storage.User.
 	User string
 	// Auth are the user's certificate and key, and the CA that a manager must be of; by
@@ -104,9 +106,11 @@ func Dial(address string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o.User = cmp.Or(o.User, proved, currentUser())
+	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(secure),
-		grpc.WithUnaryInterceptor(checkSize),
+		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),
+		grpc.WithStreamInterceptor(behalf.stream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},

@@ -18,6 +18,10 @@ type Config struct {
 	// what is left out has its default.
 	Core map[string]any `koanf:"core"`
 
+	// Access is the text of the section auth, of which the lists of who may do what are
+	// another's to read (AccessKeys).
+	Access scheduler.Config `koanf:"-"`
+
 	// File is where it was read from, "" when there was no file.
 	File string `koanf:"-"`
 	// Watched are all files that it was made from, File included.
@@ -28,7 +32,8 @@ type Config struct {
 	Texts map[string][]byte `koanf:"-"`
 
 	places places
-	values map[string]any // by key, as they were given
+	lists  map[string]string // texts of AccessKeys, by key
+	values map[string]any    // by key, as they were given
 }
 
 // Manager are the manager's settings.
@@ -37,6 +42,7 @@ type Manager struct {
 	HTTP     string   `koanf:"http" validate:"address"`   // metrics
 	Data     string   `koanf:"data" validate:"required"`  // folder
 	EventLog EventLog `koanf:"eventLog"`
+	Audit    Audit    `koanf:"audit"`
 	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
 	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
 	// nothing for Lease ends its workers; one that was not heard of for
@@ -58,6 +64,12 @@ type EventLog struct {
 	// estimates it. A state that takes longer is not touched: another process makes the
 	// checkpoint from the event log.
 	FreezeMax time.Duration `koanf:"freezeMax" validate:"min=1ns,max=1m"`
+}
+
+// Audit are the settings of the manager's audit: who changed what, and was refused what.
+type Audit struct {
+	FileSize Size `koanf:"fileSize" validate:"min=65536"`
+	Keep     int  `koanf:"keep" validate:"min=1,max=100000"` // files that are full
 }
 
 // Launcher are a launcher's settings.
@@ -149,6 +161,8 @@ func defaults() map[string]any {
 		"manager.eventLog.keep":      16,
 		"manager.eventLog.keepSize":  "4GiB",
 		"manager.eventLog.freezeMax": "5ms",
+		"manager.audit.fileSize":     "16MiB",
+		"manager.audit.keep":         16,
 		"manager.programs":           "16GiB",
 		"manager.heartbeat":          "500ms",
 		"manager.lease":              "10s",

@@ -66,11 +66,12 @@ func Load(s Sources) (*Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		settings, err := loadFile(k, s.File, text, known, p)
+		doc, err := loadFile(k, s.File, text, known, p)
 		if err != nil {
 			return nil, err
 		}
-		c.Policy.Config, c.Texts[s.File] = settings, text
+		c.Policy.Config, c.Access, c.Texts[s.File] = doc.settings(), doc.access(), text
+		c.lists = doc.lists()
 		c.Watched = append(c.Watched, s.File)
 	}
 	if err := s.loadEnvironment(k, known, p); err != nil {
@@ -109,21 +110,20 @@ func (p provider) Read() (map[string]any, error) {
 	return nil, errors.New("config: bytes are read with a parser")
 }
 
-func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places) (scheduler.Config, error) {
-	var settings scheduler.Config
+func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places) (*document, error) {
 	doc, err := parseDocument(file, text)
 	if err != nil {
-		return settings, err
+		return nil, err
 	}
 	if wrong := doc.check(known, p); len(wrong) > 0 {
-		return settings, wrong
+		return nil, wrong
 	}
 	k.Delete("launcher.slots") // kinds in the file replace the default's, they do not join them
 	if err := k.Load(provider(text), yaml.Parser()); err != nil {
-		return settings, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	k.Delete("policy.settings")
-	return doc.settings(), nil
+	return doc, nil
 }
 
 func readBounded(file string) ([]byte, error) {

@@ -66,7 +66,14 @@ func parseDocument(file string, text []byte) (*document, error) {
 }
 
 // free are the parts whose keys are not this package's to judge.
-func free(path string) bool { return path == "policy.settings" }
+func free(path string) bool {
+	key, inAuth := strings.CutPrefix(path, "auth.")
+	return path == "policy.settings" || inAuth && slices.Contains(AccessKeys, key)
+}
+
+// AccessKeys are the keys of the section auth that say who may do what. Package access
+// reads them.
+var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool"}
 
 // check collects the places of all keys, and what is wrong with them.
 func (d *document) check(known []string, p places) Errors {
@@ -121,7 +128,24 @@ func join(path, key string) string {
 // settings cuts policy.settings out of the text, with its line, so that the
 // policy can name lines of the file in its own messages.
 func (d *document) settings() scheduler.Config {
-	node := find(find(d.root, "policy"), "settings")
+	return d.cut(find(find(d.root, "policy"), "settings"))
+}
+
+// access cuts the section auth out likewise.
+func (d *document) access() scheduler.Config { return d.cut(find(d.root, "auth")) }
+
+// lists are the texts of AccessKeys.
+func (d *document) lists() map[string]string {
+	texts := map[string]string{}
+	for _, key := range AccessKeys {
+		if n := find(find(d.root, "auth"), key); n != nil {
+			texts[key] = strings.TrimSpace(string(d.cut(n).Text))
+		}
+	}
+	return texts
+}
+
+func (d *document) cut(node *yaml.Node) scheduler.Config {
 	if node == nil || node.Tag == "!!null" {
 		return scheduler.Config{File: d.file}
 	}

@@ -38,6 +38,11 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 	if text := c.Policy.Config.Text; len(text) > 0 {
 		list = append(list, Setting{"policy.settings", strings.TrimRight(string(text), "\n"), c.From("policy.settings")})
 	}
+	for _, key := range AccessKeys {
+		if text := c.lists[key]; text != "" {
+			list = append(list, Setting{"auth." + key, text, c.From("auth." + key)})
+		}
+	}
 	slices.SortFunc(list, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })
 	return list
 }

@@ -38,6 +38,9 @@ type Config struct {
 	// remakeAgain is the time to the next try after one that failed; a test lowers it.
 	remakeAgain time.Duration
 
+	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
+	AuditKeep      int   // full files of it; audit.KeepDefault
+
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s
 	LauncherLostAfter time.Duration // 20 s

@@ -15,16 +15,7 @@ import (
 // step takes milliseconds; a restart for less than this would do harm.
 const healthWait = 10 * time.Second
 
-// healthPages are for what watches processes, such as Kubernetes: /livez (and
-// /healthz) says whether the manager has to be started again, /readyz whether it
-// takes work and decides. Both answer 200 and "ok", or 503 and what is wrong, a
-// line each.
-func (m *manager) healthPages(mux *http.ServeMux) {
-	mux.HandleFunc("GET /livez", page(m.lifeless))
-	mux.HandleFunc("GET /healthz", page(m.lifeless))
-	mux.HandleFunc("GET /readyz", page(m.unready))
-}
-
+// page answers 200 and "ok", or 503 and what is wrong, a line each.
 func page(problems func(context.Context) []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

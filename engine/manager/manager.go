@@ -18,13 +18,16 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
 	"github.com/hamadryad/hamadryad/engine/manager/clients"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/guard"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
@@ -76,6 +79,8 @@ type manager struct {
 	stats      *metrics.Metrics
 	problems   *problems.List
 	shown      *clients.Configuration
+	guard      *guard.Guard
+	audit      *audit.Log
 	before     core.Stats            // what was counted before this life
 	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
@@ -117,6 +122,13 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	m.life, m.before = l, l.Core.Stats()
+	if m.audit, err = audit.Open(audit.Options{
+		Folder: filepath.Join(cfg.Data, "audit"), FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
+	}); err != nil {
+		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
+	}
+	defer m.audit.Close()
+	m.guard = guard.New(m.audit, cfg.Core.Access)
 	if err := supervision.EndOrphans(cfg.Data); err != nil {
 		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
 	}
@@ -253,8 +265,8 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: connectionIdleMax, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, who.Unary),
-		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, who.Stream),
+		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, m.guard.Note, who.Unary, m.guard.Judge),
+		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, m.guard.NoteStream, who.Stream, m.guard.JudgeStream),
 	)
 	rpc.RegisterManagerServer(server, m.clientServer())
 	rpc.RegisterLaunchersServer(server, m.launcherServer())
@@ -267,7 +279,7 @@ func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
 		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
-		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
 	})
 	return m.clients
 }
@@ -292,13 +304,28 @@ func (m *manager) world() metrics.World {
 func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world())
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}))
-	m.healthPages(mux)
-	mux.Handle(clients.PolicyRoot, m.clients.PolicyPages())
-	mux.Handle(clients.PolicyRoot+"/", m.clients.PolicyPages())
+	for pattern, handler := range m.routes() {
+		mux.Handle(pattern, m.guard.Page(pattern, handler))
+	}
 	return &http.Server{
-		Handler: m.edge().Pages(mux), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.guard.Notes(m.edge().Pages(mux)), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
+// pattern.
+func (m *manager) routes() map[string]http.Handler {
+	lives := page(m.lifeless)
+	return map[string]http.Handler{
+		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
+		// For what watches processes, such as Kubernetes: whether the manager has to be started
+		// again, and whether it takes work and decides.
+		"GET /livez":             lives,
+		"GET /healthz":           lives,
+		"GET /readyz":            page(m.unready),
+		clients.PolicyRoot:       m.clients.PolicyPages(),
+		clients.PolicyRoot + "/": m.clients.PolicyPages(),
 	}
 }
 
@@ -316,6 +343,7 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			m.shown.Loaded(u.Shown)
 			settings := u.Core
 			settings.Heartbeat, settings.Identity = m.cfg.Heartbeat, m.life.Identity
+			settings.Access = m.changedRules(u.Core.Access)
 			in := wire.NewInput(&wire.SiteSettings{Json: settings.JSON()})
 			if m.inbox.Input(ctx, in) != nil {
 				return
@@ -323,6 +351,15 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			m.supervisor.Update(u.Policy)
 		}
 	}
+}
+
+// changedRules puts rules in force that came while the manager runs, and returns those
+// that are. Whether there are any is settled at the start, with what listens.
+func (m *manager) changedRules(rules *access.Rules) *access.Rules {
+	if m.guard.Rules() != nil && rules != nil {
+		m.guard.Set(rules)
+	}
+	return m.guard.Rules()
 }
 
 // wrongConfig tells that the configuration's file can't be taken as it is.

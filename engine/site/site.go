@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
@@ -35,6 +36,7 @@ type Site struct {
 	CoreSettings core.Settings
 	Plugin       supervision.Policy
 	Shown        supervision.Shown
+	Rules        *access.Rules // as they are written; those of CoreSettings are nil where auth.mode is off
 }
 
 // Load makes one. Everything is checked that can be without starting anything.
@@ -49,6 +51,13 @@ func Load(s config.Sources) (*Site, error) {
 	}
 	out.CoreSettings.Kinds, out.CoreSettings.Seed = c.Manager.SlotKinds, c.Manager.Seed
 	out.CoreSettings.PolicyLimits.RoundDeadline = c.Policy.RoundDeadline
+	// Mistakes count in any case: who writes lists wants to know of them before he turns them on.
+	if out.Rules, err = access.Parse(c.Access); err != nil {
+		return nil, err
+	}
+	if c.Auth.Mode != config.AuthOff {
+		out.CoreSettings.Access = out.Rules
+	}
 	if err := out.CoreSettings.Check(); err != nil {
 		return nil, fmt.Errorf("%s: section core: %w", orDefaults(c.File), err)
 	}

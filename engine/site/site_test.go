@@ -3,10 +3,13 @@ package site
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // place is a folder with a policy and a configuration that names it.
@@ -87,5 +90,40 @@ func TestPoliciesThatAreThereAreNamed(t *testing.T) {
 	}
 	if _, err := FindPolicy(config.Policy{Path: filepath.Join(p.dir, "nothing")}); err == nil || !strings.HasPrefix(err.Error(), "policy.path: ") {
 		t.Error(err)
+	}
+}
+
+// Who may do what is read with the rest of the file, which is refused as a whole for a
+// mistake in it, with its line. It counts where access control is on.
+func TestWhoMayDoWhatIsRead(t *testing.T) {
+	if !slices.Equal(config.AccessKeys, access.Keys) {
+		t.Errorf("config hands over %v, and access reads %v", config.AccessKeys, access.Keys)
+	}
+	p := newPlace(t)
+	for _, story := range []struct{ auth, want string }{
+		{"roles: {user: {users: [ann]}}", ""},
+		{"mode: tls\n  certificate: m.pem\n  roles: {user: {users: [ann]}}", ""},
+		{"mode: 'off'\n  roles:\n    operatr: {users: [ann]}", `site.yaml:7: auth.roles: there is no role "operatr": there are viewer, user, operator, administrator`},
+		{"pools:\n    a//b: {}", `site.yaml:6: auth.pools: "a//b" is no pool`},
+		{"role: {}", "site.yaml:5: there is no auth.role"},
+	} {
+		p.configure("lease: 11s\nauth:\n  " + story.auth)
+		s, err := Load(p.from)
+		if (err == nil) != (story.want == "") || err != nil && !strings.Contains(err.Error(), story.want) {
+			t.Errorf("%s: %v, not %q", story.auth, err, story.want)
+		}
+		if err != nil {
+			continue
+		}
+		on := strings.Contains(story.auth, "tls")
+		if !s.Rules.Has(access.Who{Name: "ann"}, access.User) || (s.CoreSettings.Access != nil) != on {
+			t.Errorf("%s: %+v, for the core %+v", story.auth, s.Rules, s.CoreSettings.Access)
+		}
+		shown := slices.ContainsFunc(s.Shown, func(x *wire.Setting) bool {
+			return x.Key == "auth.roles" && strings.Contains(x.Value, "ann") && strings.Contains(x.From, "site.yaml:")
+		})
+		if !shown {
+			t.Errorf("%s is not shown: %v", story.auth, s.Shown)
+		}
 	}
 }

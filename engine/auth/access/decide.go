@@ -195,3 +195,38 @@ func (n Names) words() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// ActsFor says for whom somebody may act, a list a line.
+func (r *Rules) ActsFor(w Who) []string {
+	var lines []string
+	for _, i := range r.Impersonators {
+		if i.Has(w) {
+			lines = append(lines, i.For.words())
+		}
+	}
+	return lines
+}
+
+// Advice says what somebody should know whose lists don't do what they look like.
+func (r *Rules) Advice(w Who) []string {
+	var lines []string
+	listed := false
+	for _, p := range r.Pools {
+		listed = listed || p.Submit.Has(w) || p.Administer.Has(w)
+	}
+	roles := r.RolesOf(w)
+	works := r.Has(w, User, Administrator)
+	if len(roles) == 0 {
+		lines = append(lines, fmt.Sprintf("%s has no role, so everything is refused: add the name, or a group of it, to auth.roles", orNobody(w.Name)))
+	}
+	if listed && !works {
+		lines = append(lines, "lists of pools count for those with the role user: add the name, or a group of it, to auth.roles.user")
+	}
+	if r.Has(w, User) && !listed && !r.Has(w, Administrator) {
+		lines = append(lines, "no list of a pool has it, so it can submit nowhere: add the name, or a group of it, to a list submit in auth.pools")
+	}
+	if pool := r.PoolOf(w.Name, ""); works && listed && r.Submit(w, pool) != nil {
+		lines = append(lines, fmt.Sprintf("its jobs that name no pool are refused: they go to %q, to which it may not submit; see auth.defaultPool", pool))
+	}
+	return lines
+}

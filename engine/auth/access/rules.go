@@ -83,6 +83,21 @@ func (r *Rules) RolesOf(w Who) []Role {
 	return slices.DeleteFunc(slices.Clone(Roles), func(role Role) bool { return !r.Has(w, role) })
 }
 
+// Names tells whether any list names a group.
+func (r *Rules) Names(group string) bool {
+	for _, l := range r.Roles {
+		if has(l.Groups, group) {
+			return true
+		}
+	}
+	for _, p := range r.Pools {
+		if has(p.Submit.Groups, group) || has(p.Administer.Groups, group) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Impersonators, func(i Impersonator) bool { return has(i.Groups, group) || has(i.For.Groups, group) })
+}
+
 // submits and administers tell whether a list of the pool, or of one above it, has
 // somebody. The path is clean.
 func (r *Rules) submits(w Who, path string) bool {

@@ -1,6 +1,11 @@
 package access
 
-import "github.com/hamadryad/hamadryad/engine/auth"
+import (
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
 
 // Rule says who may make a request, and on what.
 type Rule struct {
@@ -92,3 +97,6 @@ func RuleOf(request string) (Rule, bool) {
 // MayChange lists the roles that may change something by a policy's page, besides what
 // the policy itself says.
 func MayChange() []Role { return notLooks }
+
+// Requests lists all that have a rule, in order.
+func Requests() []string { return slices.Sorted(maps.Keys(rules)) }

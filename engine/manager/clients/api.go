@@ -22,8 +22,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
@@ -55,6 +57,9 @@ func (s *Server) callWith(ctx context.Context, e inbox.Entry, in func(client uin
 	}
 	select {
 	case r := <-reply:
+		if r.After != "" {
+			audit.Of(ctx).Changed(r.Before, r.After)
+		}
 		return r, failureStatus(r.Failure)
 	case <-ctx.Done():
 		return core.Reply{}, statusOf(ctx.Err())
@@ -119,7 +124,10 @@ type Needs struct {
 	Settled    time.Time       // by when each launcher has joined, or is given up and past its lease
 	Stalled    func() error    // why the event log takes nothing; nil: it does
 	Stopping   <-chan struct{} // closed when the streams have to end
-	Keys       *certs.Keys     // of the manager; nil: launchers' pages are asked without TLS
+	// Rules are those in force of who may do what; they return nil where everybody may do
+	// everything.
+	Rules func() *access.Rules
+	Keys  *certs.Keys // of the manager; nil: launchers' pages are asked without TLS
 }
 
 // Server is the service that applications and the command line talk to.
@@ -147,12 +155,12 @@ func (s *Server) Tell(a core.JobsChanged) { s.watchers.tell(a) }
 func (s *Server) Close() { s.http.CloseIdleConnections() }
 
 // Prepare reserves a job's number.
-func (s *Server) Prepare(ctx context.Context, _ *wire.PrepareRequest) (*wire.PrepareReply, error) {
+func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.PrepareReply, error) {
 	if err := s.roomForWork(); err != nil {
 		return nil, err
 	}
 	r, err := s.call(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.Prepare{Client: client})
+		return wire.NewInput(&wire.Prepare{Client: client, Principal: told(ctx, q.Principal)})
 	})
 	if err != nil {
 		return nil, err
@@ -171,6 +179,7 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if err := s.prove(ctx, q.Spec); err != nil {
 		return nil, err
 	}
+	s.placeByDefault(ctx, q.Spec)
 	for what, hash := range map[string]string{"program": q.Spec.Program, "plan": q.Spec.Plan} {
 		if !s.needs.Blobs.Has(hash) {
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
@@ -278,6 +287,9 @@ func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) 
 
 // Update changes a job's pool or priority.
 func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
+	if err := s.moveByDefault(ctx, q); err != nil {
+		return nil, err
+	}
 	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})

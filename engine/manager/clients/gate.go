@@ -49,7 +49,9 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 			return status.Errorf(codes.PermissionDenied, "the job was not let in: by %s you are %q, and what the policy wants proves %q: use the key of the same user", c.Principal.Proof, c.Principal.Name, who.Name)
 		}
 	}
-	spec.Principal = &wire.Principal{Name: who.Name, Proof: who.Proof, Role: who.Role}
+	p := told(ctx, nil)
+	p.Name, p.Proof, p.Role = who.Name, who.Proof, who.Role
+	spec.Principal = p
 	return nil
 }
 
@@ -64,10 +66,14 @@ func asker(ctx context.Context, claimed string) scheduler.Principal {
 	return scheduler.Principal{Name: claimed, Proof: scheduler.Unproven}
 }
 
-// told is the same as a message says it.
+// told is the same as the core is told of it, with its groups and with who acts for it.
 func told(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	p := asker(ctx, claimed.GetName())
-	return &wire.Principal{Name: p.Name, Proof: p.Proof}
+	w := &wire.Principal{Name: p.Name, Proof: p.Proof}
+	if who, ok := auth.From(ctx); ok && who.Proved() {
+		w.Groups, w.By = who.Groups, who.By
+	}
+	return w
 }
 
 // sound holds a gate's word against the bounds of what a client may say of itself.

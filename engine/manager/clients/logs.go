@@ -47,7 +47,7 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 	defer s.watchers.remove(scheduler.JobID(q.Job), w)
 	done := map[uint64]bool{}
 	for {
-		st, err := s.jobStatus(ctx, q.Job, true)
+		st, err := s.readable(ctx, q.Job, true)
 		if err != nil {
 			return err
 		}

@@ -115,6 +115,7 @@ func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.Pag
 	if err != nil {
 		return nil, pageStatus(err)
 	}
+	judged(ctx, a.Status)
 	return &wire.PageReply{Status: int64(a.Status), ContentType: a.ContentType, Body: a.Body}, nil
 }
 
@@ -167,6 +168,9 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 
 // change has a logged request answered.
 func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
+	if err := s.mayChange(ctx, q); err != nil {
+		return scheduler.Answer{}, err
+	}
 	if err := s.roomForWork(); err != nil {
 		return scheduler.Answer{}, err
 	}
@@ -196,6 +200,8 @@ func failPage(w http.ResponseWriter, err error) {
 		code = http.StatusServiceUnavailable
 	case codes.InvalidArgument:
 		code = http.StatusBadRequest
+	case codes.PermissionDenied:
+		code = http.StatusForbidden
 	}
 	text := status.Convert(err).Message()
 	if code == http.StatusServiceUnavailable {

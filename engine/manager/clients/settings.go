@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -33,7 +34,10 @@ func (s *Configuration) Loaded(c supervision.Shown) {
 
 // live tells the settings that take effect while the manager runs. Those of the
 // policy are in force when the policy has taken them.
-func live(key string) bool { return strings.HasPrefix(key, "core.") }
+func live(key string) bool {
+	section, rest, _ := strings.Cut(key, ".")
+	return section == "core" || section == "auth" && slices.Contains(access.Keys, rest)
+}
 
 func ofPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
 

@@ -64,7 +64,7 @@ func (s *Server) lostStatus(ctx context.Context, job uint64, f *wire.Failure) (*
 
 // Status describes a job.
 func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error) {
-	st, err := s.jobStatus(ctx, q.Job, q.Attempts)
+	st, err := s.readable(ctx, q.Job, q.Attempts)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,11 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 	return st, nil
 }
 
-// Jobs lists jobs in order of their numbers.
+// Jobs lists jobs in order of their numbers: those that one may look at.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
 	err := s.needs.Inbox.Read(ctx, func(c *core.Core) { r.Jobs = c.Jobs(q.All) })
+	r.Jobs = s.readableOf(ctx, r.Jobs)
 	return r, statusOf(err)
 }
 

@@ -119,7 +119,7 @@ func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[
 	defer s.watchers.remove(job, w)
 	why := sparing{explain: s.needs.Supervisor.Explain}
 	for {
-		st, err := s.jobStatus(ctx, q.Job, q.Attempts)
+		st, err := s.readable(ctx, q.Job, q.Attempts)
 		var lost lostError
 		if errors.As(err, &lost) {
 			st, err = s.lostStatus(ctx, q.Job, lost.failure)

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/manager/clients"
+	"github.com/hamadryad/hamadryad/engine/site"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+func (c *cli) accessCommand() *cobra.Command {
+	file := ""
+	var groups []string
+	cmd := c.formatFlag(&cobra.Command{
+		Use: "access [USER]", Short: "Show who may do what", Args: cobra.MaximumNArgs(1),
+		Long: `Shows the roles that a user has, the pools that lists let it submit to or administer
+(with all pools below them), and for whom it may act. Without USER it is about who
+asks; to ask about others needs one of the roles viewer, operator, administrator.
+
+With --config it reads a file, such as one that is not in force yet, and asks no
+manager. Groups that a certificate names are given with --group then.
+
+Roles: a viewer looks at everything; a user has its own jobs, and submits where lists
+let it; an operator looks at everything, drains launchers and reloads the policy; an
+administrator may do everything. docs/ACCESS.md tells how they are given.`,
+		Example: "  hamadryad access\n  hamadryad access ann\n  hamadryad access ann --config /etc/hamadryad.yaml --group research",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			user := ""
+			if len(args) > 0 {
+				user = args[0]
+			}
+			if file != "" {
+				return c.accessIn(file, user, groups)
+			}
+			return c.withClient(func(cl *client.Client) error {
+				r, err := cl.Access(cmd.Context(), user)
+				if err != nil {
+					return err
+				}
+				return c.show.Access(r)
+			})
+		},
+	})
+	cmd.Flags().StringVar(&file, "config", "", "`FILE` to read, instead of asking the manager")
+	cmd.Flags().StringSliceVar(&groups, "group", nil, "`GROUP` that the user is in besides those of the file; with --config")
+	return cmd
+}
+
+// accessIn shows what a file would let somebody do.
+func (c *cli) accessIn(file, user string, groups []string) error {
+	s, err := site.Load(config.Sources{File: file, Environ: os.Environ(), CoreKeys: site.CoreKeys()})
+	if err != nil {
+		return err
+	}
+	who := s.Rules.Known(user, groups)
+	r := &wire.AccessReply{Principal: &wire.Principal{Name: user, Groups: who.Groups}}
+	clients.DescribeAccess(s.Rules, who, r)
+	if s.Auth.Mode == config.AuthOff {
+		r.Advice = append(r.Advice, "auth.mode is off in that file: everybody may do everything until it is tls")
+	}
+	return c.show.Access(r)
+}

@@ -1,0 +1,395 @@
+package manager
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/clients"
+	"github.com/hamadryad/hamadryad/engine/manager/guard"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Each method and each page that the manager has is in the table of rules, and nothing else
+// of a manager is.
+func TestEveryRequestHasARule(t *testing.T) {
+	m := &manager{stats: metrics.New(), guard: guard.New(nil, nil), life: &recovery.Life{}, shown: clients.NewConfiguration(nil)}
+	var have []string
+	for service, info := range m.grpcServer().GetServiceInfo() {
+		for _, method := range info.Methods {
+			have = append(have, "/"+service+"/"+method.Name)
+		}
+	}
+	for pattern := range m.routes() {
+		have = append(have, access.ManagerRoute(pattern))
+	}
+	for _, request := range have {
+		if _, ok := access.RuleOf(request); !ok {
+			t.Errorf("%s has no rule: add one to the table of engine/auth/access", request)
+		}
+	}
+	for _, request := range access.Requests() {
+		if !strings.HasPrefix(request, access.LauncherRoute("")) && !slices.Contains(have, request) {
+			t.Errorf("there is a rule for %s, which the manager has not", request)
+		}
+	}
+}
+
+const rulesOfSite = `
+roles:
+  administrator: {users: [root]}
+  operator: {users: [olga]}
+  viewer: {users: [eve]}
+  user: {groups: [staff]}
+groups:
+  staff: [ann, bob, carol, gateway]
+defaultPool: lab
+impersonators: [{users: [gateway], for: {users: [ann]}}]
+pools:
+  lab: {submit: {users: [ann]}, administer: {users: [carol]}}
+  closed: {administer: {users: [dora]}}
+`
+
+// ruled is a manager with rules, whose clients show certificates.
+type ruled struct {
+	*testbed
+	ca      *certstest.CA
+	updates chan Update
+	keys    map[string]*certs.Keys
+}
+
+func newRuled(t *testing.T) *ruled {
+	t.Helper()
+	r := &ruled{testbed: newTestbed(t), ca: certstest.New(t), updates: make(chan Update), keys: map[string]*certs.Keys{}}
+	var err error
+	if r.cfg.Keys, err = certs.Open(r.ca.Files(auth.Manager, "m"), certs.Options{Log: r.cfg.Log}); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Updates, r.cfg.Core.Access = r.updates, rules(t, rulesOfSite)
+	r.start()
+	return r
+}
+
+func rules(t *testing.T, text string) *access.Rules {
+	t.Helper()
+	rules, err := access.Parse(scheduler.Config{Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// who has the requests that follow be made by somebody.
+func (r *ruled) who(name string) *ruled {
+	r.t.Helper()
+	if r.keys[name] == nil {
+		r.keys[name] = r.ca.Keys(auth.User, name)
+	}
+	r.as(r.keys[name])
+	return r
+}
+
+// change puts other rules in force.
+func (r *ruled) change(text string) {
+	r.t.Helper()
+	set := r.cfg.Core
+	set.Access = rules(r.t.(*testing.T), text)
+	r.updates <- Update{Core: set, Policy: r.cfg.Policy}
+}
+
+// status1 is the code of the answer to a request about a job.
+func (r *ruled) kill(job uint64) error {
+	_, err := r.api.Kill(r.ctx(), &wire.JobRef{Job: job, Principal: &wire.Principal{Name: "root", Role: "administrator", Groups: []string{"staff"}}})
+	return err
+}
+
+func (r *ruled) move(job uint64, pool string) error {
+	_, err := r.api.Update(r.ctx(), &wire.UpdateRequest{Job: job, Pool: &pool})
+	return err
+}
+
+// read looks at a job in each way that there is, and fails when they differ.
+func (r *ruled) read(job uint64) error {
+	r.t.Helper()
+	_, err := r.api.Status(r.ctx(), &wire.StatusRequest{Job: job})
+	watch, errWatch := r.api.Watch(r.ctx(), &wire.StatusRequest{Job: job})
+	if errWatch == nil {
+		_, errWatch = watch.Recv()
+	}
+	logs, errLogs := r.api.Logs(r.ctx(), &wire.LogsRequest{Job: job})
+	if errLogs == nil {
+		_, errLogs = logs.Recv()
+	}
+	list, errList := r.api.Jobs(r.ctx(), &wire.JobsRequest{All: true})
+	if errList != nil && status.Code(errList) != codes.PermissionDenied { // as of who has no role
+		r.t.Error(errList)
+	}
+	listed := slices.ContainsFunc(list.GetJobs(), func(j *wire.JobSummary) bool { return j.Job == job })
+	denied := status.Code(err) == codes.PermissionDenied
+	if denied != (status.Code(errWatch) == codes.PermissionDenied) || denied != (status.Code(errLogs) == codes.PermissionDenied) || denied == listed {
+		r.t.Errorf("status: %v; watch: %v; logs: %v; listed: %t", err, errWatch, errLogs, listed)
+	}
+	return err
+}
+
+// denied fails unless an error is a refusal that says something.
+func (r *ruled) denied(err error, says string) {
+	r.t.Helper()
+	if status.Code(err) != codes.PermissionDenied || !strings.Contains(status.Convert(err).Message(), says) {
+		r.t.Errorf("%v is no refusal that says %q", err, says)
+	}
+}
+
+func (r *ruled) allowed(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Error(err)
+	}
+}
+
+// Jobs are killed, moved and looked at by those alone who may: by role, as owner, or by a
+// list of the pool. What a message says of who asks changes nothing.
+func TestWhoseJobsAreWhose(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	r.allowed(r.read(job))
+	r.denied(r.move(job, "closed"), `ann may not submit to pool "closed"`)
+	r.denied(r.who("bob").kill(job), "bob may not kill job-1: it is a job of ann")
+	r.denied(r.move(job, "lab"), "bob may not move job-1")
+	r.denied(r.read(job), "bob may not look at job-1")
+	_, err := r.api.Drain(r.ctx(), &wire.DrainRequest{Launcher: "l1", Drain: true})
+	r.denied(err, "bob may not drain launchers: it needs one of the roles operator, administrator; ask root")
+	r.denied(r.who("dora").read(job), "dora may not")
+	for _, name := range []string{"eve", "olga"} {
+		r.allowed(r.who(name).read(job))
+		r.denied(r.kill(job), name+" may not kill a job: it needs one of the roles user, administrator; ask root")
+	}
+	r.allowed(r.who("carol").read(job)) // who administers the pool
+	r.allowed(r.move(job, "lab/made"))
+	st, err := r.who("ann").api.Status(r.ctx(), &wire.StatusRequest{Job: job})
+	if err != nil || st.Summary.Pool != "lab/made" || st.Summary.User != "ann" {
+		t.Errorf("%v, %v", st.GetSummary(), err)
+	}
+	r.allowed(r.who("carol").kill(job))
+}
+
+// A revoked role, and a group that somebody left, end what they gave, at once and also for
+// streams that are open.
+func TestRolesAndGroupsThatGo(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	watch, err := r.api.Watch(r.ctx(), &wire.StatusRequest{Job: job})
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	r.allowed(err)
+	r.change(strings.Replace(rulesOfSite, "[ann, bob,", "[bob,", 1))
+	eventually(t, "ann's role is gone", func() bool { return status.Code(r.kill(job)) == codes.PermissionDenied })
+	r.who("carol")
+	r.allowed(r.move(job, "lab/other")) // which the open watch would tell
+	_, err = watch.Recv()
+	if code := status.Code(err); code != codes.PermissionDenied && code != codes.Canceled { // as closed the connection that was ann's
+		t.Errorf("the open watch is told %v", err)
+	}
+	r.change(rulesOfSite)
+	r.who("ann")
+	eventually(t, "ann's role is back", func() bool { return r.kill(job) == nil })
+}
+
+// Who acts for others does so for those alone whom the rules name, and both are in the log.
+func TestActingForOthers(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	r.who("gateway")
+	r.denied(r.kill(job), "gateway may not kill job-1")
+	for name, want := range map[string]string{"root": "gateway may not act for root", "bob": "gateway may not act for bob", "../ann": "nobody can act for that name"} {
+		_, err := r.api.Kill(metadata.AppendToOutgoingContext(r.ctx(), auth.ActsForKey, name), &wire.JobRef{Job: job})
+		r.denied(err, want)
+	}
+	_, err := r.api.Kill(metadata.AppendToOutgoingContext(r.ctx(), auth.ActsForKey, "ann"), &wire.JobRef{Job: job})
+	r.allowed(err)
+	last := r.audited()[len(r.audited())-1]
+	if last.Who != "ann" || last.By != "gateway" || last.Proof != auth.Certificate || !slices.Equal(last.Groups, []string{"staff"}) || last.Result != audit.Done {
+		t.Errorf("the audit says %+v", last)
+	}
+}
+
+// audited are the lines of the audit as they are now.
+func (b *testbed) audited() (lines []audit.Line) {
+	b.t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.cfg.Data, "audit", "audit.jsonl"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for one := range strings.Lines(string(text)) {
+		var l audit.Line
+		if err := json.Unmarshal([]byte(one), &l); err != nil || l.Time == "" || l.Address == "" {
+			b.t.Fatalf("%s: %v", one, err)
+		}
+		l.Time, l.Address = "", ""
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Each change and each refusal is in the audit when its answer is there; what only looks is
+// not.
+func TestTheAuditIsThereBeforeTheAnswer(t *testing.T) {
+	r := newRuled(t)
+	seen := 0
+	next := func(want audit.Line) {
+		t.Helper()
+		want.Proof = auth.Certificate
+		lines := r.audited()
+		if len(lines) != seen+1 {
+			t.Fatalf("there are %d lines, not %d, the last of them %+v", len(lines), seen+1, lines[len(lines)-1])
+		}
+		seen++
+		got := lines[seen-1]
+		if want.Groups == nil {
+			got.Groups = nil
+		}
+		if g, w := mustJSON(t, got), mustJSON(t, want); g != w {
+			t.Errorf("the line is\n%s\nnot\n%s", g, w)
+		}
+	}
+	r.who("ann").upload("program")
+	next(audit.Line{Who: "ann", Groups: []string{"staff"}, Method: "PutBlob", What: "program " + sumOf("program"), Result: audit.Done})
+	r.upload("plan")
+	seen++
+	job := r.submit(1)
+	seen += 2 // both blobs once more
+	next(audit.Line{Who: "ann", Method: "Submit", What: `job-1 "job" in pool ""`, After: `pool "lab"`, Result: audit.Done})
+	if _, err := r.api.Status(r.ctx(), &wire.StatusRequest{Job: job}); err != nil { // leaves no line
+		t.Error(err)
+	}
+	r.allowed(r.move(job, "lab/x"))
+	next(audit.Line{Who: "ann", Method: "Update", What: "job-1", Before: `pool "lab", priority NORMAL`, After: `pool "lab/x", priority NORMAL`, Result: audit.Done})
+	_, err := r.who("bob").api.Status(r.ctx(), &wire.StatusRequest{Job: job})
+	next(audit.Line{Who: "bob", Method: "Status", What: "job-1", Result: audit.Refused, Why: status.Convert(err).Message()})
+	err = r.kill(job)
+	next(audit.Line{Who: "bob", Method: "Kill", What: "job-1", Result: audit.Refused, Why: status.Convert(err).Message()})
+	err = r.kill(77)
+	next(audit.Line{Who: "bob", Method: "Kill", What: "job-77", Result: audit.Failed, Why: status.Convert(err).Message()})
+	r.allowed(r.who("ann").kill(job))
+	next(audit.Line{Who: "ann", Method: "Kill", What: "job-1", Before: "running", After: "killed", Result: audit.Done})
+	if err := r.joinWith(r.ca.Keys(auth.Launcher, "l1"), "l1"); err != nil {
+		t.Fatal(err)
+	}
+	next(audit.Line{Who: "l1", Method: "Connect", What: `launcher "l1"`, Result: audit.Done})
+	err = r.joinWith(r.ca.Keys(auth.Launcher, "l1"), "l2")
+	next(audit.Line{Who: "l1", Method: "Connect", What: `launcher "l2"`, Result: audit.Refused, Why: err.Error()})
+	code, body := r.page("bob", http.MethodPost, "/scheduler")
+	if code != http.StatusNotFound {
+		t.Errorf("%d %s", code, body)
+	}
+	code, body = r.page("nobody", http.MethodGet, "/scheduler")
+	if code != http.StatusForbidden {
+		t.Errorf("%d %s", code, body)
+	}
+	next(audit.Line{Who: "nobody", Method: "GET", What: "/scheduler", Result: audit.Refused, Why: "Forbidden"})
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// page asks for a page with somebody's certificate.
+func (r *ruled) page(name, method, path string) (int, string) {
+	r.t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, ""), DisableKeepAlives: true}}
+	q, err := http.NewRequestWithContext(r.ctx(), method, "https://"+r.http+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	answer, err := web.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode, answer.Status
+}
+
+// While the audit can't be written no change is taken, and what only looks goes on.
+func TestNoChangeWithoutTheAudit(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	folder := filepath.Join(r.cfg.Data, "audit")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.denied(r.who("bob").read(job), "bob may not look at")
+	r.who("ann")
+	if err := r.kill(job); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no change is taken while it can't be written into the audit") {
+		t.Errorf("a change is told %v", err)
+	}
+	r.allowed(r.read(job))
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	r.allowed(r.kill(job))
+	lines := r.audited()
+	if n := len(lines); n != 4 || lines[0].Who != "bob" || lines[3].Who != "ann" || lines[3].Result != audit.Done {
+		t.Errorf("the audit says %+v", lines)
+	}
+}
+
+// Without access control nobody is refused anything, and the audit has the names that are
+// claimed.
+func TestWithoutAccessControl(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	job := b.submit(1)
+	if _, err := b.api.Kill(b.ctx(), &wire.JobRef{Job: job, Principal: &wire.Principal{Name: "you", Proof: auth.Certificate, Role: "administrator", By: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := b.audited()
+	got := lines[len(lines)-1]
+	if want := (audit.Line{Who: "you", Proof: auth.Unproven, Method: "Kill", What: "job-1", Before: "running", After: "killed", Result: audit.Done}); mustJSON(t, got) != mustJSON(t, want) {
+		t.Errorf("the audit says %+v", got)
+	}
+	r, err := b.api.Access(b.ctx(), &wire.AccessRequest{})
+	if err != nil || !r.Off {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// Who may do what is told to who asks about itself, and of others to those who look at
+// everything.
+func TestAccessIsTold(t *testing.T) {
+	r := newRuled(t)
+	own, err := r.who("ann").api.Access(r.ctx(), &wire.AccessRequest{})
+	if err != nil || !slices.Equal(own.Roles, []string{"user"}) || len(own.Pools) != 1 || own.Pools[0].Pool != "lab" || !own.Pools[0].Submit || own.Pools[0].Administer || own.DefaultPool != "lab" {
+		t.Errorf("%v, %v", own, err)
+	}
+	_, err = r.api.Access(r.ctx(), &wire.AccessRequest{User: "bob"})
+	r.denied(err, "ann may ask about itself alone")
+	other, err := r.who("eve").api.Access(r.ctx(), &wire.AccessRequest{User: "gateway"})
+	if err != nil || !slices.Equal(other.ActsFor, []string{"ann"}) || other.Principal.Name != "gateway" || len(other.Advice) != 1 {
+		t.Errorf("%v, %v", other, err)
+	}
+}

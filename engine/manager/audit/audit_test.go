@@ -1,0 +1,251 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+type place struct {
+	*testing.T
+	o Options
+}
+
+func newPlace(t *testing.T, fileBytes int64, keep int) *place {
+	return &place{t, Options{Folder: filepath.Join(t.TempDir(), "audit"), FileBytes: fileBytes, Keep: keep, Log: slog.New(slog.DiscardHandler)}}
+}
+
+func (p *place) open() *Log {
+	p.Helper()
+	l, err := Open(p.o)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = l.Close() }) // some close it themselves
+	return l
+}
+
+// lines are all that the folder has, the oldest first: what they are about. A file that is
+// wider open than to its owner, or larger than its bound, fails.
+func (p *place) lines(l *Log) (about []string) {
+	p.Helper()
+	names := []string{}
+	for _, n := range l.full() {
+		names = append(names, fullName(n))
+	}
+	for _, name := range append(names, current) {
+		path := filepath.Join(p.o.Folder, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			p.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o600 || info.Size() > p.o.FileBytes {
+			p.Errorf("%s: mode %v, %d bytes, %v", name, info.Mode(), info.Size(), err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var x Line
+			if err := json.Unmarshal([]byte(line), &x); err != nil {
+				about = append(about, "cut off")
+				continue
+			}
+			about = append(about, x.What)
+		}
+	}
+	return about
+}
+
+func (p *place) says(l *Log, want ...string) {
+	p.Helper()
+	if got := p.lines(l); strings.Join(got, " ") != strings.Join(want, " ") {
+		p.Errorf("the audit has %q, not %q", got, want)
+	}
+}
+
+func write(t testing.TB, l *Log, about ...string) {
+	t.Helper()
+	for _, a := range about {
+		if err := l.Write(Line{Who: "ann", What: a, Result: Done}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The audit is bounded: full files are put aside, and the oldest go.
+func TestFilesAreBounded(t *testing.T) {
+	p := newPlace(t, 200, 2) // three lines
+	l := p.open()
+	var all []string
+	for i := range 20 {
+		all = append(all, fmt.Sprintf("job-%02d", i))
+	}
+	write(t, l, all[:10]...)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = p.open() // goes on
+	write(t, l, all[10:]...)
+	got := p.lines(l)
+	if n := len(got); n < 5 || n > 9 || strings.Join(got, " ") != strings.Join(all[len(all)-n:], " ") {
+		t.Errorf("the audit has %q: the newest, in order, are to be there", got)
+	}
+	if n := len(l.full()); n != 2 {
+		t.Errorf("there are %d full files", n)
+	}
+}
+
+// A line that a crash cut off harms none that follow.
+func TestALineThatWasCutOff(t *testing.T) {
+	p := newPlace(t, 1000, 2)
+	write(t, p.open(), "first")
+	path := filepath.Join(p.o.Folder, current)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(text, `{"time":"2026`...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := p.open()
+	write(t, l, "second")
+	p.says(l, "first", "cut off", "second")
+}
+
+// While nothing can be written no change is begun. What was under way is written first when
+// lines are taken again.
+func TestNoChangeWithoutALine(t *testing.T) {
+	p := newPlace(t, 1000, 2)
+	l := p.open()
+	_, under := Begin(context.Background(), l, Line{What: "under way"})
+	if err := under.Change(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, p, l)
+	if err := under.End(nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "it was done, and not written") {
+		t.Errorf("what was under way is told %v", err)
+	}
+	_, next := Begin(context.Background(), l, Line{What: "next"})
+	if err := next.Change(); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no change is taken while it can't be written into the audit") {
+		t.Errorf("the next change is told %v", err)
+	}
+	_, refused := Begin(context.Background(), l, Line{What: "refused"})
+	_ = refused.End(denied) // that it waits is seen below
+	if err := os.Remove(p.o.Folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(p.o.Folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Change(); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.End(nil); err != nil {
+		t.Fatal(err)
+	}
+	p.says(l, "under way", "refused", "next")
+}
+
+// spoil has the folder be a file, and the file closed: nothing can be written or opened.
+func spoil(t *testing.T, p *place, l *Log) {
+	t.Helper()
+	if err := errors.Join(l.file.Close(), os.RemoveAll(p.o.Folder), os.WriteFile(p.o.Folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var denied = status.Error(codes.PermissionDenied, "ann may not")
+
+// What only looks leaves no line, unless it is refused; each request leaves one.
+func TestWhatLeavesALine(t *testing.T) {
+	for _, story := range []struct {
+		change  bool
+		outcome error
+		want    string
+	}{
+		{false, nil, ""},
+		{false, status.Error(codes.NotFound, "there is no job-7"), ""},
+		{false, denied, `"result":"refused","why":"ann may not"}`},
+		{false, status.Error(codes.Unauthenticated, "who?"), `"result":"refused","why":"who?"}`},
+		{true, nil, `"before":"a<b","after":"c","result":"ok"}`},
+		{true, denied, `"before":"a<b","after":"c","result":"refused","why":"ann may not"}`},
+		{true, errors.New("broken"), `"before":"a<b","after":"c","result":"error","why":"broken"}`},
+	} {
+		p := newPlace(t, 1000, 2)
+		l := p.open()
+		ctx, e := Begin(context.Background(), l, Line{Who: "ann", Groups: []string{"g"}, Proof: "certificate", By: "gw", Address: "10.0.0.1:7", Method: "Kill"})
+		if story.change {
+			if err := Of(ctx).Change(); err != nil {
+				t.Fatal(err)
+			}
+			Of(ctx).About("job-7\n")
+			Of(ctx).Changed("a<b", "c")
+		}
+		for range 2 {
+			if err := e.End(story.outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(p.o.Folder, current))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := `"who":"ann","groups":["g"],"proof":"certificate","by":"gw","address":"10.0.0.1:7","method":"Kill",`
+		if story.change {
+			head += `"what":"job-7\n",`
+		}
+		rest, at, ok := strings.Cut(strings.TrimSuffix(string(text), "\n"), `,"who"`)
+		got := `"who"` + at
+		if story.want == "" {
+			if ok {
+				t.Errorf("%v left %s", story.outcome, text)
+			}
+			continue
+		}
+		if got != head+story.want {
+			t.Errorf("%s\nis to be\n%s", got, head+story.want)
+		}
+		var when struct{ Time time.Time }
+		if err := json.Unmarshal([]byte(rest+"}"), &when); err != nil || when.Time.IsZero() {
+			t.Errorf("%s has no time: %v", text, err)
+		}
+	}
+}
+
+// Nobody's entry takes everything.
+func TestNobodysEntry(t *testing.T) {
+	e := Of(context.Background())
+	e.About("x")
+	e.Changed("a", "b")
+	e.Changes()
+	if err := errors.Join(e.Change(), e.End(nil), e.End(denied)); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkLine is what a change costs.
+func BenchmarkLine(b *testing.B) {
+	l, err := Open(Options{Folder: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for b.Loop() {
+		ctx, e := Begin(context.Background(), l, Line{Who: "ann", Proof: "certificate", Address: "10.0.0.1:1234", Method: "Submit"})
+		if err := Of(ctx).Change(); err != nil {
+			b.Fatal(err)
+		}
+		if err := e.End(nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package audit
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+)
+
+// textBytesMax bounds each text of a line.
+const textBytesMax = 1 << 10
+
+// Entry is the line of one request, as it becomes known. A nil Entry takes everything, and
+// is never written. Safe for concurrent use.
+type Entry struct {
+	log *Log
+
+	mu      sync.Mutex
+	line    Line
+	change  bool
+	written bool
+}
+
+type entryKey struct{}
+
+// Begin gives a context that carries a request's entry.
+func Begin(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
+	e := &Entry{log: log, line: line}
+	return context.WithValue(ctx, entryKey{}, e), e
+}
+
+// Of returns the entry of a context, nil when it has none.
+func Of(ctx context.Context) *Entry {
+	e, _ := ctx.Value(entryKey{}).(*Entry)
+	return e
+}
+
+// Change notes that the request changes something. It comes before the change; the error
+// says that no change is taken, because it could not be written.
+func (e *Entry) Change() error {
+	if e == nil {
+		return nil
+	}
+	if err := e.log.Ready(); err != nil {
+		return status.Errorf(codes.FailedPrecondition, "no change is taken while it can't be written into the audit: %v: make room, or mend the folder; what only reads goes on", err)
+	}
+	e.Changes()
+	return nil
+}
+
+// Changes is Change for what is not to wait for the audit: launchers that come back would
+// lose the work that they run.
+func (e *Entry) Changes() {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.change = true
+	e.mu.Unlock()
+}
+
+// Asks notes who asks.
+func (e *Entry) Asks(who auth.Principal) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = bounds.Cut(who.Name, textBytesMax), who.Groups, who.Proof, who.By
+	e.mu.Unlock()
+}
+
+// About notes what the request is about.
+func (e *Entry) About(what string) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.line.What = bounds.Cut(what, textBytesMax)
+	e.mu.Unlock()
+}
+
+// Changed notes what a change found and left.
+func (e *Entry) Changed(before, after string) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.line.Before, e.line.After = bounds.Cut(before, textBytesMax), bounds.Cut(after, textBytesMax)
+	e.mu.Unlock()
+}
+
+// End writes the line of a change or of a refusal, once, by the outcome of the request: nil,
+// or an error with a status of gRPC. The error says that the line could not be written.
+func (e *Entry) End(outcome error) error {
+	result, why := Done, ""
+	if outcome != nil {
+		result, why = Failed, status.Convert(outcome).Message()
+		if c := status.Code(outcome); c == codes.PermissionDenied || c == codes.Unauthenticated {
+			result = Refused
+		}
+	}
+	return e.EndAs(result, why)
+}
+
+// EndAs is End for an outcome that has no status.
+func (e *Entry) EndAs(result, why string) error {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.written || !e.change && result != Refused {
+		return nil
+	}
+	e.written = true
+	e.line.Time, e.line.Result, e.line.Why = now(), result, bounds.Cut(why, textBytesMax)
+	if err := e.log.Write(e.line); err != nil {
+		return status.Errorf(codes.Internal, "it was done, and not written into the audit yet: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+// Package audit writes who changed what, and who was refused what, as lines of JSON.
+//
+//	log, err := audit.Open(audit.Options{Folder: filepath.Join(data, "audit")})
+//	ctx, e := audit.Begin(ctx, log, audit.Line{Who: "ann", Method: "Kill"})
+//	if err := e.Change(); err != nil { ... }   // a change that could not be written is not made
+//	err = e.End(outcome)                      // before the answer leaves
+//
+// # What holds
+//
+// A line is handed to the system before the answer to its request leaves. It is not
+// waited for on the disk: the event log is, and has each change of the core, too. While
+// lines can't be written, no change is begun; those that were under way are kept, and
+// written first when the file takes lines again. Files are their owner's alone, and
+// bounded in size and number.
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bounds, and defaults of Options.
+const (
+	FileBytesDefault = 16 << 20
+	KeepDefault      = 16
+	// pendingMax bounds the lines that wait for a file that takes none. They are of
+	// requests that were under way, and of refusals; the oldest is dropped, and counted.
+	pendingMax = 10_000
+)
+
+// Options say where an audit lies, and how large it grows. Zero means the default.
+type Options struct {
+	Folder    string // made when missing
+	FileBytes int64  // of one file, above which the next begins; FileBytesDefault
+	Keep      int    // files that are full, besides the one being written; KeepDefault
+	Log       *slog.Logger
+}
+
+// Line is one request.
+type Line struct {
+	Time    string   `json:"time"` // of the end, UTC, as RFC 3339 with nanoseconds
+	Who     string   `json:"who"`
+	Groups  []string `json:"groups,omitempty"`
+	Proof   string   `json:"proof"`
+	By      string   `json:"by,omitempty"` // who acts in the name of Who
+	Address string   `json:"address,omitempty"`
+	Method  string   `json:"method"`
+	What    string   `json:"what,omitempty"` // job, pool, launcher or program
+	Before  string   `json:"before,omitempty"`
+	After   string   `json:"after,omitempty"`
+	Result  string   `json:"result"` // Done, Refused or Failed
+	Why     string   `json:"why,omitempty"`
+}
+
+// Results of a Line.
+const (
+	Done    = "ok"
+	Refused = "refused"
+	Failed  = "error"
+)
+
+// current is the file that is written; full ones are audit-N.jsonl, the largest N the newest.
+const current = "audit.jsonl"
+
+// Log writes lines. Safe for concurrent use.
+type Log struct {
+	options Options
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64 // of file
+	number  int   // of the newest full file
+	pending [][]byte
+	missing int   // lines that pending had no room for
+	wrong   error // why the last line could not be written; nil: it was
+}
+
+// Open opens the audit in a folder, and goes on with what is there.
+func Open(o Options) (*Log, error) {
+	o.FileBytes, o.Keep, o.Log = cmp.Or(o.FileBytes, FileBytesDefault), cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
+	l := &Log{options: o}
+	for _, n := range l.full() {
+		l.number = n
+	}
+	if err := l.open(); err != nil {
+		return nil, fmt.Errorf("the audit: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Log) path(name string) string { return filepath.Join(l.options.Folder, name) }
+
+func fullName(n int) string { return fmt.Sprintf("audit-%d.jsonl", n) }
+
+// full lists the numbers of the full files, the oldest first.
+func (l *Log) full() (numbers []int) {
+	names, _ := filepath.Glob(l.path("audit-*.jsonl")) // the pattern is right
+	for _, name := range names {
+		text := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "audit-"), ".jsonl")
+		if n, err := strconv.Atoi(text); err == nil && n > 0 && fullName(n) == filepath.Base(name) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// open opens the file that is written. A line that a crash cut off is ended.
+func (l *Log) open() error {
+	if err := os.MkdirAll(l.options.Folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(l.path(current), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	l.file, l.size = f, info.Size()
+	return l.endLine()
+}
+
+func (l *Log) endLine() error {
+	last := []byte{'\n'}
+	if l.size > 0 {
+		if _, err := l.file.ReadAt(last, l.size-1); err != nil {
+			return err
+		}
+	}
+	if last[0] == '\n' {
+		return nil
+	}
+	return l.append([]byte{'\n'})
+}
+
+// append writes whole lines; of what can't be written nothing stays.
+func (l *Log) append(lines []byte) error {
+	n, err := l.file.Write(lines)
+	l.size += int64(n)
+	if err != nil && n > 0 && l.file.Truncate(l.size-int64(n)) == nil {
+		l.size -= int64(n)
+	}
+	return err
+}
+
+// Ready says why no change may be begun, nil when one may. After a failure it tries again.
+func (l *Log) Ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wrong == nil && l.file != nil && !removed(l.file) {
+		return nil
+	}
+	return l.flush()
+}
+
+// Write adds a line. The error says that it waits to be written, and why.
+func (l *Log) Write(line Line) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(line); err != nil {
+		return fmt.Errorf("the audit: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == pendingMax {
+		l.pending = slices.Delete(l.pending, 0, 1)
+		l.missing++
+	}
+	l.pending = append(l.pending, b.Bytes())
+	return l.flush()
+}
+
+// flush writes what waits, the oldest first.
+func (l *Log) flush() error {
+	was := l.wrong
+	l.wrong = l.writePending()
+	switch {
+	case l.wrong != nil && was == nil:
+		l.options.Log.Error("the audit can't be written: no change is taken until it can", "error", l.wrong)
+	case l.wrong == nil && was != nil:
+		l.options.Log.Info("the audit is written again", "lines missing", l.missing)
+		l.missing = 0
+	}
+	return l.wrong
+}
+
+func (l *Log) writePending() error {
+	if l.file != nil && (l.wrong != nil || removed(l.file)) { // perhaps the file itself is what is wrong: open it anew
+		_ = l.file.Close()
+		l.file = nil
+	}
+	if l.file == nil {
+		if err := l.open(); err != nil {
+			return fmt.Errorf("the audit: %w", err)
+		}
+	}
+	for len(l.pending) > 0 {
+		if l.size > 0 && l.size+int64(len(l.pending[0])) > l.options.FileBytes {
+			if err := l.rotate(); err != nil {
+				return fmt.Errorf("the audit: %w", err)
+			}
+		}
+		if err := l.append(l.pending[0]); err != nil {
+			return fmt.Errorf("the audit: %w", err)
+		}
+		l.pending = slices.Delete(l.pending, 0, 1)
+	}
+	return nil
+}
+
+// removed tells whether nobody finds a file any more: what is written into it would be lost.
+func removed(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && s.Nlink == 0
+}
+
+// rotate puts the full file aside, begins another, and removes those that are too many.
+func (l *Log) rotate() error {
+	if err := os.Rename(l.path(current), l.path(fullName(l.number+1))); err != nil {
+		return err
+	}
+	l.number++
+	err := l.file.Close()
+	l.file = nil
+	if err = errors.Join(err, l.open()); err != nil {
+		return err
+	}
+	full := l.full()
+	for _, n := range full[:max(len(full)-l.options.Keep, 0)] {
+		if err := os.Remove(l.path(fullName(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends it. What could not be written is lost.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// now is the time of a line.
+func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,132 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What depends on a job is judged here for those who look at it, and by the core for those
+// who change it.
+
+func who(ctx context.Context) access.Who {
+	p, _ := auth.From(ctx)
+	return access.Who{Name: p.Name, Groups: p.Groups}
+}
+
+func known(j *wire.JobSummary) access.Job {
+	return access.Job{Name: scheduler.JobID(j.GetJob()).String(), Owner: j.GetUser(), Pool: j.GetPool()}
+}
+
+func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
+
+// readable is jobStatus for who asks: an error for a job that one may not look at.
+func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
+	st, err := s.jobStatus(ctx, job, attempts)
+	if err != nil {
+		return nil, err
+	}
+	if rules := s.needs.Rules(); rules != nil {
+		if err := rules.Read(who(ctx), known(st.Summary)); err != nil {
+			return nil, denied(err)
+		}
+	}
+	return st, nil
+}
+
+// readableOf leaves out jobs that who asks may not look at.
+func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wire.JobSummary {
+	rules, w := s.needs.Rules(), who(ctx)
+	if rules == nil {
+		return jobs
+	}
+	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !rules.Reads(w, known(j)) })
+}
+
+// placeByDefault gives a submission that names no pool the one that the rules say.
+func (s *Server) placeByDefault(ctx context.Context, spec *wire.JobSpec) {
+	if rules := s.needs.Rules(); rules != nil {
+		spec.Pool = rules.PoolOf(spec.GetPrincipal().GetName(), spec.GetPool())
+	}
+	audit.Of(ctx).Changed("", fmt.Sprintf("pool %q", spec.GetPool()))
+}
+
+// moveByDefault does the same for a job that is moved to no pool.
+func (s *Server) moveByDefault(ctx context.Context, q *wire.UpdateRequest) error {
+	rules := s.needs.Rules()
+	if rules == nil || q.Pool == nil || *q.Pool != "" {
+		return nil
+	}
+	st, err := s.jobStatus(ctx, q.Job, false)
+	if err != nil {
+		return err
+	}
+	to := rules.PoolOf(st.GetSummary().GetUser(), "")
+	q.Pool = &to
+	return nil
+}
+
+// mayChange judges a request that changes something by a page of the policy.
+func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
+	e := audit.Of(ctx)
+	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves who asks is off by now
+	rules := s.needs.Rules()
+	if rules != nil && !rules.Has(who(ctx), access.MayChange()...) {
+		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", who(ctx).Name, access.MayChange())
+	}
+	return e.Change()
+}
+
+// judged has the audit tell of a policy's word that is a refusal.
+func judged(ctx context.Context, code int) {
+	if code == http.StatusUnauthorized || code == http.StatusForbidden {
+		_ = audit.Of(ctx).EndAs(audit.Refused, http.StatusText(code)) // the log says what can't be written
+	}
+}
+
+// Access tells what somebody may do. Of others it is told to those who may look at
+// everything.
+func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.AccessReply, error) {
+	rules := s.needs.Rules()
+	if rules == nil {
+		return &wire.AccessReply{Off: true, Principal: told(ctx, &wire.Principal{Name: q.User})}, nil
+	}
+	p, _ := auth.From(ctx)
+	w := who(ctx)
+	r := &wire.AccessReply{Principal: told(ctx, nil)}
+	if q.User != "" && q.User != p.Name {
+		if !rules.Has(w, access.Viewer, access.Operator, access.Administrator) {
+			return nil, status.Errorf(codes.PermissionDenied, "%s may ask about itself alone: to ask about others needs one of the roles viewer, operator, administrator", p.Name)
+		}
+		w = rules.Known(q.User, nil)
+		r.Principal = &wire.Principal{Name: w.Name, Groups: w.Groups, Proof: scheduler.Unproven}
+	}
+	DescribeAccess(rules, w, r)
+	return r, nil
+}
+
+// DescribeAccess writes what somebody may do into an answer.
+func DescribeAccess(rules *access.Rules, w access.Who, r *wire.AccessReply) {
+	for _, role := range rules.RolesOf(w) {
+		r.Roles = append(r.Roles, string(role))
+	}
+	for _, path := range slices.Sorted(maps.Keys(rules.Pools)) {
+		p := rules.Pools[path]
+		administer := p.Administer.Has(w)
+		if submit := administer || p.Submit.Has(w); submit {
+			r.Pools = append(r.Pools, &wire.PoolAccess{Pool: path, Submit: submit, Administer: administer})
+		}
+	}
+	r.ActsFor, r.DefaultPool, r.Advice = rules.ActsFor(w), rules.PoolOf(w.Name, ""), rules.Advice(w)
+}

@@ -1,0 +1,120 @@
+// Package guard stands before every method and every page of the manager, round what
+// proves who asks: it holds each request against its rule, by kind and role, and has the audit
+// tell of changes and refusals.
+//
+//	g := guard.New(log, rules)
+//	grpc.ChainUnaryInterceptor(g.Note, proof.Unary, g.Judge)
+//	mux.Handle(pattern, g.Page(pattern, handler))
+//	http.Server{Handler: g.Notes(proof.Pages(mux))}
+//
+// # What holds
+//
+// A request without a rule is refused. What follows finds in its context who asks
+// (auth.From), with all groups and with who acts for whom. A change or refusal is in the
+// audit before its answer leaves. Without rules nobody is refused by role, and the audit
+// has names that nothing proved.
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+)
+
+// groupsMax bounds the groups that a request carries into the event log. Of somebody in more,
+// those go first that no rule names.
+const groupsMax = 64
+
+// Guard judges requests. Safe for concurrent use.
+type Guard struct {
+	log   *audit.Log
+	rules atomic.Pointer[access.Rules]
+}
+
+// New returns a guard with rules; nil: everybody may do everything.
+func New(log *audit.Log, rules *access.Rules) *Guard {
+	g := &Guard{log: log}
+	g.rules.Store(rules)
+	return g
+}
+
+// Set puts other rules in force, for the requests that begin from now on and for what open
+// streams tell next.
+func (g *Guard) Set(rules *access.Rules) { g.rules.Store(rules) }
+
+// Rules are those in force; nil: everybody may do everything.
+func (g *Guard) Rules() *access.Rules { return g.rules.Load() }
+
+// admit judges a request, named as access.RuleOf takes it, by its rule. Who asks may want to
+// act for another. The context that it returns has who asks, also when the request is refused.
+func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Context, error) {
+	who, _ := auth.From(ctx)
+	rules, e := g.Rules(), audit.Of(ctx)
+	var wrong error
+	if rules != nil {
+		who, wrong = settled(rules, who, actsFor)
+	}
+	ctx = auth.With(ctx, who)
+	e.Asks(who)
+	if wrong != nil {
+		return ctx, denied(wrong)
+	}
+	rule, ok := access.RuleOf(request)
+	if !ok {
+		return ctx, status.Errorf(codes.PermissionDenied, "%s has no rule of who may ask for it, so nobody may", request)
+	}
+	if rules != nil {
+		if err := rules.May(who.Kind, access.Who{Name: who.Name, Groups: who.Groups}, rule); err != nil {
+			return ctx, denied(err)
+		}
+	}
+	switch {
+	case !rule.Changes:
+		return ctx, nil
+	case rule.Kind == auth.Launcher:
+		e.Changes()
+		return ctx, nil
+	}
+	return ctx, e.Change()
+}
+
+func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
+
+// settled is who asks, with all groups, and in whose name.
+func settled(rules *access.Rules, who auth.Principal, actsFor string) (auth.Principal, error) {
+	if !who.Proved() {
+		return auth.Principal{Kind: who.Kind, Proof: auth.Unproven}, nil
+	}
+	self := rules.Known(who.Name, who.Groups)
+	if who.Groups = bounded(rules, self.Groups); actsFor == "" || actsFor == who.Name {
+		return who, nil
+	}
+	if who.Kind != auth.User {
+		return who, fmt.Errorf("a %s acts for nobody", who.Kind)
+	}
+	if err := auth.CheckName(actsFor); err != nil {
+		return who, fmt.Errorf("nobody can act for that name: %w", err)
+	}
+	other := rules.Known(actsFor, nil)
+	if err := rules.Impersonate(self, other); err != nil {
+		return who, err
+	}
+	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Proof: who.Proof, By: who.Name}, nil
+}
+
+// bounded leaves out groups when there are too many, first those that no rule names.
+func bounded(rules *access.Rules, groups []string) []string {
+	if len(groups) <= groupsMax {
+		return groups
+	}
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !rules.Names(g) })
+	return groups[:min(len(groups), groupsMax)]
+}

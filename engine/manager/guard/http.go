@@ -1,0 +1,70 @@
+package guard
+
+import (
+	"net/http"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+)
+
+// Notes stands before what proves who asks for pages, as Note does.
+func (g *Guard) Notes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, e := audit.Begin(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
+		answer := &page{ResponseWriter: w, entry: e}
+		next.ServeHTTP(answer, r.WithContext(ctx))
+		answer.begin(http.StatusOK) // of one that said nothing
+	})
+}
+
+// Page has a handler asked by those alone whom the rule of a pattern lets.
+func (g *Guard) Page(pattern string, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := g.admit(r.Context(), access.ManagerRoute(pattern), r.Header.Get(auth.ActsForKey))
+		if err != nil {
+			http.Error(w, status.Convert(err).Message(), http.StatusForbidden)
+			return
+		}
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// page has the audit written before the answer begins to leave.
+type page struct {
+	http.ResponseWriter
+	entry *audit.Entry
+	begun bool
+}
+
+// Unwrap is for http.ResponseController.
+func (p *page) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+func (p *page) WriteHeader(code int) {
+	if code >= http.StatusOK { // those below only announce
+		p.begin(code)
+	}
+	p.ResponseWriter.WriteHeader(code)
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.begin(http.StatusOK)
+	return p.ResponseWriter.Write(b)
+}
+
+func (p *page) begin(code int) {
+	if p.begun {
+		return
+	}
+	p.begun = true
+	result, why := audit.Done, ""
+	switch {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		result, why = audit.Refused, http.StatusText(code)
+	case code >= http.StatusBadRequest:
+		result, why = audit.Failed, http.StatusText(code)
+	}
+	_ = p.entry.EndAs(result, why) // it is kept, and the log says so
+}
