@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions faults kills games day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions faults kills games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -85,6 +85,11 @@ kills: deps ## managers that charge killed at random moments, with budgets in a 
 
 games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
+
+fuzz: ## what strangers may say, at random: each decoder that faces a network before it knows who speaks, for an hour, or FUZZTIME=10m; what it found of interest is kept in build/fuzz
+	for one in store:FuzzStranger tcp:FuzzStranger internal/control:FuzzReader; do \
+		$(GO) test ./engine/channel/$${one%:*} -run xxx -fuzz $${one#*:} -fuzztime $(or $(FUZZTIME),1h) -test.fuzzcachedir=$(CURDIR)/build/fuzz/$${one%:*} || exit 1; \
+	done
 
 day: ## a day of the policy dynamic-priority, against rational numbers and drawn as build/day.svg: make day INTERVALS=4320 SEED=1
 	mkdir -p $(BIN)

@@ -85,7 +85,7 @@ func (w *wiring) listen() (*tcp.Listener, error) {
 		if err != nil {
 			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
 		}
-		w.listener = tcp.Listen(streamed(w.keys, l), tcp.Options{Log: processLog})
+		w.listener = tcp.Listen(streamed(w.keys, l), string(w.start.Token), tcp.Options{Log: processLog})
 	}
 	return w.listener, nil
 }
@@ -165,7 +165,7 @@ func (w *wiring) connectSource(n *node, port *inPort, c layout.Connection, from 
 		if err != nil {
 			return err
 		}
-		s, err := l.Expect(w.tcpKey(c.Index, from, n.index), string(w.start.Token))
+		s, err := l.Expect(w.tcpKey(c.Index, from, n.index))
 		if err != nil {
 			return err
 		}

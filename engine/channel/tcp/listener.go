@@ -18,6 +18,7 @@ import (
 // Safe for concurrent use.
 type Listener struct {
 	l      net.Listener
+	token  string
 	o      Options
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -38,9 +39,10 @@ type place struct {
 	wait   int  // connections that wait here
 }
 
-// Listen serves on l until Close.
-func Listen(l net.Listener, o Options) *Listener {
-	s := &Listener{l: l, o: o.filled(), places: map[Key]*place{}, slots: make(chan struct{}, handshakesMax)}
+// Listen serves on l until Close. Whoever connects has to show the token at once: it is
+// one for all channels of a bundle attempt.
+func Listen(l net.Listener, token string, o Options) *Listener {
+	s := &Listener{l: l, token: token, o: o.filled(), places: map[Key]*place{}, slots: make(chan struct{}, handshakesMax)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s
@@ -51,9 +53,9 @@ func (s *Listener) Addr() net.Addr { return s.l.Addr() }
 
 // Expect returns the source of one channel, whose writer may have dialled already
 // or dials later; until then Next waits. A channel can be expected once.
-func (s *Listener) Expect(k Key, token string) (job.Source, error) {
-	if len(k.Channel) > NameMax || len(token) > NameMax {
-		return nil, fmt.Errorf("%v: name or token is longer than %d bytes", k, NameMax)
+func (s *Listener) Expect(k Key) (job.Source, error) {
+	if len(k.Channel) > NameMax {
+		return nil, fmt.Errorf("%v: its name is longer than %d bytes", k, NameMax)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +67,7 @@ func (s *Listener) Expect(k Key, token string) (job.Source, error) {
 		return nil, fmt.Errorf("%v is expected already", k)
 	}
 	s.count++
-	p.reader = &reader{key: k, token: token, wake: make(chan struct{}, 1), window: s.o.Window}
+	p.reader = &reader{key: k, wake: make(chan struct{}, 1), window: s.o.Window}
 	close(p.ready)
 	return p.reader, nil
 }
@@ -163,7 +165,10 @@ func (s *Listener) meet(p *peer) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.rendezvous(k, token)
+	if subtle.ConstantTimeCompare([]byte(s.token), []byte(token)) != 1 {
+		return nil, fmt.Errorf("%v: wrong token", k)
+	}
+	r, err := s.rendezvous(k)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +178,7 @@ func (s *Listener) meet(p *peer) (*reader, error) {
 	return r, p.send(s.ctx, control.Append(nil, msgAccept, control.Body{}.U64(uint64(r.window))))
 }
 
-func (s *Listener) rendezvous(k Key, token string) (*reader, error) {
+func (s *Listener) rendezvous(k Key) (*reader, error) {
 	s.mu.Lock()
 	p := s.place(k)
 	p.wait++
@@ -194,8 +199,6 @@ func (s *Listener) rendezvous(k Key, token string) (*reader, error) {
 			delete(s.places, k)
 		}
 		return nil, fmt.Errorf("%v: nobody here expects it", k)
-	case subtle.ConstantTimeCompare([]byte(p.reader.token), []byte(token)) != 1:
-		return nil, fmt.Errorf("%v: wrong token", k)
 	case p.taken:
 		return nil, fmt.Errorf("%v: its writer is connected already", k)
 	case s.closed:

@@ -17,7 +17,6 @@ import (
 // reader is the reading end of a streamed channel, from Expect on.
 type reader struct {
 	key    Key
-	token  string
 	window int64
 	wake   chan struct{}
 

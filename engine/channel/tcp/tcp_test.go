@@ -36,14 +36,14 @@ func listen(t testing.TB, o Options) (*Listener, *watch.Output) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(n, o)
+	l := Listen(n, token, o)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, out
 }
 
 func expect(t testing.TB, l *Listener, k Key) job.Source {
 	t.Helper()
-	s, err := l.Expect(k, token)
+	s, err := l.Expect(k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestManyStreamsAtOnce(t *testing.T) {
 			}
 		})
 		work.Go(func() {
-			s, err := l.Expect(k, token)
+			s, err := l.Expect(k)
 			if err == nil {
 				err = chantest.Check(t.Context(), s, fmt.Sprint("s", k.From), n)
 			}
@@ -253,7 +253,7 @@ func TestListenerThatClosesBreaksItsStreams(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := l.Expect(key(9), token); !errors.Is(err, channel.ErrClosed) {
+	if _, err := l.Expect(key(9)); !errors.Is(err, channel.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -312,6 +312,7 @@ func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
 		"http":         []byte("GET / HTTP/1.1\r\n\r\n"),
 		"no hello":     control.Append(nil, msgEnd, control.Body{}.U64(0)),
 		"wrong token":  hello,
+		"nobody's":     control.Append(nil, msgHello, helloBody(key(99), "please")), // it does not wait for a reader
 	} {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -341,6 +342,9 @@ func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "refuses a connection"); n < 6 {
 		t.Errorf("%d lines in the log:\n%s", n, out)
+	}
+	if strings.Contains(out.String(), "nobody here expects it") || strings.Count(out.String(), "wrong token") < 3 {
+		t.Errorf("a stranger waited for a reader:\n%s", out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
