@@ -66,6 +66,7 @@ else does. It is good for ten years. A CA that is there already is not replaced.
 
 func (c *cli) caIssueCommand() *cobra.Command {
 	var folder, out string
+	var groups []string
 	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "issue {manager|launcher|user}/NAME...", Short: "Issue certificates", Args: cobra.MinimumNArgs(1),
@@ -80,6 +81,9 @@ A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
 			ca, err := certs.OpenAuthority(filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey))
 			if err != nil {
 				return fmt.Errorf("%w: make a CA with \"hamadryad ca init\", or name its folder with --folder", err)
+			}
+			if ca, err = ca.In(groups); err != nil {
+				return err
 			}
 			var ids []auth.Identity
 			for _, arg := range args {
@@ -103,6 +107,7 @@ A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
 	}
 	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` of the CA")
 	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` for the files; left out: one below the CA's for each kind")
+	cmd.Flags().StringSliceVar(&groups, "group", nil, "`GROUP` that the users are in, for roles and lists; may be given several times")
 	cmd.Flags().DurationVar(&life, "life", certs.LifeDefault, "for how long the certificate is good, such as 720h")
 	return cmd
 }

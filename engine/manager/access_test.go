@@ -113,7 +113,7 @@ func (r *ruled) change(text string) {
 	r.updates <- Update{Core: set, Policy: r.cfg.Policy}
 }
 
-// status1 is the code of the answer to a request about a job.
+// kill has a message that claims more than there is.
 func (r *ruled) kill(job uint64) error {
 	_, err := r.api.Kill(r.ctx(), &wire.JobRef{Job: job, Principal: &wire.Principal{Name: "root", Role: "administrator", Groups: []string{"staff"}}})
 	return err
@@ -210,6 +210,24 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	r.change(rulesOfSite)
 	r.who("ann")
 	eventually(t, "ann's role is back", func() bool { return r.kill(job) == nil })
+}
+
+// Groups that a certificate names count as those of the configuration do.
+func TestGroupsOfACertificate(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	r.denied(r.who("zoe").read(job), "zoe may not")
+	r.keys["zoe"] = r.ca.KeysIn("zoe", "staff", "Data Science")
+	r.denied(r.who("zoe").kill(job), "zoe may not kill job-1: it is a job of ann") // and no more "needs the role user"
+	last := r.audited()[len(r.audited())-1]
+	if !slices.Equal(last.Groups, []string{"Data Science", "staff"}) {
+		t.Errorf("the audit says %+v", last)
+	}
+	for _, g := range []string{"", " a", "a\n", "hamadryad", strings.Repeat("a", auth.GroupMax+1)} {
+		if _, err := r.ca.In([]string{g}); err == nil {
+			t.Errorf("a certificate names group %q", g)
+		}
+	}
 }
 
 // Who acts for others does so for those alone whom the rules name, and both are in the log.

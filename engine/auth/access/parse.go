@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,8 +20,6 @@ const (
 	PoolsMax         = 10_000
 	NamesMax         = 10_000
 	ImpersonatorsMax = 1000
-	// GroupNameMax bounds the bytes of a group's name.
-	GroupNameMax = 128
 )
 
 // Parse reads the section auth of a configuration; keys that are not in Keys are left to
@@ -274,11 +270,11 @@ func memberProblem(name string) string {
 
 // groupProblem is that of groups, which a certificate may name as it likes.
 func groupProblem(name string) string {
-	switch {
-	case name == Everybody:
+	if name == Everybody {
 		return fmt.Sprintf("write %q among the users: it stands for everybody who was proved", Everybody)
-	case name == "" || len(name) > GroupNameMax || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Sprintf("a group's name has 1 to %d bytes that can be printed, and no space at its ends", GroupNameMax)
+	}
+	if err := auth.CheckGroup(name); err != nil {
+		return err.Error()
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -49,6 +50,8 @@ type Authority struct {
 	cert *x509.Certificate
 	text []byte // PEM
 	key  crypto.Signer
+
+	groups []string // of the users whose certificates it signs, see In
 }
 
 // Init makes a cluster's CA in a folder, as ca.pem and ca.key. It replaces none.
@@ -153,11 +156,30 @@ func (a *Authority) Issue(id auth.Identity, public crypto.PublicKey, now time.Ti
 	case !now.Before(a.cert.NotAfter):
 		return nil, fmt.Errorf("the CA's certificate ended at %s, and this machine's clock says %s: set the clock right, or make a new CA with \"hamadryad ca init\"", stamp(a.cert.NotAfter), stamp(now))
 	}
-	return sign(id, public, a.cert, a.key, now, life)
+	return sign(id, a.groups, public, a.cert, a.key, now, life)
+}
+
+// groupsMax bounds the groups in a certificate.
+const groupsMax = 64
+
+// In returns the CA as one that says of users that they are in groups. The error names a
+// group that can't be one.
+func (a *Authority) In(groups []string) (*Authority, error) {
+	if len(groups) > groupsMax {
+		return nil, fmt.Errorf("a certificate names at most %d groups", groupsMax)
+	}
+	for _, g := range groups {
+		if err := auth.CheckGroup(g); err != nil || g == organization {
+			return nil, fmt.Errorf("%.200q can be no group in a certificate: %w", g, cmp.Or(err, fmt.Errorf("all certificates have that name")))
+		}
+	}
+	with := *a
+	with.groups = groups
+	return &with, nil
 }
 
 // sign makes a certificate below another.
-func sign(id auth.Identity, public crypto.PublicKey, above *x509.Certificate, key crypto.Signer, now time.Time, life time.Duration) ([]byte, error) {
+func sign(id auth.Identity, groups []string, public crypto.PublicKey, above *x509.Certificate, key crypto.Signer, now time.Time, life time.Duration) ([]byte, error) {
 	uri, err := url.Parse(id.String())
 	if err != nil {
 		return nil, err
@@ -171,7 +193,7 @@ func sign(id auth.Identity, public crypto.PublicKey, above *x509.Certificate, ke
 		end = above.NotAfter
 	}
 	t := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{Organization: []string{organization}, CommonName: commonName(id)}, URIs: []*url.URL{uri},
+		SerialNumber: serial, Subject: pkix.Name{Organization: organizations(id, groups), CommonName: commonName(id)}, URIs: []*url.URL{uri},
 		NotBefore: now.Add(-skew), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
@@ -190,6 +212,14 @@ func sign(id auth.Identity, public crypto.PublicKey, above *x509.Certificate, ke
 		return nil, err
 	}
 	return encode(der), nil
+}
+
+// organizations are what stands in a subject beside the name: ours, and a user's groups.
+func organizations(id auth.Identity, groups []string) []string {
+	if id.Kind != auth.User {
+		return []string{organization}
+	}
+	return append([]string{organization}, groups...)
 }
 
 // commonNameMax is what X.509 (RFC 5280, appendix A.1, ub-common-name) allows.

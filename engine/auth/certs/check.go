@@ -33,6 +33,20 @@ func PeerIdentity(s tls.ConnectionState) (auth.Identity, error) {
 	return identityOf(s.PeerCertificates[0])
 }
 
+// PeerGroups are the groups that the other end's certificate says its user is in, in ascending
+// order. It is asked after PeerIdentity.
+func PeerGroups(s tls.ConnectionState) []string {
+	if len(s.PeerCertificates) == 0 {
+		return nil
+	}
+	groups := slices.DeleteFunc(slices.Clone(s.PeerCertificates[0].Subject.Organization), func(g string) bool {
+		return g == organization || auth.CheckGroup(g) != nil
+	})
+	slices.Sort(groups)
+	groups = slices.Compact(groups)
+	return groups[:min(len(groups), groupsMax)]
+}
+
 // identityOf reads our name in a certificate, of which it must have exactly one.
 func identityOf(c *x509.Certificate) (auth.Identity, error) {
 	if len(c.URIs) != 1 {

@@ -121,7 +121,11 @@ func ofCertificate(s tls.ConnectionState) auth.Principal {
 	if err != nil {
 		return unproven
 	}
-	return auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate}
+	who := auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate}
+	if id.Kind == auth.User {
+		who.Groups = certs.PeerGroups(s)
+	}
+	return who
 }
 
 // Pages has the handler find the principal in its requests' contexts.

@@ -58,3 +58,15 @@ func (c *CA) Keys(kind auth.Kind, name string) *certs.Keys {
 	}
 	return keys
 }
+
+// KeysIn are those of a user whose certificate says that it is in groups.
+func (c *CA) KeysIn(name string, groups ...string) *certs.Keys {
+	c.t.Helper()
+	a, err := c.In(groups)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	with := *c
+	with.Authority = a
+	return with.Keys(auth.User, name)
+}
