@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,6 +63,9 @@ func makeSocketDir(parent string) (*socketDir, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder for sockets: %w", err)
 	}
+	if err := checkOwn(parent); err != nil {
+		return nil, err
+	}
 	if err := sweep(parent); err != nil {
 		return nil, err
 	}
@@ -80,6 +84,25 @@ func makeSocketDir(parent string) (*socketDir, error) {
 		// A sweep took the folder for a dead host's before it was locked.
 	}
 	return nil, fmt.Errorf("make a folder for sockets in %s: another host swept it away %d times", parent, socketDirTries)
+}
+
+// checkOwn refuses a folder in which others could put their sockets in place of a
+// plug-in's: one in /tmp has a name that anybody can guess, and make first.
+func checkOwn(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("look at the folder for sockets: %w", err)
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("the folder for sockets %s is a link or no folder (%v): remove it", path, info.Mode())
+	case !ok || int64(s.Uid) != int64(os.Geteuid()):
+		return fmt.Errorf("the folder for sockets %s belongs to user %d, who could put other programs in place of plug-ins: have it removed, or set TMPDIR to a folder of your own", path, s.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others may write to the folder for sockets %s (mode %#o), and put other programs in place of plug-ins: chmod 700 it", path, info.Mode().Perm())
+	}
+	return nil
 }
 
 // lockIn takes the lock of a folder. It returns nil when somebody else has it,
