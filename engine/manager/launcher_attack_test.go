@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -81,7 +82,7 @@ func TestAnIncarnationThatCannotBe(t *testing.T) {
 			t.Errorf("a launcher joined with incarnation %d", n)
 		}
 	}
-	b.launcher("a", 7, false)
+	b.launcher("a", uint64(time.Now().UnixNano()), false) // as launchers have it
 	if s := b.follow(b.submit(3)); !succeeded(s) {
 		t.Error(s)
 	}

@@ -47,8 +47,9 @@ const (
 	namesMax     = 64
 	slotKindsMax = 64
 	slotsMax     = 100_000
-	// incarnationsMax bounds a launcher's incarnation, which counts its starts.
-	incarnationsMax = 1 << 40
+	// incarnationMax bounds a launcher's incarnation, which is the time of its start in
+	// nanoseconds, or one more than the one before: it leaves room until the year 2116.
+	incarnationMax = 1 << 62
 )
 
 // Server is the service that launchers talk to.
@@ -144,8 +145,8 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher's addresses have at most %d bytes each", nameBytesMax)
 	case j.Incarnation == 0:
 		return errors.New("a launcher needs an incarnation larger than 0")
-	case j.Incarnation > incarnationsMax: // or the name would be taken for ever: the next has a larger one
-		return fmt.Errorf("a launcher's incarnation is the count of its starts: none has started %d times", j.Incarnation)
+	case j.Incarnation > incarnationMax: // or the name would be taken for ever: the next has a larger one
+		return fmt.Errorf("a launcher's incarnation is the time of its start, and %d is beyond all that can be: set the machine's clock right, and join from an empty data folder", j.Incarnation)
 	case len(j.Slots) > slotKindsMax:
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
 	case j.Memory < 0 || j.Swap < 0:
