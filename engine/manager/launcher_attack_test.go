@@ -55,8 +55,13 @@ func TestForgedEndsMoveNothing(t *testing.T) {
 // Names of files that lead out of the output's folder fail the attempt that told of them.
 func TestFilesOutsideTheOutputAreRefused(t *testing.T) {
 	for _, file := range []*wire.CommittedFile{
-		{Name: "../x", Temporary: "a"}, {Name: "a/../../x", Temporary: "a"}, {Name: "/etc/passwd", Temporary: "a"}, {Name: "..", Temporary: "a"},
-		{Name: "x", Temporary: "../../a"}, {Name: "x", Temporary: "/etc/shadow"}, {Name: "x\x00/..", Temporary: "a"},
+		{Name: "../x", Temporary: "a"},
+		{Name: "a/../../x", Temporary: "a"},
+		{Name: "/etc/passwd", Temporary: "a"},
+		{Name: "..", Temporary: "a"},
+		{Name: "x", Temporary: "../../a"},
+		{Name: "x", Temporary: "/etc/shadow"},
+		{Name: "x\x00/..", Temporary: "a"},
 	} {
 		b := newTestbed(t)
 		b.cfg.Core.AttemptsMax = 1
