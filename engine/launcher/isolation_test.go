@@ -233,7 +233,9 @@ func TestIsolatedWorkersWork(t *testing.T) {
 // A file that a launcher of this machine has under another user is fetched from there.
 func TestIsolatedWorkersReadFromOthers(t *testing.T) {
 	m := newManager(t)
-	one, two := m.launch("one", nil), m.launch("two", isolation(t))
+	on := isolation(t)
+	open, _, _ := inTheOpen(t)
+	one, two := m.launch("one", func(c *configuration) { c.Data = filepath.Join(open, "data") }), m.launch("two", on)
 	b := m.job("relay", "file", "1", "1", "1000")
 	write, read := b.asUser(alice, 0, 0), b.asUser(alice, 1, 0)
 	one.finished(one.start(write))
