@@ -43,6 +43,7 @@ var directions = []struct {
 	{"engine/channel", []string{"sdk", "engine/channel"}, "channels carry bytes and know of no job: pass what they need in as values"},
 	{"engine/eventlog", []string{"sdk", "internal/durable"}, "the log keeps bytes: its caller encodes them"},
 	{"engine/auth/access", []string{"sdk/scheduler", "engine/auth"}, "who may do what is decided by values: the shell brings who asks, and the core knows owners and pools"},
+	{"engine/auth/join", []string{"engine/auth", "internal/durable"}, "it gives certificates out: who listens and who is started is the shell's"},
 	{"engine/auth/proof", []string{"engine/auth", "engine/wire"}, "it stands before calls and knows none of them"},
 	{"engine/auth/certs/certstest", []string{"engine/auth"}, "it is for tests that need certificates"},
 	{"engine/auth/certs", []string{"engine/auth", "internal/durable"}, "certificates are files and handshakes: who uses them is the shell's"},

@@ -45,6 +45,8 @@ and /readyz.`,
 	_ = cmd.RegisterFlagCompletionFunc("policy", complete.Policies)
 	f.flag(cmd, "policy-path", "policy.path", "plug-in of the policy")
 	f.authFlags(cmd)
+	f.flag(cmd, "join", "auth.join", "address for launchers that join with a token")
+	f.flag(cmd, "ca-key", "auth.caKey", "file with the CA's key, to sign launchers that join")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd
@@ -68,6 +70,10 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	if cfg.Keys, err = site.Keys(now.Config, auth.Manager, log); err != nil {
 		return err
 	}
+	if cfg.Joins, err = now.Joins(cfg.Keys, log); err != nil {
+		return err
+	}
+	cfg.Join = now.Auth.Join
 	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
 	cfg.Remaker, cfg.Fallback = remaker, fifo.New
 	cfg.Ready = func(grpc, http string) { part.Ready(grpc + " " + http) }

@@ -98,7 +98,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.auth.Certificate, certificateFlag, given.Certificate, "`FILE` with the certificate to show; $"+client.CertificateVariable+" sets it too. \"hamadryad ca --help\" tells of it")
 	root.PersistentFlags().StringVar(&c.auth.Key, keyFlag, given.Key, "`FILE` with the certificate's key; left out: beside it, with the ending .key")
 	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
-	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.submitCommand(),
+	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.accessCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
 	return root

@@ -69,19 +69,30 @@ func (s *secured) begin(args ...string) *watch.Output {
 	return out
 }
 
-var serves = regexp.MustCompile(`msg="the manager serves" address=(\S+) http=(\S+)`)
+var (
+	joins  = regexp.MustCompile(`msg="launchers may join" address=(\S+)`)
+	serves = regexp.MustCompile(`msg="the manager serves" address=(\S+) http=(\S+)`)
+)
 
 // From nothing to a cluster with TLS, with the commands that the README shows, and what
 // such a cluster is for: file and tcp channels between launchers that share nothing.
 func TestAClusterWithTLS(t *testing.T) {
 	s := &secured{t: t, dir: t.TempDir()}
 	s.must("", "hamadryad", "ca", "init", "--cluster", "production")
-	s.must("", "hamadryad", "ca", "issue", "manager/m1", "launcher/l1", "launcher/l2", "user/ann")
-	log := s.begin("manager", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
+	s.must("", "hamadryad", "ca", "issue", "manager/m1", "launcher/l1", "user/ann")
+	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "auth:\n  roles:\n    administrator: {users: [ann]}\n")
+	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager",
+		"--join", "127.0.0.1:0", "--ca-key", "hamadryad-ca/ca.key")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
 	s.manager = serves.FindStringSubmatch(log.String())[1]
-	for _, l := range []string{"l1", "l2"} {
-		log := s.begin("launcher", "--manager", s.manager, "--auth", "tls", "--certificate", "hamadryad-ca/launcher/"+l+".pem", "--slots", "2", "--data", l)
+	eventually(t, "launchers may join", func() bool { return joins.MatchString(log.String()) })
+	token := s.must("", "hamadryad", "token", "create", "--ca-key", "hamadryad-ca/ca.key", "--data", "manager", "--launcher", "l2", "--ttl", "5m")
+	writeFile(t, filepath.Join(s.dir, "l2.token"), token[:strings.Index(token, "\n")])
+	for l, proof := range map[string][]string{
+		"l1": {"--certificate", "hamadryad-ca/launcher/l1.pem"},
+		"l2": {"--token", "l2.token", "--join", joins.FindStringSubmatch(log.String())[1]},
+	} {
+		log := s.begin(append([]string{"launcher", "--manager", s.manager, "--auth", "tls", "--slots", "2", "--data", l}, proof...)...)
 		eventually(t, l+" joined", func() bool { return strings.Contains(log.String(), "joined the manager") })
 	}
 	for i := range 8 {
@@ -102,7 +113,7 @@ func TestAClusterWithTLS(t *testing.T) {
 	s.knowsNoSecret()
 }
 
-// knowsNoSecret fails when a key lies anywhere but beside the CA, or stands in a log.
+// knowsNoSecret fails when a key lies in another file than one for keys, or stands in a log.
 func (s *secured) knowsNoSecret() {
 	s.t.Helper()
 	for _, log := range s.logs {
@@ -111,7 +122,7 @@ func (s *secured) knowsNoSecret() {
 		}
 	}
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) == ".key" && strings.Contains(path, "hamadryad-ca") {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) == ".key" {
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -3,11 +3,18 @@ package config
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 )
 
 // checkAuth refuses doors that are open to strangers while nobody has to prove who he is.
 func (c *Config) checkAuth() Errors {
 	if c.Auth.Mode != AuthOff {
+		if (c.Auth.Token != "" || c.Auth.CAKey != "") && c.Auth.Join == "" {
+			return Errors{fmt.Sprintf("%s: auth.join is empty, and launchers are to join: give it the address at which the manager answers them, such as 10.0.0.1:7072", c.places.of("auth.mode"))}
+		}
+		if c.Auth.Certificate == "" && c.Auth.Token != "" {
+			c.Auth.Certificate = filepath.Join(c.Launcher.Data, "certificates", "launcher.pem")
+		}
 		if c.Auth.Certificate == "" {
 			return Errors{fmt.Sprintf("%s: auth.mode is %s, and auth.certificate is empty: name the file that \"hamadryad ca issue\" made for this process", c.places.of("auth.mode"), c.Auth.Mode)}
 		}

@@ -136,6 +136,11 @@ type Auth struct {
 	CA          string `koanf:"ca"`                            // file; "": ca.pem beside Certificate
 	Certificate string `koanf:"certificate"`                   // file
 	Key         string `koanf:"key"`                           // file; "": as Certificate, with the ending .key
+	// Join is the address at which launchers get and renew certificates: a manager with CAKey
+	// listens there. "": nowhere.
+	Join  string `koanf:"join" validate:"omitempty,address"`
+	CAKey string `koanf:"caKey"` // file, for a manager that signs launchers; "": it signs none
+	Token string `koanf:"token"` // file with a launcher's token, for when there is no file Certificate yet
 }
 
 // Modes of Auth.
@@ -205,6 +210,9 @@ func defaults() map[string]any {
 		"auth.ca":                    "",
 		"auth.certificate":           "",
 		"auth.key":                   "",
+		"auth.join":                  "",
+		"auth.caKey":                 "",
+		"auth.token":                 "",
 		"log.level":                  "info",
 		"log.format":                 "text",
 

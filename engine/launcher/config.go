@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,6 +56,8 @@ type Config struct {
 	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
 	// serve, and demands theirs; nil: nobody proves anything.
 	Keys *certs.Keys `json:"-"`
+	// Renew keeps the certificate good until its context ends; nil: nobody does.
+	Renew func(context.Context) `json:"-"`
 
 	Log *slog.Logger `json:"-"` // nil: slog.Default()
 	// Source is what this was made from. It is kept when the manager has let the

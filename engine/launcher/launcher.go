@@ -23,6 +23,9 @@ func Run(ctx context.Context, cfg Config) error {
 	cfg.lookForSwap()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if cfg.Renew != nil {
+		go cfg.Renew(ctx)
+	}
 	guard, err := isolate.Open(cfg.Isolation, cfg.Step)
 	if err != nil {
 		return err

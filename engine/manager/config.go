@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -65,6 +66,10 @@ type Config struct {
 	// Keys are the manager's certificate, and make all its listeners speak TLS with those
 	// alone who have one, too; nil: everybody is whom he says he is.
 	Keys *certs.Keys
+	// Joins answers launchers that have no certificate yet, or want a new one, at the address
+	// Join; nil: nothing does.
+	Joins *join.Server
+	Join  string
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
 	Log   *slog.Logger // nil: slog.Default

@@ -183,6 +183,10 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	if err != nil {
 		return errors.Join(fmt.Errorf("manager: %w: choose another manager.http", err), listener.Close(), log.Close())
 	}
+	joins, err := m.listenForJoins()
+	if err != nil {
+		return errors.Join(err, web.Close(), listener.Close(), log.Close())
+	}
 	m.supervisor = supervision.New(ctx, supervision.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
 		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel,
@@ -196,6 +200,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		}
 	})
 	parts.Go(func() { _ = m.servePages(site, netutil.LimitListener(web, webConnectionsMax)) })
+	if joins != nil {
+		parts.Go(func() { _ = m.cfg.Joins.Serve(joins) })
+	}
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
@@ -215,6 +222,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	close(m.stopping)
 	stopServer(server)
 	_ = site.Close()
+	if joins != nil {
+		_ = joins.Close()
+	}
 	m.supervisor.Close()
 	m.clients.Close()
 	parts.Wait()

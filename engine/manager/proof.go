@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -29,6 +30,19 @@ func (m *manager) credentials() credentials.TransportCredentials {
 		return insecure.NewCredentials()
 	}
 	return credentials.NewTLS(m.cfg.Keys.Server(auth.User, auth.Launcher))
+}
+
+// listenForJoins opens the port for launchers without a certificate; nil: there is none.
+func (m *manager) listenForJoins() (net.Listener, error) {
+	if m.cfg.Joins == nil {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", m.cfg.Join)
+	if err != nil {
+		return nil, fmt.Errorf("manager: %w: choose another auth.join", err)
+	}
+	m.log.Info("launchers may join", "address", l.Addr())
+	return l, nil
 }
 
 // servePages serves metrics and other pages until the server is closed.

@@ -1,11 +1,18 @@
 package site
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/config"
 )
 
@@ -15,10 +22,72 @@ func Keys(c *config.Config, kind auth.Kind, log *slog.Logger) (*certs.Keys, erro
 	if c.Auth.Mode == config.AuthOff {
 		return nil, nil
 	}
-	files := certs.Files{CA: c.Auth.CA, Certificate: c.Auth.Certificate, Key: c.Auth.Key}
-	keys, err := certs.Open(files, certs.Options{Cluster: c.Auth.Cluster, Kinds: []auth.Kind{kind}, Log: log})
+	keys, err := certs.Open(filesOf(c), certs.Options{Cluster: c.Auth.Cluster, Kinds: []auth.Kind{kind}, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("%s: auth.certificate: %w", c.From("auth.certificate"), err)
 	}
 	return keys, nil
 }
+
+func filesOf(c *config.Config) certs.Files {
+	return certs.Files{CA: c.Auth.CA, Certificate: c.Auth.Certificate, Key: c.Auth.Key}.Filled()
+}
+
+// launcherKeys are a launcher's, which first joins with its token where it has no
+// certificate yet. The function keeps the certificate renewed until its context ends; nil:
+// nobody renews it but people.
+func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context.Context), error) {
+	if c.Auth.Mode == config.AuthOff {
+		return nil, nil, nil
+	}
+	files := filesOf(c)
+	if _, err := os.Stat(files.Certificate); c.Auth.Token != "" && errors.Is(err, fs.ErrNotExist) {
+		if err := joinWith(c, files); err != nil {
+			return nil, nil, fmt.Errorf("%s: auth.token: %w", c.From("auth.token"), err)
+		}
+	}
+	keys, err := Keys(c, auth.Launcher, log)
+	if err != nil || c.Auth.Join == "" {
+		return keys, nil, err
+	}
+	return keys, func(ctx context.Context) { join.Keep(ctx, c.Auth.Join, keys, files, log) }, nil
+}
+
+func joinWith(c *config.Config, files certs.Files) error {
+	text, err := os.ReadFile(c.Auth.Token)
+	if err != nil {
+		return err
+	}
+	token, err := join.ParseToken(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Auth.Token, err)
+	}
+	if name := c.Launcher.Name; name != "" && name != token.Launcher {
+		return fmt.Errorf("%s is a token for launcher %s, and launcher.name is %s", c.Auth.Token, token.Launcher, name)
+	}
+	return join.Join(context.Background(), c.Auth.Join, token, files)
+}
+
+// Joins is what answers launchers that join; nil where nothing does. It does not listen yet.
+func (s *Site) Joins(keys *certs.Keys, log *slog.Logger) (*join.Server, error) {
+	if keys == nil || s.Auth.CAKey == "" {
+		return nil, nil
+	}
+	ca, err := Authority(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &join.Server{Folder: TokenFolder(s.Config), Authority: ca, Keys: keys, Log: log}, nil
+}
+
+// Authority opens the cluster's CA, with its key.
+func Authority(c *config.Config) (*certs.Authority, error) {
+	ca, err := certs.OpenAuthority(cmp.Or(filesOf(c).CA, filepath.Join(filepath.Dir(c.Auth.CAKey), certs.FileCA)), c.Auth.CAKey)
+	if err != nil {
+		return nil, fmt.Errorf("%s: auth.caKey: %w", c.From("auth.caKey"), err)
+	}
+	return ca, nil
+}
+
+// TokenFolder is where the manager has the hashes of launchers' tokens.
+func TokenFolder(c *config.Config) string { return filepath.Join(c.Manager.Data, "tokens") }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher"
@@ -51,7 +50,7 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 	if cfg.Source, err = sourceOf(c); err != nil {
 		return cfg, err
 	}
-	if cfg.Keys, err = Keys(c, auth.Launcher, cfg.Log); err != nil {
+	if cfg.Keys, cfg.Renew, err = launcherKeys(c, cfg.Log); err != nil {
 		return cfg, err
 	}
 	if cfg.Keys != nil && c.Launcher.Name == "" { // the certificate says it

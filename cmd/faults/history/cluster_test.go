@@ -127,7 +127,7 @@ policy:
   folder: %s
   roundDeadline: 2s
   failuresMax: 20
-%sauth: {mode: tls, certificate: %s}
+%sauth: {mode: tls, certificate: %s, roles: {administrator: {users: ["*"]}}}
 core:
   speculation: %v
   speculationMin: 500ms

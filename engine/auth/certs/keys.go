@@ -91,6 +91,12 @@ func (k *Keys) Identity() auth.Identity { return k.current().identity }
 func (k *Keys) Ends() time.Time   { return k.current().chain[0].NotAfter }
 func (k *Keys) Begins() time.Time { return k.current().chain[0].NotBefore }
 
+// Signer is the process's own key, for a request to sign.
+func (k *Keys) Signer() (crypto.Signer, bool) {
+	s, ok := k.current().own.PrivateKey.(crypto.Signer)
+	return s, ok
+}
+
 // current returns what is in force, after a look at the files when the last was a while
 // ago.
 func (k *Keys) current() *state {

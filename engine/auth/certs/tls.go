@@ -30,6 +30,7 @@ func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
 		s := k.current()
 		c := k.config()
 		c.ClientAuth, c.Certificates, c.NextProtos = how, []tls.Certificate{s.own}, protocols
+		c.RootCAs = s.roots
 		c.VerifyConnection = func(peer tls.ConnectionState) error {
 			if how == tls.RequestClientCert && len(peer.PeerCertificates) == 0 {
 				return nil

@@ -1,0 +1,123 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+)
+
+const (
+	// callMax bounds one call of the manager.
+	callMax = 30 * time.Second
+	// replyBytesMax bounds its answer.
+	replyBytesMax = 1 << 20
+	// renewAgain is the wait after a renewal that failed, and renewLook the longest wait
+	// between two looks at the clock, which may be set.
+	renewAgain = time.Minute
+	renewLook  = time.Hour
+)
+
+// Join brings a token to the manager at an address, and puts what it gets into files: the
+// key and the certificate of the launcher that the token names, and the CA.
+func Join(ctx context.Context, address string, t Token, files certs.Files) error {
+	key, keyText, err := certs.NewKey()
+	if err != nil {
+		return err
+	}
+	got, err := ask(ctx, address, certs.Pinned(t.Pin), request{Launcher: t.Launcher, Secret: t.secret}, key)
+	if err != nil {
+		return fmt.Errorf("join with the token for launcher %s at %s: %w", t.Launcher, address, err)
+	}
+	return certs.Put(files, got.CA, got.Certificate, keyText)
+}
+
+// Renew has the manager sign the launcher's key again, by the certificate that it has, and
+// puts the new one in its place.
+func Renew(ctx context.Context, address string, keys *certs.Keys, files certs.Files) error {
+	key, ok := keys.Signer()
+	if !ok {
+		return errors.New("the launcher's key can't sign")
+	}
+	got, err := ask(ctx, address, keys.Client(auth.Manager, ""), request{Launcher: keys.Identity().Name}, key)
+	if err != nil {
+		return err
+	}
+	return certs.Replace(files, got.Certificate) // who is trusted is not for a renewal to change
+}
+
+// Keep renews a launcher's certificate whenever a third of its life is left, until ctx
+// ends. A renewal that fails is tried again, and logged.
+func Keep(ctx context.Context, address string, keys *certs.Keys, files certs.Files, log *slog.Logger) {
+	for {
+		wait := min(time.Until(due(keys)), renewLook)
+		if wait <= 0 {
+			err := Renew(ctx, address, keys, files)
+			if err == nil {
+				wait = renewAgain // then the new one counts
+			} else if ctx.Err() == nil {
+				log.Error("the launcher's certificate can't be renewed; it is tried again", "ends", keys.Ends(), "error", err)
+				wait = renewAgain
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// due is when a certificate is to be renewed.
+func due(keys *certs.Keys) time.Time {
+	life := keys.Ends().Sub(keys.Begins())
+	return keys.Ends().Add(-life / 3)
+}
+
+// ask sends a request to sign a key.
+func ask(ctx context.Context, address string, config *tls.Config, q request, key crypto.Signer) (reply, error) {
+	var got reply
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		return got, err
+	}
+	q.CSR = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	body, err := json.Marshal(q)
+	if err != nil {
+		return got, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callMax)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+"/", bytes.NewReader(body))
+	if err != nil {
+		return got, err
+	}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	answer, err := web.Do(r)
+	if err != nil {
+		return got, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, replyBytesMax))
+	if err != nil {
+		return got, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return got, errors.New(strings.TrimSpace(string(text)))
+	}
+	return got, json.Unmarshal(text, &got)
+}

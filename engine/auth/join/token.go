@@ -1,0 +1,133 @@
+package join
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+const (
+	// TTLDefault is how long a token is good, and TTLMax how long at most.
+	TTLDefault = 15 * time.Minute
+	TTLMax     = 7 * 24 * time.Hour
+	// secretBytes are drawn for a token: nobody guesses them.
+	secretBytes = 32
+	// prefix begins a token, so that people and scanners of logs know one.
+	prefix = "hamadryad-join-1"
+)
+
+// Token is what a launcher is given.
+type Token struct {
+	Launcher string
+	Pin      string // of the CA (certs.Authority.Pin)
+	secret   string
+}
+
+// String is the token as people copy it.
+func (t Token) String() string {
+	return strings.Join([]string{prefix, t.Pin, t.secret, t.Launcher}, ".")
+}
+
+// ParseToken reads what String gave.
+func ParseToken(text string) (Token, error) {
+	parts := strings.SplitN(strings.TrimSpace(text), ".", 4)
+	if len(parts) != 4 || parts[0] != prefix || !isHex(parts[1], sha256.Size) || !isHex(parts[2], secretBytes) || auth.CheckName(parts[3]) != nil {
+		return Token{}, errors.New("it is no token of \"hamadryad token create\": copy it again, whole")
+	}
+	return Token{Launcher: parts[3], Pin: parts[1], secret: parts[2]}, nil
+}
+
+func isHex(s string, bytes int) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == bytes && strings.ToLower(s) == s
+}
+
+// entry is what the manager keeps of a token.
+type entry struct {
+	Hash string    `json:"hash"` // of the secret
+	Ends time.Time `json:"ends"`
+}
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// Create makes a token for a launcher in the manager's folder for them, in place of one
+// that the launcher has not used yet.
+func Create(folder string, ca *certs.Authority, launcher string, ttl time.Duration, now time.Time) (Token, error) {
+	if err := auth.CheckName(launcher); err != nil {
+		return Token{}, fmt.Errorf("the launcher's name: %w", err)
+	}
+	if ttl <= 0 || ttl > TTLMax {
+		return Token{}, fmt.Errorf("a token for %v: it is good for more than 0 and at most %v", ttl, TTLMax)
+	}
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // it never fails
+	t := Token{Launcher: launcher, Pin: ca.Pin(), secret: hex.EncodeToString(secret)}
+	text, err := json.Marshal(entry{Hash: hashOf(t.secret), Ends: now.Add(ttl).UTC()})
+	if err != nil {
+		return Token{}, err
+	}
+	for _, sub := range []string{open, used} {
+		if err := os.MkdirAll(filepath.Join(folder, sub), 0o700); err != nil {
+			return Token{}, err
+		}
+	}
+	return t, durable.Replace(filepath.Join(folder, open, launcher), text)
+}
+
+// Folders of tokens, by launchers' names.
+const (
+	open = "open"
+	used = "used" // the last of each launcher
+)
+
+// errRefused is matched by what is wrong with a token.
+var errRefused = errors.New("the token is refused")
+
+// redeem uses a token up. Of several that bring it at once, one succeeds.
+func redeem(folder, launcher, secret string, now time.Time) error {
+	if err := auth.CheckName(launcher); err != nil {
+		return fmt.Errorf("%w: the launcher's name: %w", errRefused, err)
+	}
+	e, err := read(filepath.Join(folder, open, launcher))
+	if err != nil || !e.of(secret) {
+		if before, err := read(filepath.Join(folder, used, launcher)); err == nil && before.of(secret) {
+			return fmt.Errorf("%w: it was used already: make another with \"hamadryad token create --launcher %s\"", errRefused, launcher)
+		}
+		return fmt.Errorf("%w: none like it was made for launcher %s: make one with \"hamadryad token create --launcher %[2]s\"", errRefused, launcher)
+	}
+	if !now.Before(e.Ends) {
+		return fmt.Errorf("%w: it ended at %s, and the manager's clock says %s: make another with \"hamadryad token create --launcher %s\"",
+			errRefused, e.Ends.Format(time.RFC3339), now.UTC().Format(time.RFC3339), launcher)
+	}
+	if err := os.Rename(filepath.Join(folder, open, launcher), filepath.Join(folder, used, launcher)); err != nil {
+		return fmt.Errorf("%w: it was used already, a moment ago", errRefused)
+	}
+	return durable.SyncFolder(filepath.Join(folder, open)) // no crash makes it good again
+}
+
+func (e entry) of(secret string) bool {
+	return subtle.ConstantTimeCompare([]byte(e.Hash), []byte(hashOf(secret))) == 1
+}
+
+func read(path string) (e entry, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	return e, err
+}
