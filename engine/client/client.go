@@ -101,13 +101,13 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	secure, proved, err := credentialsOf(o.Auth)
+	secure, proved, err := credentialsOf(address, o.Auth)
 	if err != nil {
 		return nil, err
 	}
 	o.User = cmp.Or(o.User, proved, currentUser())
 	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
-	conn, err := grpc.NewClient("passthrough:///"+address,
+	conn, err := grpc.NewClient(targetOf(address),
 		grpc.WithTransportCredentials(secure),
 		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),
 		grpc.WithStreamInterceptor(behalf.stream),

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -30,13 +31,24 @@ func Certificate() certs.Files {
 	return certs.Files{CA: os.Getenv(caVariable), Certificate: os.Getenv(CertificateVariable), Key: os.Getenv(keyVariable)}
 }
 
+// socketPrefix begins the address of a manager's Unix socket, such as
+// unix:/run/hamadryad.sock: there the kernel says who comes.
+const socketPrefix = "unix:"
+
+func targetOf(address string) string {
+	if strings.HasPrefix(address, socketPrefix) {
+		return address
+	}
+	return "passthrough:///" + address
+}
+
 // credentialsOf are what is shown to the manager and asked of it, and the user's name that
 // they prove.
-func credentialsOf(files certs.Files) (credentials.TransportCredentials, string, error) {
+func credentialsOf(address string, files certs.Files) (credentials.TransportCredentials, string, error) {
 	if files == (certs.Files{}) {
 		files = Certificate()
 	}
-	if files.Certificate == "" {
+	if files.Certificate == "" || strings.HasPrefix(address, socketPrefix) {
 		return insecure.NewCredentials(), "", nil
 	}
 	keys, err := certs.Open(files, certs.Options{Kinds: []auth.Kind{auth.User}})

@@ -40,6 +40,7 @@ type Config struct {
 type Manager struct {
 	Listen   string   `koanf:"listen" validate:"address"` // gRPC
 	HTTP     string   `koanf:"http" validate:"address"`   // metrics
+	Socket   string   `koanf:"socket"`                    // path of a Unix socket, where the kernel says who comes; "": none
 	Data     string   `koanf:"data" validate:"required"`  // folder
 	EventLog EventLog `koanf:"eventLog"`
 	Audit    Audit    `koanf:"audit"`
@@ -160,6 +161,7 @@ func defaults() map[string]any {
 	return map[string]any{
 		"manager.listen":             "127.0.0.1:7070",
 		"manager.http":               "127.0.0.1:7071",
+		"manager.socket":             "",
 		"manager.data":               "hamadryad-data/manager",
 		"manager.eventLog.sync":      true,
 		"manager.eventLog.fileSize":  "64MiB",

@@ -23,6 +23,7 @@ type Config struct {
 	Listen string // gRPC address, 127.0.0.1:0 when empty
 	HTTP   string // address of /metrics and /healthz, 127.0.0.1:0 when empty
 	Data   string // folder; made when missing
+	Socket string // path of a Unix socket for users of this machine; "": none
 
 	NoSync       bool  // do not wait for the disk (eventlog.Options.NoSync)
 	LogFileBytes int64 // eventlog.SegmentBytesDefault

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
@@ -187,6 +188,10 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	if err != nil {
 		return errors.Join(err, web.Close(), listener.Close(), log.Close())
 	}
+	socket, err := m.listenSocket()
+	if err != nil {
+		return errors.Join(err, web.Close(), listener.Close(), log.Close())
+	}
 	m.supervisor = supervision.New(ctx, supervision.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
 		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel,
@@ -200,6 +205,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		}
 	})
 	parts.Go(func() { _ = m.servePages(site, netutil.LimitListener(web, webConnectionsMax)) })
+	if socket != nil {
+		parts.Go(func() { _ = server.Serve(socket) })
+	}
 	if joins != nil {
 		parts.Go(func() { _ = m.cfg.Joins.Serve(joins) })
 	}
@@ -266,7 +274,7 @@ func (m *manager) grpcServer() *grpc.Server {
 	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
 	who := m.edge()
 	server := grpc.NewServer(
-		grpc.Creds(m.credentials()),
+		grpc.Creds(proof.WithSocket(m.credentials())),
 		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		// Fixed windows: measuring the path costs a ping for nearly every message.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -42,6 +43,26 @@ func (m *manager) listenForJoins() (net.Listener, error) {
 		return nil, fmt.Errorf("manager: %w: choose another auth.join", err)
 	}
 	m.log.Info("launchers may join", "address", l.Addr())
+	return l, nil
+}
+
+// listenSocket opens the socket for users of this machine, in place of one that an earlier
+// life left; nil: there is none.
+func (m *manager) listenSocket() (net.Listener, error) {
+	path := m.cfg.Socket
+	if path == "" {
+		return nil, nil
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
+		_ = os.Remove(path) // what can't be removed is told by who listens
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o666) //nolint:gosec // who may do what is said by who comes, whom the kernel names
+	}
+	if err != nil {
+		return nil, fmt.Errorf("manager: %w: choose another manager.socket", err)
+	}
 	return l, nil
 }
 

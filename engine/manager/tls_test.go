@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os/user"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
@@ -155,4 +158,27 @@ func (b *testbed) joinWith(keys *certs.Keys, name string) error {
 		return errors.New(first.Welcome.Refused)
 	}
 	return err
+}
+
+// At the socket the kernel says who comes, and no certificate is needed.
+func TestTheSocketProvesTheSystemsUser(t *testing.T) {
+	b, _ := newClosed(t)
+	b.stop()
+	b.cfg.Socket = filepath.Join(t.TempDir(), "socket")
+	b.start()
+	b.conn.Close()
+	conn, err := grpc.NewClient("unix:"+b.cfg.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.conn, b.api = conn, rpc.NewManagerClient(conn)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := b.submit(1) // it says that it is me
+	st, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
+	if err != nil || st.Summary.User != me.Username {
+		t.Errorf("the job is that of %q (%v), want %s", st.GetSummary().GetUser(), err, me.Username)
+	}
 }

@@ -16,7 +16,7 @@ import (
 func (s *Site) ManagerConfig() manager.Config {
 	m := s.Manager
 	return manager.Config{
-		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data,
+		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data, Socket: m.Socket,
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
 		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
