@@ -18,6 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/internal/processor"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/traces"
@@ -61,13 +62,16 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
+	if r.Plugin != "" {
+		defer processor.KeepToOne()()
+	}
 	host, err := r.host(ctx)
 	if err != nil {
 		return m, err
 	}
 	watch := &look{jobs: len(w.Jobs), plugin: host.PID(), sizes: r.Trace == ""}
 	watch.begin()
-	before, began := processor(), time.Now()
+	before, began := processorTime(), time.Now()
 	result, err := simulation.Play(ctx, simulation.Options{
 		Workload: w, Cluster: on, Host: host, Config: scheduler.Config{File: "settings", Line: 1}, Watch: watch,
 		Settings: func(s *core.Settings) { s.LaunchersMax = max(s.LaunchersMax, r.Launchers) },
@@ -76,7 +80,7 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 		return m, err
 	}
 	m = measured{
-		Workload: cmp.Or(w.Name, filepath.Base(r.Trace)), Launchers: r.Launchers, Wall: time.Since(began) - watch.cost, Processor: processor() - before,
+		Workload: cmp.Or(w.Name, filepath.Base(r.Trace)), Launchers: r.Launchers, Wall: time.Since(began) - watch.cost, Processor: processorTime() - before,
 		Rounds: result.Rounds, Peak: peak("self"), PluginPeak: watch.pluginPeak,
 	}
 	for i := range w.Jobs {
@@ -202,9 +206,9 @@ func peak(process string) int64 {
 	return 0
 }
 
-// processor is how long this process, and those that it started and that ended, used
+// processorTime is how long this process, and those that it started and that ended, used
 // processors.
-func processor() time.Duration {
+func processorTime() time.Duration {
 	sum := time.Duration(0)
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
