@@ -48,7 +48,10 @@ var errNoBlob = errors.New("the manager does not have it")
 
 // kindOf says what the manager should make of a worker that can't be started.
 func kindOf(err error) wire.ErrorKind {
-	if errors.Is(err, errNoBlob) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, isolate.ErrRefused) {
+	if errors.Is(err, isolate.ErrRefused) {
+		return wire.ErrorKind_ERROR_KIND_DENIED
+	}
+	if errors.Is(err, errNoBlob) || errors.Is(err, syscall.ENOEXEC) {
 		return wire.ErrorKind_ERROR_KIND_INVALID
 	}
 	return wire.ErrorKind_ERROR_KIND_RESOURCE

@@ -398,7 +398,7 @@ func TestUsersWhoRunNothing(t *testing.T) {
 		"no-such-user": "no user", "": "no user", "root": "is root", eve: "in launcher.isolation.deny", alice: "launcher.isolation.leastUID is 3",
 	} {
 		e := n.ended(n.start(b.asUser(name, 0, 0)))
-		if f := e.Failure; f.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID || !strings.Contains(f.Message, strconv.Quote(name)) ||
+		if f := e.Failure; f.GetKind() != wire.ErrorKind_ERROR_KIND_DENIED || !strings.Contains(f.Message, strconv.Quote(name)) ||
 			!strings.Contains(f.Message, "launcher strict") || !strings.Contains(f.Message, why) {
 			t.Errorf("%q: %v", name, e)
 		}

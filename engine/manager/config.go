@@ -106,6 +106,8 @@ func (c *Config) fill() error {
 		return fmt.Errorf("the manager needs a policy to fall back to")
 	case c.Policy.Path == "":
 		return fmt.Errorf("the manager needs the path of a policy plug-in: set policy.path or policy.name")
+	case c.Keys != nil && c.Core.Access == nil:
+		return fmt.Errorf("the manager needs rules of who may do what, with certificates: nobody is let in by default")
 	case c.Heartbeat >= c.Lease || c.Lease >= c.LauncherLostAfter:
 		return fmt.Errorf("heartbeat (%v) must be less than lease (%v), and lease less than launcherLostAfter (%v)", c.Heartbeat, c.Lease, c.LauncherLostAfter)
 	}

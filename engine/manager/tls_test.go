@@ -24,7 +24,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// newClosed is a manager that nobody talks to without a certificate. The testbed's own
+// newClosed is a manager that nobody talks to without a certificate, and with one may do
+// everything. The testbed's own
 // connection is ann's.
 func newClosed(t *testing.T) (*testbed, *certstest.CA) {
 	t.Helper()
@@ -34,6 +35,7 @@ func newClosed(t *testing.T) (*testbed, *certstest.CA) {
 	if b.cfg.Keys, err = certs.Open(ca.Files(auth.Manager, "m"), certs.Options{Log: b.cfg.Log}); err != nil {
 		t.Fatal(err)
 	}
+	b.cfg.Core.Access = rules(t, `roles: {administrator: {users: ["*"]}}`)
 	b.start()
 	b.as(ca.Keys(auth.User, "ann"))
 	return b, ca

@@ -500,3 +500,24 @@ func change(h *roomtest.House, a *life.Attempt, how int) {
 		}
 	}
 }
+
+// A launcher that runs nothing as a job's user is not to blame: or whoever has no user there
+// could keep everybody's work from it.
+func TestWhoIsToBlame(t *testing.T) {
+	for kind, usable := range map[wire.ErrorKind]bool{
+		wire.ErrorKind_ERROR_KIND_PROGRAM: false, wire.ErrorKind_ERROR_KIND_INVALID: false,
+		wire.ErrorKind_ERROR_KIND_DENIED: true, wire.ErrorKind_ERROR_KIND_OUTPUT: true,
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		h.Step.Set.BlameAfter, h.Step.Set.BlameJobs = 1, 1
+		l := h.Launcher("a", 1)
+		h.Launcher("b", 1)
+		a := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: "bad"}})
+		h.Checked()
+		if l.Usable() != usable {
+			t.Errorf("%v: the launcher is usable: %t", kind, l.Usable())
+		}
+	}
+}

@@ -102,8 +102,9 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
 	}
 	r := a.Run
-	// Once a last group runs, what fails is the outputs' store, and no launcher's fault.
-	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT
+	// Once a last group runs, what fails is the outputs' store, and no launcher's fault. Nor
+	// is it that a launcher runs nothing as the job's user.
+	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT || f.Kind == wire.ErrorKind_ERROR_KIND_DENIED
 	switch {
 	case a.Stop() != nil:
 		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -141,12 +142,15 @@ func (js *Jobs) RunOver(r *life.Run) {
 	}
 }
 
+// hopeless are failures that trying again can't help.
+var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_DENIED}
+
 // countFailure counts why a run ended, and fails the job when that was once too
 // often.
 func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
 	f := r.Failure()
 	switch {
-	case f != nil && (f.Kind == wire.ErrorKind_ERROR_KIND_INVALID || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT):
+	case f != nil && slices.Contains(hopeless, f.Kind):
 		js.EndJob(b.Job, scheduler.JobFailed, f)
 		return true
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:

@@ -151,6 +151,7 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 		{wire.ErrorKind_ERROR_KIND_PROGRAM, 2, wire.ErrorKind_ERROR_KIND_PROGRAM, "failed 2 times, the last time: bad"},
 		{wire.ErrorKind_ERROR_KIND_INVALID, 1, wire.ErrorKind_ERROR_KIND_INVALID, "bad"},
 		{wire.ErrorKind_ERROR_KIND_OUTPUT, 1, wire.ErrorKind_ERROR_KIND_OUTPUT, "bad"},
+		{wire.ErrorKind_ERROR_KIND_DENIED, 1, wire.ErrorKind_ERROR_KIND_DENIED, "bad"},
 		{wire.ErrorKind_ERROR_KIND_RESOURCE, 4, wire.ErrorKind_ERROR_KIND_LOST, `stage "map" node 0 was lost 4 times, the last time because bad`},
 		{wire.ErrorKind_ERROR_KIND_LOST, 4, wire.ErrorKind_ERROR_KIND_LOST, `stage "map" node 0 was lost 4 times, the last time because bad`},
 	} {

@@ -92,7 +92,7 @@ func (p *Publishing) Over(now scheduler.Time, cleaning bool, e End, l Limits) Ve
 		return Verdict{What: Again}
 	case kind == wire.ErrorKind_ERROR_KIND_INVALID && !p.granted: // the parts do not fit together
 		return Verdict{What: Fail}
-	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID:
+	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID, kind == wire.ErrorKind_ERROR_KIND_DENIED:
 		return Verdict{What: Keep, Why: e.why()}
 	case e.Vain() && (p.tries >= l.Publish || !p.granted && (e.Failures >= l.Failures || e.Losses > l.Losses)):
 		return Verdict{What: Keep, Why: fmt.Sprintf("publishing failed %d times, the last time: %s", p.tries, e.why())}
