@@ -205,6 +205,9 @@ type jobRows struct {
 }
 
 func readJobs(r *reader, where string, n int, c *Jobs) jobRows {
+	if n == 0 && c == nil {
+		return jobRows{}
+	}
 	r.same(where, n, len(c.GetId()), len(c.GetName()), len(c.GetUser()), len(c.GetPool()),
 		len(c.GetPriority()), len(c.GetSubmitted()))
 	return jobRows{

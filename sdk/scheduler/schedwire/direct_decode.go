@@ -75,7 +75,7 @@ func decodeDirect(b []byte) (scheduler.Round, bool) {
 func (d *directDecoder) events(b []byte) []scheduler.Event {
 	var parts [eventsFields][]byte
 	var others []byte
-	if !d.parts(b, &parts, &others) || proto.Unmarshal(others, &d.others) != nil {
+	if !d.parts(b, &parts, &others) || len(others) > 0 && proto.Unmarshal(others, &d.others) != nil {
 		d.bad = true
 		return nil
 	}
@@ -95,7 +95,9 @@ func (d *directDecoder) events(b []byte) []scheduler.Event {
 	}
 	n[EventKind_EVENT_KIND_ATTEMPT_STARTED], n[EventKind_EVENT_KIND_ATTEMPT_ENDED], n[EventKind_EVENT_KIND_OUTCOME] = 0, 0, 0
 	d.rows = eventRows{r: d.r, m: &d.others}
-	d.rows.check(&n)
+	if len(others) > 0 || n != [eventKinds]int{} { // most rounds have nothing else
+		d.rows.check(&n)
+	}
 	if d.bad || d.r.err != nil {
 		return nil
 	}

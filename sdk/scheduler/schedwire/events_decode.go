@@ -82,6 +82,9 @@ func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 func isKnown(k EventKind) bool { return k > 0 && int(k) < eventKinds }
 
 func readOffered(r *reader, where string, n int, c *BundleOffered) offeredRows {
+	if n == 0 && c == nil {
+		return offeredRows{}
+	}
 	r.same(where, n, len(c.GetJob()), len(c.GetBundle()))
 	return offeredRows{
 		groups: readGroups(r, where+" groups", n, c.GetGroups()),
