@@ -109,20 +109,21 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 		// The manager's own fault; the policy has seen nothing of it.
 		return Answer{}, newError(Faulted, op, err)
 	}
-	var answer Answer
-	err = h.call(ctx, op, limits.round, func(ctx context.Context) error {
-		b, err := h.rounds.ask(ctx, h.conn, sent, limits.answer)
-		if status.Code(err) == codes.ResourceExhausted {
-			return answerTooLarge(op, limits.answer)
-		}
-		if err != nil {
-			return err
-		}
-		answer, err = newAnswer(b)
-		return err
-	})
+	leave, err := h.enter(ctx, op, limits.round)
 	if err != nil {
 		return Answer{}, err
+	}
+	defer leave()
+	b, err := h.rounds.ask(ctx, h.conn, sent, limits)
+	if status.Code(err) == codes.ResourceExhausted {
+		err = answerTooLarge(op, limits.answer)
+	}
+	var answer Answer
+	if err == nil {
+		answer, err = newAnswer(b)
+	}
+	if err != nil {
+		return Answer{}, h.settle(ctx, op, limits.round, err)
 	}
 	return answer, nil
 }

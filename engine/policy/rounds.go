@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
@@ -17,41 +18,59 @@ import (
 // uses it.
 type rounds struct {
 	stream grpc.ClientStream // nil: none is open
+	until  context.Context   //nolint:containedctx // whose end ends the stream
 	cancel context.CancelFunc
-	calls  bool // the plug-in has no Rounds
+	timer  *time.Timer // ends the stream when an answer takes too long
+	calls  bool        // the plug-in has no Rounds
 }
 
-// ask sends an encoded round and returns the encoded answer of at most answerMax bytes.
-// After an error the stream is gone, and the next round opens another.
-func (r *rounds) ask(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) ([]byte, error) {
+// ask sends an encoded round and returns the encoded answer, of at most so many bytes and
+// within so much time; the status of a later one is DeadlineExceeded. After an error the
+// stream is gone, and the next round opens another.
+func (r *rounds) ask(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) ([]byte, error) {
 	if r.calls {
-		return call(ctx, conn, round, answerMax)
+		return call(ctx, conn, round, most)
+	}
+	if r.stream != nil && r.until != ctx {
+		r.drop()
 	}
 	first := r.stream == nil
-	answer, err := r.exchange(ctx, conn, round, answerMax)
+	answer, err := r.exchange(ctx, conn, round, most)
 	if err == nil {
 		return answer, nil
 	}
-	r.cancel()
-	r.stream = nil
+	r.drop()
 	if first && status.Code(err) == codes.Unimplemented {
 		r.calls = true
-		return call(ctx, conn, round, answerMax)
+		return call(ctx, conn, round, most)
 	}
 	return nil, err
 }
 
-// exchange sends a round on the stream, and waits for the answer until ctx ends.
-func (r *rounds) exchange(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) (answer []byte, err error) {
+// drop ends the stream, if there is one.
+func (r *rounds) drop() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.stream = nil
+}
+
+// exchange sends a round on the stream, and waits for the answer.
+func (r *rounds) exchange(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) (answer []byte, err error) {
 	if r.stream == nil {
-		var lasts context.Context // as long as the stream: longer than this round
-		lasts, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		if r.stream, err = conn.NewStream(lasts, &rpc.Policy_ServiceDesc.Streams[roundsStream], rpc.Policy_Rounds_FullMethodName,
-			grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(answerMax)); err != nil {
+		if err := r.open(ctx, conn, most); err != nil {
 			return nil, err
 		}
 	}
-	defer context.AfterFunc(ctx, r.cancel)()
+	r.timer.Reset(most.round)
+	defer func() {
+		late := !r.timer.Stop()
+		if late && err != nil {
+			err = status.FromContextError(context.DeadlineExceeded).Err()
+		} else if late { // it came at the last moment, and the stream is at its end
+			r.stream = nil
+		}
+	}()
 	// Where the plug-in has ended the stream, the reason comes with the answer.
 	if err := r.stream.SendMsg(round); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -61,6 +80,17 @@ func (r *rounds) exchange(ctx context.Context, conn *grpc.ClientConn, round []by
 		return nil, errors.New("the plug-in ended the stream of rounds without an answer to the last")
 	}
 	return answer, err
+}
+
+// open opens a stream that lasts as long as ctx.
+func (r *rounds) open(ctx context.Context, conn *grpc.ClientConn, most limits) (err error) {
+	var lasts context.Context
+	r.until = ctx
+	lasts, r.cancel = context.WithCancel(ctx)
+	r.timer = time.AfterFunc(most.round, r.cancel)
+	r.stream, err = conn.NewStream(lasts, &rpc.Policy_ServiceDesc.Streams[roundsStream], rpc.Policy_Rounds_FullMethodName,
+		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(most.answer))
+	return err
 }
 
 // roundsStream is the place of Rounds among the streams of the service.
@@ -74,9 +104,11 @@ var roundsStream = func() int {
 }()
 
 // call is a round by itself.
-func call(ctx context.Context, conn *grpc.ClientConn, round []byte, answerMax int) (answer []byte, err error) {
+func call(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, most.round)
+	defer cancel()
 	err = conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, round, &answer,
-		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(answerMax))
+		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(most.answer))
 	return answer, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -17,6 +18,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
+
+// aMinute is enough for any answer here.
+var aMinute = limits{round: time.Minute, answer: 1 << 20}
 
 // counting answers rounds, the third with an error, and counts how it was asked.
 type counting struct {
@@ -92,11 +96,11 @@ func TestARoundThatIsGivenUp(t *testing.T) {
 	var r rounds
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.ask(ctx, conn, encoded(t, 1), 1<<20); err == nil {
+	if _, err := r.ask(ctx, conn, encoded(t, 1), aMinute); err == nil {
 		t.Error("a round that was given up has an answer")
 	}
 	close(waits)
-	if _, err := r.ask(t.Context(), conn, encoded(t, 3), 1<<20); status.Code(err) != codes.Aborted {
+	if _, err := r.ask(t.Context(), conn, encoded(t, 3), aMinute); status.Code(err) != codes.Aborted {
 		t.Errorf("the third round's answer is %v, not its own", err)
 	}
 }
@@ -106,7 +110,7 @@ func askFive(t *testing.T, p rpc.PolicyServer) {
 	conn := served(t, p)
 	var r rounds
 	for n := range uint64(5) {
-		_, err := r.ask(t.Context(), conn, encoded(t, n+1), 1<<20)
+		_, err := r.ask(t.Context(), conn, encoded(t, n+1), aMinute)
 		if want := n+1 == 3; want != (status.Code(err) == codes.Aborted) || !want && err != nil {
 			t.Errorf("round %d: %v", n+1, err)
 		}

@@ -3,7 +3,7 @@
 //
 //	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
 //
-// The policy is called from one goroutine; the process uses half of the processors
+// The policy gets one call at a time; the process uses half of the processors
 // unless GOMAXPROCS is set. A panic in the policy becomes an error with the stack
 // that the manager sees. The process ends when its manager ends, in whatever way.
 // What the policy or its shell logs with log/slog, or prints, reaches the manager's
@@ -62,7 +62,7 @@ const (
 )
 
 // limitThreads has the process use half of the processors that it may use, unless
-// the environment says GOMAXPROCS. The policy is one goroutine: a second thread
+// the environment says GOMAXPROCS. The policy works on one: a second thread
 // helps to collect the garbage of large rounds, but on a small machine it is mostly
 // woken in vain, and takes a processor from the manager, which works meanwhile.
 func limitThreads() {
@@ -94,7 +94,6 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	for _, o := range options {
 		o(s)
 	}
-	go s.policyLoop()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,

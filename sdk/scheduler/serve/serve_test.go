@@ -111,8 +111,6 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 		if shell != nil {
 			WithShell(shell)(s)
 		}
-		go s.policyLoop()
-		defer close(s.calls)
 		listener := bufconn.Listen(1 << 20)
 		s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()))
 		register(s.grpc, s)

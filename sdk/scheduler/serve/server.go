@@ -29,9 +29,9 @@ type server struct {
 	grpc      *grpc.Server
 	unknown   unknown
 
-	// calls is the way to the policy's goroutine, the only one that touches the
-	// fields of the next group.
-	calls    chan func()
+	// turn holds a token while a call is with the policy. Who has it may touch the fields
+	// of the next group.
+	turn     chan struct{}
 	policy   scheduler.TaskScheduler // nil before Start succeeded
 	started  bool                    // Start was called
 	panicked error                   // the first panic, with its call and stack; nil: none
@@ -45,52 +45,29 @@ type server struct {
 }
 
 func newServer(newPolicy func() scheduler.TaskScheduler) *server {
-	return &server{newPolicy: newPolicy, calls: make(chan func()), versions: map[uint64]scheduler.Config{}, ended: make(chan struct{})}
+	return &server{newPolicy: newPolicy, turn: make(chan struct{}, 1), versions: map[uint64]scheduler.Config{}, ended: make(chan struct{})}
 }
 
-// policyLoop is the policy's goroutine. It lasts as long as the process.
-func (s *server) policyLoop() {
-	for call := range s.calls {
-		call()
+// onPolicy runs f when it is its turn, or not when the context ends before. A panic of f
+// comes back as an error with its stack. What the policy holds after it is not to be trusted,
+// so every later call gets the same error.
+func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, error)) (v T, err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return v, status.FromContextError(ctx.Err()).Err()
 	}
-}
-
-// onPolicy runs f on the policy's goroutine and waits for it or the context. A
-// panic of f comes back as an error with its stack. What the policy holds after it
-// is not to be trusted, so every later call gets the same error.
-func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, error)) (T, error) {
-	type result struct {
-		v   T
-		err error
-	}
-	var none T
-	done := make(chan result, 1)
-	call := func() {
-		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				s.panicked = panicIn(what, p)
-				r = result{err: s.panicked}
-			}
-			done <- r
-		}()
-		if s.panicked != nil {
-			r.err = s.panicked
-			return
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked = panicIn(what, p)
+			err = s.panicked
 		}
-		r.v, r.err = f()
+		<-s.turn
+	}()
+	if s.panicked != nil {
+		return v, s.panicked
 	}
-	select {
-	case s.calls <- call:
-	case <-ctx.Done():
-		return none, status.FromContextError(ctx.Err()).Err()
-	}
-	select {
-	case r := <-done:
-		return r.v, r.err
-	case <-ctx.Done():
-		return none, status.FromContextError(ctx.Err()).Err()
-	}
+	return f()
 }
 
 // textBytesMax bounds what an error or a panic of the policy says. It travels in a
@@ -207,7 +184,7 @@ func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartRepl
 	return config, env, snapshot, nil
 }
 
-// startPolicy runs on the policy's goroutine.
+// startPolicy is for who has the turn.
 func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapshot, env scheduler.Environment) (*rpc.StartReply, error) {
 	if s.started {
 		return nil, status.Error(codes.FailedPrecondition, "Start was called twice")

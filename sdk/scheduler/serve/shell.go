@@ -238,7 +238,7 @@ func (h *shell) accepted(c scheduler.Config) {
 	case <-h.settings:
 	default:
 	}
-	h.settings <- c // only this goroutine, the policy's, sends
+	h.settings <- c // only who has the policy's turn sends
 }
 
 // prove asks the gate.
