@@ -25,8 +25,8 @@ import (
 )
 
 // meet has a client and a server shake hands over a real socket, and one byte go each way.
-// It returns what each end says.
-func meet(t *testing.T, client, server *tls.Config) (atClient, atServer error, proved auth.Identity) {
+// It returns whom the client proved to be, and what each end says.
+func meet(t *testing.T, client, server *tls.Config) (proved auth.Identity, atClient, atServer error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,7 +55,8 @@ func meet(t *testing.T, client, server *tls.Config) (atClient, atServer error, p
 		}
 		c.Close()
 	}
-	return err, <-served, proved
+	atServer = <-served // who was proved is known then
+	return proved, err, atServer
 }
 
 // open opens files at a clock of the test.
@@ -74,7 +75,7 @@ func TestBothEndsAreProved(t *testing.T) {
 	ca := certstest.New(t)
 	manager, ann, launcher := ca.Keys(auth.Manager, "m"), ca.Keys(auth.User, "ann"), ca.Keys(auth.Launcher, "l1")
 	for _, c := range []*certs.Keys{ann, launcher} {
-		atClient, atServer, who := meet(t, c.Client(auth.Manager, "m"), manager.Server(auth.User, auth.Launcher))
+		who, atClient, atServer := meet(t, c.Client(auth.Manager, "m"), manager.Server(auth.User, auth.Launcher))
 		if atClient != nil || atServer != nil || who != c.Identity() {
 			t.Errorf("%v, %v: %s is taken for %s", atClient, atServer, c.Identity(), who)
 		}
@@ -87,7 +88,7 @@ func TestBothEndsAreProved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	atClient, atServer, who := meet(t, worker.Client(auth.Launcher, "l1"), launcher.Server(auth.Worker))
+	who, atClient, atServer := meet(t, worker.Client(auth.Launcher, "l1"), launcher.Server(auth.Worker))
 	if atClient != nil || atServer != nil || who != (auth.Identity{Cluster: "test", Kind: auth.Worker, Name: "l1"}) {
 		t.Errorf("%v, %v: a worker is taken for %s", atClient, atServer, who)
 	}
@@ -119,7 +120,7 @@ func TestWhoIsNotWhomHeSaysIsRefused(t *testing.T) {
 			server := open(t, manager, at(now), &log)
 			client := open(t, attack.files, at(attack.now), io.Discard).Client(auth.Manager, "")
 			client.VerifyConnection = nil // whom the attacker trusts is his business
-			atClient, atServer, _ := meet(t, client, server.Server(attack.kinds...))
+			_, atClient, atServer := meet(t, client, server.Server(attack.kinds...))
 			if atClient == nil || !errors.Is(atServer, certs.ErrCertificate) || !strings.Contains(atServer.Error(), attack.want) {
 				t.Errorf("the client says %v, the server %v, want %q", atClient, atServer, attack.want)
 			}
@@ -147,7 +148,7 @@ func TestServersAreLookedAt(t *testing.T) {
 			c.VerifyConnection = nil
 			return c, err
 		}
-		atClient, _, _ := meet(t, ann.Client(auth.Manager, "m"), config)
+		_, atClient, _ := meet(t, ann.Client(auth.Manager, "m"), config)
 		if !errors.Is(atClient, certs.ErrCertificate) || !strings.Contains(atClient.Error(), want) {
 			t.Errorf("%v, want %q", atClient, want)
 		}
@@ -162,17 +163,17 @@ func TestNothingButTLS13AndACertificateGetsIn(t *testing.T) {
 	bare := ann.Client(auth.Manager, "m")
 	bare.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
 	for name, client := range map[string]*tls.Config{"TLS 1.2": old, "no certificate": bare} {
-		if atClient, atServer, _ := meet(t, client, manager.Server(auth.User)); atClient == nil || atServer == nil {
+		if _, atClient, atServer := meet(t, client, manager.Server(auth.User)); atClient == nil || atServer == nil {
 			t.Errorf("%s: %v, %v", name, atClient, atServer)
 		}
 	}
-	atClient, atServer, who := meet(t, bare, manager.Door(auth.User))
+	who, atClient, atServer := meet(t, bare, manager.Door(auth.User))
 	if atClient != nil || atServer != nil || who != (auth.Identity{}) {
 		t.Errorf("at a door, without a certificate: %v, %v, taken for %s", atClient, atServer, who)
 	}
 	foreign := certstest.New(t).Keys(auth.User, "ann").Client(auth.Manager, "m")
 	foreign.VerifyConnection = nil
-	if _, atServer, _ := meet(t, foreign, manager.Door(auth.User)); !errors.Is(atServer, certs.ErrCertificate) {
+	if _, _, atServer := meet(t, foreign, manager.Door(auth.User)); !errors.Is(atServer, certs.ErrCertificate) {
 		t.Errorf("at a door, with a foreign certificate: %v", atServer)
 	}
 }
@@ -194,7 +195,7 @@ func TestALauncherVouchesForItsWorkersAlone(t *testing.T) {
 		forged := below(t, own, uri)
 		client := l1.Client(auth.Manager, "m")
 		client.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &forged, nil }
-		if _, atServer, _ := meet(t, client, manager.Server(all...)); (atServer == nil) != good {
+		if _, _, atServer := meet(t, client, manager.Server(all...)); (atServer == nil) != good {
 			t.Errorf("%s below a launcher: %v", uri, atServer)
 		}
 	}
@@ -305,7 +306,7 @@ func TestTwoCAsAreTrustedMeanwhile(t *testing.T) {
 	for _, ca := range []*certstest.CA{before, after} {
 		client := ca.Keys(auth.User, "ann").Client(auth.Manager, "m")
 		client.VerifyConnection = nil
-		if _, atServer, _ := meet(t, client, manager.Server(auth.User)); atServer != nil {
+		if _, _, atServer := meet(t, client, manager.Server(auth.User)); atServer != nil {
 			t.Error(atServer)
 		}
 	}
