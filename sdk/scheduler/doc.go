@@ -29,6 +29,6 @@
 // round. A decision without an outcome never happened.
 //
 // The package imports only the standard library. Values of it are plain data:
-// they are not safe for concurrent mutation, and the SDK calls a policy from
-// one goroutine.
+// they are not safe for concurrent mutation, and the SDK makes one
+// call of a policy at a time.
 package scheduler

@@ -91,7 +91,7 @@ type PageAsked struct {
 }
 
 // Pager is a TaskScheduler that answers pages beside the log, as Explain does. It is asked
-// on the policy's goroutine, between two rounds: it changes nothing, and takes
+// as the policy's own calls are, one at a time, between two rounds: it changes nothing, and takes
 // well under a millisecond; what takes longer is left to Answer.Later. The manager gives all pages and
 // explanations together a tenth of the time at most. An error is the policy's fault, and
 // becomes status 500.

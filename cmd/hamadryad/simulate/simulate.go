@@ -68,7 +68,9 @@ func Command(out, errs io.Writer) *cobra.Command {
 		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
 holds the results against each other. What decides is the manager's own core and the
 policies' own programs; launchers, workers and the network between them are simulated, in
-virtual time. The same command gives the same bytes on any machine.
+virtual time. The same command gives the same bytes on any machine. It keeps to one
+processor, since of cluster and policy only one works at a time; GOMAXPROCS in the
+environment lets it have more.
 
 WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
 

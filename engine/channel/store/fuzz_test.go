@@ -3,29 +3,12 @@ package store
 import (
 	"bytes"
 	"log/slog"
-	"net"
 	"testing"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
-
-// spoken is a connection on which all was said before, and that keeps what is answered.
-type spoken struct {
-	net.Conn
-	said   *bytes.Reader
-	answer bytes.Buffer
-}
-
-func (c *spoken) Read(b []byte) (int, error)       { return c.said.Read(b) }
-func (c *spoken) Write(b []byte) (int, error)      { return c.answer.Write(b) }
-func (c *spoken) Close() error                     { return nil }
-func (c *spoken) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (c *spoken) SetDeadline(time.Time) error      { return nil }
-func (c *spoken) SetReadDeadline(time.Time) error  { return nil }
-func (c *spoken) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzStranger says all sorts of things to a store: whoever does not show the token sees
 // nothing of what it has.
@@ -44,10 +27,10 @@ func FuzzStranger(f *testing.F) {
 	}
 	f.Add(control.Append(bytes.Clone(hello), msgWant, request{Key: key(2), token: token, limit: 1}.body()))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		c := &spoken{said: bytes.NewReader(said)}
+		c := &chantest.Spoken{Said: bytes.NewReader(said)}
 		_ = server.converse(c)
-		if !bytes.Contains(said, []byte(token)) && bytes.Contains(c.answer.Bytes(), stored) {
-			t.Fatalf("a stranger was told %q", c.answer.Bytes())
+		if !bytes.Contains(said, []byte(token)) && bytes.Contains(c.Answer.Bytes(), stored) {
+			t.Fatalf("a stranger was told %q", c.Answer.Bytes())
 		}
 	})
 }

@@ -5,24 +5,10 @@ import (
 	"log/slog"
 	"net"
 	"testing"
-	"time"
 
+	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
-
-// spoken is a connection on which all was said before.
-type spoken struct {
-	net.Conn
-	said *bytes.Reader
-}
-
-func (c *spoken) Read(b []byte) (int, error)       { return c.said.Read(b) }
-func (c *spoken) Write(b []byte) (int, error)      { return len(b), nil }
-func (c *spoken) Close() error                     { return nil }
-func (c *spoken) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (c *spoken) SetDeadline(time.Time) error      { return nil }
-func (c *spoken) SetReadDeadline(time.Time) error  { return nil }
-func (c *spoken) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzStranger says all sorts of things to a port of streamed channels: whoever does not
 // show the token meets no reader, and no place is kept for them.
@@ -41,7 +27,7 @@ func FuzzStranger(f *testing.F) {
 		if bytes.Contains(said, []byte(token)) {
 			return
 		}
-		p := newPeer(&spoken{said: bytes.NewReader(said)})
+		p := newPeer(&chantest.Spoken{Said: bytes.NewReader(said)})
 		defer p.close()
 		if r, err := l.meet(p); err == nil {
 			t.Fatalf("a stranger meets %v", r.key)

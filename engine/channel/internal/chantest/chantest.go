@@ -1,15 +1,47 @@
-// Package chantest makes records and reads streams for the channels' tests.
+// Package chantest makes records, reads streams and stands for strangers' connections in the
+// channels' tests.
 package chantest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
+
+// Spoken is a connection on which all was said before, and that keeps what is answered.
+type Spoken struct {
+	net.Conn
+	Said   *bytes.Reader
+	Answer bytes.Buffer
+}
+
+// Read gives what was said.
+func (c *Spoken) Read(b []byte) (int, error) { return c.Said.Read(b) }
+
+// Write keeps an answer.
+func (c *Spoken) Write(b []byte) (int, error) { return c.Answer.Write(b) }
+
+// Close does nothing.
+func (c *Spoken) Close() error { return nil }
+
+// RemoteAddr is nobody's.
+func (c *Spoken) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+
+// SetDeadline does nothing: nothing is waited for.
+func (c *Spoken) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (c *Spoken) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (c *Spoken) SetWriteDeadline(time.Time) error { return nil }
 
 // Record returns the n-th record of a stream: it says which it is, so that order,
 // loss and doubling show, and has a size between little and much.
