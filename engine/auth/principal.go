@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // How a principal was proved. Unproven is what somebody says of himself, where access
@@ -22,6 +23,9 @@ type Principal struct {
 	Groups []string // in ascending order, without repetition
 	Proof  string   // Certificate, Socket and so on
 	By     string   // who acts in its name, "" when it acts itself
+	// Until is when the proof ends by itself, as a token does: nothing goes on under it then.
+	// Zero: it is good for as long as its connection.
+	Until time.Time
 }
 
 // Proved tells whether more than the caller's own word says who it is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/join"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -67,6 +68,9 @@ type Config struct {
 	// Keys are the manager's certificate, and make all its listeners speak TLS with those
 	// alone who have one, too; nil: everybody is whom he says he is.
 	Keys *certs.Keys
+	// Schemes prove users who have no certificate, by a header of the call (proof.Edge); they
+	// need Keys. None: who has no certificate gets no connection.
+	Schemes map[string]proof.Scheme
 	// Joins answers launchers that have no certificate yet, or want a new one, at the address
 	// Join; nil: nothing does.
 	Joins *join.Server
@@ -108,6 +112,8 @@ func (c *Config) fill() error {
 		return fmt.Errorf("the manager needs the path of a policy plug-in: set policy.path or policy.name")
 	case c.Keys != nil && c.Core.Access == nil:
 		return fmt.Errorf("the manager needs rules of who may do what, with certificates: nobody is let in by default")
+	case c.Keys == nil && len(c.Schemes) > 0:
+		return fmt.Errorf("the manager takes headers that prove users over TLS alone: it needs a certificate")
 	case c.Heartbeat >= c.Lease || c.Lease >= c.LauncherLostAfter:
 		return fmt.Errorf("heartbeat (%v) must be less than lease (%v), and lease less than launcherLostAfter (%v)", c.Heartbeat, c.Lease, c.LauncherLostAfter)
 	}

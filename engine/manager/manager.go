@@ -46,6 +46,9 @@ const (
 	windowBytes = 4 << 20
 	// streamsMax bounds what one connection may have under way.
 	streamsMax = 1000
+	// headersMax bounds the bytes of all headers of a call: they come before it is known who
+	// calls.
+	headersMax = proof.CredentialBytesMax + 16<<10
 	// handshakeTimeout ends connections that say nothing or garbage.
 	handshakeTimeout = 10 * time.Second
 	// pageTimeout is how long a page's request may take to come, the page to be sent, and a
@@ -277,6 +280,7 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.Creds(proof.WithSocket(m.credentials())),
 		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
+		grpc.MaxHeaderListSize(headersMax),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.StaticStreamWindowSize(windowBytes),
 		grpc.StaticConnWindowSize(windowBytes),
@@ -327,7 +331,7 @@ func (m *manager) webServer() *http.Server {
 	}
 	return &http.Server{
 		Handler: m.guard.Notes(m.edge().Pages(mux)), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
-		MaxHeaderBytes: bounds.RequestBytesMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 }
 

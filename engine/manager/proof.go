@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
-	return proof.Edge{Required: m.cfg.Keys != nil, Kind: func(method string) auth.Kind {
+	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Kind: func(method string) auth.Kind {
 		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
 			return auth.Launcher
 		}
@@ -30,7 +31,16 @@ func (m *manager) credentials() credentials.TransportCredentials {
 	if m.cfg.Keys == nil {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(m.cfg.Keys.Server(auth.User, auth.Launcher))
+	return credentials.NewTLS(m.server(auth.User, auth.Launcher))
+}
+
+// server has peers of some kinds come with their certificates, and users without one where
+// a header of theirs can prove them: the edge asks each call for it.
+func (m *manager) server(kinds ...auth.Kind) *tls.Config {
+	if len(m.cfg.Schemes) > 0 {
+		return m.cfg.Keys.Door(kinds...)
+	}
+	return m.cfg.Keys.Server(kinds...)
 }
 
 // listenForJoins opens the port for launchers without a certificate; nil: there is none.
@@ -71,6 +81,6 @@ func (m *manager) servePages(site *http.Server, l net.Listener) error {
 	if m.cfg.Keys == nil {
 		return site.Serve(l)
 	}
-	site.TLSConfig = m.cfg.Keys.Server(auth.User)
+	site.TLSConfig = m.server(auth.User)
 	return site.ServeTLS(l, "", "")
 }

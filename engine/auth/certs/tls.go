@@ -19,7 +19,7 @@ func (k *Keys) Server(kinds ...auth.Kind) *tls.Config {
 
 // Door is as Server, but a peer may come without a certificate. Who it is must be asked of
 // each connection (PeerIdentity), and nothing be done for one that has none but let it
-// join.
+// join, or what a header of the call proves it may.
 func (k *Keys) Door(kinds ...auth.Kind) *tls.Config {
 	return k.server(tls.RequestClientCert, expected{kinds: kinds, usage: x509.ExtKeyUsageClientAuth})
 }

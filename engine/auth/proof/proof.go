@@ -1,6 +1,6 @@
-// Package proof is where a call's principal comes from: what the connection proved, and
-// never what a message says. An Edge stands before every method of gRPC and every page
-// over HTTP.
+// Package proof is where a call's principal comes from: what the connection proved, or a
+// header of the call that proves itself, and never what a message says. An Edge stands
+// before every method of gRPC and every page over HTTP.
 //
 //	edge := proof.Edge{Required: true}
 //	grpc.NewServer(grpc.Creds(...), grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
@@ -12,16 +12,24 @@
 // a message that a handler sees says the same, whatever the sender wrote there. Where
 // Required is set nobody is let in who proved nothing. Where it is not, a name that a
 // message claims stays, as auth.Unproven.
+//
+// A call is proved in one way. With Schemes the header "authorization" counts where the
+// connection proves nothing and is TLS; beside a certificate, or at a socket where the
+// kernel says who comes, it is refused, so neither ever overrides the other unseen. Where
+// the proof has an end (auth.Principal.Until) a stream ends with it: its context does,
+// and no message passes after it.
 package proof
 
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -40,6 +48,10 @@ type Edge struct {
 	Kind func(method string) auth.Kind
 	// Open tells the methods that need no proof although it is required; nil: none.
 	Open func(method string) bool
+	// Schemes prove users by the header "authorization", by the first word of it in lower
+	// case, such as "bearer"; none: the header is not looked at. On pages, that of another
+	// word is not looked at either: it may be for who serves the page.
+	Schemes map[string]Scheme
 }
 
 // Prover is what a connection's credentials say of the other end. The gRPC credentials of
@@ -58,50 +70,35 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	return handler(auth.With(ctx, who), request)
 }
 
-// Stream is a grpc.StreamServerInterceptor.
-func (e Edge) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	who, err := e.caller(stream.Context(), info.FullMethod)
-	if err != nil {
-		return err
-	}
-	return handler(server, &settledStream{stream, auth.With(stream.Context(), who), who})
-}
-
-// settledStream has the principal in its context and in each message.
-type settledStream struct {
-	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // a stream has its context so
-	who auth.Principal
-}
-
-func (s *settledStream) Context() context.Context { return s.ctx }
-
-func (s *settledStream) RecvMsg(m any) error {
-	err := s.ServerStream.RecvMsg(m)
-	if p, ok := m.(proto.Message); ok && err == nil {
-		settle(p, s.who)
-	}
-	return err
-}
-
-// caller is who calls, as far as the connection proves it.
+// caller is who calls, as far as the connection or a header proves it.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
-	who := unproven
-	if p, ok := peer.FromContext(ctx); ok {
-		switch info := p.AuthInfo.(type) {
-		case credentials.TLSInfo:
-			who = ofCertificate(info.State)
-		case Prover:
-			who = info.Principal()
+	who, secure := ofConnection(ctx)
+	if all := metadata.ValueFromIncomingContext(ctx, headerName); len(all) > 0 && len(e.Schemes) > 0 {
+		var err error
+		if who, err = e.shown(ctx, all, who, secure); err != nil {
+			return who, status.Error(codes.Unauthenticated, err.Error())
 		}
 	}
 	if e.Required && !who.Proved() && (e.Open == nil || !e.Open(method)) {
-		return who, status.Error(codes.Unauthenticated, "nothing proves who asks: show a certificate of the cluster (auth.certificate, or $HAMADRYAD_AUTH_CERTIFICATE)")
+		return who, status.Error(codes.Unauthenticated, "nothing proves who asks: show a certificate of the cluster (auth.certificate, or $HAMADRYAD_AUTH_CERTIFICATE)"+e.orElse())
 	}
 	if kind := e.kind(method); who.Proved() && who.Kind != kind {
 		return who, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, who.Proof, who.Kind, who.Name)
 	}
 	return who, nil
+}
+
+// ofConnection is whom the connection of a call proves, and whether it is TLS.
+func ofConnection(ctx context.Context) (who auth.Principal, secure bool) {
+	if p, ok := peer.FromContext(ctx); ok {
+		switch info := p.AuthInfo.(type) {
+		case credentials.TLSInfo:
+			return ofCertificate(info.State), true
+		case Prover:
+			return info.Principal(), false
+		}
+	}
+	return unproven, false
 }
 
 func (e Edge) kind(method string) auth.Kind {
@@ -135,8 +132,17 @@ func (e Edge) Pages(next http.Handler) http.Handler {
 		if r.TLS != nil {
 			who = ofCertificate(*r.TLS)
 		}
-		if e.Required && !who.Proved() {
-			http.Error(w, "nothing proves who asks: show a certificate of the cluster", http.StatusUnauthorized)
+		var err error
+		if all := r.Header.Values(headerName); e.ours(all) {
+			who, err = e.shown(r.Context(), all, who, r.TLS != nil)
+			r.Header.Del(headerName) // it is for nobody behind
+		}
+		if err == nil && e.Required && !who.Proved() {
+			err = errors.New("nothing proves who asks: show a certificate of the cluster" + e.orElse())
+		}
+		if err != nil {
+			e.challenge(w.Header())
+			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))

@@ -1,0 +1,202 @@
+package proof_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+const secret = "s3cret.token"
+
+// taking is an edge that takes one token, as bob's.
+func taking(until time.Time) proof.Edge {
+	return proof.Edge{Required: true, Kind: func(method string) auth.Kind {
+		if method == "/launchers" {
+			return auth.Launcher
+		}
+		return auth.User
+	}, Schemes: map[string]proof.Scheme{
+		"bearer": func(_ context.Context, credential string) (auth.Principal, error) {
+			if credential != secret {
+				return auth.Principal{}, errors.New("no such token")
+			}
+			return auth.Principal{Kind: auth.User, Name: "bob", Proof: auth.OIDC, Until: until}, nil
+		},
+		"odd": func(context.Context, string) (auth.Principal, error) {
+			return auth.Principal{Kind: auth.Launcher, Name: "bob", Proof: auth.OIDC}, nil
+		},
+	}}
+}
+
+// over is the context of a call over a connection with headers.
+func over(ctx context.Context, connection credentials.AuthInfo, headers ...string) context.Context {
+	ctx = peer.NewContext(ctx, &peer.Peer{AuthInfo: connection})
+	return metadata.NewIncomingContext(ctx, metadata.MD{"authorization": headers})
+}
+
+// anonymous is a TLS connection without a certificate.
+var anonymous = credentials.TLSInfo{}
+
+// certified is a TLS connection with a certificate.
+func certified(t *testing.T, kind auth.Kind, name string) credentials.AuthInfo {
+	t.Helper()
+	own, err := certstest.New(t).Keys(kind, name).Client(auth.Manager, "").GetClientCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return credentials.TLSInfo{State: tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{own.Leaf}}}
+}
+
+// A header proves a user, over TLS, alone, and in one way of writing it. What is refused is
+// not repeated.
+func TestAHeaderProvesAUser(t *testing.T) {
+	e := taking(time.Time{})
+	socket := proved{who: ann}
+	good := "Bearer " + secret
+	for name, c := range map[string]struct {
+		connection credentials.AuthInfo
+		method     string
+		headers    []string
+		want       codes.Code
+		says       string
+	}{
+		"a token":                      {anonymous, "/m", []string{good}, codes.OK, ""},
+		"the scheme in any case":       {anonymous, "/m", []string{"bEARER  " + secret}, codes.OK, ""},
+		"no header":                    {anonymous, "/m", nil, codes.Unauthenticated, "bearer, odd"},
+		"another token":                {anonymous, "/m", []string{good + "x"}, codes.Unauthenticated, "no such token"},
+		"two headers":                  {anonymous, "/m", []string{good, good}, codes.Unauthenticated, "2 headers"},
+		"two in one":                   {anonymous, "/m", []string{good + ", " + good}, codes.Unauthenticated, "in one piece"},
+		"another scheme":               {anonymous, "/m", []string{"Basic " + secret}, codes.Unauthenticated, "takes bearer, odd"},
+		"no scheme":                    {anonymous, "/m", []string{secret}, codes.Unauthenticated, "in one piece"},
+		"an empty one":                 {anonymous, "/m", []string{""}, codes.Unauthenticated, "in one piece"},
+		"nothing in it":                {anonymous, "/m", []string{"Bearer "}, codes.Unauthenticated, "in one piece"},
+		"a long one":                   {anonymous, "/m", []string{good + strings.Repeat("x", proof.CredentialBytesMax)}, codes.Unauthenticated, "at most"},
+		"without TLS":                  {insecureInfo{}, "/m", []string{good}, codes.Unauthenticated, "without TLS"},
+		"without anything":             {nil, "/m", []string{good}, codes.Unauthenticated, "without TLS"},
+		"at the socket":                {socket, "/m", []string{good}, codes.Unauthenticated, "shown together"},
+		"the socket without it":        {socket, "/m", nil, codes.OK, ""},
+		"beside a certificate":         {certified(t, auth.User, "bob"), "/m", []string{good}, codes.Unauthenticated, "the certificate of user bob and a header"},
+		"a launcher's method":          {anonymous, "/launchers", []string{good}, codes.PermissionDenied, "user bob"},
+		"beside a launcher's":          {certified(t, auth.Launcher, "l1"), "/launchers", []string{good}, codes.Unauthenticated, "shown together"},
+		"what proves nobody's user":    {anonymous, "/launchers", []string{"odd x"}, codes.Unauthenticated, "proves no user"},
+		"a certificate without header": {certified(t, auth.Launcher, "l1"), "/launchers", nil, codes.OK, ""},
+	} {
+		forged := &wire.JobRef{Principal: &wire.Principal{Name: "root", Proof: auth.Certificate}}
+		var seen auth.Principal
+		_, err := e.Unary(over(t.Context(), c.connection, c.headers...), forged, &grpc.UnaryServerInfo{FullMethod: c.method}, func(ctx context.Context, _ any) (any, error) {
+			seen, _ = auth.From(ctx)
+			return nil, nil
+		})
+		if status.Code(err) != c.want || !strings.Contains(status.Convert(err).Message(), c.says) || err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v, want %v and %q", name, err, c.want, c.says)
+		}
+		if len(c.headers) > 0 && err == nil && (seen.Name != "bob" || !proto.Equal(forged.Principal, &wire.Principal{Name: "bob", Proof: auth.OIDC})) {
+			t.Errorf("%s: %+v, the message says %v", name, seen, forged.Principal)
+		}
+	}
+}
+
+// insecureInfo is a connection that proves nothing and is not TLS.
+type insecureInfo struct{}
+
+func (insecureInfo) AuthType() string { return "insecure" }
+
+// On a page the same counts. A header of another scheme is the page's own.
+func TestAHeaderProvesAUserOfPages(t *testing.T) {
+	e := taking(time.Time{})
+	good := "Bearer " + secret
+	certificate := certified(t, auth.User, "ann").(credentials.TLSInfo).State
+	for name, c := range map[string]struct {
+		tls     *tls.ConnectionState
+		headers []string
+		want    int
+		seen    string // by the page, and the header that is left for it
+	}{
+		"a token":                        {&tls.ConnectionState{}, []string{good}, http.StatusOK, "bob "},
+		"another token":                  {&tls.ConnectionState{}, []string{good + "x"}, http.StatusUnauthorized, ""},
+		"without TLS":                    {nil, []string{good}, http.StatusUnauthorized, ""},
+		"two headers":                    {&tls.ConnectionState{}, []string{"own x", good}, http.StatusUnauthorized, ""},
+		"beside a certificate":           {&certificate, []string{good}, http.StatusUnauthorized, ""},
+		"the page's own":                 {&certificate, []string{"own x"}, http.StatusOK, "ann own x"},
+		"the page's own proves nobody":   {&tls.ConnectionState{}, []string{"own x"}, http.StatusUnauthorized, ""},
+		"an empty one is not the edge's": {&certificate, []string{""}, http.StatusOK, "ann "},
+	} {
+		seen := ""
+		page := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			who, _ := auth.From(r.Context())
+			seen = who.Name + " " + r.Header.Get("Authorization")
+		})
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.TLS, r.Header["Authorization"] = c.tls, c.headers
+		answer := httptest.NewRecorder()
+		e.Pages(page).ServeHTTP(answer, r)
+		if answer.Code != c.want || seen != c.seen || strings.Contains(answer.Body.String(), secret) {
+			t.Errorf("%s: %d %s, the page saw %q", name, answer.Code, answer.Body, seen)
+		}
+		if asks := answer.Header().Values("WWW-Authenticate"); (c.want == http.StatusUnauthorized) != (strings.Join(asks, ",") == "Bearer,Odd") {
+			t.Errorf("%s: it is told to use %q", name, asks)
+		}
+	}
+}
+
+// A stream ends with what proved its caller, also one whose handler hears of nothing.
+func TestAStreamEndsWithItsProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := taking(time.Now().Add(time.Minute))
+		s := &stream{ctx: over(t.Context(), anonymous, "Bearer "+secret)}
+		ask := func(handler grpc.StreamHandler) error {
+			return e.Stream(nil, s, &grpc.StreamServerInfo{FullMethod: "/m"}, handler)
+		}
+		if err := ask(func(_ any, s grpc.ServerStream) error { return s.SendMsg(nil) }); err != nil {
+			t.Errorf("before its end: %v", err)
+		}
+		s.passed = 0
+		began := time.Now()
+		err := ask(func(_ any, s grpc.ServerStream) error { <-s.Context().Done(); return nil })
+		if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "bob (oidc) ended at") || time.Since(began) != time.Minute {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		for name, pass := range map[string]func(grpc.ServerStream) error{
+			"a message out": func(s grpc.ServerStream) error { return s.SendMsg(nil) },
+			"a message in":  func(s grpc.ServerStream) error { return s.RecvMsg(nil) },
+		} {
+			if err := ask(func(_ any, s grpc.ServerStream) error { return pass(s) }); status.Code(err) != codes.Unauthenticated {
+				t.Errorf("%s after the end: %v", name, err)
+			}
+		}
+		if s.passed != 0 {
+			t.Error("a message left after the end")
+		}
+	})
+}
+
+// stream is a stream whose messages are counted as they leave.
+type stream struct {
+	grpc.ServerStream
+	ctx    context.Context
+	passed int
+}
+
+func (s *stream) Context() context.Context { return s.ctx }
+func (s *stream) RecvMsg(any) error        { return nil }
+func (s *stream) SendMsg(any) error        { s.passed++; return nil }

@@ -1,0 +1,69 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// Stream is a grpc.StreamServerInterceptor.
+func (e Edge) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	who, err := e.caller(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	ctx := auth.With(stream.Context(), who)
+	if !who.Until.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, who.Until, errOver)
+		defer stop()
+	}
+	err = handler(server, &settledStream{stream, ctx, who})
+	if errors.Is(context.Cause(ctx), errOver) { // whatever the handler made of the end of its context
+		return over(who)
+	}
+	return err
+}
+
+// errOver ends the context of a stream whose proof ended.
+var errOver = errors.New("the proof of who asks ended")
+
+// over tells a client that it has to prove again who it is.
+func over(who auth.Principal) error {
+	return status.Errorf(codes.Unauthenticated, "what proved %s (%s) ended at %s, and the stream with it: get a new one, and ask again", who.Name, who.Proof, who.Until.UTC().Format(time.RFC3339))
+}
+
+// settledStream has the principal in its context and in each message. None passes after
+// the end of the proof.
+type settledStream struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // a stream has its context so
+	who auth.Principal
+}
+
+func (s *settledStream) Context() context.Context { return s.ctx }
+
+func (s *settledStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil && errors.Is(context.Cause(s.ctx), errOver) {
+		return over(s.who)
+	}
+	if p, ok := m.(proto.Message); ok && err == nil {
+		settle(p, s.who)
+	}
+	return err
+}
+
+func (s *settledStream) SendMsg(m any) error {
+	if errors.Is(context.Cause(s.ctx), errOver) {
+		return over(s.who)
+	}
+	return s.ServerStream.SendMsg(m)
+}
