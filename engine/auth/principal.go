@@ -26,6 +26,8 @@ type Principal struct {
 	// Until is when the proof ends by itself, as a token does: nothing goes on under it then.
 	// Zero: it is good for as long as its connection.
 	Until time.Time
+	// Issued is when the certificate was that proves it; zero: something else does.
+	Issued time.Time
 }
 
 // Proved tells whether more than the caller's own word says who it is.

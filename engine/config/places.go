@@ -73,7 +73,7 @@ func free(path string) bool {
 
 // AccessKeys are the keys of the section auth that say who may do what. Package access
 // reads them.
-var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool"}
+var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked"}
 
 // check collects the places of all keys, and what is wrong with them.
 func (d *document) check(known []string, p places) Errors {

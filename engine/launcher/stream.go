@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -45,9 +46,21 @@ func (s *session) receive(ctx context.Context, stream rpc.Launchers_ConnectClien
 }
 
 func (s *session) obeyAll(m *wire.ToLauncher) {
+	if m.Revocations != nil && s.cfg.Keys != nil {
+		s.cfg.Keys.Revoke(revoked(m.Revocations))
+	}
 	for _, c := range m.Commands {
 		s.agent.obey(c)
 	}
+}
+
+// revoked are the certificates that the manager says count no more.
+func revoked(r *wire.Revocations) auth.Revoked {
+	all := auth.Revoked{}
+	for name, until := range r.GetUntil() {
+		all[name] = time.Unix(until, 0)
+	}
+	return all
 }
 
 // sendAll sends heartbeats and reports until the stream ends.

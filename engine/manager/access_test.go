@@ -2,6 +2,7 @@ package manager
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -210,6 +211,62 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	r.change(rulesOfSite)
 	r.who("ann")
 	eventually(t, "ann's role is back", func() bool { return r.kill(job) == nil })
+}
+
+// A certificate that is revoked ends what it let begin: a launcher's stream, a user's open
+// one, and requests over connections from before. All other launchers are told, and a manager
+// that starts again knows.
+func TestCertificatesThatAreRevoked(t *testing.T) {
+	r := newRuled(t)
+	job := r.who("ann").submit(1)
+	watch, err := r.api.Watch(r.ctx(), &wire.StatusRequest{Job: job})
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	r.allowed(err)
+	stolen, bob := r.ca.Keys(auth.Launcher, "l2"), r.ca.Keys(auth.Launcher, "l1")
+	two, errTwo := r.streamWith(stolen, "l2")
+	one, errOne := r.streamWith(bob, "l1")
+	r.allowed(errors.Join(errTwo, errOne))
+	revoked := rulesOfSite + "revoked: {launcher/l2: always, user/ann: always}\n"
+	r.change(revoked)
+	eventually(t, "ann's certificate counts no more", func() bool {
+		err := r.kill(job)
+		return status.Code(err) == codes.PermissionDenied && strings.Contains(err.Error(), "the certificate of user ann is revoked")
+	})
+	for err = nil; err == nil; {
+		_, err = two.Recv()
+	}
+	if !strings.Contains(err.Error(), "the launcher's certificate is revoked") {
+		t.Errorf("its stream ended with %v", err)
+	}
+	var told *wire.Revocations
+	for told.GetUntil()["launcher/l2"] != auth.Always.Unix() {
+		m, err := one.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = m.Revocations
+	}
+	r.who("carol")
+	r.allowed(r.move(job, "lab/other"))
+	for err = nil; err == nil; {
+		_, err = watch.Recv()
+	}
+	if code := status.Code(err); code != codes.PermissionDenied && code != codes.Canceled { // as closed the connection that was ann's
+		t.Errorf("the open watch is told %v", err)
+	}
+	if err := r.joinWith(stolen, "l2"); err == nil {
+		t.Error("it joined with the certificate that was revoked")
+	}
+	r.stop()
+	r.cfg.Keys, r.cfg.Core.Access = r.ca.Keys(auth.Manager, "m"), rules(t, revoked)
+	r.start()
+	r.stop()
+	r.start()
+	if err := r.joinWith(stolen, "l2"); err == nil {
+		t.Error("after a restart it joined")
+	}
 }
 
 // Groups that a certificate names count as those of the configuration do.

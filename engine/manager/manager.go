@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -133,6 +134,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	defer m.audit.Close()
 	m.guard = guard.New(m.audit, cfg.Core.Access)
+	if cfg.Core.Access != nil {
+		m.revoke(cfg.Core.Access.Revoked)
+	}
 	if err := supervision.EndOrphans(cfg.Data); err != nil {
 		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
 	}
@@ -380,8 +384,17 @@ func (m *manager) takeUpdates(ctx context.Context) {
 func (m *manager) changedRules(rules *access.Rules) *access.Rules {
 	if m.guard.Rules() != nil && rules != nil {
 		m.guard.Set(rules)
+		m.revoke(rules.Revoked)
 	}
 	return m.guard.Rules()
+}
+
+// revoke has certificates count no more, for what listens and for streams that are open.
+func (m *manager) revoke(r auth.Revoked) {
+	if m.cfg.Keys != nil {
+		m.cfg.Keys.Revoke(r)
+	}
+	m.launchers.Revoke(r)
 }
 
 // wrongConfig tells that the configuration's file can't be taken as it is.

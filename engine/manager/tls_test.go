@@ -140,6 +140,15 @@ func TestKindsAndNamesAreKeptApart(t *testing.T) {
 // joinWith joins with a certificate, and says how that went.
 func (b *testbed) joinWith(keys *certs.Keys, name string) error {
 	b.t.Helper()
+	_, err := b.streamWith(keys, name)
+	return err
+}
+
+// launcherStream is a launcher's, behind the answer to its join.
+type launcherStream = grpc.BidiStreamingClient[wire.FromLauncher, wire.ToLauncher]
+
+func (b *testbed) streamWith(keys *certs.Keys, name string) (launcherStream, error) {
+	b.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+b.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(keys.Client(auth.Manager, "m"))))
 	if err != nil {
 		b.t.Fatal(err)
@@ -149,17 +158,17 @@ func (b *testbed) joinWith(keys *certs.Keys, name string) error {
 	b.t.Cleanup(cancel)
 	stream, err := rpc.NewLaunchersClient(conn).Connect(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	join := &wire.Join{Name: name, Identity: name, Incarnation: uint64(time.Now().UnixNano()), Host: name, Slots: []*wire.Slots{{Kind: "default", Count: 1}}, Memory: 1 << 30}
 	if err := stream.Send(&wire.FromLauncher{Join: join}); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return nil, err
 	}
 	first, err := stream.Recv()
 	if err == nil && first.GetWelcome().GetRefused() != "" {
-		return errors.New(first.Welcome.Refused)
+		return nil, errors.New(first.Welcome.Refused)
 	}
-	return err
+	return stream, err
 }
 
 // At the socket the kernel says who comes, and no certificate is needed.

@@ -124,7 +124,7 @@ func (x AttemptInventory_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AttemptInventory_State.Descriptor instead.
 func (AttemptInventory_State) EnumDescriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{4, 0}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // FromLauncher is one message of a launcher's stream. The first carries join.
@@ -194,6 +194,7 @@ type ToLauncher struct {
 	Welcome       *Welcome               `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"` // first
 	Commands      []*Command             `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
 	Heartbeat     *HeartbeatAck          `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	Revocations   *Revocations           `protobuf:"bytes,4,opt,name=revocations,proto3" json:"revocations,omitempty"` // with the welcome, and when they change
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +250,58 @@ func (x *ToLauncher) GetHeartbeat() *HeartbeatAck {
 	return nil
 }
 
+func (x *ToLauncher) GetRevocations() *Revocations {
+	if x != nil {
+		return x.Revocations
+	}
+	return nil
+}
+
+// Revocations are certificates that count no more, all that there are.
+type Revocations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Until         map[string]int64       `protobuf:"bytes,1,rep,name=until,proto3" json:"until,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by KIND/NAME: those issued before, seconds of Unix time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revocations) Reset() {
+	*x = Revocations{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revocations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revocations) ProtoMessage() {}
+
+func (x *Revocations) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revocations.ProtoReflect.Descriptor instead.
+func (*Revocations) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Revocations) GetUntil() map[string]int64 {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // Join registers a launcher with what it has.
 type Join struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -275,7 +328,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	mi := &file_engine_wire_launcher_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -287,7 +340,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	mi := &file_engine_wire_launcher_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -300,7 +353,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Join) GetName() string {
@@ -432,7 +485,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[3]
+	mi := &file_engine_wire_launcher_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +497,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[3]
+	mi := &file_engine_wire_launcher_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +510,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Slots) GetKind() string {
@@ -485,7 +538,7 @@ type AttemptInventory struct {
 
 func (x *AttemptInventory) Reset() {
 	*x = AttemptInventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[4]
+	mi := &file_engine_wire_launcher_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +550,7 @@ func (x *AttemptInventory) String() string {
 func (*AttemptInventory) ProtoMessage() {}
 
 func (x *AttemptInventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[4]
+	mi := &file_engine_wire_launcher_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +563,7 @@ func (x *AttemptInventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptInventory.ProtoReflect.Descriptor instead.
 func (*AttemptInventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AttemptInventory) GetAttempt() uint64 {
@@ -538,7 +591,7 @@ type Stored struct {
 
 func (x *Stored) Reset() {
 	*x = Stored{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[5]
+	mi := &file_engine_wire_launcher_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +603,7 @@ func (x *Stored) String() string {
 func (*Stored) ProtoMessage() {}
 
 func (x *Stored) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[5]
+	mi := &file_engine_wire_launcher_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +616,7 @@ func (x *Stored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stored.ProtoReflect.Descriptor instead.
 func (*Stored) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stored) GetJob() uint64 {
@@ -596,7 +649,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[6]
+	mi := &file_engine_wire_launcher_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +661,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[6]
+	mi := &file_engine_wire_launcher_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +674,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Welcome) GetLauncher() uint64 {
@@ -690,7 +743,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[7]
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +755,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[7]
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +768,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Heartbeat) GetSeq() uint64 {
@@ -744,7 +797,7 @@ type MachineLoad struct {
 
 func (x *MachineLoad) Reset() {
 	*x = MachineLoad{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +809,7 @@ func (x *MachineLoad) String() string {
 func (*MachineLoad) ProtoMessage() {}
 
 func (x *MachineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +822,7 @@ func (x *MachineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineLoad.ProtoReflect.Descriptor instead.
 func (*MachineLoad) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MachineLoad) GetCpu() float64 {
@@ -795,7 +848,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +860,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +873,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HeartbeatAck) GetSeq() uint64 {
@@ -857,7 +910,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +922,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +935,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Command) GetTerm() uint64 {
@@ -1118,7 +1171,7 @@ type StartAttempt struct {
 
 func (x *StartAttempt) Reset() {
 	*x = StartAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1183,7 @@ func (x *StartAttempt) String() string {
 func (*StartAttempt) ProtoMessage() {}
 
 func (x *StartAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1196,7 @@ func (x *StartAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartAttempt.ProtoReflect.Descriptor instead.
 func (*StartAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StartAttempt) GetAttempt() uint64 {
@@ -1289,7 +1342,7 @@ type NodeRef struct {
 
 func (x *NodeRef) Reset() {
 	*x = NodeRef{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1354,7 @@ func (x *NodeRef) String() string {
 func (*NodeRef) ProtoMessage() {}
 
 func (x *NodeRef) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1367,7 @@ func (x *NodeRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRef.ProtoReflect.Descriptor instead.
 func (*NodeRef) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeRef) GetStage() uint32 {
@@ -1348,7 +1401,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1413,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1426,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Source) GetConnection() uint32 {
@@ -1449,7 +1502,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1514,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1527,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Finish) GetPublish() bool {
@@ -1538,7 +1591,7 @@ type FilesUpdate struct {
 
 func (x *FilesUpdate) Reset() {
 	*x = FilesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1603,7 @@ func (x *FilesUpdate) String() string {
 func (*FilesUpdate) ProtoMessage() {}
 
 func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1616,7 @@ func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
 func (*FilesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FilesUpdate) GetAttempt() uint64 {
@@ -1598,7 +1651,7 @@ type FilesWanted struct {
 
 func (x *FilesWanted) Reset() {
 	*x = FilesWanted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1663,7 @@ func (x *FilesWanted) String() string {
 func (*FilesWanted) ProtoMessage() {}
 
 func (x *FilesWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1676,7 @@ func (x *FilesWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
 func (*FilesWanted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FilesWanted) GetAttempt() uint64 {
@@ -1655,7 +1708,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1720,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1733,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -1735,7 +1788,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1800,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1813,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -1788,7 +1841,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1853,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1866,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -1849,7 +1902,7 @@ type SourcesUpdate struct {
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1914,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1927,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -1916,7 +1969,7 @@ type SourcesTaken struct {
 
 func (x *SourcesTaken) Reset() {
 	*x = SourcesTaken{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +1981,7 @@ func (x *SourcesTaken) String() string {
 func (*SourcesTaken) ProtoMessage() {}
 
 func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +1994,7 @@ func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
 func (*SourcesTaken) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SourcesTaken) GetAttempt() uint64 {
@@ -1969,7 +2022,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2034,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2047,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -2029,7 +2082,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2094,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2107,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -2108,7 +2161,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2173,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2186,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2396,7 +2449,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2461,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2474,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2448,7 +2501,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2513,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2526,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2501,7 +2554,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2566,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2579,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -2564,7 +2617,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2629,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2642,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -2650,7 +2703,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2715,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2728,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -2749,7 +2802,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2814,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2827,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -2815,7 +2868,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2880,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2893,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Counter) GetName() string {
@@ -2873,7 +2926,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +2938,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +2951,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -2954,7 +3007,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3019,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3032,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3013,7 +3066,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3078,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3091,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3063,12 +3116,19 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\fFromLauncher\x12-\n" +
 	"\x04join\x18\x01 \x01(\v2\x19.hamadryad.engine.v1.JoinR\x04join\x125\n" +
 	"\areports\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.ReportR\areports\x12<\n" +
-	"\theartbeat\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.HeartbeatR\theartbeat\"\xbf\x01\n" +
+	"\theartbeat\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.HeartbeatR\theartbeat\"\x83\x02\n" +
 	"\n" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
 	"\bcommands\x18\x02 \x03(\v2\x1c.hamadryad.engine.v1.CommandR\bcommands\x12?\n" +
-	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\"\x8f\x04\n" +
+	"\theartbeat\x18\x03 \x01(\v2!.hamadryad.engine.v1.HeartbeatAckR\theartbeat\x12B\n" +
+	"\vrevocations\x18\x04 \x01(\v2 .hamadryad.engine.v1.RevocationsR\vrevocations\"\x8a\x01\n" +
+	"\vRevocations\x12A\n" +
+	"\x05until\x18\x01 \x03(\v2+.hamadryad.engine.v1.Revocations.UntilEntryR\x05until\x1a8\n" +
+	"\n" +
+	"UntilEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x04\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3319,100 +3379,104 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
 	(*FromLauncher)(nil),        // 2: hamadryad.engine.v1.FromLauncher
 	(*ToLauncher)(nil),          // 3: hamadryad.engine.v1.ToLauncher
-	(*Join)(nil),                // 4: hamadryad.engine.v1.Join
-	(*Slots)(nil),               // 5: hamadryad.engine.v1.Slots
-	(*AttemptInventory)(nil),    // 6: hamadryad.engine.v1.AttemptInventory
-	(*Stored)(nil),              // 7: hamadryad.engine.v1.Stored
-	(*Welcome)(nil),             // 8: hamadryad.engine.v1.Welcome
-	(*Heartbeat)(nil),           // 9: hamadryad.engine.v1.Heartbeat
-	(*MachineLoad)(nil),         // 10: hamadryad.engine.v1.MachineLoad
-	(*HeartbeatAck)(nil),        // 11: hamadryad.engine.v1.HeartbeatAck
-	(*Command)(nil),             // 12: hamadryad.engine.v1.Command
-	(*StartAttempt)(nil),        // 13: hamadryad.engine.v1.StartAttempt
-	(*NodeRef)(nil),             // 14: hamadryad.engine.v1.NodeRef
-	(*Source)(nil),              // 15: hamadryad.engine.v1.Source
-	(*Finish)(nil),              // 16: hamadryad.engine.v1.Finish
-	(*FilesUpdate)(nil),         // 17: hamadryad.engine.v1.FilesUpdate
-	(*FilesWanted)(nil),         // 18: hamadryad.engine.v1.FilesWanted
-	(*CommittedFile)(nil),       // 19: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 20: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 21: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 22: hamadryad.engine.v1.SourcesUpdate
-	(*SourcesTaken)(nil),        // 23: hamadryad.engine.v1.SourcesTaken
-	(*StopAttempt)(nil),         // 24: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 25: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 26: hamadryad.engine.v1.Report
-	(*AttemptStarted)(nil),      // 27: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 28: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 29: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 30: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 31: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 32: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 33: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 34: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 35: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 36: hamadryad.engine.v1.CommandRefused
-	(*Failure)(nil),             // 37: hamadryad.engine.v1.Failure
+	(*Revocations)(nil),         // 4: hamadryad.engine.v1.Revocations
+	(*Join)(nil),                // 5: hamadryad.engine.v1.Join
+	(*Slots)(nil),               // 6: hamadryad.engine.v1.Slots
+	(*AttemptInventory)(nil),    // 7: hamadryad.engine.v1.AttemptInventory
+	(*Stored)(nil),              // 8: hamadryad.engine.v1.Stored
+	(*Welcome)(nil),             // 9: hamadryad.engine.v1.Welcome
+	(*Heartbeat)(nil),           // 10: hamadryad.engine.v1.Heartbeat
+	(*MachineLoad)(nil),         // 11: hamadryad.engine.v1.MachineLoad
+	(*HeartbeatAck)(nil),        // 12: hamadryad.engine.v1.HeartbeatAck
+	(*Command)(nil),             // 13: hamadryad.engine.v1.Command
+	(*StartAttempt)(nil),        // 14: hamadryad.engine.v1.StartAttempt
+	(*NodeRef)(nil),             // 15: hamadryad.engine.v1.NodeRef
+	(*Source)(nil),              // 16: hamadryad.engine.v1.Source
+	(*Finish)(nil),              // 17: hamadryad.engine.v1.Finish
+	(*FilesUpdate)(nil),         // 18: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 19: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 20: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 21: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 22: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 23: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 24: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 25: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 26: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 27: hamadryad.engine.v1.Report
+	(*AttemptStarted)(nil),      // 28: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 29: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 30: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 31: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 32: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 33: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 34: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 35: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 36: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 37: hamadryad.engine.v1.CommandRefused
+	nil,                         // 38: hamadryad.engine.v1.Revocations.UntilEntry
+	(*Failure)(nil),             // 39: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
-	4,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	26, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
-	9,  // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
-	8,  // 3: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
-	12, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
-	11, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
-	5,  // 6: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
-	6,  // 7: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	7,  // 8: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
-	1,  // 9: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
-	10, // 10: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
-	13, // 11: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	20, // 12: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	22, // 13: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	24, // 14: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	25, // 15: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
-	7,  // 16: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	17, // 17: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	14, // 18: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	15, // 19: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	16, // 20: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	19, // 21: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	19, // 22: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	21, // 23: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	14, // 24: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	15, // 25: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	27, // 26: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	28, // 27: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	29, // 28: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	31, // 29: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	34, // 30: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	7,  // 31: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	35, // 32: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	36, // 33: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	10, // 34: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	23, // 35: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	18, // 36: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	30, // 37: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 38: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	37, // 39: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	30, // 40: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	32, // 41: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	19, // 42: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	33, // 43: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	6,  // 44: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	7,  // 45: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	37, // 46: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	5,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
+	27, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	10, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
+	9,  // 3: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
+	13, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
+	12, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
+	4,  // 6: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
+	38, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	6,  // 8: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
+	7,  // 9: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	8,  // 10: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
+	1,  // 11: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
+	11, // 12: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
+	14, // 13: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
+	21, // 14: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	23, // 15: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	25, // 16: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	26, // 17: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	8,  // 18: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
+	18, // 19: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	15, // 20: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	16, // 21: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	17, // 22: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	20, // 23: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	20, // 24: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	22, // 25: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	15, // 26: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	16, // 27: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	28, // 28: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	29, // 29: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	30, // 30: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	32, // 31: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	35, // 32: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	8,  // 33: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	36, // 34: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	37, // 35: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	11, // 36: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	24, // 37: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	19, // 38: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	31, // 39: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 40: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	39, // 41: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	31, // 42: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	33, // 43: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	20, // 44: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	34, // 45: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	7,  // 46: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	8,  // 47: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	39, // 48: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -3421,8 +3485,8 @@ func file_engine_wire_launcher_proto_init() {
 		return
 	}
 	file_engine_wire_job_proto_init()
-	file_engine_wire_launcher_proto_msgTypes[8].OneofWrappers = []any{}
-	file_engine_wire_launcher_proto_msgTypes[10].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[9].OneofWrappers = []any{}
+	file_engine_wire_launcher_proto_msgTypes[11].OneofWrappers = []any{
 		(*Command_Start)(nil),
 		(*Command_Peers)(nil),
 		(*Command_Sources)(nil),
@@ -3436,7 +3500,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_ReportInventory)(nil),
 		(*Command_Files)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[24].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[25].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -3459,7 +3523,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

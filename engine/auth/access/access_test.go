@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -35,6 +36,9 @@ pools:
   research/closed:
     administer: {users: [dora]}
   secret:
+revoked:
+  launcher/l2: 2026-03-01T12:00:00.2+02:00
+  user/eve: always
 `
 
 func parsed(t testing.TB, text string) *Rules {
@@ -168,6 +172,12 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 		"impersonators: {users: [g]}":                                  `site.yaml:10: auth.impersonators: it is a list of at most 1000 entries, such as - {users: [gateway], for: {groups: [research]}}`,
 		"impersonators:\n  - {users: [g], fro: {}, for: {users: [a]}}": `site.yaml:11: auth.impersonators[0]: there is no "fro": a list is {users: [...], groups: [...]}`,
 		"defaultPool: a//b":                                            `site.yaml:10: auth.defaultPool: "a//b" is no pool: write its path, such as default, or ${user} for one of each user`,
+		"revoked: [ann]":                                               `site.yaml:10: auth.revoked: it has keys, each with its value: write them below it`,
+		"revoked:\n  l2: always":                                       `site.yaml:11: auth.revoked: "l2" names nobody whose certificates could be revoked: it is launcher/NAME or user/NAME`,
+		"revoked:\n  manager/m: always":                                `site.yaml:11: auth.revoked: "manager/m" names nobody whose certificates could be revoked: it is launcher/NAME or user/NAME`,
+		"revoked:\n  user/: always":                                    `site.yaml:11: auth.revoked: "user/" names nobody whose certificates could be revoked: it is empty`,
+		"revoked:\n  user/eve: soon":                                   `site.yaml:11: auth.revoked.user/eve: "soon" is no moment: certificates that were issued before it count no more; write one such as 2026-03-01T10:00:00Z, or always`,
+		"revoked:\n  user/eve:":                                        `site.yaml:11: auth.revoked.user/eve: "" is no moment: certificates that were issued before it count no more; write one such as 2026-03-01T10:00:00Z, or always`,
 		"defaultPool: [a]":                                             `site.yaml:10: auth.defaultPool: "" is no pool: write its path, such as default, or ${user} for one of each user`,
 	} {
 		_, err := Parse(scheduler.Config{File: "site.yaml", Line: 10, Text: []byte(text)})
@@ -187,6 +197,33 @@ func TestRulesTravel(t *testing.T) {
 	var back Rules
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(*r, back) {
 		t.Errorf("%+v\nis not\n%+v (%v)", back, *r, err)
+	}
+}
+
+// A certificate is as exact as a second, and so is what revokes it: one of the same second
+// counts no more.
+func TestWhatIsRevoked(t *testing.T) {
+	r := parsed(t, site).Revoked
+	moment := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		kind   auth.Kind
+		name   string
+		issued time.Time
+		want   bool
+	}{
+		{auth.Launcher, "l2", moment, true},
+		{auth.Worker, "l2", moment, true},
+		{auth.Launcher, "l2", moment.Add(time.Second), false},
+		{auth.User, "l2", moment, false},
+		{auth.Launcher, "l1", moment, false},
+		{auth.User, "eve", moment.AddDate(1000, 0, 0), true},
+	} {
+		if r.Covers(c.kind, c.name, c.issued) != c.want {
+			t.Errorf("%s %s of %v is to be revoked: %t", c.kind, c.name, c.issued, c.want)
+		}
+	}
+	if (auth.Revoked)(nil).Covers(auth.User, "eve", moment) {
+		t.Error("none are revoked, and one is")
 	}
 }
 

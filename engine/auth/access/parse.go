@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,14 +13,15 @@ import (
 )
 
 // Keys are the keys of the configuration's section auth that Parse reads.
-var Keys = []string{"roles", "pools", "groups", "impersonators", "defaultPool"}
+var Keys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked"}
 
 const (
-	// PoolsMax bounds the pools that have lists, NamesMax the names of one list, and
-	// ImpersonatorsMax who may act for others.
+	// PoolsMax bounds the pools that have lists, NamesMax the names of one list,
+	// ImpersonatorsMax who may act for others, and RevokedMax whose certificates are revoked.
 	PoolsMax         = 10_000
 	NamesMax         = 10_000
 	ImpersonatorsMax = 1000
+	RevokedMax       = 10_000
 )
 
 // Parse reads the section auth of a configuration; keys that are not in Keys are left to
@@ -66,6 +68,8 @@ func (p *parser) section(n *yaml.Node, r *Rules) {
 			p.impersonators(value, full, r)
 		case "defaultPool":
 			p.defaultPool(value, full, r)
+		case "revoked":
+			p.revoked(value, full, r)
 		}
 	})
 }
@@ -217,6 +221,34 @@ func (p *parser) defaultPool(n *yaml.Node, key string, r *Rules) {
 		return
 	}
 	r.DefaultPool = strings.Trim(n.Value, "/")
+}
+
+// always is what stands in the place of a moment that never comes.
+const always = "always"
+
+// revoked reads {launcher/l2: 2026-03-01T10:00:00Z, user/eve: always}.
+func (p *parser) revoked(n *yaml.Node, key string, r *Rules) {
+	p.entries(n, key, func(k, value *yaml.Node) {
+		if err := auth.CheckRevocable(k.Value); err != nil {
+			p.problem(k, key, "%s names nobody whose certificates could be revoked: %v", quoted(k.Value), err)
+			return
+		}
+		until, err := auth.Always, error(nil)
+		if value = target(value); value.Value != always {
+			until, err = time.Parse(time.RFC3339, value.Value)
+		}
+		switch {
+		case value.Kind != yaml.ScalarNode || err != nil || until.After(auth.Always):
+			p.problem(value, key+"."+k.Value, "%s is no moment: certificates that were issued before it count no more; write one such as 2026-03-01T10:00:00Z, or %s", quoted(value.Value), always)
+			return
+		case len(r.Revoked) == RevokedMax:
+			p.problem(k, key, "at most %d names are revoked: make a new CA", RevokedMax)
+			return
+		case r.Revoked == nil:
+			r.Revoked = auth.Revoked{}
+		}
+		r.Revoked[k.Value] = until.UTC().Add(time.Second - 1).Truncate(time.Second) // as exact as certificates are
+	})
 }
 
 // list reads names, each there once, and puts them in order.

@@ -3,6 +3,8 @@ package access
 import (
 	"slices"
 	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
 // Rules are what a site says of who may do what. Those of a running manager never
@@ -18,6 +20,8 @@ type Rules struct {
 	// DefaultPool is that of a job that names none; "${user}" stands for the user's name.
 	// Empty: such a job stays without a pool, and is judged by the lists of Root.
 	DefaultPool string `json:"defaultPool,omitempty"`
+	// Revoked are certificates that count no more.
+	Revoked auth.Revoked `json:"revoked,omitempty"`
 }
 
 // Pool is who may submit to a pool, and who administers it. Who administers submits, too.

@@ -131,6 +131,47 @@ func TestWhoIsNotWhomHeSaysIsRefused(t *testing.T) {
 	}
 }
 
+// What was issued before it was revoked counts no more, at either end, with the workers of
+// its launcher; what was issued since does, and so do all others.
+func TestRevoked(t *testing.T) {
+	ca := certstest.At(t, time.Now().Add(-24*time.Hour))
+	manager, l1, ann := ca.Keys(auth.Manager, "m"), ca.Keys(auth.Launcher, "l1"), ca.Keys(auth.User, "ann")
+	moment := time.Now().Add(-time.Hour)
+	old := open(t, ca.FilesAt(auth.Launcher, "l2", moment.Add(-time.Minute), 2*time.Hour), time.Now, io.Discard)
+	fresh := open(t, ca.FilesAt(auth.Launcher, "l2", moment.Add(time.Minute), 2*time.Hour), time.Now, io.Discard)
+	bundle, err := old.ForWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := certs.FromBundle(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := func(server, client *certs.Keys) error {
+		_, atClient, atServer := meet(t, client.Client(server.Identity().Kind, ""), server.Server(client.Identity().Kind))
+		return errors.Join(atClient, atServer)
+	}
+	all := [][2]*certs.Keys{{manager, old}, {manager, fresh}, {manager, ann}, {l1, worker}, {old, l1}}
+	for _, pair := range all {
+		if err := tried(pair[0], pair[1]); err != nil {
+			t.Errorf("before it is revoked, %s at %s: %v", pair[1].Identity(), pair[0].Identity(), err)
+		}
+	}
+	for _, k := range []*certs.Keys{manager, l1} {
+		k.Revoke(auth.Revoked{"launcher/l2": moment, "user/l1": auth.Always})
+	}
+	for i, pair := range all {
+		err := tried(pair[0], pair[1])
+		if gone := i == 0 || i >= 3; gone != (err != nil) || gone && !strings.Contains(err.Error(), "/l2 was issued at ") {
+			t.Errorf("%s at %s, revoked %t: %v", pair[1].Identity(), pair[0].Identity(), gone, err)
+		}
+	}
+	manager.Revoke(nil)
+	if err := tried(manager, old); err != nil {
+		t.Errorf("none are revoked any more: %v", err)
+	}
+}
+
 // Those who dial look as closely as those who listen.
 func TestServersAreLookedAt(t *testing.T) {
 	ca, foreign := certstest.New(t), certstest.New(t)

@@ -33,6 +33,18 @@ func PeerIdentity(s tls.ConnectionState) (auth.Identity, error) {
 	return identityOf(s.PeerCertificates[0])
 }
 
+// PeerIssued is when the certificate of the other end was issued, to the second; zero
+// when it showed none.
+func PeerIssued(s tls.ConnectionState) time.Time {
+	if len(s.PeerCertificates) == 0 {
+		return time.Time{}
+	}
+	return issued(s.PeerCertificates[0])
+}
+
+// issued is when a certificate was: sign has it begin a while before.
+func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(skew) }
+
 // PeerGroups are the groups that the other end's certificate says its user is in, in ascending
 // order. It is asked after PeerIdentity.
 func PeerGroups(s tls.ConnectionState) []string {
@@ -58,6 +70,27 @@ func identityOf(c *x509.Certificate) (auth.Identity, error) {
 		return id, fmt.Errorf("%w: %w: have the cluster's administrator issue one with \"hamadryad ca issue\"", ErrCertificate, err)
 	}
 	return id, nil
+}
+
+// admit says whether a peer's certificates prove one of those who are expected, and count.
+func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
+	if err := k.current().admit(shown, want, k.now()); err != nil {
+		return err
+	}
+	revoked := k.revoked.Load()
+	if revoked == nil {
+		return nil
+	}
+	for _, c := range shown {
+		id, err := identityOf(c)
+		if err != nil {
+			return err
+		}
+		if until, _ := revoked.Until(id.Kind, id.Name); revoked.Covers(id.Kind, id.Name, issued(c)) {
+			return fmt.Errorf("%w: that of %s was issued at %s and is revoked, as are all of before %s (auth.revoked of the manager): have a new one issued", ErrCertificate, id, stamp(issued(c)), stamp(until))
+		}
+	}
+	return nil
 }
 
 // admit says whether a peer's certificates prove one of those who are expected.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,6 +32,8 @@ type Keys struct {
 	looked  time.Time
 	seen    [3]mark // of the files as they were tried last
 	problem string  // as it was logged last
+
+	revoked atomic.Pointer[auth.Revoked] // nil: none
 }
 
 // Options are what Open need not be told. Zero values are the defaults.
@@ -90,6 +93,18 @@ func (k *Keys) Identity() auth.Identity { return k.current().identity }
 // Ends is when the process's own certificate ends, and Begins when it began.
 func (k *Keys) Ends() time.Time   { return k.current().chain[0].NotAfter }
 func (k *Keys) Begins() time.Time { return k.current().chain[0].NotBefore }
+
+// Revoke has certificates count no more, for the handshakes that begin from now on, in
+// place of those that it was told before.
+func (k *Keys) Revoke(r auth.Revoked) { k.revoked.Store(&r) }
+
+// Revoked are those of the last Revoke.
+func (k *Keys) Revoked() auth.Revoked {
+	if r := k.revoked.Load(); r != nil {
+		return *r
+	}
+	return nil
+}
 
 // Signer is the process's own key, for a request to sign.
 func (k *Keys) Signer() (crypto.Signer, bool) {

@@ -35,7 +35,7 @@ func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
 			if how == tls.RequestClientCert && len(peer.PeerCertificates) == 0 {
 				return nil
 			}
-			err := s.admit(peer.PeerCertificates, want, k.now())
+			err := k.admit(peer.PeerCertificates, want)
 			if err != nil {
 				k.log.Warn("a connection is refused", "from", address(hello.Conn), "to", s.identity.String(), "error", err)
 			}
@@ -56,7 +56,7 @@ func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
 	}
 	c.InsecureSkipVerify = true //nolint:gosec // who it is stands in the certificate's URI, and VerifyConnection asks for that
 	c.VerifyConnection = func(peer tls.ConnectionState) error {
-		return k.current().admit(peer.PeerCertificates, want, k.now())
+		return k.admit(peer.PeerCertificates, want)
 	}
 	return c
 }

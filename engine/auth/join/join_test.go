@@ -199,6 +199,38 @@ func TestRenewalsAreForOneself(t *testing.T) {
 	}
 }
 
+// A launcher whose certificate was revoked does not renew it: that needs a new token, and
+// one that never counts again gets none.
+func TestNobodyRenewsWhatIsRevoked(t *testing.T) {
+	ca := certstest.New(t)
+	d := newDoor(t, ca)
+	stolen := ca.Files(auth.Launcher, "l1")
+	keys, err := certs.Open(stolen, certs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.server.Keys.Revoke(auth.Revoked{"launcher/l1": time.Now().Add(time.Second)})
+	if err := Renew(t.Context(), d.address, keys, stolen); err == nil {
+		t.Error("it was renewed")
+	}
+	d.server.Keys.Revoke(auth.Revoked{"launcher/l1": auth.Always})
+	token := d.token("l1")
+	if err := Join(t.Context(), d.address, token, place(t)); err == nil || !strings.Contains(err.Error(), "certificates of launcher l1 are revoked until 9999-12-31") {
+		t.Errorf("it joined again: %v", err)
+	}
+	d.server.Keys.Revoke(auth.Revoked{"launcher/l1": time.Now().Add(-time.Second)})
+	files := place(t)
+	if err := Join(t.Context(), d.address, token, files); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err = certs.Open(files, certs.Options{}); err == nil {
+		err = Renew(t.Context(), d.address, keys, files)
+	}
+	if err != nil {
+		t.Errorf("what it got since is not renewed: %v", err)
+	}
+}
+
 // Strangers are heard for a moment, and nothing of theirs is kept.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
 	ca := certstest.New(t)

@@ -99,6 +99,9 @@ func (s *Server) certify(r *http.Request, q request) ([]byte, auth.Identity, err
 	if err != nil {
 		return nil, id, err
 	}
+	if until, ok := s.Keys.Revoked().Until(id.Kind, id.Name); ok && s.now().Before(until) {
+		return nil, id, fmt.Errorf("certificates of launcher %s are revoked until %s (auth.revoked of the manager): change that first", q.Launcher, until.Format(time.RFC3339))
+	}
 	if q.Secret != "" {
 		err = redeem(s.Folder, q.Launcher, q.Secret, s.now())
 	} else {

@@ -118,7 +118,7 @@ func ofCertificate(s tls.ConnectionState) auth.Principal {
 	if err != nil {
 		return unproven
 	}
-	who := auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate}
+	who := auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate, Issued: certs.PeerIssued(s)}
 	if id.Kind == auth.User {
 		who.Groups = certs.PeerGroups(s)
 	}

@@ -20,8 +20,13 @@ import (
 // What depends on a job is judged here for those who look at it, and by the core for those
 // who change it.
 
-func who(ctx context.Context) access.Who {
+// who asks, by rules that may be newer than the request: nobody, when its certificate was
+// revoked since.
+func who(ctx context.Context, rules *access.Rules) access.Who {
 	p, _ := auth.From(ctx)
+	if rules != nil && rules.Revoked.Of(p) {
+		return access.Who{}
+	}
 	return access.Who{Name: p.Name, Groups: p.Groups}
 }
 
@@ -38,7 +43,7 @@ func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire
 		return nil, err
 	}
 	if rules := s.needs.Rules(); rules != nil {
-		if err := rules.Read(who(ctx), known(st.Summary)); err != nil {
+		if err := rules.Read(who(ctx, rules), known(st.Summary)); err != nil {
 			return nil, denied(err)
 		}
 	}
@@ -47,10 +52,11 @@ func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire
 
 // readableOf leaves out jobs that who asks may not look at.
 func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wire.JobSummary {
-	rules, w := s.needs.Rules(), who(ctx)
+	rules := s.needs.Rules()
 	if rules == nil {
 		return jobs
 	}
+	w := who(ctx, rules)
 	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !rules.Reads(w, known(j)) })
 }
 
@@ -82,8 +88,8 @@ func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
 	e := audit.Of(ctx)
 	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves who asks is off by now
 	rules := s.needs.Rules()
-	if rules != nil && !rules.Has(who(ctx), access.MayChange()...) {
-		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", who(ctx).Name, access.MayChange())
+	if rules != nil && !rules.Has(who(ctx, rules), access.MayChange()...) {
+		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", who(ctx, rules).Name, access.MayChange())
 	}
 	return e.Change()
 }
@@ -103,7 +109,7 @@ func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.Acces
 		return &wire.AccessReply{Off: true, Principal: told(ctx, &wire.Principal{Name: q.User})}, nil
 	}
 	p, _ := auth.From(ctx)
-	w := who(ctx)
+	w := who(ctx, rules)
 	r := &wire.AccessReply{Principal: told(ctx, nil)}
 	if q.User != "" && q.User != p.Name {
 		if !rules.Has(w, access.Viewer, access.Operator, access.Administrator) {

@@ -16,6 +16,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,7 +61,9 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 	rules, e := g.Rules(), audit.Of(ctx)
 	var wrong error
 	if rules != nil {
-		who, wrong = settled(rules, who, actsFor)
+		if who, wrong = settled(rules, who, actsFor); wrong == nil {
+			wrong = revoked(rules, who)
+		}
 	}
 	ctx = auth.With(ctx, who)
 	e.Asks(who)
@@ -86,6 +89,15 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 	return ctx, e.Change()
 }
 
+// revoked says that who asks has a certificate that counts no more: its connection is from
+// before that. Who acts for another has shown its own.
+func revoked(rules *access.Rules, who auth.Principal) error {
+	if !rules.Revoked.Of(who) {
+		return nil
+	}
+	return fmt.Errorf("the certificate of %s %s is revoked (auth.revoked of the manager): have a new one issued", who.Kind, cmp.Or(who.By, who.Name))
+}
+
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
 // settled is who asks, with all groups, and in whose name.
@@ -107,7 +119,7 @@ func settled(rules *access.Rules, who auth.Principal, actsFor string) (auth.Prin
 	if err := rules.Impersonate(self, other); err != nil {
 		return who, err
 	}
-	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Proof: who.Proof, By: who.Name}, nil
+	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Proof: who.Proof, By: who.Name, Until: who.Until, Issued: who.Issued}, nil
 }
 
 // bounded leaves out groups when there are too many, first those that no rule names.

@@ -80,6 +80,9 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	session := newSession(join, cancel)
+	if who, ok := auth.From(ctx); ok {
+		session.issued = who.Issued
+	}
 	if err := s.Table.grant(session); err != nil {
 		return refuse(stream, err)
 	}

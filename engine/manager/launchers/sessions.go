@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -36,6 +37,7 @@ const (
 // session is one launcher's stream.
 type session struct {
 	join   *wire.Join
+	issued time.Time               // the certificate that it showed; zero: none
 	cancel context.CancelCauseFunc // ends the stream
 	wake   chan struct{}           // capacity 1: something to send
 
@@ -44,6 +46,7 @@ type session struct {
 	open     bool          // it was welcomed: commands can go out
 	commands []*wire.Command
 	bytes    int
+	revoked  *wire.Revocations  // to be sent; nil: they are told
 	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
@@ -149,6 +152,9 @@ func (s *session) next() *wire.ToLauncher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &wire.ToLauncher{Welcome: s.welcome, Heartbeat: s.ack}
+	if s.open {
+		m.Revocations, s.revoked = s.revoked, nil
+	}
 	s.welcome, s.ack, s.held = nil, nil, false
 	n, bytes := 0, 0
 	for n < len(s.commands) && bytes < messageBytes {
@@ -158,7 +164,7 @@ func (s *session) next() *wire.ToLauncher {
 	m.Commands = s.commands[:n:n]
 	s.commands = s.commands[n:]
 	s.bytes -= bytes
-	if m.Welcome == nil && m.Heartbeat == nil && n == 0 {
+	if m.Welcome == nil && m.Heartbeat == nil && m.Revocations == nil && n == 0 {
 		return nil
 	}
 	return m
@@ -204,6 +210,8 @@ type Table struct {
 	alone  map[*launcherRecord]bool // whose streams ended
 	silent silences
 	looked int // records that were looked at for silence, ever
+
+	revoked auth.Revoked
 }
 
 // NewTable returns an empty one, of launchers that beat so often and are lost after such a
@@ -217,6 +225,9 @@ func NewTable(heartbeat, lostAfter time.Duration) *Table {
 func (l *Table) grant(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.covered(s) {
+		return errRevoked
+	}
 	r := l.byName[s.join.Name]
 	if r == nil {
 		r = &launcherRecord{name: s.join.Name}
@@ -271,7 +282,7 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 	terms.Launcher, terms.Refused, terms.Afresh = uint64(w.Launcher), w.Refused, w.Afresh
 	s := r.session
 	s.mu.Lock()
-	s.welcome, s.open = terms, w.Refused == ""
+	s.welcome, s.open, s.revoked = terms, w.Refused == "", revocations(l.revoked)
 	s.mu.Unlock()
 	if w.Refused == "" {
 		r.id, r.lost = w.Launcher, false

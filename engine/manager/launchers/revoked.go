@@ -1,0 +1,48 @@
+package launchers
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// errRevoked ends the stream of a launcher whose certificate counts no more.
+var errRevoked = errors.New("the launcher's certificate is revoked (auth.revoked of the manager): join with a new token")
+
+// Revoke has certificates count no more, in place of those that it was told before: streams
+// of launchers that showed one end, and all others are told.
+func (l *Table) Revoke(r auth.Revoked) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if maps.Equal(r, l.revoked) {
+		return
+	}
+	l.revoked = r
+	for _, one := range l.byName {
+		switch s := one.session; {
+		case s == nil:
+		case l.covered(s):
+			s.cancel(errRevoked)
+		default:
+			s.mu.Lock()
+			s.revoked = revocations(r)
+			s.mu.Unlock()
+			s.nudge()
+		}
+	}
+}
+
+func (l *Table) covered(s *session) bool {
+	return !s.issued.IsZero() && l.revoked.Covers(auth.Launcher, s.join.Name, s.issued)
+}
+
+// revocations are what launchers are told: also that there are none any more.
+func revocations(r auth.Revoked) *wire.Revocations {
+	all := &wire.Revocations{Until: make(map[string]int64, len(r))}
+	for name, until := range r {
+		all.Until[name] = until.Unix()
+	}
+	return all
+}
