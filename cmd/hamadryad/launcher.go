@@ -71,7 +71,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
 	f.authFlags(cmd)
 	f.flag(cmd, "join", "auth.join", "address of the manager for joins and renewals")
-	f.flag(cmd, "token", "auth.token", "file with the token of \"hamadryad token create\", for a launcher without a certificate")
+	f.flag(cmd, "token", "auth.token", "file with the token of \"hamadryad token create\", for a launcher without a certificate, or whose certificate is over or revoked")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd

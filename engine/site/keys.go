@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // Keys opens the certificates of the process that the configuration is of, which is of a
@@ -34,15 +35,15 @@ func filesOf(c *config.Config) certs.Files {
 }
 
 // launcherKeys are a launcher's, which first joins with its token where it has no
-// certificate yet. The function keeps the certificate renewed until its context ends; nil:
+// certificate of that token yet. The function keeps the certificate renewed until its context ends; nil:
 // nobody renews it but people.
 func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context.Context), error) {
 	if c.Auth.Mode == config.AuthOff {
 		return nil, nil, nil
 	}
 	files := filesOf(c)
-	if _, err := os.Stat(files.Certificate); c.Auth.Token != "" && errors.Is(err, fs.ErrNotExist) {
-		if err := joinWith(c, files); err != nil {
+	if c.Auth.Token != "" {
+		if err := joinOnce(c, files, log); err != nil {
 			return nil, nil, fmt.Errorf("%s: auth.token: %w", c.From("auth.token"), err)
 		}
 	}
@@ -53,19 +54,46 @@ func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context
 	return keys, func(ctx context.Context) { join.Keep(ctx, c.Auth.Join, keys, files, log) }, nil
 }
 
-func joinWith(c *config.Config, files certs.Files) error {
-	text, err := os.ReadFile(c.Auth.Token)
+// joinOnce joins with the token, unless the certificate came of it already. So a new token
+// brings a new certificate, in place of one that is over or revoked, and an old one that
+// stays where it is does nothing. A token that gives none is told, and stops nobody who
+// has a certificate.
+func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
+	_, err := os.Stat(files.Certificate)
+	has := err == nil
+	token, err := readToken(c)
+	if has && errors.Is(err, fs.ErrNotExist) {
+		return nil // it was removed, as is right for what was used
+	}
 	if err != nil {
 		return err
 	}
-	token, err := join.ParseToken(string(text))
+	mark := files.Certificate + ".token"
+	if before, err := os.ReadFile(mark); has && err == nil && string(before) == token.Hash() {
+		return nil
+	}
+	if err := join.Join(context.Background(), c.Auth.Join, token, files); err != nil {
+		if _, wrong := certs.Open(files, certs.Options{Log: log}); !has || wrong != nil {
+			return err
+		}
+		log.Warn("the token gives no new certificate: the launcher goes on with the one that it has", "token", c.Auth.Token, "certificate", files.Certificate, "error", err)
+		return nil
+	}
+	return durable.Replace(mark, []byte(token.Hash()))
+}
+
+func readToken(c *config.Config) (token join.Token, err error) {
+	text, err := os.ReadFile(c.Auth.Token)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Auth.Token, err)
+		return token, err
+	}
+	if token, err = join.ParseToken(string(text)); err != nil {
+		return token, fmt.Errorf("%s: %w", c.Auth.Token, err)
 	}
 	if name := c.Launcher.Name; name != "" && name != token.Launcher {
-		return fmt.Errorf("%s is a token for launcher %s, and launcher.name is %s", c.Auth.Token, token.Launcher, name)
+		return token, fmt.Errorf("%s is a token for launcher %s, and launcher.name is %s", c.Auth.Token, token.Launcher, name)
 	}
-	return join.Join(context.Background(), c.Auth.Join, token, files)
+	return token, nil
 }
 
 // Joins is what answers launchers that join; nil where nothing does. It does not listen yet.

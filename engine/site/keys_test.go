@@ -1,0 +1,86 @@
+package site
+
+import (
+	"bytes"
+	"crypto"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/auth/join"
+	"github.com/hamadryad/hamadryad/engine/config"
+)
+
+// A launcher joins once with each token that it is given: a new one replaces a certificate
+// that was revoked, and one that was used does no harm where a certificate is.
+func TestEachTokenCountsOnce(t *testing.T) {
+	ca, dir := certstest.New(t), t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	server := &join.Server{Folder: t.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = server.Serve(l) }()
+	t.Cleanup(func() { l.Close(); <-served })
+	c := &config.Config{}
+	c.Auth.Mode, c.Auth.Join, c.Auth.Certificate, c.Auth.Token = "tls", l.Addr().String(), filepath.Join(dir, "l1.pem"), filepath.Join(dir, "token")
+	token := func() {
+		t.Helper()
+		made, err := join.Create(server.Folder, ca.Authority, "l1", time.Minute, time.Now())
+		if err == nil {
+			err = os.WriteFile(c.Auth.Token, []byte(made.String()), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func() *certs.Keys {
+		t.Helper()
+		keys, _, err := launcherKeys(c, logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	same := func(a, b *certs.Keys) bool {
+		x, _ := a.Signer()
+		y, _ := b.Signer()
+		return x.Public().(interface{ Equal(crypto.PublicKey) bool }).Equal(y.Public())
+	}
+	token()
+	first := start()
+	if again := start(); !same(first, again) || strings.Contains(log.String(), "gives no new certificate") {
+		t.Errorf("the same token was tried again:\n%s", &log)
+	}
+	token()
+	second := start()
+	if same(first, second) {
+		t.Error("a new token gave no new certificate")
+	}
+	if err := os.Remove(c.Auth.Certificate + ".token"); err != nil {
+		t.Fatal(err)
+	}
+	if third := start(); !same(second, third) || !strings.Contains(log.String(), "goes on with the one that it has") || !strings.Contains(log.String(), "it was used already") {
+		t.Errorf("a token that was used stops a launcher with a certificate, or nobody is told:\n%s", &log)
+	}
+	if err := os.Remove(c.Auth.Token); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	if err := os.Remove(c.Auth.Certificate); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := launcherKeys(c, logger); err == nil {
+		t.Error("with neither certificate nor token it starts")
+	}
+}
