@@ -14,7 +14,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 // Keys opens the certificates of the process that the configuration is of, which is of a
@@ -68,18 +67,17 @@ func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	mark := files.Certificate + ".token"
-	if before, err := os.ReadFile(mark); has && err == nil && string(before) == token.Hash() {
+	if has && join.Joined(token, files) {
 		return nil
 	}
-	if err := join.Join(context.Background(), c.Auth.Join, token, files); err != nil {
-		if _, wrong := certs.Open(files, certs.Options{Log: log}); !has || wrong != nil {
-			return err
-		}
-		log.Warn("the token gives no new certificate: the launcher goes on with the one that it has", "token", c.Auth.Token, "certificate", files.Certificate, "error", err)
-		return nil
+	if err = join.Join(context.Background(), c.Auth.Join, token, files); err == nil || !has {
+		return err
 	}
-	return durable.Replace(mark, []byte(token.Hash()))
+	if _, wrong := certs.Open(files, certs.Options{Log: log}); wrong != nil {
+		return err
+	}
+	log.Warn("the token gives no new certificate: the launcher goes on with the one that it has", "token", c.Auth.Token, "certificate", files.Certificate, "error", err)
+	return nil
 }
 
 func readToken(c *config.Config) (token join.Token, err error) {

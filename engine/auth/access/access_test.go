@@ -222,7 +222,7 @@ func TestWhatIsRevoked(t *testing.T) {
 			t.Errorf("%s %s of %v is to be revoked: %t", c.kind, c.name, c.issued, c.want)
 		}
 	}
-	if (auth.Revoked)(nil).Covers(auth.User, "eve", moment) {
+	if auth.Revoked(nil).Covers(auth.User, "eve", moment) {
 		t.Error("none are revoked, and one is")
 	}
 }

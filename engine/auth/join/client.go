@@ -14,11 +14,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 const (
@@ -43,8 +45,20 @@ func Join(ctx context.Context, address string, t Token, files certs.Files) error
 	if err != nil {
 		return fmt.Errorf("join with the token for launcher %s at %s: %w", t.Launcher, address, err)
 	}
-	return certs.Put(files, got.CA, got.Certificate, keyText)
+	if err := certs.Put(files, got.CA, got.Certificate, keyText); err != nil {
+		return err
+	}
+	return durable.Replace(mark(files), []byte(hashOf(t.secret)))
 }
+
+// Joined tells whether Join has put there what lies in files, with the same token.
+func Joined(t Token, files certs.Files) bool {
+	text, err := os.ReadFile(mark(files))
+	return err == nil && string(text) == hashOf(t.secret)
+}
+
+// mark is where the hash lies of the token that a certificate came of.
+func mark(files certs.Files) string { return files.Certificate + ".token" }
 
 // Renew has the manager sign the launcher's key again, by the certificate that it has, and
 // puts the new one in its place.

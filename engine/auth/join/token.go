@@ -40,9 +40,6 @@ func (t Token) String() string {
 	return strings.Join([]string{prefix, t.Pin, t.secret, t.Launcher}, ".")
 }
 
-// Hash tells the token from every other, and does not let one join.
-func (t Token) Hash() string { return hashOf(t.secret) }
-
 // ParseToken reads what String gave.
 func ParseToken(text string) (Token, error) {
 	parts := strings.SplitN(strings.TrimSpace(text), ".", 4)
