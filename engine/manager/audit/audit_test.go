@@ -221,6 +221,75 @@ func TestWhatLeavesALine(t *testing.T) {
 	}
 }
 
+// Who is refused again and again gets so many lines and a number, and drives out nobody
+// else's: neither changes nor refusals of others.
+func TestRefusalsThatFloodTheAudit(t *testing.T) {
+	p := newPlace(t, 1<<20, 2)
+	clock := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	p.o.Now = func() time.Time { return clock }
+	l := p.open()
+	refuse := func(who, address, about string) {
+		t.Helper()
+		if err := l.Write(Line{Time: clock.Format(time.RFC3339), Who: who, Address: address, What: about, Result: Refused, Why: "no"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want []string
+	for i := range 3 * refusalsMax {
+		about := fmt.Sprintf("job-%02d", i)
+		refuse("eve", "10.0.0.1:7", about)
+		refuse("", fmt.Sprintf("10.0.0.2:%d", 1000+i), "stranger-"+about)
+		if i < refusalsMax {
+			want = append(want, about, "stranger-"+about)
+		}
+	}
+	refuse("ann", "10.0.0.1:8", "job-ann")
+	write(t, l, "a-change")
+	p.says(l, append(want, "job-ann", "a-change")...)
+	clock = clock.Add(refusalsWithin)
+	refuse("eve", "10.0.0.1:7", "job-again")
+	last := fmt.Sprintf("job-%02d", 3*refusalsMax-1)
+	want = append(want, "job-ann", "a-change", "stranger-"+last, last, "job-again")
+	p.says(l, want...)
+	text, err := os.ReadFile(filepath.Join(p.o.Folder, current))
+	if n := strings.Count(string(text), fmt.Sprintf(`"more":%d`, 2*refusalsMax)); err != nil || n != 2 {
+		t.Errorf("%d lines tell how many have none (%v):\n%s", n, err, text)
+	}
+	for range refusalsMax {
+		refuse("eve", "10.0.0.1:7", "job-last")
+	}
+	if err := l.Close(); err != nil { // what was counted is told before the end
+		t.Fatal(err)
+	}
+	text, err = os.ReadFile(filepath.Join(p.o.Folder, current))
+	if err != nil || !strings.HasSuffix(string(text), `"more":1}`+"\n") {
+		t.Errorf("%v: the audit ends without its number:\n%s", err, text)
+	}
+}
+
+// Of many who are refused all are counted, in bounded memory.
+func TestManyWhoAreRefused(t *testing.T) {
+	var r refusals
+	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	written := 0
+	const many = askersMax + 1000
+	for i := range many {
+		if write, _ := r.take(Line{Who: fmt.Sprint(i)}, now); write {
+			written++
+		}
+	}
+	if len(r.by) > askersMax+1 {
+		t.Errorf("%d are told apart", len(r.by))
+	}
+	more := 0
+	for _, l := range r.over(now.Add(refusalsWithin)) {
+		more += l.More
+	}
+	if written+more != many || len(r.by) != 0 {
+		t.Errorf("%d written and %d counted of %d; %d are kept", written, more, many, len(r.by))
+	}
+}
+
 // Nobody's entry takes everything.
 func TestNobodysEntry(t *testing.T) {
 	e := Of(context.Background())

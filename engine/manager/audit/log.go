@@ -46,6 +46,7 @@ type Options struct {
 	FileBytes int64  // of one file, above which the next begins; FileBytesDefault
 	Keep      int    // files that are full, besides the one being written; KeepDefault
 	Log       *slog.Logger
+	Now       func() time.Time // nil: time.Now; bounds refusals
 }
 
 // Line is one request.
@@ -62,6 +63,7 @@ type Line struct {
 	After   string   `json:"after,omitempty"`
 	Result  string   `json:"result"` // Done, Refused or Failed
 	Why     string   `json:"why,omitempty"`
+	More    int      `json:"more,omitempty"` // refusals of the same asker that have no lines of their own
 }
 
 // Results of a Line.
@@ -85,11 +87,16 @@ type Log struct {
 	pending [][]byte
 	missing int   // lines that pending had no room for
 	wrong   error // why the last line could not be written; nil: it was
+	refused refusals
+	closed  bool
 }
 
 // Open opens the audit in a folder, and goes on with what is there.
 func Open(o Options) (*Log, error) {
 	o.FileBytes, o.Keep, o.Log = cmp.Or(o.FileBytes, FileBytesDefault), cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	l := &Log{options: o}
 	for _, n := range l.full() {
 		l.number = n
@@ -170,22 +177,62 @@ func (l *Log) Ready() error {
 	return l.flush()
 }
 
-// Write adds a line. The error says that it waits to be written, and why.
+// Write adds a line. The error says that it waits to be written, and why. Of somebody who is
+// refused too often it is counted, and told within refusalsWithin.
 func (l *Log) Write(line Line) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.tellMore(); err != nil {
+		return err
+	}
+	if line.Result == Refused {
+		write, first := l.refused.take(line, l.options.Now())
+		if first {
+			time.AfterFunc(refusalsWithin, l.settle)
+		}
+		if !write {
+			return l.wrong
+		}
+	}
+	if err := l.add(line); err != nil {
+		return err
+	}
+	return l.flush()
+}
+
+// settle tells of refusals whose time has ended, when nothing else is written.
+func (l *Log) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.tellMore() != nil {
+		return
+	}
+	_ = l.flush() // it is kept, and the log says so
+}
+
+func (l *Log) tellMore() error {
+	for _, more := range l.refused.over(l.options.Now()) {
+		if err := l.add(more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add has a line wait to be written.
+func (l *Log) add(line Line) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(line); err != nil {
 		return fmt.Errorf("the audit: %w", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.pending) == pendingMax {
 		l.pending = slices.Delete(l.pending, 0, 1)
 		l.missing++
 	}
 	l.pending = append(l.pending, b.Bytes())
-	return l.flush()
+	return nil
 }
 
 // flush writes what waits, the oldest first.
@@ -260,6 +307,14 @@ func (l *Log) rotate() error {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	for _, more := range l.refused.over(l.options.Now().Add(refusalsWithin)) {
+		_ = l.add(more) // and what can't be added is lost, too
+	}
+	_ = l.flush()
 	if l.file == nil {
 		return nil
 	}
