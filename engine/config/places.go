@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // places says where each key was set: "file:line", a variable or a flag.
@@ -73,7 +75,7 @@ func free(path string) bool {
 
 // AccessKeys are the keys of the section auth that say who may do what. Package access
 // reads them.
-var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked"}
+var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked", "users"}
 
 // check collects the places of all keys, and what is wrong with them.
 func (d *document) check(known []string, p places) Errors {
@@ -183,15 +185,8 @@ func find(n *yaml.Node, key string) *yaml.Node {
 // didYouMean names the nearest known key, when one is near, or those of the
 // section.
 func didYouMean(key string, known []string) string {
-	candidates := append(sections(known), known...)
-	best, distance := "", len(key)/2+1
-	for _, k := range candidates {
-		if n := editDistance(strings.ToLower(key), strings.ToLower(k)); n < distance {
-			best, distance = k, n
-		}
-	}
-	if best != "" {
-		return "; did you mean " + best + "?"
+	if hint := spelling.Hint(key, append(sections(known), known...)); hint != "" {
+		return hint
 	}
 	return "; there are " + strings.Join(sections(known), ", ")
 }
@@ -205,24 +200,4 @@ func sections(known []string) []string {
 		}
 	}
 	return s
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1937,7 +1937,7 @@ func (x *PolicyReply) GetRoundTimes() *RoundTimes {
 // configuration. It goes when it was mended.
 type PolicyProblem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds or status
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status or lists
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -151,7 +151,7 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 // Status shows every pool for every kind of slot.
 func (p *Policy) Status() (scheduler.Status, error) {
 	shares := p.shares()
-	var s scheduler.Status
+	s := scheduler.Status{AllPools: len(p.sharing.World.Order) > 0} // without slots no pool has a row
 	for _, n := range p.sharing.Tree.Pools() {
 		for _, k := range p.sharing.World.Order {
 			x := n.Of(k)

@@ -182,6 +182,10 @@ type Explanation struct {
 type Status struct {
 	Pools []PoolStatus // parents before children
 	Facts []Property
+	// AllPools says that Pools has each pool that there is, under the name that jobs give it
+	// (JobSubmitted.Pool). Lists of who may do what are held against it, so that a misspelt
+	// pool is found.
+	AllPools bool
 }
 
 // PoolStatus is one share-holder of a policy. All of its numbers are finite and 0 or more,

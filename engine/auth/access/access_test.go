@@ -178,6 +178,9 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 		"revoked:\n  user/: always":                                    `site.yaml:11: auth.revoked: "user/" names nobody whose certificates could be revoked: it is empty`,
 		"revoked:\n  user/eve: soon":                                   `site.yaml:11: auth.revoked.user/eve: "soon" is no moment: certificates that were issued before it count no more; write one such as 2026-03-01T10:00:00Z, or always`,
 		"revoked:\n  user/eve:":                                        `site.yaml:11: auth.revoked.user/eve: "" is no moment: certificates that were issued before it count no more; write one such as 2026-03-01T10:00:00Z, or always`,
+		"users: [ann]\nroles:\n  user: {users: [an]}":                  `site.yaml:12: auth.roles.user.users: there is no user "an" in auth.users: correct it, or add it there; did you mean ann?`,
+		"groups:\n  g: [zoe]\nusers: [ann]":                            `site.yaml:11: auth.groups.g: there is no user "zoe" in auth.users: correct it, or add it there`,
+		"users: ['*']":                                                 `site.yaml:10: auth.users: "*": no user can have that name: "*" must begin with a letter or digit and have nothing but letters and digits of ASCII and . _ - + @`,
 		"defaultPool: [a]":                                             `site.yaml:10: auth.defaultPool: "" is no pool: write its path, such as default, or ${user} for one of each user`,
 	} {
 		_, err := Parse(scheduler.Config{File: "site.yaml", Line: 10, Text: []byte(text)})
@@ -197,6 +200,27 @@ func TestRulesTravel(t *testing.T) {
 	var back Rules
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(*r, back) {
 		t.Errorf("%+v\nis not\n%+v (%v)", back, *r, err)
+	}
+}
+
+// Where the users are named that there are, everybody still stands for them all, and nobody
+// has a right by being named.
+func TestUsersThatThereAre(t *testing.T) {
+	r := parsed(t, "users: [ann, bob]\nroles: {user: {users: ['*']}}\npools: {a: {submit: {users: [ann]}}}\nimpersonators: [{users: [bob], for: {users: ['*']}}]")
+	if r.Submit(r.Known("ann", nil), "a") != nil || r.Submit(r.Known("bob", nil), "a") == nil {
+		t.Error("to be named among the users gives or takes a right")
+	}
+}
+
+// Lists of pools that the policy does not have are told, with the pool that was meant.
+func TestListsOfPoolsThatAreNotThere(t *testing.T) {
+	r := parsed(t, "pools: {/: {}, research: {}, reserch/nlp: {}, zzzzzzzz: {}}")
+	want := []string{
+		`auth.pools: the policy has no pool "reserch/nlp" now: its lists count for nothing until a job is in it; did you mean research/nlp?`,
+		`auth.pools: the policy has no pool "zzzzzzzz" now: its lists count for nothing until a job is in it`,
+	}
+	if got := r.Missing([]string{"research", "/research/nlp/"}); !slices.Equal(got, want) {
+		t.Errorf("%q\nis to be\n%q", got, want)
 	}
 }
 

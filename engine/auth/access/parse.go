@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/internal/spelling"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Keys are the keys of the configuration's section auth that Parse reads.
-var Keys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked"}
+var Keys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked", "users"}
 
 const (
 	// PoolsMax bounds the pools that have lists, NamesMax the names of one list,
@@ -36,6 +38,7 @@ func Parse(c scheduler.Config) (*Rules, error) {
 	r := &Rules{Roles: map[Role]Names{}, Pools: map[string]Pool{}, Groups: map[string][]string{}}
 	if len(doc.Content) == 1 {
 		p.section(doc.Content[0], r)
+		p.spelled(r)
 	}
 	if len(p.wrong) > 0 {
 		return nil, p.wrong
@@ -47,6 +50,14 @@ func Parse(c scheduler.Config) (*Rules, error) {
 type parser struct {
 	config scheduler.Config
 	wrong  scheduler.Problems
+	named  []naming // users, wherever lists have them
+}
+
+// naming is a user's name in a list.
+type naming struct {
+	at   *yaml.Node
+	key  string
+	name string
 }
 
 func (p *parser) problem(n *yaml.Node, key, format string, args ...any) {
@@ -70,6 +81,8 @@ func (p *parser) section(n *yaml.Node, r *Rules) {
 			p.defaultPool(value, full, r)
 		case "revoked":
 			p.revoked(value, full, r)
+		case "users":
+			r.Users = p.list(value, full, memberProblem)
 		}
 	})
 }
@@ -164,7 +177,7 @@ func (p *parser) names(n *yaml.Node, key string) (names Names) {
 func (p *parser) namesKey(k, value *yaml.Node, key string, names *Names) {
 	switch k.Value {
 	case "users":
-		names.Users = p.list(value, key+".users", userProblem)
+		names.Users = p.users(value, key+".users", userProblem)
 	case "groups":
 		names.Groups = p.list(value, key+".groups", groupProblem)
 	default:
@@ -178,7 +191,7 @@ func (p *parser) groups(n *yaml.Node, key string, r *Rules) {
 			p.problem(k, key, "%s: %s", quoted(k.Value), why)
 			return
 		}
-		r.Groups[k.Value] = p.list(value, key+"."+k.Value, memberProblem)
+		r.Groups[k.Value] = p.users(value, key+"."+k.Value, memberProblem)
 	})
 }
 
@@ -221,6 +234,30 @@ func (p *parser) defaultPool(n *yaml.Node, key string, r *Rules) {
 		return
 	}
 	r.DefaultPool = strings.Trim(n.Value, "/")
+}
+
+// users is list for names that auth.users has, if it is there.
+func (p *parser) users(n *yaml.Node, key string, problemOf func(string) string) []string {
+	names := p.list(n, key, problemOf)
+	for _, e := range target(n).Content {
+		if e = target(e); e.Value != Everybody && has(names, e.Value) {
+			p.named = append(p.named, naming{e, key, e.Value})
+		}
+	}
+	return names
+}
+
+// spelled finds names that auth.users does not have.
+func (p *parser) spelled(r *Rules) {
+	if len(r.Users) == 0 {
+		return
+	}
+	for _, n := range p.named {
+		if !has(r.Users, n.name) {
+			p.problem(n.at, n.key, "there is no user %s in auth.users: correct it, or add it there%s", quoted(n.name), spelling.Hint(n.name, r.Users))
+		}
+	}
+	slices.SortStableFunc(p.wrong, func(a, b scheduler.Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // always is what stands in the place of a moment that never comes.

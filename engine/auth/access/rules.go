@@ -1,10 +1,13 @@
 package access
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/internal/spelling"
 )
 
 // Rules are what a site says of who may do what. Those of a running manager never
@@ -20,6 +23,9 @@ type Rules struct {
 	// DefaultPool is that of a job that names none; "${user}" stands for the user's name.
 	// Empty: such a job stays without a pool, and is judged by the lists of Root.
 	DefaultPool string `json:"defaultPool,omitempty"`
+	// Users are the names that there are, for the parser to find misspelt ones; none: any may
+	// be. Nobody has a right by it.
+	Users []string `json:"-"`
 	// Revoked are certificates that count no more.
 	Revoked auth.Revoked `json:"revoked,omitempty"`
 }
@@ -85,6 +91,22 @@ func (r *Rules) Has(w Who, roles ...Role) bool {
 // RolesOf lists the roles that somebody has, the least first.
 func (r *Rules) RolesOf(w Who) []Role {
 	return slices.DeleteFunc(slices.Clone(Roles), func(role Role) bool { return !r.Has(w, role) })
+}
+
+// Missing says of each pool with lists that the policy does not have it, as the paths of its
+// pools tell; in ascending order of the pools.
+func (r *Rules) Missing(pools []string) (problems []string) {
+	known := map[string]bool{Root: true}
+	for i, p := range pools {
+		pools[i], _ = clean(p)
+		known[pools[i]] = true
+	}
+	for _, p := range slices.Sorted(maps.Keys(r.Pools)) {
+		if !known[p] {
+			problems = append(problems, fmt.Sprintf("auth.pools: the policy has no pool %q now: its lists count for nothing until a job is in it%s", p, spelling.Hint(p, pools)))
+		}
+	}
+	return problems
 }
 
 // Names tells whether any list names a group.

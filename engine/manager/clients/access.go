@@ -6,15 +6,19 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // What depends on a job is judged here for those who look at it, and by the core for those
@@ -121,6 +125,32 @@ func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.Acces
 	DescribeAccess(rules, w, r)
 	return r, nil
 }
+
+// misspelt are the lists of pools that the policy does not have, where its status tells all
+// that it has.
+func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
+	rules := s.needs.Rules()
+	m := &schedwire.Status{}
+	if rules == nil || len(rules.Pools) == 0 || proto.Unmarshal(status, m) != nil || !m.AllPools {
+		return nil
+	}
+	shown, err := m.Decode()
+	if err != nil {
+		return nil // the policy was told of it
+	}
+	var pools []string
+	for _, p := range shown.Pools {
+		pools = append(pools, p.Name)
+	}
+	var list []*wire.PolicyProblem
+	for _, text := range rules.Missing(pools) {
+		list = append(list, &wire.PolicyProblem{What: problems.Lists, Text: text, At: time.Now().UnixNano()})
+	}
+	return list[:min(len(list), misspeltMax)]
+}
+
+// misspeltMax bounds the lists that are told to name no pool.
+const misspeltMax = 100
 
 // DescribeAccess writes what somebody may do into an answer.
 func DescribeAccess(rules *access.Rules, w access.Who, r *wire.AccessReply) {

@@ -322,6 +322,7 @@ const refusalsTimeout = 2 * time.Second
 // Policy describes the policy.
 func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyReply, error) {
 	r := s.needs.Supervisor.Reply(ctx, q.Brief)
+	r.Problems = append(r.Problems, s.misspelt(r.Status)...)
 	r.Rounds = s.needs.Stats.RoundsAnswered()
 	ctx, cancel := context.WithTimeout(ctx, refusalsTimeout)
 	defer cancel()

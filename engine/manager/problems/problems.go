@@ -19,6 +19,7 @@ const (
 	Policy        = "policy"        // it failed
 	Rounds        = "rounds"        // it is slow
 	Status        = "status"        // it can't be looked at
+	Lists         = "lists"         // of pools that it does not have
 )
 
 // problemBytesMax bounds the text of one problem.

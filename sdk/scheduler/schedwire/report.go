@@ -32,7 +32,7 @@ func (m *Explanation) Decode() (scheduler.Explanation, error) {
 // NewStatus makes a message of a policy's status.
 func NewStatus(s scheduler.Status) (*Status, error) {
 	w := &writer{}
-	m := &Status{Facts: &Properties{}}
+	m := &Status{Facts: &Properties{}, AllPools: s.AllPools}
 	for i := range s.Pools {
 		p, c := &s.Pools[i], get(&m.Pools, empty)
 		c.Name, c.Parent, c.Kind = append(c.Name, w.str(p.Name)), append(c.Parent, w.str(p.Parent)), append(c.Kind, w.str(p.Kind))
@@ -58,7 +58,7 @@ func (m *Status) Decode() (scheduler.Status, error) {
 			MinShare: int(c.MinShare[i]), MaxShare: int(c.MaxShare[i]), FairShare: c.FairShare[i],
 			Demand: int(c.Demand[i]), Running: int(c.Running[i]), Jobs: int(c.Jobs[i]),
 		}
-	})}
+	}), AllPools: m.GetAllPools()}
 	facts := readProperties(r, "facts", 1, m.GetFacts())
 	if r.err == nil {
 		s.Facts = facts.next()

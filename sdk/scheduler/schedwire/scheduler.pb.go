@@ -4575,6 +4575,7 @@ type Status struct {
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Pools         *PoolStatus            `protobuf:"bytes,2,opt,name=pools,proto3" json:"pools,omitempty"`
 	Facts         *Properties            `protobuf:"bytes,3,opt,name=facts,proto3" json:"facts,omitempty"` // one row
+	AllPools      bool                   `protobuf:"varint,4,opt,name=all_pools,json=allPools,proto3" json:"all_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4628,6 +4629,13 @@ func (x *Status) GetFacts() *Properties {
 		return x.Facts
 	}
 	return nil
+}
+
+func (x *Status) GetAllPools() bool {
+	if x != nil {
+		return x.AllPools
+	}
+	return false
 }
 
 // ProblemList is a list of problems by itself: one row.
@@ -5501,11 +5509,12 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06demand\x18\b \x03(\x03R\x06demand\x12\x18\n" +
 	"\arunning\x18\t \x03(\x03R\arunning\x12\x12\n" +
 	"\x04jobs\x18\n" +
-	" \x03(\x03R\x04jobs\"\xb7\x01\n" +
+	" \x03(\x03R\x04jobs\"\xd4\x01\n" +
 	"\x06Status\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x128\n" +
 	"\x05pools\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.PoolStatusR\x05pools\x128\n" +
-	"\x05facts\x18\x03 \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\x05facts\"\x86\x01\n" +
+	"\x05facts\x18\x03 \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\x05facts\x12\x1b\n" +
+	"\tall_pools\x18\x04 \x01(\bR\ballPools\"\x86\x01\n" +
 	"\vProblemList\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12<\n" +
 	"\bproblems\x18\x02 \x01(\v2 .hamadryad.scheduler.v1.ProblemsR\bproblems\"i\n" +
