@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
 		}
-		return freezertest.Run(func() int { return hdfstest.Run(m) })
+		return grouptest.Run(func() int { return hdfstest.Run(m) })
 	}())
 }
 

@@ -104,8 +104,9 @@ type Isolation struct {
 	Allow     []string `koanf:"allow" validate:"max=1000,dive,required"`    // users that may run; empty: all
 	Deny      []string `koanf:"deny" validate:"max=1000,dive,required"`     // users that may not
 	Temporary Size     `koanf:"temporary" validate:"min=1048576"`           // of a worker's /tmp
-	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, threads included
+	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, and of a worker where cgroup limits it, threads included
 	OpenFiles int      `koanf:"openFiles" validate:"min=64,max=1073741816"` // of a process
+	Cgroup    string   `koanf:"cgroup" validate:"required"`                 // where workers have groups with limits: auto, none or a folder
 }
 
 // Policy says which policy decides, and how it is kept running.
@@ -225,5 +226,6 @@ func defaults() map[string]any {
 		"launcher.isolation.temporary": "64MiB",
 		"launcher.isolation.processes": 4096,
 		"launcher.isolation.openFiles": 65536,
+		"launcher.isolation.cgroup":    "auto",
 	}
 }

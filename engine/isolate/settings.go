@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 )
 
 // As whom workers run. The empty string is None.
@@ -20,8 +22,12 @@ type Settings struct {
 	Deny     []string // names of users that may not
 
 	TemporaryBytes int64 // that the /tmp of a worker holds; 0: TemporaryDefault
-	Processes      int   // of a user on the machine, threads included; 0: ProcessesDefault
+	Processes      int   // of a user on the machine, and of a worker with limits by cgroup2, threads included; 0: ProcessesDefault
 	OpenFiles      int   // of one process; 0: OpenFilesDefault
+
+	// Cgroup is where workers have groups with limits: group.Auto, group.None or a folder; "":
+	// group.Auto. It counts whoever they run as, and so does Processes there.
+	Cgroup string
 }
 
 // Defaults of Settings.
@@ -41,6 +47,9 @@ const (
 
 // On reports whether workers run as those who submitted.
 func (s Settings) On() bool { return s.User == Submitter }
+
+// MostProcesses is Processes, or its default.
+func (s Settings) MostProcesses() int { return s.withDefaults().Processes }
 
 // Name is how users are chosen, as in the configuration.
 func (s Settings) Name() string {
@@ -86,6 +95,9 @@ func (s Settings) Check() error {
 		if slices.Contains(s.Deny, name) {
 			return fmt.Errorf("launcher.isolation: user %q is on both lists, allow and deny: leave one", name)
 		}
+	}
+	if err := group.Check(s.Cgroup); err != nil {
+		return err
 	}
 	if !s.On() && len(s.Allow)+len(s.Deny) > 0 {
 		return errors.New("launcher.isolation: there is a list of users, but workers run as the launcher does: set launcher.isolation.user to submitter, or leave the list out")

@@ -12,9 +12,11 @@ import (
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
@@ -100,7 +102,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	number := h.number.Add(1)
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
-	c := process.Command{Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way}
+	c := process.Command{Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s)}
 	at := sharedHome(h.folder.Scratch(), planPath)
 	if h.guard != nil {
 		if at, err = h.isolate(&c, number, planPath, s); err != nil {
@@ -120,6 +122,16 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 		Cluster: plan.Cluster(manager), Credentials: secret,
 	}}})
 	return w, nil
+}
+
+// limits are what an attempt's processes may have together. What ends a job runs no program of
+// a user's, and holds as much as the job has files.
+func (h *hirer) limits(s *wire.StartAttempt) group.Limits {
+	l := group.Limits{Slots: int(s.Slots), Processes: h.cfg.Isolation.MostProcesses(), Swap: h.cfg.Swap > 0}
+	if s.Memory > 0 && s.Finish == nil {
+		l.Memory = memory.Most(s.Memory)
+	}
+	return l
 }
 
 // isolate has a worker's process be the submitter's, and makes its home.

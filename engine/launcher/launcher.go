@@ -5,10 +5,20 @@ import (
 	"errors"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 )
+
+// openGroups finds out how workers are limited, and suspended.
+func (c Config) openGroups(identity string) (suspend.Way, error) {
+	limited, err := group.Choose(c.Isolation.Cgroup, identity, c.Log)
+	if err != nil {
+		return suspend.Way{}, err
+	}
+	return suspend.Choose(c.Suspend, identity, limited, c.Log)
+}
 
 // Run is a launcher's whole life. It returns nil when ctx ended, with no worker
 // left, and an error when the launcher can't begin or go on.
@@ -36,7 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer f.Close()
-	way, err := suspend.Choose(cfg.Suspend, f.Identity(), cfg.Log)
+	way, err := cfg.openGroups(f.Identity())
 	if err != nil {
 		return err
 	}
@@ -54,7 +64,7 @@ func Run(ctx context.Context, cfg Config) error {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLife()
 	machine := load.New(life)
-	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, way.Name(), machine), way, guard)
+	a, err := newAgent(life, cfg, f, conn, d.endpoints, newMetrics(cfg, way, machine), way, guard)
 	if err != nil {
 		return errors.Join(err, d.close())
 	}

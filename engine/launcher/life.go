@@ -80,6 +80,9 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 // assign gives a worker an attempt.
 func (a *agent) assign(w *worker, at *attempt) {
 	at.worker, at.owner, w.current = w, w.home.user(), at
+	if err := w.Tree.Widen(a.hirer.limits(at.start)); err != nil {
+		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
+	}
 	at.suspension.Begin()
 	w.LogTo(at.log)
 	run := &wire.RunGroup{

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher"
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	sharedCache = folder
-	code := freezertest.Run(m.Run)
+	code := grouptest.Run(m.Run)
 	os.RemoveAll(folder)
 	os.Exit(code)
 }

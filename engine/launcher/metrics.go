@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -20,7 +21,7 @@ type metrics struct {
 // channelNames are the kinds of channel in the order of Work.channel_bytes.
 var channelNames = []string{"file", "tcp", "shm"}
 
-func newMetrics(cfg Config, way string, more ...prometheus.Collector) *metrics {
+func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -44,13 +45,23 @@ func newMetrics(cfg Config, way string, more ...prometheus.Collector) *metrics {
 		wrong.Set(1)
 	}
 	ways := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_suspend_info", Help: "Always 1: by what way this launcher suspends, freezer or signals."}, []string{"way"})
-	ways.WithLabelValues(way).Set(1)
+	ways.WithLabelValues(way.Name()).Set(1)
 	users := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_isolation_info", Help: "Always 1: as whom workers run, none (as the launcher) or submitter."}, []string{"user"})
 	users.WithLabelValues(cfg.Isolation.Name()).Set(1)
+	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
+	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways, users)
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways, users, limits)
 	m.registry.MustRegister(more...)
 	return m
+}
+
+// limitedBy names what limits workers.
+func limitedBy(way suspend.Way) string {
+	if way.Limits() {
+		return "cgroup"
+	}
+	return "none"
 }
 
 // shows adds what the agent has, and what the data server sent.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
@@ -78,12 +79,16 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 	state := w.State()
 	f := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the worker ended: " + state.String()}
 	status, _ := state.Sys().(syscall.WaitStatus)
+	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
+	who, most := w.Starved()
 	switch {
 	case errors.Is(broken, link.ErrGarbled):
 		f.Kind, f.Message = wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the worker's message made no sense (%v), so it was killed; does the program write to file descriptor %d?", broken, link.WorkerFD)
-	case status.Signaled() && status.Signal() == syscall.SIGKILL && starved:
+	case killed && who == group.OverMax:
+		f = at.memory.RanOut(most)
+	case killed && (who == group.OverElse || who == group.Unknown && starved):
 		f = at.memory.Starved(state)
-	case status.Signaled() && status.Signal() == syscall.SIGKILL:
+	case killed:
 		f.Message += "; something killed it"
 	case status.Exited() && (status.ExitStatus() == program.ExitOrphan || status.ExitStatus() == program.ExitProtocol):
 	default:

@@ -33,6 +33,22 @@ func TestNote(t *testing.T) {
 	}
 }
 
+// One that the kernel ended for its own limit is told that limit, what it may use, and what
+// to ask for.
+func TestRanOut(t *testing.T) {
+	a := memory.NewAccount(1 << 30)
+	limit := memory.Most(1 << 30)
+	f := a.RanOut(limit)
+	if f.Kind != wire.ErrorKind_ERROR_KIND_PROGRAM || a.Peak() != limit {
+		t.Errorf("%v, peak %d", f, a.Peak())
+	}
+	for _, part := range []string{"ran out of memory", "memory.max, which is 1.3 GiB", "may use 1.0 GiB", "--memory 1280MiB or more"} {
+		if !strings.Contains(f.Message, part) {
+			t.Errorf("no %q in %q", part, f.Message)
+		}
+	}
+}
+
 // What is there is measured, and what has ended holds nothing.
 func TestLook(t *testing.T) {
 	w := memory.NewWatch()

@@ -42,8 +42,9 @@ const (
 	slackMin   = 64 << 20
 )
 
-// most is what the processes of an attempt may hold.
-func most(memory int64) int64 { return memory + max(memory/slackShare, slackMin) }
+// Most is what the processes of an attempt may hold, of which its program is told that it may
+// use so many bytes.
+func Most(memory int64) int64 { return memory + max(memory/slackShare, slackMin) }
 
 // Account is what one attempt held. Its owner guards it by a lock.
 type Account struct {
@@ -67,19 +68,32 @@ func (a *Account) Excess() *wire.Failure { return a.excess }
 // Note takes in what it holds now. It is true once: when that is too much.
 func (a *Account) Note(held int64) bool {
 	a.peak = max(a.peak, held)
-	if a.memory <= 0 || held <= most(a.memory) || a.excess != nil {
+	if a.memory <= 0 || held <= Most(a.memory) || a.excess != nil {
 		return false
 	}
 	a.excess = a.tooMuch()
 	return true
 }
 
+// RanOut is the failure of an attempt that the kernel ended because its processes needed more
+// than the limit of so many bytes that they had together.
+func (a *Account) RanOut(limit int64) *wire.Failure {
+	a.peak = max(a.peak, limit)
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: fmt.Sprintf(
+		"it ran out of memory: its processes needed more than memory.max, which is %s, also for what they keep in /tmp and /dev/shm, and the kernel ended them; it may use %s: %s",
+		humanize.IBytes(uint64(limit)), humanize.IBytes(uint64(a.memory)), a.remedy())}
+}
+
 // tooMuch is the failure of an attempt that held more than it may.
 func (a *Account) tooMuch() *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: fmt.Sprintf(
-		"its processes held %s of memory, and it may use %s (up to %s before it is ended, looked at every %v): give it more, "+
-			"with --memory %s or more, mapreduce.map.memory.mb or mapreduce.reduce.memory.mb, or Memory in the program; or have it hold less at a time",
-		humanize.IBytes(uint64(a.peak)), humanize.IBytes(uint64(a.memory)), humanize.IBytes(uint64(most(a.memory))), Every, enough(a.peak))}
+		"its processes held %s of memory, and it may use %s (up to %s before it is ended, looked at every %v): %s",
+		humanize.IBytes(uint64(a.peak)), humanize.IBytes(uint64(a.memory)), humanize.IBytes(uint64(Most(a.memory))), Every, a.remedy())}
+}
+
+// remedy is what to do about an attempt that needs more than it may have.
+func (a *Account) remedy() string {
+	return fmt.Sprintf("give it more, with --memory %s or more, mapreduce.map.memory.mb or mapreduce.reduce.memory.mb, or Memory in the program; or have it hold less at a time", enough(a.peak))
 }
 
 // enough is a round size of at least so many bytes.
@@ -95,7 +109,7 @@ func (a *Account) Starved(state *os.ProcessState) *wire.Failure {
 		a.peak = max(a.peak, usage.Maxrss<<10)
 	}
 	const machine = "the machine ran out of memory, and the system killed the worker"
-	if a.memory > 0 && a.peak > most(a.memory) {
+	if a.memory > 0 && a.peak > Most(a.memory) {
 		f := a.tooMuch()
 		f.Message = machine + ": " + f.Message
 		return f
@@ -143,7 +157,7 @@ func (w *Watch) Look(roots []Root, idle bool) []int64 {
 		if len(pids) == 0 {
 			pids = []int{r.PID}
 		}
-		held[i] = measure(pids, most(r.Memory))
+		held[i] = measure(pids, Most(r.Memory))
 	}
 	return held
 }

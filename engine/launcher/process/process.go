@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
@@ -44,7 +45,8 @@ type Command struct {
 	Env     []string // all of it, but the mark
 	Dir     string
 	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
-	Way     suspend.Way   // how it is stopped and continued
+	Way     suspend.Way   // how it is stopped and continued, and kept within limits
+	Limits  group.Limits  // of it and of all that it starts, where the Way has groups with limits
 	// Step, with its first arguments, is what becomes the worker by carrying out Order,
 	// which then has program and folder. None: the process is the launcher's user's.
 	Step  []string
@@ -64,6 +66,9 @@ type Process struct {
 	gone    chan struct{}       // closed when the process has ended
 	killing sync.Once           // its number may be another's once it is gone
 
+	starved group.Starvation // why the kernel ended it, for want of memory; known once it is gone
+	most    int64            // what it might hold then
+
 	// Tree is what is stopped and continued when its attempt is suspended.
 	Tree *suspend.Tree
 }
@@ -80,7 +85,14 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		theirs.Close()
 		return nil, err
 	}
-	tree := c.Way.Tree(c.Mark)
+	tree, err := c.Way.Tree(c.Mark, c.Limits)
+	if err != nil {
+		conn.Close()
+		theirs.Close()
+		pipe.Close()
+		theirOut.Close()
+		return nil, err
+	}
 	cmd, err := c.start(ctx, tree, theirOut, theirs)
 	theirs.Close()
 	theirOut.Close()
@@ -110,6 +122,10 @@ func (p *Process) Gone() <-chan struct{} { return p.gone }
 
 // State says how the process ended, once it is gone.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Starved says whether the kernel ended it, or what it started, for want of memory, at whose
+// limit, and what its own was, once it is gone. Without limits the kernel does not say.
+func (p *Process) Starved() (s group.Starvation, most int64) { return p.starved, p.most }
 
 // LogTo has what it prints from now on go to another log, or with nil to none. What it
 // printed before goes where it belongs.
@@ -180,6 +196,7 @@ func (p *Process) Close() { p.pipe.Close() }
 func (p *Process) wait() {
 	_ = p.cmd.Wait() // how it ended is in ProcessState
 	p.lease.Gone(p.cmd.Process)
+	p.starved, p.most = p.Tree.Starved()
 	close(p.gone)
 	time.AfterFunc(goneWait, func() { p.conn.Close() }) // a child may hold it open: the reader must not wait for that
 	p.Tree.Gone()                                       // its children die with it too

@@ -1,8 +1,8 @@
 // Package suspend is how a launcher has an attempt stand still and go on: what the
 // manager wants, what is so, the time that it ran, and how its processes are stopped.
 //
-//	way, err := suspend.Choose(suspend.Auto, identity, log)
-//	tree := way.Tree(mark)  // of a worker that is about to be started
+//	way, err := suspend.Choose(suspend.Auto, identity, groups, log)
+//	tree, err := way.Tree(mark, limits)  // of a worker that is about to be started
 //
 //	var s suspend.State
 //	s.Begin()               // it runs

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer"
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -14,9 +14,10 @@ import (
 // last. Kill needs no lock.
 type Tree struct {
 	sync.Mutex
-	root  int
-	mark  proctree.Mark
-	group *freezer.Group // nil: by signals
+	root    int
+	mark    proctree.Mark
+	group   *group.Group // nil: it has none
+	freezes bool         // the group is what stands still; else each process is sent signals
 }
 
 // Into has a process that is about to be started be the root of the tree.
@@ -37,13 +38,31 @@ func (t *Tree) Started(root int) {
 // Set stops the whole tree, or has it go on. It waits until all stand still.
 func (t *Tree) Set(stand bool) error {
 	switch {
-	case t.group != nil:
+	case t.freezes:
 		return t.group.Set(stand)
 	case stand:
 		return proctree.Stop(t.root, t.mark)
 	default:
 		return proctree.Continue(t.root, t.mark)
 	}
+}
+
+// Widen has the tree's limits be those of another attempt, but for memory, of which it never
+// gets less. Without limits it does nothing.
+func (t *Tree) Widen(l group.Limits) error {
+	if t.group == nil {
+		return nil
+	}
+	return t.group.Widen(l)
+}
+
+// Starved reports whether the kernel ended processes of the tree for want of memory, at whose
+// limit, and what the tree's own is. It knows until Gone, where there are limits.
+func (t *Tree) Starved() (s group.Starvation, most int64) {
+	if t.group == nil {
+		return group.Unknown, 0
+	}
+	return t.group.Starved()
 }
 
 // Kill ends the whole tree. The root is there, or has ended and was not waited for.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer"
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -25,83 +25,97 @@ func Check(how string) error {
 	return fmt.Errorf("launcher.suspend: %q: use %s, %s or %s", how, Auto, Freezer, Signals)
 }
 
-// Way is how a launcher has processes stand still. The zero Way are signals, which need
-// no permission of the system. It is safe for concurrent use.
+// Way is how a launcher has processes stand still, and keeps those of one worker together.
+// The zero Way are signals and no groups, which need no permission of the system. It is safe
+// for concurrent use.
 type Way struct {
-	freezer *freezer.Freezer // nil: by signals
+	groups  *group.Parent // nil: there are none
+	freezes bool          // they are what stands still; else each process is sent signals
 	log     *slog.Logger
 }
 
 // Choose looks how this launcher can suspend, and says in one line which way it takes and
-// why. The identity is its data folder's. What an earlier life left in the freezer ends.
-func Choose(how, identity string, log *slog.Logger) (Way, error) {
+// why. The identity is its data folder's. What an earlier life left in groups ends. Groups
+// that have limits are the Way's from then on; nil: there are none.
+func Choose(how, identity string, limited *group.Parent, log *slog.Logger) (Way, error) {
 	if err := Check(how); err != nil {
 		return Way{}, err
 	}
-	w, way, why := Way{log: log}, Signals, "launcher.suspend says so"
+	w, why := Way{groups: limited, log: log}, "launcher.suspend says so"
 	if how != Signals {
-		f, err := freezer.Open(identity)
+		var err error
+		if limited == nil {
+			w.groups, err = group.Open(identity)
+		}
 		switch {
 		case err == nil:
-			w.freezer, way, why = f, Freezer, "cgroup2 is writable at "+f.Folder()
+			w.freezes, why = true, "cgroup2 is writable at "+w.groups.Folder()
 		case how == Freezer:
 			return Way{}, fmt.Errorf("launcher.suspend: the freezer can't be used: %w; have the launcher run where it may make cgroup2 groups (systemd: Delegate=yes), or set %s or %s", err, Auto, Signals)
 		default:
-			why = "the freezer can't be used: " + err.Error()
+			w.groups, why = nil, "the freezer can't be used: "+err.Error()
 		}
 	}
-	log.Info("how this launcher suspends", "way", way, "why", why)
+	log.Info("how this launcher suspends", "way", w.Name(), "why", why)
 	return w, nil
 }
 
 // Name is the way's, as in the configuration.
 func (w Way) Name() string {
-	if w.freezer != nil {
+	if w.freezes {
 		return Freezer
 	}
 	return Signals
 }
 
-// Folder is the launcher's group in the freezer, "" where there is none.
+// Limits reports whether workers keep to limits.
+func (w Way) Limits() bool { return w.groups != nil && w.groups.Limited() }
+
+// Folder is the launcher's group, "" where there is none.
 func (w Way) Folder() string {
-	if w.freezer == nil {
+	if w.groups == nil {
 		return ""
 	}
-	return w.freezer.Folder()
+	return w.groups.Folder()
 }
 
 // Close gives up the way. No worker is left.
 func (w Way) Close() {
-	if w.freezer != nil {
-		w.freezer.Close()
+	if w.groups != nil {
+		w.groups.Close()
 	}
 }
 
 // Tree is for the processes of a worker that is about to be started. All of them will
-// carry the mark. One that the system gives no group is stopped by signals.
-func (w Way) Tree(mark proctree.Mark) *Tree {
-	t := &Tree{mark: mark}
-	if w.freezer == nil {
-		return t
+// carry the mark. One that the system gives no group is stopped by signals, unless groups
+// are what limits it.
+func (w Way) Tree(mark proctree.Mark, l group.Limits) (*Tree, error) {
+	t := &Tree{mark: mark, freezes: w.freezes}
+	if w.groups == nil {
+		return t, nil
 	}
-	g, err := w.freezer.NewGroup()
-	if err != nil {
+	g, err := w.groups.New(l)
+	switch {
+	case err == nil:
+		t.group = g
+	case w.groups.Limited():
+		return nil, fmt.Errorf("a group for a worker: %w", err)
+	default:
+		t.freezes = false
 		w.log.Warn("no group for a worker: it is suspended by signals", "error", err)
-		return t
 	}
-	t.group = g
-	return t
+	return t, nil
 }
 
 // Sweep ends what a dead launcher has left: all processes that carry the mark, and all in
-// its group of the freezer, if it had one.
+// its group, if it had one.
 func Sweep(mark proctree.Mark, folder string) error {
 	err := proctree.KillMarked(mark)
 	if folder == "" {
 		return err
 	}
 	if _, gone := os.Stat(folder); gone == nil {
-		freezer.RemoveAll(folder)
+		group.RemoveAll(folder)
 	}
 	return err
 }

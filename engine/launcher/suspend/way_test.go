@@ -14,7 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -22,14 +23,14 @@ import (
 
 const patience = time.Minute
 
-func TestMain(m *testing.M) { os.Exit(freezertest.Run(m.Run)) }
+func TestMain(m *testing.M) { os.Exit(grouptest.Run(m.Run)) }
 
 // eachWay runs a test by the freezer and by signals. It needs a cgroup2 that it may write
 // to; what to do where there is none is in the message.
 func eachWay(t *testing.T, test func(*testing.T, suspend.Way)) {
 	for _, how := range []string{suspend.Freezer, suspend.Signals} {
 		t.Run(how, func(t *testing.T) {
-			w, err := suspend.Choose(how, "test-"+t.Name()[:8], slog.New(slog.DiscardHandler))
+			w, err := suspend.Choose(how, "test-"+t.Name()[:8], nil, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,11 @@ type adder struct {
 func startAdder(t *testing.T, w suspend.Way) *adder {
 	t.Helper()
 	a := &adder{t: t, mark: proctree.Mark(fmt.Sprintf("HAMADRYAD_TEST_MARK=%d.%s", os.Getpid(), t.Name()))}
-	a.Tree = w.Tree(a.mark)
+	tree, err := w.Tree(a.mark, group.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Tree = tree
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -175,12 +180,12 @@ func TestWhatStandsStillCanBeKilled(t *testing.T) {
 // A way that there is not is an error that names those that there are, and each that
 // there is says once what it is and why.
 func TestChoose(t *testing.T) {
-	if _, err := suspend.Choose("sleep", "x", slog.Default()); err == nil || !strings.Contains(err.Error(), `"sleep": use auto, freezer or signals`) {
+	if _, err := suspend.Choose("sleep", "x", nil, slog.Default()); err == nil || !strings.Contains(err.Error(), `"sleep": use auto, freezer or signals`) {
 		t.Error(err)
 	}
 	for how, want := range map[string]string{suspend.Signals: "way=signals why=\"launcher.suspend says so\"", suspend.Freezer: "way=freezer why=\"cgroup2 is writable at /", "": "way=freezer"} {
 		said := &watch.Output{}
-		w, err := suspend.Choose(how, "choose", slog.New(slog.NewTextHandler(said, nil)))
+		w, err := suspend.Choose(how, "choose", nil, slog.New(slog.NewTextHandler(said, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

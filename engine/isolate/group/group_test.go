@@ -1,4 +1,4 @@
-package freezer
+package group
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/freezer/freezertest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -23,18 +23,18 @@ const patience = time.Minute
 
 // launcherVariable makes the test binary a launcher of that identity, which has one group
 // with a frozen process, and waits until it is killed.
-const launcherVariable = "HAMADRYAD_TEST_FREEZER"
+const launcherVariable = "HAMADRYAD_TEST_GROUP"
 
 func TestMain(m *testing.M) {
 	identity := os.Getenv(launcherVariable)
 	if identity == "" {
-		os.Exit(freezertest.Run(m.Run))
+		os.Exit(grouptest.Run(m.Run))
 	}
-	f, err := Open(identity)
+	p, err := Open(identity)
 	if err != nil {
 		panic(err)
 	}
-	g, err := f.NewGroup()
+	g, err := p.New(Limits{})
 	if err != nil {
 		panic(err)
 	}
@@ -42,19 +42,19 @@ func TestMain(m *testing.M) {
 	if err := errors.Join(cmd.Start(), g.Set(true)); err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString(f.Folder() + "\n")
+	os.Stdout.WriteString(p.Folder() + "\n")
 	time.Sleep(patience)
 }
 
-// open opens a freezer. These tests need a cgroup2 that they may write to.
-func open(t *testing.T, identity string) *Freezer {
+// open opens groups. These tests need a cgroup2 that they may write to.
+func open(t *testing.T, identity string) *Parent {
 	t.Helper()
-	f, err := Open(identity)
+	p, err := Open(identity)
 	if err != nil {
-		t.Fatalf("no freezer: %v; run this test as root on a system with cgroup2, or with systemd-run --user --scope -p Delegate=yes", err)
+		t.Fatalf("no groups: %v; run this test as root on a system with cgroup2, or with systemd-run --user --scope -p Delegate=yes", err)
 	}
-	t.Cleanup(f.Close)
-	return f
+	t.Cleanup(p.Close)
+	return p
 }
 
 // family is a shell in a group, with a child and one in a session of its own. Both count
@@ -95,7 +95,7 @@ func start(t *testing.T, g *Group) (out *bufio.Reader, in *os.File) {
 // A group stands still with all that is in it and goes on again; whoever is killed in it
 // is gone, in whatever state.
 func TestGroup(t *testing.T) {
-	f := open(t, "group")
+	p := open(t, "group")
 	for name, end := range map[string]func(*Group) error{
 		"killed while it runs":    func(g *Group) error { return g.Kill() },
 		"killed while it stands":  func(g *Group) error { return errors.Join(g.Set(true), g.Kill()) },
@@ -104,7 +104,7 @@ func TestGroup(t *testing.T) {
 		"removed while it stands": func(g *Group) error { return g.Set(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := f.NewGroup()
+			g, err := p.New(Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,8 +157,8 @@ func zombie(pid int) bool {
 
 // What a program makes of its group goes with it.
 func TestGroupsInAGroup(t *testing.T) {
-	f := open(t, "nested")
-	g, err := f.NewGroup()
+	p := open(t, "nested")
+	g, err := p.New(Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestGroupsInAGroup(t *testing.T) {
 // start removes it, whoever that is, and nobody who lives loses his.
 func TestDeadLaunchersAreSweptAway(t *testing.T) {
 	lives := open(t, "lives")
-	g, err := lives.NewGroup()
+	g, err := lives.New(Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestDeadLaunchersAreSweptAway(t *testing.T) {
 		if empty, err := await(folder, "populated 0", 0); empty || err != nil {
 			t.Fatalf("nothing is left of a launcher that was killed: %v", err)
 		}
-		f := open(t, successor)
+		p := open(t, successor)
 		left, err := os.ReadDir(folder)
 		if successor == "dead" && err == nil {
 			for _, e := range left {
@@ -219,7 +219,7 @@ func TestDeadLaunchersAreSweptAway(t *testing.T) {
 		} else if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("another launcher left %v: %v", left, err)
 		}
-		f.Close()
+		p.Close()
 	}
 	if len(members(g.folder)) != 3 {
 		t.Error("the group of one who lives was emptied")
@@ -227,16 +227,16 @@ func TestDeadLaunchersAreSweptAway(t *testing.T) {
 }
 
 // Groups can't be made in what is no cgroup2, and nothing is left there.
-func TestWhatIsNoFreezer(t *testing.T) {
+func TestWhatIsNoCgroup(t *testing.T) {
 	folder := t.TempDir()
-	if f, err := openIn(folder, "x"); err == nil {
-		f.Close()
-		t.Error("a folder of files is a freezer")
+	if p, err := openIn(folder, "x", false); err == nil {
+		p.Close()
+		t.Error("a folder of files has groups")
 	}
 	if left, _ := os.ReadDir(folder); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if _, err := openIn(filepath.Join(folder, "none"), "x"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := openIn(filepath.Join(folder, "none"), "x", false); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,16 +1,20 @@
-// Package freezer has processes stand still by cgroup2: each worker in a group of its
-// own, below the group that the launcher is in.
+// Package group has a launcher's workers in groups of cgroup2: each in one of its own, below
+// one of the launcher's. A group stands still and ends as one, with all that was started in
+// it, wherever that went. With limits it holds no more memory and processes than it may, and
+// gets its share of processors.
 //
-//	f, err := freezer.Open(identity)  // an error says why it can't be had
-//	defer f.Close()
-//	g, err := f.NewGroup()
+//	p, err := group.Choose(group.Auto, identity, log) // with limits, nil: there are none here
+//	p, err := group.Open(identity)                    // without limits
+//	defer p.Close()
+//	g, err := p.New(group.Limits{Memory: 1 << 30, Processes: 4096, Slots: 1})
 //	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()}
 //	err = cmd.Start(); g.Started()
 //	err = g.Set(true)                 // all stand still, and what they start would too
 //	err = g.Kill(); g.Remove()
 //
-// No privilege is asked for: where the launcher may not write, there is no freezer.
-package freezer
+// No privilege is asked for: where the launcher may not write, there are no groups. The
+// kernel's Documentation/admin-guide/cgroup-v2.rst says what each file means.
+package group
 
 import (
 	"errors"
@@ -33,31 +37,43 @@ const prefix = "hamadryad-"
 // at the same moment, has removed for a dead one's.
 const claimTries = 10
 
-// Freezer is one launcher's group, in which its workers' are. Its methods are safe for
+// Parent is one launcher's group, in which its workers' are. Its methods are safe for
 // concurrent use.
-type Freezer struct {
-	folder string
-	claim  *os.File // locked while the launcher lives
-	groups atomic.Uint64
+type Parent struct {
+	folder  string
+	limited bool
+	claim   *os.File // locked while the launcher lives
+	groups  atomic.Uint64
 }
 
-// Open makes the launcher's group and looks whether processes can be started in it and
-// stopped. It removes what launchers have left that are dead, with all processes in it.
-func Open(identity string) (*Freezer, error) {
+// Open makes the launcher's group, without limits, and looks whether processes can be
+// started in it and stopped. It removes what launchers have left that are dead, with all
+// processes in it.
+func Open(identity string) (*Parent, error) {
+	in, err := ownPlaces()
+	if err != nil {
+		return nil, err
+	}
+	return openFirst(in, func(parent string) (*Parent, error) { return openIn(parent, identity, false) })
+}
+
+// ownPlaces are the folders of this process's own group.
+func ownPlaces() ([]string, error) {
 	mountinfo, err1 := os.ReadFile("/proc/self/mountinfo")
 	cgroup, err2 := os.ReadFile("/proc/self/cgroup")
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	in, err := places(string(mountinfo), string(cgroup))
-	if err != nil {
-		return nil, err
-	}
+	return places(string(mountinfo), string(cgroup))
+}
+
+// openFirst opens the first that can be had.
+func openFirst(in []string, open func(parent string) (*Parent, error)) (*Parent, error) {
 	var errs []error
 	for _, parent := range in {
-		f, err := openIn(parent, identity)
+		p, err := open(parent)
 		if err == nil {
-			return f, nil
+			return p, nil
 		}
 		errs = append(errs, err)
 	}
@@ -65,33 +81,36 @@ func Open(identity string) (*Freezer, error) {
 }
 
 // openIn makes the launcher's group in a folder.
-func openIn(parent, identity string) (*Freezer, error) {
+func openIn(parent, identity string, limited bool) (*Parent, error) {
 	sweep(parent)
-	f := &Freezer{folder: filepath.Join(parent, prefix+identity)}
-	err := f.take()
+	p := &Parent{folder: filepath.Join(parent, prefix+identity), limited: limited}
+	err := p.take()
+	if err == nil && limited {
+		err = put(p.folder, subtreeFile, enabling)
+	}
 	if err == nil {
-		err = f.probe()
+		err = p.probe()
 	}
 	if err != nil {
-		f.Close()
+		p.Close()
 		return nil, err
 	}
-	return f, nil
+	return p, nil
 }
 
 // take makes the group and locks it.
-func (f *Freezer) take() (err error) {
+func (p *Parent) take() (err error) {
 	for range claimTries {
-		if err := os.Mkdir(f.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Mkdir(p.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		f.claim, err = lock(f.folder)
+		p.claim, err = lock(p.folder)
 		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK) {
 			break
 		}
 	}
 	if err != nil {
-		_ = os.Remove(f.folder) // unless it is another's, and in use
+		_ = os.Remove(p.folder) // unless it is another's, and in use
 	}
 	return err
 }
@@ -118,8 +137,8 @@ func lock(folder string) (*os.File, error) {
 
 // probe tries all that suspension takes. A program that does not exist is not found only
 // when the kernel has put the new process into the group.
-func (f *Freezer) probe() error {
-	g, err := f.NewGroup()
+func (p *Parent) probe() error {
+	g, err := p.New(Limits{Memory: probeMemory, Processes: 1, Slots: 1})
 	if err != nil {
 		return err
 	}
@@ -127,7 +146,7 @@ func (f *Freezer) probe() error {
 	if err := errors.Join(g.Set(true), g.Set(false)); err != nil {
 		return err
 	}
-	_, err = syscall.ForkExec(filepath.Join(f.folder, "none"), []string{"none"}, &syscall.ProcAttr{
+	_, err = syscall.ForkExec(filepath.Join(p.folder, "none"), []string{"none"}, &syscall.ProcAttr{
 		Sys: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()},
 	})
 	g.Started()
@@ -155,21 +174,25 @@ func sweep(parent string) {
 	}
 }
 
+// Limited reports whether its groups keep to their limits.
+func (p *Parent) Limited() bool { return p.limited }
+
 // Folder is the launcher's group, which RemoveAll takes.
-func (f *Freezer) Folder() string { return f.folder }
+func (p *Parent) Folder() string { return p.folder }
 
 // Close ends all processes that are left in the launcher's group, and removes it.
-func (f *Freezer) Close() {
-	if f.claim == nil {
+func (p *Parent) Close() {
+	if p.claim == nil {
 		return
 	}
-	RemoveAll(f.folder)
-	f.claim.Close()
+	RemoveAll(p.folder)
+	p.claim.Close()
 }
 
-// NewGroup makes a group for one worker.
-func (f *Freezer) NewGroup() (*Group, error) {
-	folder := filepath.Join(f.folder, strconv.FormatUint(f.groups.Add(1), 10))
+// New makes a group for one worker. Limits that it can't be given are an error where the
+// launcher's groups have limits, and mean nothing where they have none.
+func (p *Parent) New(l Limits) (*Group, error) {
+	folder := filepath.Join(p.folder, strconv.FormatUint(p.groups.Add(1), 10))
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -178,5 +201,10 @@ func (f *Freezer) NewGroup() (*Group, error) {
 		_ = os.Remove(folder)
 		return nil, err
 	}
-	return &Group{folder: folder, dir: dir}, nil
+	g := &Group{folder: folder, dir: dir, limited: p.limited}
+	if err := g.Bound(l); err != nil {
+		g.Remove()
+		return nil, err
+	}
+	return g, nil
 }

@@ -1,4 +1,4 @@
-package freezer
+package group
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,11 @@ const (
 	freezeFile = "cgroup.freeze"
 	killFile   = "cgroup.kill"
 	procsFile  = "cgroup.procs"
+
+	controllersFile = "cgroup.controllers"
+	subtreeFile     = "cgroup.subtree_control"
+	swapFile        = "memory.swap.max"
+	memoryEvents    = "memory.events"
 )
 
 const (
@@ -36,8 +42,12 @@ const (
 
 // Group is that of one worker and of all that it starts.
 type Group struct {
-	folder string
-	dir    *os.File // open until the worker was started
+	folder  string
+	dir     *os.File // open until the worker was started
+	limited bool
+
+	mu     sync.Mutex
+	limits Limits // that it has
 }
 
 // FD is what a process is started in the group with. It is good until Started.
@@ -57,6 +67,9 @@ func (g *Group) Set(stand bool) error {
 	err := put(g.folder, freezeFile, value)
 	if err == nil && stand {
 		_, err = await(g.folder, "frozen 1", stopMax)
+	}
+	if err == nil {
+		err = g.swaps(stand)
 	}
 	return g.unlessGone(err)
 }

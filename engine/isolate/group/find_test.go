@@ -1,4 +1,4 @@
-package freezer
+package group
 
 import (
 	"errors"
