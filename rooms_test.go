@@ -76,7 +76,7 @@ var houses = []struct {
 	{
 		"engine/launcher",
 		[]string{
-			"agent.go life.go attempts.go workers.go",
+			"agent.go life.go attempts.go workers.go credentials.go",
 			"session.go stream.go",
 			"hire.go",
 			"home.go",

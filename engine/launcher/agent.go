@@ -214,7 +214,7 @@ func (a *agent) ping() {
 	defer a.mu.Unlock()
 	_, ends := a.lease.Terms()
 	for _, w := range a.workers.each() {
-		if w.current == nil || !w.current.suspension.Wanted() {
+		if w.listens() {
 			w.tell(&wire.ToWorker{Do: &wire.ToWorker_Ping{Ping: &wire.Ping{LeaseEndsNs: ends}}})
 		}
 	}

@@ -72,7 +72,7 @@ func startBundle(members ...member) []*wire.Peer {
 	}
 	var peers []*wire.Peer
 	for _, x := range members {
-		peers = append(peers, &wire.Peer{Attempt: x.group.Attempt, Address: x.started(x.group.Attempt).Address, Nodes: x.group.Nodes})
+		peers = append(peers, &wire.Peer{Attempt: x.group.Attempt, Address: x.started(x.group.Attempt).Address, Nodes: x.group.Nodes, LauncherName: x.name})
 	}
 	return peers
 }

@@ -96,7 +96,7 @@ func (h *hirer) explain(err error) error {
 
 // start starts the process and sends it its setup.
 func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
-	secret, err := h.credentials()
+	secret, of, err := h.credentials()
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s, at)
+	w := newWorker(p, s, at, of)
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
@@ -161,16 +161,16 @@ func (h *hirer) isolate(c *process.Command, number uint64, plan string, s *wire.
 }
 
 // credentials are what a worker proves itself with, which go to it by its socket alone; nil
-// where nobody has to.
-func (h *hirer) credentials() (*wire.Credentials, error) {
+// where nobody has to. They are good while the launcher's keys are of that generation.
+func (h *hirer) credentials() (*wire.Credentials, uint64, error) {
 	if h.cfg.Keys == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	b, err := h.cfg.Keys.ForWorker()
 	if err != nil {
-		return nil, fmt.Errorf("credentials for a worker: %w", err)
+		return nil, 0, fmt.Errorf("credentials for a worker: %w", err)
 	}
-	return &wire.Credentials{Ca: b.CA, Certificate: b.Certificate, Key: b.Key}, nil
+	return &wire.Credentials{Ca: b.CA, Certificate: b.Certificate, Key: b.Key}, b.Of, nil
 }
 
 // passedOn are the variables of a launcher that its workers see: what programs need

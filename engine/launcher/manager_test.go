@@ -412,7 +412,7 @@ func (b *built) attempt(nodes ...int) *wire.StartAttempt {
 func source(n *node, s *wire.StartAttempt, connection, from int) *wire.Source {
 	return &wire.Source{
 		Connection: uint32(connection), From: uint32(from), Attempt: s.Attempt, Address: n.join.DataAddress,
-		Host: n.join.Host, Rack: n.join.Rack, Token: s.Token, Launcher: 1,
+		Host: n.join.Host, Rack: n.join.Rack, Token: s.Token, Launcher: 1, LauncherName: n.name,
 	}
 }
 

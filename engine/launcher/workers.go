@@ -33,6 +33,7 @@ type worker struct {
 	*process.Process
 	key  workerKey // of all that it may run
 	home *home
+	of   uint64 // generation of the launcher's keys that its credentials are of
 
 	current *attempt  // that it runs; nil between two
 	leaving bool      // it ends, and is given nothing more
@@ -40,8 +41,8 @@ type worker struct {
 }
 
 // newWorker is a process that was started for an attempt and has none yet.
-func newWorker(p *process.Process, s *wire.StartAttempt, at *home) *worker {
-	return &worker{Process: p, key: keyOf(s), home: at}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64) *worker {
+	return &worker{Process: p, key: keyOf(s), home: at, of: of}
 }
 
 // tell sends it a message. A worker that does not read is killed, and not used again.
@@ -50,6 +51,9 @@ func (w *worker) tell(m *wire.ToWorker) {
 		w.leaving = true
 	}
 }
+
+// listens tells whether it reads what it is told: one that stands still doesn't.
+func (w *worker) listens() bool { return w.current == nil || !w.current.suspension.Wanted() }
 
 // leave ends it at once. It may still have an attempt.
 func (w *worker) leave() {

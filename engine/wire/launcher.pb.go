@@ -1395,6 +1395,7 @@ type Source struct {
 	Token         []byte                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"` // of the bundle attempt that made it
 	Launcher      uint64                 `protobuf:"varint,7,opt,name=launcher,proto3" json:"launcher,omitempty"`
 	Rack          string                 `protobuf:"bytes,8,opt,name=rack,proto3" json:"rack,omitempty"`
+	LauncherName  string                 `protobuf:"bytes,9,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // whom to expect at address: the name in that launcher's certificate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1481,6 +1482,13 @@ func (x *Source) GetLauncher() uint64 {
 func (x *Source) GetRack() string {
 	if x != nil {
 		return x.Rack
+	}
+	return ""
+}
+
+func (x *Source) GetLauncherName() string {
+	if x != nil {
+		return x.LauncherName
 	}
 	return ""
 }
@@ -1835,6 +1843,7 @@ type Peer struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Nodes         []*NodeRef             `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	LauncherName  string                 `protobuf:"bytes,4,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // whose worker to expect at address
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1888,6 +1897,13 @@ func (x *Peer) GetNodes() []*NodeRef {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *Peer) GetLauncherName() string {
+	if x != nil {
+		return x.LauncherName
+	}
+	return ""
 }
 
 type SourcesUpdate struct {
@@ -3224,7 +3240,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vspeculative\x18\x13 \x01(\bR\vspeculative\"5\n" +
 	"\aNodeRef\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\rR\x05stage\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\rR\x05index\"\xca\x01\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\"\xef\x01\n" +
 	"\x06Source\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\rR\n" +
@@ -3235,7 +3251,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x12\x1a\n" +
 	"\blauncher\x18\a \x01(\x04R\blauncher\x12\x12\n" +
-	"\x04rack\x18\b \x01(\tR\x04rack\"\xd9\x01\n" +
+	"\x04rack\x18\b \x01(\tR\x04rack\x12#\n" +
+	"\rlauncher_name\x18\t \x01(\tR\flauncherName\"\xd9\x01\n" +
 	"\x06Finish\x12\x18\n" +
 	"\apublish\x18\x01 \x01(\bR\apublish\x12\x18\n" +
 	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x128\n" +
@@ -3261,11 +3278,12 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x05index\x18\x06 \x01(\rR\x05index\"R\n" +
 	"\x05Peers\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12/\n" +
-	"\x05peers\x18\x02 \x03(\v2\x19.hamadryad.engine.v1.PeerR\x05peers\"n\n" +
+	"\x05peers\x18\x02 \x03(\v2\x19.hamadryad.engine.v1.PeerR\x05peers\"\x93\x01\n" +
 	"\x04Peer\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x122\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.NodeRefR\x05nodes\"\x96\x01\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.NodeRefR\x05nodes\x12#\n" +
+	"\rlauncher_name\x18\x04 \x01(\tR\flauncherName\"\x96\x01\n" +
 	"\rSourcesUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x125\n" +
 	"\asources\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.SourceR\asources\x12\x1a\n" +

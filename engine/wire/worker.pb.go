@@ -37,6 +37,7 @@ type ToWorker struct {
 	//	*ToWorker_Ping
 	//	*ToWorker_Exit
 	//	*ToWorker_Files
+	//	*ToWorker_Credentials
 	Do            isToWorker_Do `protobuf_oneof:"do"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,6 +161,15 @@ func (x *ToWorker) GetFiles() *FilesUpdate {
 	return nil
 }
 
+func (x *ToWorker) GetCredentials() *Credentials {
+	if x != nil {
+		if x, ok := x.Do.(*ToWorker_Credentials); ok {
+			return x.Credentials
+		}
+	}
+	return nil
+}
+
 type isToWorker_Do interface {
 	isToWorker_Do()
 }
@@ -200,6 +210,10 @@ type ToWorker_Files struct {
 	Files *FilesUpdate `protobuf:"bytes,9,opt,name=files,proto3,oneof"`
 }
 
+type ToWorker_Credentials struct {
+	Credentials *Credentials `protobuf:"bytes,10,opt,name=credentials,proto3,oneof"` // in place of those that the worker has
+}
+
 func (*ToWorker_Setup) isToWorker_Do() {}
 
 func (*ToWorker_Run) isToWorker_Do() {}
@@ -217,6 +231,8 @@ func (*ToWorker_Ping) isToWorker_Do() {}
 func (*ToWorker_Exit) isToWorker_Do() {}
 
 func (*ToWorker_Files) isToWorker_Do() {}
+
+func (*ToWorker_Credentials) isToWorker_Do() {}
 
 type WorkerSetup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -747,7 +763,7 @@ var File_engine_wire_worker_proto protoreflect.FileDescriptor
 
 const file_engine_wire_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xe8\x03\n" +
+	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xae\x04\n" +
 	"\bToWorker\x128\n" +
 	"\x05setup\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerSetupH\x00R\x05setup\x121\n" +
 	"\x03run\x18\x02 \x01(\v2\x1d.hamadryad.engine.v1.RunGroupH\x00R\x03run\x122\n" +
@@ -757,7 +773,9 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x06commit\x18\x06 \x01(\v2\".hamadryad.engine.v1.CommitVerdictH\x00R\x06commit\x12/\n" +
 	"\x04ping\x18\a \x01(\v2\x19.hamadryad.engine.v1.PingH\x00R\x04ping\x12\x14\n" +
 	"\x04exit\x18\b \x01(\bH\x00R\x04exit\x128\n" +
-	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05filesB\x04\n" +
+	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12D\n" +
+	"\vcredentials\x18\n" +
+	" \x01(\v2 .hamadryad.engine.v1.CredentialsH\x00R\vcredentialsB\x04\n" +
 	"\x02do\"\x97\x03\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
@@ -842,18 +860,19 @@ var file_engine_wire_worker_proto_depIdxs = []int32{
 	11, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	5,  // 6: hamadryad.engine.v1.ToWorker.ping:type_name -> hamadryad.engine.v1.Ping
 	12, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	13, // 8: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
-	2,  // 9: hamadryad.engine.v1.WorkerSetup.credentials:type_name -> hamadryad.engine.v1.Credentials
-	14, // 10: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
-	4,  // 11: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
-	7,  // 12: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
-	15, // 13: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
-	16, // 14: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	2,  // 8: hamadryad.engine.v1.ToWorker.credentials:type_name -> hamadryad.engine.v1.Credentials
+	13, // 9: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
+	2,  // 10: hamadryad.engine.v1.WorkerSetup.credentials:type_name -> hamadryad.engine.v1.Credentials
+	14, // 11: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
+	4,  // 12: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
+	7,  // 13: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
+	15, // 14: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
+	16, // 15: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_worker_proto_init() }
@@ -873,6 +892,7 @@ func file_engine_wire_worker_proto_init() {
 		(*ToWorker_Ping)(nil),
 		(*ToWorker_Exit)(nil),
 		(*ToWorker_Files)(nil),
+		(*ToWorker_Credentials)(nil),
 	}
 	file_engine_wire_worker_proto_msgTypes[6].OneofWrappers = []any{
 		(*FromWorker_Ready)(nil),

@@ -178,15 +178,16 @@ func (w *wiring) connectSource(n *node, port *inPort, c layout.Connection, from 
 
 // dial makes the outputs of a group whose bundle is complete.
 func (w *wiring) dial(p *wire.Peers) error {
-	addresses := map[wireNode]string{}
+	addresses := map[wireNode]peerAt{}
 	for _, peer := range p.Peers {
 		for _, n := range peer.Nodes {
-			addresses[wireNode{int(n.Stage), int(n.Index)}] = peer.Address
+			addresses[wireNode{int(n.Stage), int(n.Index)}] = peerAt{peer.Address, peer.LauncherName}
 		}
 	}
 	if w.listener != nil {
 		for _, n := range w.nodes {
-			addresses[wireNode{n.stage, n.index}] = w.listener.Addr().String()
+			own := addresses[wireNode{n.stage, n.index}].launcher
+			addresses[wireNode{n.stage, n.index}] = peerAt{w.listener.Addr().String(), own}
 		}
 	}
 	return w.connectOutputs(addresses)
@@ -194,8 +195,11 @@ func (w *wiring) dial(p *wire.Peers) error {
 
 type wireNode struct{ stage, index int }
 
+// peerAt is where a node of the bundle listens, and whose worker runs it.
+type peerAt struct{ address, launcher string }
+
 // connectOutputs makes the output ports of all nodes.
-func (w *wiring) connectOutputs(addresses map[wireNode]string) error {
+func (w *wiring) connectOutputs(addresses map[wireNode]peerAt) error {
 	for _, n := range w.nodes {
 		if err := w.connectNodeOutputs(n, addresses); err != nil {
 			return err
@@ -204,7 +208,7 @@ func (w *wiring) connectOutputs(addresses map[wireNode]string) error {
 	return nil
 }
 
-func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]string) error {
+func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]peerAt) error {
 	ports := map[string][]channel.Port{}
 	for _, c := range w.layout.Connections() {
 		if int(c.FromStage) != n.stage {
@@ -236,7 +240,7 @@ func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]string) erro
 }
 
 // connectOutput makes the port of one connection.
-func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireNode]string) (channel.Port, error) {
+func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireNode]peerAt) (channel.Port, error) {
 	to := w.layout.Readers(c.Index, n.index)
 	ends := make([]channel.Writer, len(to))
 	switch {
@@ -306,7 +310,7 @@ func keptPath(owner plan.Owner, folder string, attempt uint64, name string) (sto
 }
 
 // dialAll connects the writing ends of a node's tcp channels.
-func (w *wiring) dialAll(n *node, c layout.Connection, to []int, ends []channel.Writer, addresses map[wireNode]string) error {
+func (w *wiring) dialAll(n *node, c layout.Connection, to []int, ends []channel.Writer, addresses map[wireNode]peerAt) error {
 	errs := make([]error, len(to))
 	places := make(chan struct{}, dialsAtOnce)
 	var dials sync.WaitGroup
@@ -327,18 +331,18 @@ func (w *wiring) dialAll(n *node, c layout.Connection, to []int, ends []channel.
 	return nil
 }
 
-func (w *wiring) dialOne(n *node, c layout.Connection, to int, addresses map[wireNode]string) (channel.Writer, error) {
-	address := addresses[wireNode{int(c.ToStage), to}]
-	if address == "" {
+func (w *wiring) dialOne(n *node, c layout.Connection, to int, addresses map[wireNode]peerAt) (channel.Writer, error) {
+	at := addresses[wireNode{int(c.ToStage), to}]
+	if at.address == "" {
 		return nil, failure.Lost(fmt.Errorf("%s: nobody told where its reader is", w.layout.EdgeName(c, n.index, to)), 0)
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, tcpDialMax)
 	defer cancel()
-	o := streaming(w.keys)
+	o := streaming(w.keys, at.launcher)
 	o.Codec = w.layout.TCPCodec(c)
-	conn, err := tcp.Dial(ctx, address, w.tcpKey(c.Index, n.index, to), string(w.start.Token), o)
+	conn, err := tcp.Dial(ctx, at.address, w.tcpKey(c.Index, n.index, to), string(w.start.Token), o)
 	if err != nil {
-		return nil, failure.Lost(fmt.Errorf("%s at %s: %w", w.layout.EdgeName(c, n.index, to), address, err), 0)
+		return nil, failure.Lost(fmt.Errorf("%s at %s: %w", w.layout.EdgeName(c, n.index, to), at.address, err), 0)
 	}
 	return conn, nil
 }

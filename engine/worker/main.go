@@ -112,6 +112,8 @@ func (w *worker) take(m *wire.ToWorker) error {
 		return w.run(do.Run)
 	case *wire.ToWorker_Ping:
 		w.watchdog.fed(do.Ping.LeaseEndsNs)
+	case *wire.ToWorker_Credentials:
+		w.renew(do.Credentials)
 	case *wire.ToWorker_Peers:
 		if g.is(do.Peers.Attempt) {
 			g.meet(do.Peers)

@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -19,11 +22,26 @@ func credentialsOf(s *wire.WorkerSetup) (*certs.Keys, error) {
 		return nil, nil
 	}
 	s.Credentials = nil
-	keys, err := certs.FromBundle(certs.Bundle{CA: c.Ca, Certificate: c.Certificate, Key: c.Key})
+	keys, err := certs.FromBundle(bundle(c))
 	if err != nil {
 		return nil, fmt.Errorf("the credentials in the setup: %w", err)
 	}
 	return keys, nil
+}
+
+func bundle(c *wire.Credentials) certs.Bundle {
+	return certs.Bundle{CA: c.Ca, Certificate: c.Certificate, Key: c.Key}
+}
+
+// renew has later connections be made with other credentials: those before end with the
+// certificate that the launcher had then.
+func (w *worker) renew(c *wire.Credentials) {
+	if w.keys == nil {
+		return // nobody proves anything
+	}
+	if err := w.keys.Renew(bundle(c)); err != nil {
+		processLog.Error("the launcher's new credentials can't be used: those before stay in force", "error", err)
+	}
 }
 
 // fetching says how launchers' stores are reached.
@@ -31,16 +49,33 @@ func fetching(keys *certs.Keys) store.Options {
 	if keys == nil {
 		return store.Options{}
 	}
-	return store.Options{Dial: keys.Dial(auth.Launcher)}
+	return store.Options{Dial: func(ctx context.Context, address, launcher string) (net.Conn, error) {
+		return dialNamed(ctx, keys, auth.Launcher, launcher, address)
+	}}
 }
 
-// streaming says how other workers' tcp channels are reached, and streamed is a listener
-// for them.
-func streaming(keys *certs.Keys) tcp.Options {
+// streaming says how the tcp channels of a launcher's workers are reached, and streamed is a
+// listener for them.
+func streaming(keys *certs.Keys, launcher string) tcp.Options {
 	if keys == nil {
 		return tcp.Options{Log: processLog}
 	}
-	return tcp.Options{Log: processLog, Dial: keys.Dial(auth.Worker)}
+	return tcp.Options{Log: processLog, Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		return dialNamed(ctx, keys, auth.Worker, launcher, address)
+	}}
+}
+
+// dialNamed reaches the launcher of a name, or a worker of it, and nobody else: whoever has
+// some launcher's certificate serves no data in another's place.
+func dialNamed(ctx context.Context, keys *certs.Keys, kind auth.Kind, launcher, address string) (net.Conn, error) {
+	if launcher == "" {
+		return nil, fmt.Errorf("%w: the manager did not tell which launcher is at %s; are both of one release?", channel.ErrRefused, address)
+	}
+	c, err := keys.Dial(ctx, kind, launcher, address)
+	if errors.Is(err, certs.ErrCertificate) { // asking again changes nothing: another answers there
+		err = fmt.Errorf("%w: %w", channel.ErrRefused, err)
+	}
+	return c, err
 }
 
 func streamed(keys *certs.Keys, l net.Listener) net.Listener {

@@ -218,7 +218,7 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 	}
 	want := store.Want{
 		Key:  store.Key{Job: scheduler.JobID(in.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
-		Addr: s.at.Address, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
+		Addr: s.at.Address, Launcher: s.at.LauncherName, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
 	}
 	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
 		s.direct = true

@@ -29,6 +29,7 @@ type Keys struct {
 
 	mu      sync.Mutex
 	state   *state // in force; never changed
+	changes uint64 // of state
 	looked  time.Time
 	seen    [3]mark // of the files as they were tried last
 	problem string  // as it was logged last
@@ -90,9 +91,21 @@ func Open(files Files, o Options) (*Keys, error) {
 // Identity is who this process is.
 func (k *Keys) Identity() auth.Identity { return k.current().identity }
 
-// Ends is when the process's own certificate ends, and Begins when it began.
-func (k *Keys) Ends() time.Time   { return k.current().chain[0].NotAfter }
-func (k *Keys) Begins() time.Time { return k.current().chain[0].NotBefore }
+// Ends is when the process's own certificate ends, and Life for how long it was issued.
+func (k *Keys) Ends() time.Time { return k.current().chain[0].NotAfter }
+
+// Life leaves out by how much a certificate begins before it was issued.
+func (k *Keys) Life() time.Duration {
+	c := k.current().chain[0]
+	return c.NotAfter.Sub(c.NotBefore) - skew
+}
+
+// LookAgain has the next use look at the files, however soon that is: they were replaced.
+func (k *Keys) LookAgain() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.looked = time.Time{}
+}
 
 // Revoke has certificates count no more, for the handshakes that begin from now on, in
 // place of those that it was told before.
@@ -112,19 +125,36 @@ func (k *Keys) Signer() (crypto.Signer, bool) {
 	return s, ok
 }
 
+// Generation grows whenever files with other content came into force.
+func (k *Keys) Generation() uint64 {
+	_, n := k.latest()
+	return n
+}
+
 // current returns what is in force, after a look at the files when the last was a while
 // ago.
 func (k *Keys) current() *state {
+	s, _ := k.latest()
+	return s
+}
+
+// latest is current with its generation.
+func (k *Keys) latest() (*state, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.now()
+	k.look(k.now())
+	return k.state, k.changes
+}
+
+// look takes over what the files hold, if they changed. The caller holds mu.
+func (k *Keys) look(now time.Time) {
 	if k.files == (Files{}) || now.Sub(k.looked) < lookEvery && !now.Before(k.looked) {
-		return k.state
+		return
 	}
 	k.looked = now
 	marks := k.marks()
 	if marks == k.seen {
-		return k.state
+		return
 	}
 	s, err := k.read(now)
 	if err == nil && s.identity != k.state.identity {
@@ -136,11 +166,11 @@ func (k *Keys) current() *state {
 			k.problem = text
 			k.log.Error("certificates can't be read again: those that were read before stay in force", "error", err)
 		}
-		return k.state
+		return
 	}
 	k.problem, k.state = "", s
+	k.changes++
 	k.log.Info("certificates were read again", "identity", s.identity.String(), "ends", s.chain[0].NotAfter)
-	return s
 }
 
 func (k *Keys) marks() (m [3]mark) {

@@ -61,10 +61,10 @@ func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
 	return c
 }
 
-// Dial opens connections to peers of a kind, over TCP.
-func (k *Keys) Dial(kind auth.Kind) func(ctx context.Context, address string) (net.Conn, error) {
-	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: k.Client(kind, "")}
-	return func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+// Dial opens a connection to the peer of a kind and name, over TCP.
+func (k *Keys) Dial(ctx context.Context, kind auth.Kind, name, address string) (net.Conn, error) {
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: k.Client(kind, name)}
+	return d.DialContext(ctx, "tcp", address)
 }
 
 // dialTimeout bounds a connection and its handshake.

@@ -12,13 +12,17 @@ import (
 
 // Bundle is what a worker is given to prove itself: all PEM. It holds a key, so it goes by
 // the launcher's socket to the worker, and never into a log, an environment or a file.
-type Bundle struct{ CA, Certificate, Key []byte }
+type Bundle struct {
+	CA, Certificate, Key []byte
+	// Of is the generation of the launcher's keys that vouches for it (Keys.Generation).
+	Of uint64
+}
 
 // ForWorker makes what one worker of this launcher proves itself with. It is good for as
-// long as the launcher's own certificate: who renews that early enough has no worker that
-// outlives its own.
+// long as the launcher's own certificate. When that is another one (Generation), a worker
+// that lives is to be given another, too: Renew takes it.
 func (k *Keys) ForWorker() (Bundle, error) {
-	s := k.current()
+	s, of := k.latest()
 	if s.identity.Kind != auth.Launcher {
 		return Bundle{}, fmt.Errorf("%s is no launcher, and has no workers", s.identity)
 	}
@@ -36,13 +40,34 @@ func (k *Keys) ForWorker() (Bundle, error) {
 	if err != nil {
 		return Bundle{}, err
 	}
-	return Bundle{CA: s.caText, Certificate: append(text, encode(s.chain[0].Raw)...), Key: keyText}, nil
+	return Bundle{CA: s.caText, Certificate: append(text, encode(s.chain[0].Raw)...), Key: keyText, Of: of}, nil
 }
 
-// FromBundle makes keys of what a worker was given. They don't change any more.
+// FromBundle makes keys of what a worker was given. They change by Renew alone.
 func FromBundle(b Bundle) (*Keys, error) {
 	k := &Keys{now: time.Now, log: slog.Default()}
 	var err error
-	k.state, err = newState(Files{CA: "the launcher's word", Certificate: "the launcher's word", Key: "the launcher's word"}, b.CA, b.Certificate, b.Key, k.now())
+	k.state, err = b.state(k.now())
 	return k, err
+}
+
+// Renew has what follows use what a worker was given later. Connections that are open stay
+// as they are. An error changes nothing.
+func (k *Keys) Renew(b Bundle) error {
+	s, err := b.state(k.now())
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s.identity != k.state.identity {
+		return fmt.Errorf("%w: it is that of %s, and this worker is %s", ErrCertificate, s.identity, k.state.identity)
+	}
+	k.state = s
+	return nil
+}
+
+func (b Bundle) state(now time.Time) (*state, error) {
+	const from = "the launcher's word"
+	return newState(Files{CA: from, Certificate: from, Key: from}, b.CA, b.Certificate, b.Key, now)
 }

@@ -28,9 +28,12 @@ const (
 	callMax = 30 * time.Second
 	// replyBytesMax bounds its answer.
 	replyBytesMax = 1 << 20
-	// renewAgain is the wait after a renewal that failed, and renewLook the longest wait
-	// between two looks at the clock, which may be set.
+	// renewAgain is the wait after a renewal, or renewPart of the certificate's life where
+	// that is shorter, but not below renewLeast; renewLook is the longest wait between two looks at the clock, which
+	// may be set.
 	renewAgain = time.Minute
+	renewPart  = 20
+	renewLeast = 100 * time.Millisecond
 	renewLook  = time.Hour
 )
 
@@ -71,7 +74,11 @@ func Renew(ctx context.Context, address string, keys *certs.Keys, files certs.Fi
 	if err != nil {
 		return err
 	}
-	return certs.Replace(files, got.Certificate) // who is trusted is not for a renewal to change
+	if err := certs.Replace(files, got.Certificate); err != nil { // who is trusted is not for a renewal to change
+		return err
+	}
+	keys.LookAgain()
+	return nil
 }
 
 // Keep renews a launcher's certificate whenever a third of its life is left, until ctx
@@ -80,13 +87,10 @@ func Keep(ctx context.Context, address string, keys *certs.Keys, files certs.Fil
 	for {
 		wait := min(time.Until(due(keys)), renewLook)
 		if wait <= 0 {
-			err := Renew(ctx, address, keys, files)
-			if err == nil {
-				wait = renewAgain // then the new one counts
-			} else if ctx.Err() == nil {
+			if err := Renew(ctx, address, keys, files); err != nil && ctx.Err() == nil {
 				log.Error("the launcher's certificate can't be renewed; it is tried again", "ends", keys.Ends(), "error", err)
-				wait = renewAgain
 			}
+			wait = max(renewLeast, min(renewAgain, keys.Life()/renewPart))
 		}
 		select {
 		case <-ctx.Done():
@@ -98,8 +102,7 @@ func Keep(ctx context.Context, address string, keys *certs.Keys, files certs.Fil
 
 // due is when a certificate is to be renewed.
 func due(keys *certs.Keys) time.Time {
-	life := keys.Ends().Sub(keys.Begins())
-	return keys.Ends().Add(-life / 3)
+	return keys.Ends().Add(-keys.Life() / 3)
 }
 
 // ask sends a request to sign a key.

@@ -17,6 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // door is a manager that lets launchers join, at a clock of the test.
@@ -81,15 +82,15 @@ func TestATokenGivesItsLauncherACertificate(t *testing.T) {
 		}
 	}
 	d.server.Life = 2 * LifeDefault
-	before := mustRead(t, files.Key)
+	before, first := mustRead(t, files.Key), keys.Ends()
 	if err := Renew(t.Context(), d.address, keys, files); err != nil {
 		t.Fatal(err)
 	}
 	again, err := certs.Open(files, certs.Options{})
-	if err != nil || !again.Ends().After(keys.Ends()) || !bytes.Equal(before, mustRead(t, files.Key)) {
-		t.Errorf("after its renewal it ends at %v, before at %v: %v", again.Ends(), keys.Ends(), err)
+	if err != nil || !again.Ends().After(first) || !keys.Ends().Equal(again.Ends()) || !bytes.Equal(before, mustRead(t, files.Key)) {
+		t.Errorf("after its renewal it ends at %v, and in force is one until %v, before until %v: %v", again.Ends(), keys.Ends(), first, err)
 	}
-	if due := due(keys); !due.After(keys.Begins()) || keys.Ends().Sub(due) < LifeDefault/4 {
+	if due := due(keys); !due.After(time.Now()) || keys.Ends().Sub(due) < LifeDefault/4 {
 		t.Errorf("it is to be renewed at %v", due)
 	}
 	err = filepath.WalkDir(d.server.Folder, func(path string, e os.DirEntry, err error) error {
@@ -173,6 +174,48 @@ func TestATokenCountsOnce(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d launchers got a certificate for one token", n)
+	}
+}
+
+// A certificate is renewed whenever a third of its life is left, as long as the launcher
+// lives; a manager that gives none is asked again. The manager's clock stands in the past
+// here, so that what it signs is soon due again.
+func TestCertificatesAreKept(t *testing.T) {
+	ca := certstest.New(t)
+	d := newDoor(t, ca)
+	const life = 20 * time.Second
+	issued := time.Now().Add(-life * 7 / 10)
+	d.clock, d.server.Life = issued, life
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if c, err := l.Accept(); err == nil { // the first is not answered
+			c.Close()
+		}
+		_ = d.server.Serve(l)
+	}()
+	files, log := ca.FilesAt(auth.Launcher, "l1", issued, life), &watch.Output{}
+	keys, err := certs.Open(files, certs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		Keep(ctx, l.Addr().String(), keys, files, slog.New(slog.NewTextHandler(log, nil)))
+	}()
+	watch.Until(t, 40*time.Second, "the certificate was renewed twice", func() bool { return keys.Generation() >= 2 })
+	cancel()
+	<-kept
+	l.Close()
+	<-served
+	if text := log.String(); strings.Count(text, "can't be renewed; it is tried again") != 1 {
+		t.Errorf("the log says\n%s", text)
 	}
 }
 

@@ -35,8 +35,9 @@ const (
 
 // Options of a Fetcher. The zero value is ready to use.
 type Options struct {
-	// Dial opens connections; nil means TCP.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Dial opens connections to the store of a launcher, and fails where another answers;
+	// nil means TCP, which asks nobody.
+	Dial func(ctx context.Context, addr, launcher string) (net.Conn, error)
 	// Budget is the memory, in bytes, that all open sources together hold in
 	// fetched bytes that were not decoded yet; 0 means BudgetDefault. Each open
 	// source holds two windows of 64 KiB at the least.
@@ -49,7 +50,7 @@ type Options struct {
 // Fetcher fetches partitions over a bounded number of connections. One for each
 // process. Safe for concurrent use.
 type Fetcher struct {
-	dial   func(ctx context.Context, addr string) (net.Conn, error)
+	dial   func(ctx context.Context, addr, launcher string) (net.Conn, error)
 	budget int64
 	pause  time.Duration // before the second try
 	slots  chan struct{} // one for each request under way
@@ -67,7 +68,7 @@ type Fetcher struct {
 func NewFetcher(o Options) *Fetcher {
 	f := &Fetcher{dial: o.Dial, budget: o.Budget, pause: o.RetryPause, slots: make(chan struct{}, fetchesMax)}
 	if f.dial == nil {
-		f.dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		f.dial = func(ctx context.Context, addr, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		}
 	}
@@ -85,6 +86,7 @@ func NewFetcher(o Options) *Fetcher {
 type Want struct {
 	Key
 	Addr      string // host:port of the store that has it
+	Launcher  string // whose store that is
 	Token     string
 	Partition int
 	From      int   // index of the producing node in its stage
@@ -145,12 +147,12 @@ func (f *Fetcher) window() int64 {
 	return min(max(f.budget/(2*max(f.open, 1)), windowLeast), windowMost)
 }
 
-// link returns a connection to addr, one that is idle if there is one, and
+// link returns a connection to a store, one that is idle if there is one, and
 // whether it was used before.
-func (f *Fetcher) link(ctx context.Context, addr string) (*link, bool, error) {
+func (f *Fetcher) link(ctx context.Context, at location) (*link, bool, error) {
 	f.mu.Lock()
 	for i := len(f.idle) - 1; i >= 0; i-- {
-		if l := f.idle[i]; l.addr == addr {
+		if l := f.idle[i]; l.at == at {
 			f.idle = append(f.idle[:i], f.idle[i+1:]...)
 			f.mu.Unlock()
 			return l, true, nil
@@ -159,11 +161,11 @@ func (f *Fetcher) link(ctx context.Context, addr string) (*link, bool, error) {
 	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, dialMax)
 	defer cancel()
-	c, err := f.dial(ctx, addr)
+	c, err := f.dial(ctx, at.addr, at.launcher)
 	if err != nil {
 		return nil, false, err
 	}
-	return newLink(c, addr), false, nil
+	return newLink(c, at), false, nil
 }
 
 // keep puts a connection back for the next request.

@@ -12,10 +12,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
+// location is where a store is, and whose it is: a connection that proved another's is none to it.
+type location struct{ addr, launcher string }
+
 // link is one connection to a store.
 type link struct {
 	conn net.Conn
-	addr string
+	at   location
 	raw  *bufio.Reader // what in and the data are read from
 	in   *control.Reader
 	out  []byte
@@ -26,10 +29,10 @@ type link struct {
 const linkBytes = 4 << 10
 
 // newLink wraps a connection; the hello goes out with the first request.
-func newLink(c net.Conn, addr string) *link {
+func newLink(c net.Conn, at location) *link {
 	raw := bufio.NewReaderSize(c, linkBytes)
 	return &link{
-		conn: c, addr: addr, raw: raw, in: control.NewReader(raw),
+		conn: c, at: at, raw: raw, in: control.NewReader(raw),
 		out: control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(version)),
 	}
 }
@@ -136,7 +139,7 @@ func (l *link) patience(ctx context.Context) error {
 
 // fetch gets one window, over a new connection if need be, several times if the
 // store cannot be reached.
-func (f *Fetcher) fetch(ctx context.Context, addr string, r request, into []byte) (have, []byte, error) {
+func (f *Fetcher) fetch(ctx context.Context, at location, r request, into []byte) (have, []byte, error) {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -145,14 +148,14 @@ func (f *Fetcher) fetch(ctx context.Context, addr string, r request, into []byte
 	defer func() { <-f.slots }()
 	var last error
 	for try := 0; try < triesMax; {
-		h, data, fresh, err := f.once(ctx, addr, r, into)
+		h, data, fresh, err := f.once(ctx, at, r, into)
 		switch {
 		case err == nil:
 			return h, data, nil
 		case ctx.Err() != nil:
 			return have{}, nil, ctx.Err()
 		case final(err):
-			return have{}, nil, fmt.Errorf("%v from %s: %w", r.Key, addr, err)
+			return have{}, nil, fmt.Errorf("%v from %s: %w", r.Key, at.addr, err)
 		}
 		last = err
 		if !fresh {
@@ -162,12 +165,12 @@ func (f *Fetcher) fetch(ctx context.Context, addr string, r request, into []byte
 			pause(ctx, f.pause<<(try-1))
 		}
 	}
-	return have{}, nil, fmt.Errorf("%w: %v from %s, tried %d times: %w", channel.ErrUnreachable, r.Key, addr, triesMax, last)
+	return have{}, nil, fmt.Errorf("%w: %v from %s, tried %d times: %w", channel.ErrUnreachable, r.Key, at.addr, triesMax, last)
 }
 
 // once makes one request; fresh tells whether its connection was a new one.
-func (f *Fetcher) once(ctx context.Context, addr string, r request, into []byte) (h have, data []byte, fresh bool, err error) {
-	l, used, err := f.link(ctx, addr)
+func (f *Fetcher) once(ctx context.Context, at location, r request, into []byte) (h have, data []byte, fresh bool, err error) {
+	l, used, err := f.link(ctx, at)
 	if err != nil {
 		return have{}, nil, true, err
 	}

@@ -193,7 +193,7 @@ func (s *stream) askInto(memory []byte) error {
 	}
 	answer := make(chan window, 1)
 	err := src.fetcher.begin(func() {
-		h, data, err := src.fetcher.fetch(src.ctx, src.want.Addr, r, memory[:0])
+		h, data, err := src.fetcher.fetch(src.ctx, location{src.want.Addr, src.want.Launcher}, r, memory[:0])
 		answer <- window{h, data, err}
 	})
 	if err == nil {

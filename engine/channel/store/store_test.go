@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,6 +127,31 @@ func TestPartitionsComeOverTheWireAndLocally(t *testing.T) {
 	}
 }
 
+// A connection belongs to the launcher that was asked for: another's data at the same address
+// is not fetched over it.
+func TestConnectionsAreThoseOfALauncher(t *testing.T) {
+	s := open(t)
+	s.put(t, 1, 1, 20, file.Options{})
+	var dialled []string
+	f := fetcher(t, Options{Dial: func(ctx context.Context, addr, launcher string) (net.Conn, error) {
+		if dialled = append(dialled, launcher); launcher == "l2" {
+			return nil, fmt.Errorf("%w: l1 answers there", channel.ErrRefused)
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}})
+	for _, launcher := range []string{"l1", "l1", "l2", "l1"} {
+		w := s.want(1, 0)
+		w.Launcher = launcher
+		err := chantest.Check(t.Context(), f.Source(w), label(1, 0), 20)
+		if (err == nil) != (launcher == "l1") || err != nil && !errors.Is(err, channel.ErrRefused) {
+			t.Errorf("%s: %v", launcher, err)
+		}
+	}
+	if want := []string{"l1", "l2"}; !slices.Equal(dialled, want) {
+		t.Errorf("dialled for %v, want %v", dialled, want)
+	}
+}
+
 // TestManySourcesShareFewConnections: all partitions of all files are open at the
 // same time and read in turns; no more connections than the bound are dialled.
 func TestManySourcesShareFewConnections(t *testing.T) {
@@ -135,7 +161,7 @@ func TestManySourcesShareFewConnections(t *testing.T) {
 		s.put(t, a+1, parts, 20, file.Options{})
 	}
 	var dials atomic.Int64
-	f := fetcher(t, Options{Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+	f := fetcher(t, Options{Dial: func(ctx context.Context, addr, _ string) (net.Conn, error) {
 		dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	}})
@@ -269,7 +295,7 @@ func TestCutsAtEveryByteAreResumed(t *testing.T) {
 	}
 	for n := range int(info.Size()) {
 		var dials atomic.Int64
-		f := NewFetcher(Options{Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		f := NewFetcher(Options{Dial: func(ctx context.Context, addr, _ string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 			if dials.Add(1) == 1 && err == nil {
 				c = &cutter{Conn: c, left: n}
@@ -304,7 +330,7 @@ func TestDamageOnTheWireIsReadAgain(t *testing.T) {
 	s.put(t, 1, 1, 200, file.Options{})
 	for _, at := range []int{3, 20, 40, 500, 2000} {
 		var dials atomic.Int64
-		f := NewFetcher(Options{Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		f := NewFetcher(Options{Dial: func(ctx context.Context, addr, _ string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 			if dials.Add(1) == 1 && err == nil {
 				c = &garbler{Conn: c, at: at}

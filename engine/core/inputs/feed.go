@@ -94,7 +94,9 @@ func (f *Feed) give(r *Reader, k Key, s *wire.Source) {
 	}
 }
 
-func sizeOf(s *wire.Source) int { return sourceBytes + len(s.Address) + len(s.Host) + len(s.Rack) }
+func sizeOf(s *wire.Source) int {
+	return sourceBytes + len(s.Address) + len(s.Host) + len(s.Rack) + len(s.LauncherName)
+}
 
 // Fill gives a reader what is there of what it misses, as much as it takes at once. It is
 // false when the step has given so much that this has to wait for the next.

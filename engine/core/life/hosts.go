@@ -68,7 +68,7 @@ func (st *State) sourceOf(j *Job, k inputs.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
-		Host: m.Host, Rack: m.Rack, Token: st.Token(m.Run, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher),
+		Host: m.Host, Rack: m.Rack, Token: st.Token(m.Run, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
 	}
 }
 
@@ -80,6 +80,14 @@ func (st *State) Token(run uint64, earlier []byte) []byte {
 		return earlier
 	}
 	return st.Tokens(run)
+}
+
+// nameOf is a launcher's name, which stays its own as long as its id is known.
+func (st *State) nameOf(id scheduler.LauncherID) string {
+	if l := st.Launchers.Get(id); l != nil {
+		return l.Name
+	}
+	return ""
 }
 
 // dataAddress is where what a launcher stored can be read; "" while it is not up.

@@ -112,7 +112,7 @@ func (od *Orders) SendPeersTo(a *life.Attempt) {
 	m := &wire.Peers{Attempt: uint64(a.ID)}
 	for _, p := range a.Run.Attempts {
 		m.Peers = append(m.Peers, &wire.Peer{
-			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.Run.Bundle.Job.Refs(p.Run.Bundle.Nodes(p.Group)),
+			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.Run.Bundle.Job.Refs(p.Run.Bundle.Nodes(p.Group)), LauncherName: p.Launcher.Name,
 		})
 	}
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})
