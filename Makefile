@@ -87,8 +87,9 @@ games: ## the kit's games on its stand-in and on the core at once: 1000 at rando
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
 fuzz: ## what strangers may say, at random: each decoder that faces a network before it knows who speaks, for an hour, or FUZZTIME=10m; what it found of interest is kept in build/fuzz
-	for one in store:FuzzStranger tcp:FuzzStranger internal/control:FuzzReader; do \
-		$(GO) test ./engine/channel/$${one%:*} -run xxx -fuzz $${one#*:} -fuzztime $(or $(FUZZTIME),1h) -test.fuzzcachedir=$(CURDIR)/build/fuzz/$${one%:*} || exit 1; \
+	for one in engine/channel/store:FuzzStranger engine/channel/tcp:FuzzStranger engine/channel/internal/control:FuzzReader \
+		engine/auth/join:FuzzStranger engine/auth:FuzzParseIdentity; do \
+		$(GO) test ./$${one%:*} -run xxx -fuzz $${one#*:} -fuzztime $(or $(FUZZTIME),1h) -test.fuzzcachedir=$(CURDIR)/build/fuzz/$${one%:*} || exit 1; \
 	done
 
 day: ## a day of the policy dynamic-priority, against rational numbers and drawn as build/day.svg: make day INTERVALS=4320 SEED=1

@@ -71,3 +71,26 @@ func TestNobodyIsProvedByDefault(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseIdentity reads what a certificate says that nobody has verified yet. There is one
+// spelling of each identity, and nothing of it means something in a path, a URI or a shell.
+func FuzzParseIdentity(f *testing.F) {
+	for _, text := range []string{"hamadryad://c/manager/m1", "hamadryad://c.d/user/ann@x", "hamadryad://c/user/../x", "hamadryad://c:1/user/a", "hamadryad://c/user/a?b", "https://c/user/a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id, err := ParseIdentity(text)
+		if err != nil {
+			return
+		}
+		again, err := NewIdentity(id.Cluster, id.Kind, id.Name)
+		if err != nil || again != id || id.String() != text {
+			t.Errorf("%q is %+v, which is written %q and read as %+v (%v)", text, id, id, again, err)
+		}
+		if at := strings.IndexFunc(id.Cluster+id.Name, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+@", r)
+		}); at >= 0 || strings.HasPrefix(id.Name, ".") || len(text) > 400 {
+			t.Errorf("%q is taken for an identity", text)
+		}
+	})
+}

@@ -105,14 +105,22 @@ func due(keys *certs.Keys) time.Time {
 	return keys.Ends().Add(-keys.Life() / 3)
 }
 
+// requestToSign is a key's, as PEM.
+func requestToSign(key crypto.Signer) ([]byte, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
+}
+
 // ask sends a request to sign a key.
 func ask(ctx context.Context, address string, config *tls.Config, q request, key crypto.Signer) (reply, error) {
 	var got reply
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
-	if err != nil {
+	var err error
+	if q.CSR, err = requestToSign(key); err != nil {
 		return got, err
 	}
-	q.CSR = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	body, err := json.Marshal(q)
 	if err != nil {
 		return got, err
