@@ -45,6 +45,8 @@ var directions = []struct {
 	{"engine/auth/access", []string{"sdk/scheduler", "engine/auth", "internal/spelling"}, "who may do what is decided by values: the shell brings who asks, and the core knows owners and pools"},
 	{"engine/auth/join", []string{"engine/auth", "internal/durable"}, "it gives certificates out: who listens and who is started is the shell's"},
 	{"engine/auth/proof", []string{"engine/auth", "engine/wire"}, "it stands before calls and knows none of them"},
+	{"engine/auth/oidc/oidctest", nil, "it is for tests that need an issuer of tokens"},
+	{"engine/auth/oidc", []string{"engine/auth"}, "it proves who somebody is: what he may do is said by others"},
 	{"engine/auth/certs/certstest", []string{"engine/auth"}, "it is for tests that need certificates"},
 	{"engine/auth/certs", []string{"engine/auth", "internal/durable"}, "certificates are files and handshakes: who uses them is the shell's"},
 	{"engine/auth", nil, "who somebody is is a name: certificates and sockets are the rooms' below it"},

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -26,7 +27,7 @@ type Principal struct {
 	// Until is when the proof ends by itself, as a token does: nothing goes on under it then.
 	// Zero: it is good for as long as its connection.
 	Until time.Time
-	// Issued is when the certificate was that proves it; zero: something else does.
+	// Issued is when the certificate or token was that proves it; zero: something else does.
 	Issued time.Time
 }
 
@@ -35,6 +36,10 @@ func (p Principal) Proved() bool { return p.Name != "" && p.Proof != "" && p.Pro
 
 // In tells whether the principal is in a group.
 func (p Principal) In(group string) bool { return slices.Contains(p.Groups, group) }
+
+// ErrLater is matched by an error that says nothing of who asks: it can't be told yet, and
+// can in a moment.
+var ErrLater = errors.New("ask again in a moment")
 
 type principalKey struct{}
 

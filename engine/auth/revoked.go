@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Revoked are certificates that count no more, although they are not over: of an identity,
+// Revoked are certificates and tokens that count no more, although they are not over: of an identity,
 // written KIND/NAME, those that were issued before a moment. Those of a launcher's workers
 // go with it. Nil: none. It is never changed once it is in force.
 type Revoked map[string]time.Time

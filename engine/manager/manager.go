@@ -60,6 +60,9 @@ const (
 	// opens another when it needs one.
 	connectionsMax    = 20_000
 	connectionIdleMax = 5 * time.Minute
+	// strangersMax bounds those of them that come without a certificate, where users may prove
+	// themselves otherwise.
+	strangersMax = 2000
 	// webConnectionsMax bounds the connections for pages. Those beyond wait: whoever opens
 	// connections without end takes none from launchers.
 	webConnectionsMax = 2000
@@ -285,6 +288,7 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		grpc.MaxHeaderListSize(headersMax),
+		m.tap(who),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.StaticStreamWindowSize(windowBytes),
 		grpc.StaticConnWindowSize(windowBytes),

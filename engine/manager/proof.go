@@ -6,19 +6,23 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
-	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Kind: func(method string) auth.Kind {
+	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Kind: func(method string) auth.Kind {
 		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
 			return auth.Launcher
 		}
@@ -31,7 +35,25 @@ func (m *manager) credentials() credentials.TransportCredentials {
 	if m.cfg.Keys == nil {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(m.server(auth.User, auth.Launcher))
+	secure := credentials.NewTLS(m.server(auth.User, auth.Launcher))
+	if len(m.cfg.Schemes) > 0 {
+		return proof.WithStrangers(secure, strangersMax)
+	}
+	return secure
+}
+
+// tap has calls refused whose headers prove nothing. Where every connection was proved there
+// are none.
+func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
+	if len(m.cfg.Schemes) == 0 {
+		return grpc.EmptyServerOption{}
+	}
+	return grpc.InTapHandle(edge.Tap)
+}
+
+// refused has the audit tell of a call that proved nothing: the guard hears of none of them.
+func (m *manager) refused(from, method string, why error) {
+	_ = m.audit.Write(audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method), Result: audit.Refused, Why: status.Convert(why).Message()}) // it is kept, and the log says so
 }
 
 // server has peers of some kinds come with their certificates, and users without one where

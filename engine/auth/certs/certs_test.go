@@ -172,10 +172,17 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// Those who dial look as closely as those who listen.
+// Those who dial look as closely as those who listen, also one who has no certificate.
 func TestServersAreLookedAt(t *testing.T) {
 	ca, foreign := certstest.New(t), certstest.New(t)
 	ann := ca.Keys(auth.User, "ann")
+	bare, err := certs.Trust(filepath.Join(ca.Folder, certs.FileCA), certs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, atClient, atServer := meet(t, bare.Client(auth.Manager, ""), ca.Keys(auth.Manager, "m").Door(auth.User)); atClient != nil || atServer != nil {
+		t.Errorf("without a certificate: %v, %v", atClient, atServer)
+	}
 	for want, server := range map[string]*certs.Keys{
 		"signed by another CA":                         foreign.Keys(auth.Manager, "m"),
 		"it is that of hamadryad://test/launcher/l1":   ca.Keys(auth.Launcher, "l1"),
@@ -189,9 +196,11 @@ func TestServersAreLookedAt(t *testing.T) {
 			c.VerifyConnection = nil
 			return c, err
 		}
-		_, atClient, _ := meet(t, ann.Client(auth.Manager, "m"), config)
-		if !errors.Is(atClient, certs.ErrCertificate) || !strings.Contains(atClient.Error(), want) {
-			t.Errorf("%v, want %q", atClient, want)
+		for _, client := range []*certs.Keys{ann, bare} {
+			_, atClient, _ := meet(t, client.Client(auth.Manager, "m"), config)
+			if !errors.Is(atClient, certs.ErrCertificate) || !strings.Contains(atClient.Error(), want) {
+				t.Errorf("%s: %v, want %q", client.Identity(), atClient, want)
+			}
 		}
 	}
 }

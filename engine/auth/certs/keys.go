@@ -88,6 +88,10 @@ func Open(files Files, o Options) (*Keys, error) {
 	return k, nil
 }
 
+// Trust is for a process without a certificate, which a manager has otherwise proved who it
+// is: it knows the cluster's CA alone. Client is all that can be asked of these keys.
+func Trust(ca string, o Options) (*Keys, error) { return Open(Files{CA: ca}, o) }
+
 // Identity is who this process is.
 func (k *Keys) Identity() auth.Identity { return k.current().identity }
 
@@ -170,7 +174,15 @@ func (k *Keys) look(now time.Time) {
 	}
 	k.problem, k.state = "", s
 	k.changes++
-	k.log.Info("certificates were read again", "identity", s.identity.String(), "ends", s.chain[0].NotAfter)
+	k.log.Info("certificates were read again", "identity", s.identity.String(), "ends", s.ends())
+}
+
+// ends is when the own certificate does, or the CA's of a process that has none.
+func (s *state) ends() time.Time {
+	if len(s.chain) == 0 {
+		return s.anchors[0].NotAfter
+	}
+	return s.chain[0].NotAfter
 }
 
 func (k *Keys) marks() (m [3]mark) {
@@ -192,6 +204,9 @@ func (k *Keys) read(now time.Time) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Certificate == "" {
+		return newTrust(f, ca)
+	}
 	cert, err := readFile(f.Certificate, false)
 	if err != nil {
 		return nil, err
@@ -203,7 +218,8 @@ func (k *Keys) read(now time.Time) (*state, error) {
 	return newState(f, ca, cert, keyText, now)
 }
 
-func newState(f Files, ca, cert, keyText []byte, now time.Time) (*state, error) {
+// newTrust is the state of somebody who has no certificate.
+func newTrust(f Files, ca []byte) (*state, error) {
 	s := &state{files: f, roots: x509.NewCertPool(), caText: ca}
 	var err error
 	if s.anchors, err = parseCertificates(ca); err != nil {
@@ -214,6 +230,15 @@ func newState(f Files, ca, cert, keyText []byte, now time.Time) (*state, error) 
 			return nil, fmt.Errorf("%s holds a certificate that is no CA's (subject %.100q): name the ca.pem that \"hamadryad ca init\" made", f.CA, c.Subject)
 		}
 		s.roots.AddCert(c)
+	}
+	s.identity = auth.Identity{Cluster: s.anchors[0].Subject.CommonName, Kind: auth.User}
+	return s, nil
+}
+
+func newState(f Files, ca, cert, keyText []byte, now time.Time) (*state, error) {
+	s, err := newTrust(f, ca)
+	if err != nil {
+		return nil, err
 	}
 	if s.chain, err = parseCertificates(cert); err != nil {
 		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)

@@ -14,8 +14,11 @@ import (
 
 // Scheme proves a user by what follows the scheme's name in a header. It is called for each
 // call, at once by many, before anything of the caller is known: what it does and keeps for a
-// stranger is bounded. The principal is a User with a name, and with Until where the
-// credential has an end. The error is told to the caller, and never repeats the credential.
+// stranger is bounded. It waits for nothing longer than until the context ends, which has
+// ended before where nothing may be waited for (Edge.Tap); what it can't tell without
+// waiting is auth.ErrLater, and the caller comes again. The principal is a User with a name,
+// and with Until where the credential has an end. The error is told to the caller, and never
+// repeats the credential.
 type Scheme func(ctx context.Context, credential string) (auth.Principal, error)
 
 const (
@@ -102,10 +105,15 @@ func (e Edge) orElse() string {
 	return ", or a header \"authorization\" of one of the schemes " + e.names()
 }
 
-// challenge tells a client of HTTP what proves a user besides a certificate (RFC 9110,
-// 11.6.1).
-func (e Edge) challenge(h http.Header) {
-	for _, name := range slices.Sorted(maps.Keys(e.Schemes)) {
-		h.Add("WWW-Authenticate", strings.ToUpper(name[:1])+name[1:])
+// challenge refuses a request for a page, and tells the client what proves a user besides a
+// certificate (RFC 9110, 11.6.1).
+func (e Edge) challenge(w http.ResponseWriter, why error) {
+	if errors.Is(why, auth.ErrLater) {
+		http.Error(w, why.Error(), http.StatusServiceUnavailable)
+		return
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.Schemes)) {
+		w.Header().Add("WWW-Authenticate", strings.ToUpper(name[:1])+name[1:])
+	}
+	http.Error(w, why.Error(), http.StatusUnauthorized)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
@@ -200,3 +203,110 @@ type stream struct {
 func (s *stream) Context() context.Context { return s.ctx }
 func (s *stream) RecvMsg(any) error        { return nil }
 func (s *stream) SendMsg(any) error        { s.passed++; return nil }
+
+// Those without a certificate take no connections from those who have one, and room comes
+// again with each that closes.
+func TestConnectionsOfStrangersAreBounded(t *testing.T) {
+	shown := &handshakes{info: anonymous}
+	c := proof.WithStrangers(shown, 2).Clone()
+	connect := func() (net.Conn, error) {
+		conn, _, err := c.ServerHandshake(&counted{})
+		return conn, err
+	}
+	first, err1 := connect()
+	_, err2 := connect()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(); err == nil || !strings.Contains(err.Error(), "2 connections without a certificate") {
+		t.Errorf("the third: %v", err)
+	}
+	shown.info = certified(t, auth.Launcher, "l1")
+	if _, err := connect(); err != nil {
+		t.Errorf("a launcher beside them: %v", err)
+	}
+	shown.info = anonymous
+	for range 2 { // a connection may be closed twice
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := connect(); err != nil {
+		t.Errorf("when one has gone: %v", err)
+	}
+	if _, err := connect(); err == nil {
+		t.Error("one that was closed twice made room for two")
+	}
+}
+
+// handshakes are those of a server, in which the other end shows what the test says.
+type handshakes struct {
+	credentials.TransportCredentials
+	info credentials.AuthInfo
+}
+
+func (h *handshakes) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return c, h.info, nil
+}
+func (h *handshakes) Clone() credentials.TransportCredentials { return h }
+
+// counted is a connection that only closes.
+type counted struct{ net.Conn }
+
+func (*counted) Close() error { return nil }
+
+// What can't be told at once is asked again, and is no refusal.
+func TestWhatCantBeToldYet(t *testing.T) {
+	waits := 0
+	e := proof.Edge{Required: true, Schemes: map[string]proof.Scheme{"bearer": func(ctx context.Context, _ string) (auth.Principal, error) {
+		if ctx.Err() != nil {
+			return auth.Principal{}, fmt.Errorf("not known yet: %w", auth.ErrLater)
+		}
+		waits++
+		return auth.Principal{Kind: auth.User, Name: "bob", Proof: auth.OIDC}, nil
+	}}, Refused: func(string, string, error) { t.Error("it is told as refused") }}
+	ctx := over(t.Context(), anonymous, "Bearer "+secret)
+	_, err := e.Tap(ctx, &tap.Info{FullMethodName: "/m"})
+	details := status.Convert(err).Details()
+	if status.Code(err) != codes.Unavailable || len(details) != 1 || details[0].(*wire.Failure).GetMessage() == "" {
+		t.Errorf("at the headers: %v %v", err, details)
+	}
+	if _, err := e.Unary(ctx, &wire.Empty{}, &grpc.UnaryServerInfo{FullMethod: "/m"}, func(context.Context, any) (any, error) { return nil, nil }); err != nil || waits != 1 {
+		t.Errorf("where it may wait: %v", err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil).WithContext(ended(t))
+	r.TLS, r.Header = &tls.ConnectionState{}, http.Header{"Authorization": {"Bearer " + secret}}
+	answer := httptest.NewRecorder()
+	if e.Pages(http.NotFoundHandler()).ServeHTTP(answer, r); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("a page: %d", answer.Code)
+	}
+}
+
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// What Tap proved is not proved again, and what it refuses is told once.
+func TestTheTapProvesBeforeAMessage(t *testing.T) {
+	e := taking(time.Time{})
+	var told []string
+	e.Refused = func(_, method string, why error) { told = append(told, method+": "+why.Error()) }
+	if _, err := e.Tap(over(t.Context(), anonymous, "Bearer x"), &tap.Info{FullMethodName: "/m"}); status.Code(err) != codes.Unauthenticated || len(told) != 1 || !strings.Contains(told[0], "no such token") {
+		t.Errorf("%v, told %q", err, told)
+	}
+	ctx, err := e.Tap(over(t.Context(), anonymous, "Bearer "+secret), &tap.Info{FullMethodName: "/m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Schemes["bearer"] = func(context.Context, string) (auth.Principal, error) { return auth.Principal{}, errors.New("again") }
+	if _, err := e.Unary(ctx, &wire.Empty{}, &grpc.UnaryServerInfo{FullMethod: "/m"}, func(ctx context.Context, _ any) (any, error) {
+		if who, _ := auth.From(ctx); who.Name != "bob" {
+			t.Errorf("the handler sees %+v", who)
+		}
+		return nil, nil
+	}); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,7 +3,7 @@
 // before every method of gRPC and every page over HTTP.
 //
 //	edge := proof.Edge{Required: true}
-//	grpc.NewServer(grpc.Creds(...), grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
+//	grpc.NewServer(grpc.Creds(...), grpc.InTapHandle(edge.Tap), grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
 //	http.Server{Handler: edge.Pages(mux)}
 //
 // # What holds
@@ -52,6 +52,9 @@ type Edge struct {
 	// case, such as "bearer"; none: the header is not looked at. On pages, that of another
 	// word is not looked at either: it may be for who serves the page.
 	Schemes map[string]Scheme
+	// Refused is told of a call that Tap refused, whence it came. Anybody can have it called,
+	// as often as he likes; nil: nobody is told.
+	Refused func(from, method string, why error)
 }
 
 // Prover is what a connection's credentials say of the other end. The gRPC credentials of
@@ -70,20 +73,32 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	return handler(auth.With(ctx, who), request)
 }
 
-// caller is who calls, as far as the connection or a header proves it.
+// caller is who calls, as far as the connection or a header proves it, and may call a method.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
+	who, tapped := ctx.Value(tappedKey{}).(auth.Principal)
+	if !tapped {
+		var err error
+		if who, err = e.prove(ctx, method); err != nil {
+			return who, err
+		}
+	}
+	if kind := e.kind(method); who.Proved() && who.Kind != kind {
+		return who, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, who.Proof, who.Kind, who.Name)
+	}
+	return who, nil
+}
+
+// prove is who calls, whatever he calls. The error is one of gRPC.
+func (e Edge) prove(ctx context.Context, method string) (auth.Principal, error) {
 	who, secure := ofConnection(ctx)
 	if all := metadata.ValueFromIncomingContext(ctx, headerName); len(all) > 0 && len(e.Schemes) > 0 {
 		var err error
 		if who, err = e.shown(ctx, all, who, secure); err != nil {
-			return who, status.Error(codes.Unauthenticated, err.Error())
+			return who, refusal(err)
 		}
 	}
 	if e.Required && !who.Proved() && (e.Open == nil || !e.Open(method)) {
 		return who, status.Error(codes.Unauthenticated, "nothing proves who asks: show a certificate of the cluster (auth.certificate, or $HAMADRYAD_AUTH_CERTIFICATE)"+e.orElse())
-	}
-	if kind := e.kind(method); who.Proved() && who.Kind != kind {
-		return who, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, who.Proof, who.Kind, who.Name)
 	}
 	return who, nil
 }
@@ -141,8 +156,7 @@ func (e Edge) Pages(next http.Handler) http.Handler {
 			err = errors.New("nothing proves who asks: show a certificate of the cluster" + e.orElse())
 		}
 		if err != nil {
-			e.challenge(w.Header())
-			http.Error(w, err.Error(), http.StatusUnauthorized)
+			e.challenge(w, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))

@@ -89,14 +89,17 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 	return ctx, e.Change()
 }
 
-// revoked says that who asks has a certificate that counts no more: its connection is from
-// before that. Who acts for another has shown its own.
+// revoked says that who asks has a certificate or token that counts no more: its connection
+// is from before that, or has none. Who acts for another has shown its own.
 func revoked(rules *access.Rules, who auth.Principal) error {
 	if !rules.Revoked.Of(who) {
 		return nil
 	}
-	return fmt.Errorf("the certificate of %s %s is revoked (auth.revoked of the manager): have a new one issued", who.Kind, cmp.Or(who.By, who.Name))
+	return fmt.Errorf("the %s of %s %s is revoked (auth.revoked of the manager): have a new one issued", cmp.Or(proofs[who.Proof], who.Proof), who.Kind, cmp.Or(who.By, who.Name))
 }
+
+// proofs are those that can be revoked, as people call them.
+var proofs = map[string]string{auth.OIDC: "token"}
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 

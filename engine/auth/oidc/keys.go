@@ -1,0 +1,164 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// How often an issuer is asked for its keys, and for how long they are good.
+const (
+	// refreshEvery is how often it is asked anyway. So a key that it takes back counts for as
+	// long as that, and no longer.
+	refreshEvery = 5 * time.Minute
+	// askPause is the least time between two times, whatever strangers show.
+	askPause = 10 * time.Second
+	// keysLifeMax is for how long keys count while the issuer can't be asked.
+	keysLifeMax = 24 * time.Hour
+)
+
+// keyring keeps an issuer's keys. Safe for concurrent use.
+type keyring struct {
+	issuer string
+	fetch  func(context.Context) ([]jose.JSONWebKey, error)
+	now    func() time.Time
+	log    *slog.Logger
+	asked  chan struct{} // has one when somebody wants the keys to be fetched
+
+	mu      sync.Mutex
+	keys    []jose.JSONWebKey // never changed in place
+	got     time.Time         // when keys were fetched
+	tried   time.Time         // when the last try ended; zero: none has
+	next    chan struct{}     // closed when the next try ends
+	busy    bool              // a try is wanted or under way
+	problem string            // of the last try, as it was logged; "": there is none
+}
+
+func newKeyring(from issuer, now func() time.Time, log *slog.Logger) *keyring {
+	return &keyring{issuer: from.url, fetch: from.keys, now: now, log: log, asked: make(chan struct{}, 1), next: make(chan struct{}), busy: true}
+}
+
+// run fetches the keys, again and again, until its context ends. It alone asks the issuer.
+func (k *keyring) run(ctx context.Context) {
+	for {
+		select {
+		case <-k.asked:
+		default:
+		}
+		keys, err := k.fetch(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		wait := refreshEvery
+		if err != nil {
+			wait = askPause
+		}
+		k.take(keys, err)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-k.asked:
+		}
+		timer.Stop()
+	}
+}
+
+// take ends a try.
+func (k *keyring) take(keys []jose.JSONWebKey, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tried, k.busy = k.now(), false
+	close(k.next)
+	k.next = make(chan struct{})
+	if err != nil {
+		if text := fmt.Sprintf("%.*s", problemMax, err.Error()); text != k.problem {
+			k.problem = text
+			k.log.Error("the issuer of tokens can't be asked for its keys: those that are known count for a day, it is asked again and again", "issuer", k.issuer, "known", len(k.keys), "error", text)
+		}
+		return
+	}
+	if k.problem != "" || k.got.IsZero() {
+		k.log.Info("the issuer of tokens gave its keys", "issuer", k.issuer, "keys", len(keys))
+	}
+	k.keys, k.got, k.problem = keys, k.tried, ""
+}
+
+// known are the keys that count, without waiting.
+func (k *keyring) known() []jose.JSONWebKey {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now().Sub(k.got) > keysLifeMax {
+		return nil
+	}
+	return k.keys
+}
+
+// ask has the keys fetched, and returns what is closed when they were. The error says why
+// that is not done now.
+func (k *keyring) ask() (<-chan struct{}, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch ago := k.now().Sub(k.tried); {
+	case k.busy:
+	case ago < askPause && k.problem != "":
+		return nil, fmt.Errorf("the issuer %s can't be asked for its keys, and those that are known here did not sign it: the manager's log says why, try again in %v", k.issuer, askPause)
+	case ago < askPause:
+		return nil, fmt.Errorf("no key of the issuer %s has signed it: get another token; the issuer's keys are looked at every %v at most, so one that it signs with since then counts a little later", k.issuer, askPause)
+	default:
+		k.busy = true
+		select {
+		case k.asked <- struct{}{}:
+		default: // one that came when the keys were fetched anyway
+		}
+	}
+	return k.next, nil
+}
+
+// verify returns what a token says, when a key of the issuer has signed it. Where none of
+// those that are known has, the issuer is asked for new ones, and waited for until the
+// context ends.
+func (k *keyring) verify(ctx context.Context, token *jose.JSONWebSignature) ([]byte, error) {
+	if said, ok := verifyWith(k.known(), token); ok {
+		return said, nil
+	}
+	fetched, err := k.ask()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-fetched:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the issuer %s is being asked for its keys: %w", k.issuer, auth.ErrLater)
+	}
+	if said, ok := verifyWith(k.known(), token); ok {
+		return said, nil
+	}
+	_, err = k.ask() // it was asked a moment ago
+	if err == nil {
+		err = errors.New("no key of the issuer has signed it")
+	}
+	return nil, err
+}
+
+// verifyWith takes the keys of the token's key id and algorithm alone, where both say them.
+func verifyWith(keys []jose.JSONWebKey, token *jose.JSONWebSignature) ([]byte, bool) {
+	head := token.Signatures[0].Protected
+	for i := range keys {
+		key := &keys[i]
+		if head.KeyID != "" && key.KeyID != head.KeyID || key.Algorithm != "" && key.Algorithm != head.Algorithm {
+			continue
+		}
+		if said, err := token.Verify(key); err == nil {
+			return said, true
+		}
+	}
+	return nil, false
+}
