@@ -101,6 +101,7 @@ var houses = []struct {
 			"place.go",
 			"report.go",
 			"watchdog.go",
+			"tickets.go",
 		},
 		map[string]string{},
 		"worker group node place folders softStop inPort guard countedBytes",

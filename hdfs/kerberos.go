@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,10 +12,12 @@ import (
 	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/keytab"
+
+	"github.com/hamadryad/hamadryad/internal/kerberos"
 )
 
-// ticketsFor is how long a ticket cache is used before it is read again: someone
-// else (kinit, sssd) renews it.
+// ticketsFor is how long a ticket cache is used before it is read again although its file
+// seems to be the same: someone else (kinit, sssd, the manager) renews it.
 const ticketsFor = time.Minute
 
 // logins are the Kerberos logins of this process, by what they are made from.
@@ -26,16 +27,23 @@ var logins = struct {
 }{made: map[string]*loggedIn{}}
 
 type loggedIn struct {
-	client *client.Client
-	at     time.Time
+	client  *client.Client
+	at      time.Time
+	written time.Time // the ticket cache; zero: it was none
+}
+
+// good tells whether a login may be used that was made before.
+func (l *loggedIn) good(written time.Time) bool {
+	return l != nil && l.written.Equal(written) && (written.IsZero() || time.Since(l.at) < ticketsFor)
 }
 
 // login returns a Kerberos client: of the keytab, or of the ticket cache.
 func (c *cluster) login() (*client.Client, error) {
 	logins.Lock()
 	defer logins.Unlock()
-	key := c.set.Keytab + " " + c.set.Principal + " " + os.Getenv("KRB5_CONFIG") + " " + os.Getenv("KRB5CCNAME")
-	if l := logins.made[key]; l != nil && (c.set.Keytab != "" || time.Since(l.at) < ticketsFor) {
+	key := c.set.Keytab + " " + c.set.Principal + " " + os.Getenv(kerberos.ConfigVariable) + " " + os.Getenv(kerberos.CacheVariable)
+	written := c.written()
+	if l := logins.made[key]; l.good(written) {
 		return l.client, nil
 	}
 	made, err := c.newLogin()
@@ -43,18 +51,31 @@ func (c *cluster) login() (*client.Client, error) {
 		// As text: a keytab that does not exist is no file of HDFS that does not.
 		return nil, errors.New("this HDFS wants Kerberos: " + err.Error())
 	}
-	logins.made[key] = &loggedIn{made, time.Now()}
+	logins.made[key] = &loggedIn{made, time.Now(), written}
 	return made, nil
 }
 
-func (c *cluster) newLogin() (*client.Client, error) {
-	path := os.Getenv("KRB5_CONFIG")
-	if path == "" {
-		path = "/etc/krb5.conf"
+// written is when the ticket cache was written that a login is to be made from; zero: it is
+// made from a keytab, or there is no cache.
+func (c *cluster) written() time.Time {
+	if c.set.Keytab != "" {
+		return time.Time{}
 	}
-	conf, err := config.Load(path)
+	path, err := kerberos.CachePath()
 	if err != nil {
-		return nil, fmt.Errorf("its configuration %s: %w; set KRB5_CONFIG", path, err)
+		return time.Time{}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (c *cluster) newLogin() (*client.Client, error) {
+	conf, err := kerberos.Config()
+	if err != nil {
+		return nil, err
 	}
 	if c.set.Keytab != "" {
 		return fromKeytab(conf, c.set.Keytab, c.set.Principal)
@@ -82,19 +103,13 @@ func fromKeytab(conf *config.Config, path, principal string) (*client.Client, er
 }
 
 func fromTickets(conf *config.Config) (*client.Client, error) {
-	path := os.Getenv("KRB5CCNAME")
-	if path == "" {
-		path = "/tmp/krb5cc_" + strconv.Itoa(os.Getuid())
-	}
-	kind, rest, ok := strings.Cut(path, ":")
-	if ok && kind != "FILE" {
-		return nil, fmt.Errorf("the ticket cache %s is no file: set KRB5CCNAME to FILE:PATH and use kinit again, or set HAMADRYAD_HDFS_KEYTAB", path)
-	} else if ok {
-		path = rest
+	path, err := kerberos.CachePath()
+	if err != nil {
+		return nil, fmt.Errorf("%w, or set HAMADRYAD_HDFS_KEYTAB", err)
 	}
 	cache, err := credentials.LoadCCache(path)
 	if err != nil {
-		return nil, fmt.Errorf("ticket cache %s: %w; use kinit, or set HAMADRYAD_HDFS_KEYTAB and HAMADRYAD_HDFS_PRINCIPAL", path, err)
+		return nil, fmt.Errorf("ticket cache %s: %w; use kinit, before a job is submitted that is to carry the ticket (--kerberos on), or set HAMADRYAD_HDFS_KEYTAB and HAMADRYAD_HDFS_PRINCIPAL", path, err)
 	}
 	made, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
 	if err != nil {

@@ -14,8 +14,10 @@ import (
 )
 
 // An HDFS that wants Kerberos is used with a keytab and with a ticket cache; without
-// either the error says what is missing.
+// either the error says what is missing. A job uses it with the ticket that it carries, which
+// the manager renews.
 func TestKerberos(t *testing.T) {
+	programs := build(t)
 	address := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 	kdc := hdfstest.StartKDC(t, address)
 	service, web := "hdfs/hdfs.test@"+hdfstest.Realm, "HTTP/"+address+"@"+hdfstest.Realm
@@ -54,6 +56,7 @@ func TestKerberos(t *testing.T) {
 	content := noise(2<<20 + 1234)
 	write(t, admin, root+"/a", content)
 
+	job := programs().carry(c.ConfDir(), root+"/a", kdc.Tickets(t, aliceKeys, alice, "-l", "12s", "-r", "10m"))
 	_, err = read(store(t, c, Options{}), root+"/a", 0, -1)
 	says(t, "no ticket", err, nil, "Kerberos", "ticket cache", "/none", "kinit", "HAMADRYAD_HDFS_KEYTAB")
 	_, err = read(store(t, c, Options{Keytab: aliceKeys, Principal: "bob@" + hdfstest.Realm}), root+"/a", 0, -1)
@@ -68,4 +71,7 @@ func TestKerberos(t *testing.T) {
 		_, err := s.Create(t.Context(), root+"/b")
 		says(t, what, err, fs.ErrPermission, "the Kerberos principal", "log in")
 	}
+	job.goOn()
+	job.cache = kdc.Tickets(t, aliceKeys, alice)
+	job.refused()
 }

@@ -6,11 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
-func TestMain(m *testing.M) { os.Exit(hdfstest.Run(m)) }
+// TestMain is the program of a job, or a worker, when it is started as one.
+func TestMain(m *testing.M) {
+	if os.Getenv(appVariable) == "1" || os.Getenv(worker.Variable) == "1" {
+		app.Main(readTwice)
+	}
+	os.Exit(hdfstest.Run(m))
+}
 
 const (
 	// patience bounds every wait of these tests, on a machine that is slow and busy.

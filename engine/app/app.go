@@ -129,7 +129,7 @@ func (p *program) work(ctx context.Context, o *options, args []string) error {
 	if err := checkNames(p.defs); err != nil {
 		return err
 	}
-	manager, err := client.Dial(o.manager, client.Options{Waiting: func(why string) {
+	manager, err := client.Dial(o.manager, client.Options{Kerberos: client.Kerberos(o.kerberos), Waiting: func(why string) {
 		fmt.Fprintln(p.errors, "waiting:", why)
 	}})
 	if err != nil {

@@ -27,6 +27,7 @@ type options struct {
 	noSpeculation bool
 	quiet         bool
 	channels      string
+	kerberos      string
 	properties    properties
 	memory        memoryFlag
 }
@@ -42,6 +43,7 @@ func addFlags(fs *flag.FlagSet) *options {
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
 	fs.StringVar(&o.channels, "channels", os.Getenv(channelsVariable), "`FOLDER` (URL) that keeps what stages store for one another, such as hdfs:///tmp/channels; the launchers' disks when not given; from "+channelsVariable)
+	fs.StringVar(&o.kerberos, "kerberos", "", "`auto`, on or off: whether the job carries your Kerberos ticket (kinit -r), so that its work comes to HDFS as you while the manager renews it; auto, which is the default, is on where the manager takes tickets of your realm; $"+client.KerberosVariable+" sets it too")
 	fs.Var(&o.memory, "memory", "`[STAGE=]SIZE` that each task may use, such as 1GiB or map=2GiB, whatever the program says; one that holds more is ended. May be repeated")
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")
 	return o

@@ -58,6 +58,9 @@ type Options struct {
 	// Certificate when it is empty. With none the connection is plain, and the manager has to
 	// take the user's name for true.
 	Auth certs.Files
+	// Kerberos says whether the jobs that are submitted carry the user's Kerberos ticket; by
+	// $HAMADRYAD_KERBEROS, and KerberosAuto, when it is empty.
+	Kerberos Kerberos
 	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
 	// and why, in its words; nobody is. It may be called from any goroutine.
 	Waiting func(why string)
@@ -81,6 +84,7 @@ type Client struct {
 	address   string
 	options   Options
 	principal *wire.Principal
+	private   bool        // nobody but the manager hears what is sent
 	heard     atomic.Bool // the manager has answered once
 }
 
@@ -105,8 +109,12 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Kerberos, err = o.Kerberos.filled(); err != nil {
+		return nil, err
+	}
 	o.User = cmp.Or(o.User, proved, currentUser())
-	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
+	o.For = cmp.Or(o.For, os.Getenv(ForVariable))
+	behalf := actsFor(o.For)
 	conn, err := grpc.NewClient(targetOf(address),
 		grpc.WithTransportCredentials(secure),
 		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),
@@ -120,7 +128,7 @@ func Dial(address string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("manager address %q: %w", address, err)
 	}
 	return &Client{
-		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o,
+		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: private(address, secure),
 		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
 	}, nil
 }

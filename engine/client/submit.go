@@ -71,6 +71,10 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err != nil {
 		return plan.Owner{}, err
 	}
+	tickets, err := c.tickets(prepared.KerberosRealms)
+	if err != nil {
+		return plan.Owner{}, err
+	}
 	// From here on a cancelled context is no reason to stop half-way: the caller
 	// kills the job once it has its number.
 	ctx = context.WithoutCancel(ctx)
@@ -78,7 +82,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err := makeFolders(ctx, spec, job); err != nil {
 		return plan.Owner{}, err
 	}
-	if err := c.handIn(ctx, job.Job, spec, blobs, key); err != nil {
+	if err := c.handIn(ctx, &wire.SubmitRequest{Job: job.Job, Spec: spec, Tickets: tickets}, blobs, key); err != nil {
 		if errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			// It may have been taken: its folders are the job's then.
 			return plan.Owner{}, fmt.Errorf("it is not known whether job-%d was taken; see \"hamadryad status job-%d\": %w", job.Job, job.Job, err)
@@ -123,9 +127,9 @@ func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
 
 // handIn submits the job. What went bad or was lost on the manager's disk after it
 // was sent is sent again.
-func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blobs []blob, key string) error {
+func (c *Client) handIn(ctx context.Context, q *wire.SubmitRequest, blobs []blob, key string) error {
 	for try := 1; ; try++ {
-		err := c.submit(ctx, job, spec, key)
+		err := c.submit(ctx, q, key)
 		if try == submitTriesMax || !hasCode(err, codes.FailedPrecondition) {
 			return err
 		}
@@ -141,18 +145,18 @@ func (c *Client) handIn(ctx context.Context, job uint64, spec *wire.JobSpec, blo
 
 // submit makes the call. Where an answer was lost it asks whether the job was
 // taken before it submits again.
-func (c *Client) submit(ctx context.Context, job uint64, spec *wire.JobSpec, key string) error {
+func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) error {
 	lost := false
 	send := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
 		defer cancel()
 		if lost {
-			s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: job})
+			s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: q.Job})
 			if err == nil && s.GetSummary().GetSubmitted() != 0 {
 				return nil
 			}
 		}
-		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: job, Spec: signed(spec, key, time.Now())})
+		_, err := c.manager.Submit(ctx, &wire.SubmitRequest{Job: q.Job, Spec: signed(q.Spec, key, time.Now()), Tickets: q.Tickets})
 		lost = lost || waits(err) == "" && (isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded)
 		return err
 	}

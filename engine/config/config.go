@@ -143,6 +143,15 @@ type Auth struct {
 	Join  string `koanf:"join" validate:"omitempty,address"`
 	CAKey string `koanf:"caKey"` // file, for a manager that signs launchers; "": it signs none
 	Token string `koanf:"token"` // file with a launcher's token, for when there is no file Certificate yet
+
+	Kerberos Kerberos `koanf:"kerberos"`
+}
+
+// Kerberos says what the manager makes of principals and tickets.
+type Kerberos struct {
+	// Realms are those whose principals are users: ann@REALM is ann. Of these, jobs may carry
+	// tickets. Empty: none.
+	Realms []string `koanf:"realms" validate:"max=16,dive,required,max=256"`
 }
 
 // Modes of Auth.
@@ -216,6 +225,7 @@ func defaults() map[string]any {
 		"auth.join":                  "",
 		"auth.caKey":                 "",
 		"auth.token":                 "",
+		"auth.kerberos.realms":       []string{},
 		"log.level":                  "info",
 		"log.format":                 "text",
 

@@ -49,6 +49,7 @@ type agent struct {
 	endLife  context.CancelFunc
 	attempts *attempts
 	workers  *workers
+	tickets  map[uint64][]byte // Kerberos ticket caches of jobs, until they are dropped
 }
 
 // newAgent makes the agent of a launcher that has nothing yet.
@@ -72,6 +73,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		keeper:   keeper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts: newAttempts(),
 		workers:  newWorkers(cfg.slotsTotal()),
+		tickets:  map[uint64][]byte{},
 	}
 	a.life, a.endLife = context.WithCancel(ctx)
 	return a, nil
@@ -108,6 +110,8 @@ func (a *agent) obey(c *wire.Command) {
 		a.dropJob(do.DropJob)
 	case *wire.Command_DropOutput:
 		a.shelf.Drop(do.DropOutput.Attempt)
+	case *wire.Command_Tickets:
+		a.takeTickets(do.Tickets)
 	case *wire.Command_ReportInventory:
 		a.outbox.Send(&wire.Report{What: &wire.Report_Inventory{Inventory: a.inventory()}})
 	default:
@@ -169,6 +173,7 @@ func (a *agent) abandon() {
 	a.outbox.Disconnect()
 	a.attempts.clear()
 	a.shelf.Clear()
+	clear(a.tickets)
 	a.mu.Unlock()
 	a.endWorkers()
 }

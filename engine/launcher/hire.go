@@ -24,6 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -60,7 +61,7 @@ func kindOf(err error) wire.ErrorKind {
 }
 
 // hire fetches what a job's worker needs, and starts one. It waits for disk and network.
-func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt) (*worker, error) {
+func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte) (*worker, error) {
 	for try := 1; ; try++ {
 		binary, err := h.cache.Get(ctx, s.Program)
 		if err != nil {
@@ -70,7 +71,7 @@ func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt) (*worker, error)
 		if err != nil {
 			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
 		}
-		w, err := h.start(ctx, binary, planPath, s)
+		w, err := h.start(ctx, binary, planPath, s, tickets)
 		// Another launcher may have removed the program from a shared cache meanwhile.
 		if errors.Is(err, os.ErrNotExist) && try < 3 {
 			continue
@@ -95,19 +96,22 @@ func (h *hirer) explain(err error) error {
 }
 
 // start starts the process and sends it its setup.
-func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt) (*worker, error) {
+func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte) (*worker, error) {
 	secret, of, err := h.credentials()
 	if err != nil {
 		return nil, err
 	}
 	number := h.number.Add(1)
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
-	c := process.Command{Program: binary, Env: h.environment(s), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s)}
+	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s)}
 	at := sharedHome(h.folder.Scratch(), planPath)
 	if h.guard != nil {
 		if at, err = h.isolate(&c, number, planPath, s); err != nil {
 			return nil, err
 		}
+	}
+	if tickets != nil {
+		c.Env = append(c.Env, kerberos.CacheVariable+"=FILE:"+at.keepTickets(number))
 	}
 	p, err := process.Start(ctx, c, h.lease, h.cfg.Log)
 	if err != nil {
@@ -115,11 +119,11 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s, at, of)
+	w := newWorker(p, s, at, of, tickets)
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
-		Cluster: plan.Cluster(manager), Credentials: secret,
+		Cluster: plan.Cluster(manager), Credentials: secret, TicketsPath: at.ticketsPath(), Tickets: tickets,
 	}}})
 	return w, nil
 }
@@ -181,18 +185,23 @@ var passedOn = []string{
 }
 
 // ownOnly are those of them that are the launcher's own: workers of others don't see them.
-var ownOnly = []string{"HOME", "USER", "KRB5CCNAME", "HAMADRYAD_HDFS_KEYTAB", "HAMADRYAD_HDFS_PRINCIPAL", "HAMADRYAD_HDFS_USER"}
+var ownOnly = append([]string{"HOME", "USER"}, ownTickets...)
+
+// ownTickets are those of them as whom the launcher's own user comes to HDFS.
+var ownTickets = []string{kerberos.CacheVariable, "HAMADRYAD_HDFS_KEYTAB", "HAMADRYAD_HDFS_PRINCIPAL", "HAMADRYAD_HDFS_USER"}
 
 // passedPrefix is how the names of further ones begin: settings of the HDFS store.
 const passedPrefix = "HAMADRYAD_HDFS_"
 
-// environment of a worker: nothing of the launcher's own but what is passed on.
-func (h *hirer) environment(s *wire.StartAttempt) []string {
+// environment of a worker: nothing of the launcher's own but what is passed on. One whose job
+// has tickets of its own is not to come to HDFS as the launcher.
+func (h *hirer) environment(s *wire.StartAttempt, tickets bool) []string {
 	env := []string{program.Variable + "=1", h.folder.Mark(), "HAMADRYAD_USER=" + s.User}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		passed := slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix)
-		if passed && (h.guard == nil || !slices.Contains(ownOnly, name)) {
+		own := h.guard != nil && slices.Contains(ownOnly, name) || tickets && slices.Contains(ownTickets, name)
+		if passed && !own {
 			env = append(env, v)
 		}
 	}

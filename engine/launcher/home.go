@@ -8,6 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
 // home is where a worker lives, and whose the files are that it makes.
@@ -16,6 +17,9 @@ type home struct {
 	own   string // name of the worker's own folder below base; "": all workers share base
 	plan  string // path of its job's plan, as it finds it
 	owner int    // id of its user
+
+	tickets string // path of its file of Kerberos tickets; "": it has none
+
 	after func() // to be called when it is left; nil: nothing is to be done
 }
 
@@ -23,6 +27,7 @@ type home struct {
 const (
 	homeProgram = "program"
 	homePlan    = "plan"
+	homeTickets = "tickets"
 )
 
 // folder is where it begins.
@@ -39,6 +44,16 @@ func (h *home) scratchOf(attempt uint64) string { return filepath.Join(h.base, h
 // clear removes an attempt's temporary files.
 func (h *home) clear(attempt uint64) error { return beneath.RemoveAll(h.base, h.nameOf(attempt)) }
 
+// keepTickets says where the worker with that number keeps Kerberos tickets: a file that it
+// makes itself, and that goes with it.
+func (h *home) keepTickets(number uint64) string {
+	h.tickets = filepath.Join(h.folder(), homeTickets+strconv.FormatUint(number, 10))
+	return h.tickets
+}
+
+// ticketsPath is that file; "": it has none.
+func (h *home) ticketsPath() string { return h.tickets }
+
 // leaveWith has something done when it is left.
 func (h *home) leaveWith(do func()) { h.after = do }
 
@@ -48,6 +63,10 @@ func (h *home) leave() error {
 		h.after()
 	}
 	if h.own == "" {
+		if h.tickets != "" {
+			_ = os.Remove(h.tickets) // the worker may not have made it
+			_ = os.Remove(h.tickets + program.Unfinished)
+		}
 		return nil
 	}
 	return beneath.RemoveAll(h.base, h.own)

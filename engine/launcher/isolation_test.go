@@ -104,6 +104,7 @@ func TestUsersCantReachEachOther(t *testing.T) {
 				}
 			})
 			b := m.job("secretive")
+			n.do(&wire.Command{Do: &wire.Command_Tickets{Tickets: &wire.JobTickets{Job: b.id, Cache: []byte(secret)}}})
 			victim := n.start(b.asUser(alice, 0, 0))
 			kept := strings.Fields(n.m.follow(n.join.HttpAddress, victim, "\nkeeps "))[1]
 			relay := m.job("relay", "file", "1", "1", "10")
@@ -111,7 +112,7 @@ func TestUsersCantReachEachOther(t *testing.T) {
 			n.finished(n.start(stored))
 			pid := workerOf(t, victim, kept)
 			paths := []string{
-				file, kept, filepath.Dir(kept), filepath.Dir(filepath.Dir(kept)), filepath.Join(data, "scratch"), filepath.Join(data, "logs"), filepath.Join(data, "logs", fmt.Sprintf("a%d.log", victim)),
+				ticketsOf(t, pid), file, kept, filepath.Dir(kept), filepath.Dir(filepath.Dir(kept)), filepath.Join(data, "scratch"), filepath.Join(data, "logs"), filepath.Join(data, "logs", fmt.Sprintf("a%d.log", victim)),
 				filepath.Join(worker.AttemptFolder(filepath.Join(data, "store"), relay.id, stored.Attempt), worker.StoredName(0, 0)),
 				filepath.Join(data, "cache"), filepath.Join(data, "cache", b.plan), filepath.Join(data, "identity"), filepath.Join(data, "incarnation"),
 			}
@@ -128,6 +129,21 @@ func TestUsersCantReachEachOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ticketsOf is the path of a worker's file of tickets.
+func ticketsOf(t *testing.T, pid int) string {
+	t.Helper()
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut("\x00"+string(environ), "\x00KRB5CCNAME=FILE:")
+	path, _, _ := strings.Cut(rest, "\x00")
+	if text, err := os.ReadFile(path); !ok || err != nil || string(text) != secret {
+		t.Fatalf("the worker has no tickets in %q: %q, %v", path, text, err)
+	}
+	return path
 }
 
 // workerOf finds a worker from outside, by a folder that it begins in or below.

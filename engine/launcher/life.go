@@ -28,13 +28,13 @@ func (a *agent) begin(s *wire.StartAttempt) {
 		a.assign(w, at)
 		return
 	}
-	go a.hire(a.life, at)
+	go a.hire(a.life, at, a.tickets[s.Job])
 }
 
-// hire starts a worker for an attempt. Called without mu, by a goroutine of its own,
-// which hears the worker to its end.
-func (a *agent) hire(ctx context.Context, at *attempt) {
-	w, err := a.hirer.hire(ctx, at.start)
+// hire starts a worker for an attempt, with its job's tickets. Called without mu, by a
+// goroutine of its own, which hears the worker to its end.
+func (a *agent) hire(ctx context.Context, at *attempt, tickets []byte) {
+	w, err := a.hirer.hire(ctx, at.start, tickets)
 	if err == nil {
 		a.metrics.starts.Inc()
 	}
@@ -56,6 +56,7 @@ func (a *agent) hired(ctx context.Context, at *attempt, w *worker, err error) {
 		return
 	}
 	a.workers.add(w)
+	w.carry(a.tickets[w.key.job]) // they may have been renewed meanwhile
 	wanted := !at.over() && a.attempts.find(at.start.Attempt) == at
 	switch {
 	case ctx.Err() != nil, !wanted && a.shelf.Dropped(at.start.Job):
@@ -285,6 +286,23 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	a.resend(at)
 }
 
+// ticketsMax bounds of how many jobs tickets are kept.
+const ticketsMax = 10_000
+
+// takeTickets gives the workers of a job newer tickets, and those that will be started.
+func (a *agent) takeTickets(t *wire.JobTickets) {
+	if _, has := a.tickets[t.Job]; !has && len(a.tickets) >= ticketsMax {
+		a.log.Error("too many jobs have tickets here, so this one's work goes without", "job", t.Job, "tickets", ticketsMax)
+		return
+	}
+	a.tickets[t.Job] = t.Cache
+	for _, w := range a.workers.each() {
+		if w.key.job == t.Job {
+			w.carry(t.Cache)
+		}
+	}
+}
+
 // stop ends an attempt: at once, or with a grace.
 func (a *agent) stop(s *wire.StopAttempt) {
 	at := a.attempts.find(s.Attempt)
@@ -419,6 +437,7 @@ func (a *agent) dropJob(id uint64) {
 		return
 	}
 	a.attempts.drop(id)
+	delete(a.tickets, id)
 	go a.removeJob(a.workers.drop(id), id)
 }
 

@@ -19,6 +19,7 @@ import (
 // definitions are the jobs of the test program.
 var definitions = append(attacks, []job.Definition{
 	single("noop", func(context.Context, *job.Node) error { return nil }),
+	single("tickets", showTickets),
 	single("pid", func(_ context.Context, n *job.Node) error {
 		n.Count("pid", int64(os.Getpid()))
 		n.Count("memory", n.Info().Memory)

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,14 +36,23 @@ type worker struct {
 	home *home
 	of   uint64 // generation of the launcher's keys that its credentials are of
 
+	tickets []byte    // Kerberos ticket cache of its job that it has; nil: it was started without
 	current *attempt  // that it runs; nil between two
 	leaving bool      // it ends, and is given nothing more
 	rested  time.Time // when it came to have nothing to do
 }
 
 // newWorker is a process that was started for an attempt and has none yet.
-func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64) *worker {
-	return &worker{Process: p, key: keyOf(s), home: at, of: of}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64, tickets []byte) *worker {
+	return &worker{Process: p, key: keyOf(s), home: at, of: of, tickets: tickets}
+}
+
+// carry gives it newer tickets, which it keeps in its file itself, as its own user.
+func (w *worker) carry(tickets []byte) {
+	if w.tickets != nil && !bytes.Equal(w.tickets, tickets) && len(tickets) > 0 {
+		w.tickets = tickets
+		w.tell(&wire.ToWorker{Do: &wire.ToWorker_Tickets{Tickets: tickets}})
+	}
 }
 
 // tell sends it a message. A worker that does not read is killed, and not used again.

@@ -11,6 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -43,6 +44,12 @@ type Config struct {
 
 	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
 	AuditKeep      int   // full files of it; audit.KeepDefault
+
+	// KerberosRealms are those whose principals are users, and of which jobs may carry tickets.
+	// KDCs are found by KRB5_CONFIG; empty: no ticket is taken.
+	KerberosRealms []string
+	// renewTicket asks the KDC for another ticket; nil: by KRB5_CONFIG. A test is the KDC.
+	renewTicket func(kerberos.TGT) (kerberos.TGT, error)
 
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s

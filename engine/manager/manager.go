@@ -37,6 +37,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/secret"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -89,6 +90,7 @@ type manager struct {
 	shown      *clients.Configuration
 	guard      *guard.Guard
 	audit      *audit.Log
+	tickets    *tickets.Store
 	before     core.Stats            // what was counted before this life
 	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
@@ -139,6 +141,9 @@ func Run(ctx context.Context, cfg Config) error {
 	m.guard = guard.New(m.audit, cfg.Core.Access)
 	if cfg.Core.Access != nil {
 		m.revoke(cfg.Core.Access.Revoked)
+	}
+	if err := m.openTickets(ctx); err != nil {
+		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
 	if err := supervision.EndOrphans(cfg.Data); err != nil {
 		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
@@ -223,6 +228,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
+	parts.Go(func() { m.tickets.Run(ctx, m.owners, m.launchers.Renewed) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
 		select {
 		case <-m.inbox.Over():
@@ -307,7 +313,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor,
+		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
 	})
@@ -414,6 +420,7 @@ func (m *manager) atOnce(a core.Action) bool {
 		m.supervisor.Start(a)
 	case core.JobsChanged:
 		m.clients.Tell(a) // they read the core, and wait for what they saw
+		m.tickets.Ended(a.Ended)
 	default:
 		return false
 	}

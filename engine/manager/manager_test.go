@@ -222,6 +222,7 @@ type fakeLauncher struct {
 	hold    bool
 	started chan uint64 // attempts
 	tokens  sync.Map    // of their data connections
+	tickets sync.Map    // of jobs, the newest
 	ended   chan error
 	http    net.Listener
 	silent  atomic.Bool
@@ -312,6 +313,9 @@ func (l *fakeLauncher) serve() error {
 			return err
 		}
 		for _, c := range m.Commands {
+			if given := c.GetTickets(); given != nil {
+				l.tickets.Store(given.Job, string(given.Cache))
+			}
 			start := c.GetStart()
 			if start == nil {
 				continue

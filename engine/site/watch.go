@@ -19,7 +19,8 @@ func (s *Site) ManagerConfig() manager.Config {
 		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data, Socket: m.Socket,
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
 		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
-		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
+		KerberosRealms: s.Auth.Kerberos.Realms,
+		Core:           s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
 	}
 }
 

@@ -129,11 +129,12 @@ func (x *PrepareRequest) GetPrincipal() *Principal {
 }
 
 type PrepareReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // identity of the manager's data
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Job            uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Manager        string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`                                     // identity of the manager's data
+	KerberosRealms []string               `protobuf:"bytes,3,rep,name=kerberos_realms,json=kerberosRealms,proto3" json:"kerberos_realms,omitempty"` // those of which the manager takes tickets; empty: of none
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PrepareReply) Reset() {
@@ -180,10 +181,18 @@ func (x *PrepareReply) GetManager() string {
 	return ""
 }
 
+func (x *PrepareReply) GetKerberosRealms() []string {
+	if x != nil {
+		return x.KerberosRealms
+	}
+	return nil
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Spec          *JobSpec               `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	Tickets       []byte                 `protobuf:"bytes,3,opt,name=tickets,proto3" json:"tickets,omitempty"` // Kerberos ticket cache with what the job's work proves its user with; empty: none. It holds a key: no log has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +237,13 @@ func (x *SubmitRequest) GetJob() uint64 {
 func (x *SubmitRequest) GetSpec() *JobSpec {
 	if x != nil {
 		return x.Spec
+	}
+	return nil
+}
+
+func (x *SubmitRequest) GetTickets() []byte {
+	if x != nil {
+		return x.Tickets
 	}
 	return nil
 }
@@ -2542,13 +2558,15 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
 	"\x15engine/wire/api.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"N\n" +
 	"\x0ePrepareRequest\x12<\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\":\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"c\n" +
 	"\fPrepareReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
-	"\amanager\x18\x02 \x01(\tR\amanager\"S\n" +
+	"\amanager\x18\x02 \x01(\tR\amanager\x12'\n" +
+	"\x0fkerberos_realms\x18\x03 \x03(\tR\x0ekerberosRealms\"m\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x120\n" +
-	"\x04spec\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\"\r\n" +
+	"\x04spec\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\x12\x18\n" +
+	"\atickets\x18\x03 \x01(\fR\atickets\"\r\n" +
 	"\vSubmitReply\"9\n" +
 	"\tBlobQuery\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x18\n" +

@@ -38,6 +38,7 @@ type ToWorker struct {
 	//	*ToWorker_Exit
 	//	*ToWorker_Files
 	//	*ToWorker_Credentials
+	//	*ToWorker_Tickets
 	Do            isToWorker_Do `protobuf_oneof:"do"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,6 +171,15 @@ func (x *ToWorker) GetCredentials() *Credentials {
 	return nil
 }
 
+func (x *ToWorker) GetTickets() []byte {
+	if x != nil {
+		if x, ok := x.Do.(*ToWorker_Tickets); ok {
+			return x.Tickets
+		}
+	}
+	return nil
+}
+
 type isToWorker_Do interface {
 	isToWorker_Do()
 }
@@ -214,6 +224,10 @@ type ToWorker_Credentials struct {
 	Credentials *Credentials `protobuf:"bytes,10,opt,name=credentials,proto3,oneof"` // in place of those that the worker has
 }
 
+type ToWorker_Tickets struct {
+	Tickets []byte `protobuf:"bytes,11,opt,name=tickets,proto3,oneof"` // in place of those of the setup
+}
+
 func (*ToWorker_Setup) isToWorker_Do() {}
 
 func (*ToWorker_Run) isToWorker_Do() {}
@@ -234,6 +248,8 @@ func (*ToWorker_Files) isToWorker_Do() {}
 
 func (*ToWorker_Credentials) isToWorker_Do() {}
 
+func (*ToWorker_Tickets) isToWorker_Do() {}
+
 type WorkerSetup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -248,6 +264,8 @@ type WorkerSetup struct {
 	LeaseEndsNs   int64                  `protobuf:"varint,10,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // as in Ping
 	Cluster       string                 `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                               // in the names of the job's folders on storage
 	Credentials   *Credentials           `protobuf:"bytes,12,opt,name=credentials,proto3" json:"credentials,omitempty"`                       // unset: connections are plain
+	TicketsPath   string                 `protobuf:"bytes,13,opt,name=tickets_path,json=ticketsPath,proto3" json:"tickets_path,omitempty"`    // of the file in which the worker keeps tickets; "": it gets none
+	Tickets       []byte                 `protobuf:"bytes,14,opt,name=tickets,proto3" json:"tickets,omitempty"`                               // Kerberos ticket cache
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -362,6 +380,20 @@ func (x *WorkerSetup) GetCluster() string {
 func (x *WorkerSetup) GetCredentials() *Credentials {
 	if x != nil {
 		return x.Credentials
+	}
+	return nil
+}
+
+func (x *WorkerSetup) GetTicketsPath() string {
+	if x != nil {
+		return x.TicketsPath
+	}
+	return ""
+}
+
+func (x *WorkerSetup) GetTickets() []byte {
+	if x != nil {
+		return x.Tickets
 	}
 	return nil
 }
@@ -763,7 +795,7 @@ var File_engine_wire_worker_proto protoreflect.FileDescriptor
 
 const file_engine_wire_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xae\x04\n" +
+	"\x18engine/wire/worker.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\xca\x04\n" +
 	"\bToWorker\x128\n" +
 	"\x05setup\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerSetupH\x00R\x05setup\x121\n" +
 	"\x03run\x18\x02 \x01(\v2\x1d.hamadryad.engine.v1.RunGroupH\x00R\x03run\x122\n" +
@@ -775,8 +807,9 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04exit\x18\b \x01(\bH\x00R\x04exit\x128\n" +
 	"\x05files\x18\t \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12D\n" +
 	"\vcredentials\x18\n" +
-	" \x01(\v2 .hamadryad.engine.v1.CredentialsH\x00R\vcredentialsB\x04\n" +
-	"\x02do\"\x97\x03\n" +
+	" \x01(\v2 .hamadryad.engine.v1.CredentialsH\x00R\vcredentials\x12\x1a\n" +
+	"\atickets\x18\v \x01(\fH\x00R\aticketsB\x04\n" +
+	"\x02do\"\xd4\x03\n" +
 	"\vWorkerSetup\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12\x1b\n" +
@@ -790,7 +823,9 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\rlease_ends_ns\x18\n" +
 	" \x01(\x03R\vleaseEndsNs\x12\x18\n" +
 	"\acluster\x18\v \x01(\tR\acluster\x12B\n" +
-	"\vcredentials\x18\f \x01(\v2 .hamadryad.engine.v1.CredentialsR\vcredentials\"Q\n" +
+	"\vcredentials\x18\f \x01(\v2 .hamadryad.engine.v1.CredentialsR\vcredentials\x12!\n" +
+	"\ftickets_path\x18\r \x01(\tR\vticketsPath\x12\x18\n" +
+	"\atickets\x18\x0e \x01(\fR\atickets\"Q\n" +
 	"\vCredentials\x12\x0e\n" +
 	"\x02ca\x18\x01 \x01(\fR\x02ca\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
@@ -893,6 +928,7 @@ func file_engine_wire_worker_proto_init() {
 		(*ToWorker_Exit)(nil),
 		(*ToWorker_Files)(nil),
 		(*ToWorker_Credentials)(nil),
+		(*ToWorker_Tickets)(nil),
 	}
 	file_engine_wire_worker_proto_msgTypes[6].OneofWrappers = []any{
 		(*FromWorker_Ready)(nil),

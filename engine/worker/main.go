@@ -58,6 +58,7 @@ type worker struct {
 	layout  *layout.Layout // for who has waited for built; nil: it could not be built
 	fetcher *store.Fetcher
 	keys    *certs.Keys // nil: connections are plain
+	tickets tickets
 
 	group    atomic.Pointer[group] // the one that runs; nil between two
 	watchdog *watchdog
@@ -110,6 +111,8 @@ func (w *worker) take(m *wire.ToWorker) error {
 	switch do := m.Do.(type) {
 	case *wire.ToWorker_Run:
 		return w.run(do.Run)
+	case *wire.ToWorker_Tickets:
+		return w.tickets.keep(do.Tickets)
 	case *wire.ToWorker_Ping:
 		w.watchdog.fed(do.Ping.LeaseEndsNs)
 	case *wire.ToWorker_Credentials:
@@ -152,6 +155,9 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 		return err
 	}
 	w.keys = reach
+	if w.tickets, err = ticketsOf(s); err != nil {
+		return err
+	}
 	w.fetcher = store.NewFetcher(fetching(reach))
 	w.built = make(chan struct{})
 	go w.tick()

@@ -54,6 +54,7 @@ func StartKDC(t testing.TB, address string) *KDC {
     database_name = %[3]s/principal
     key_stash_file = %[3]s/stash
     acl_file = %[3]s/acl
+    max_renewable_life = 1d
   }
 [logging]
   default = FILE:%[3]s/log
@@ -113,11 +114,12 @@ func (k *KDC) Keytab(t testing.TB, name string, principals ...string) string {
 	return path
 }
 
-// Tickets logs in with a keytab, as kinit does, and returns the ticket cache.
-func (k *KDC) Tickets(t testing.TB, keytab, principal string) string {
+// Tickets logs in with a keytab, as kinit does with further arguments, and returns the
+// ticket cache, which is its own.
+func (k *KDC) Tickets(t testing.TB, keytab, principal string, args ...string) string {
 	t.Helper()
-	path := filepath.Join(k.folder, "tickets")
-	k.run(t, "kinit", "-k", "-t", keytab, "-c", "FILE:"+path, principal)
+	path := filepath.Join(t.TempDir(), "tickets")
+	k.run(t, "kinit", append(args, "-k", "-t", keytab, "-c", "FILE:"+path, principal)...)
 	return path
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // temporary is how the names of files begin that are not whole yet.
@@ -32,6 +33,10 @@ func Replace(path string, content []byte) error {
 	}
 	return SyncFolder(filepath.Dir(path))
 }
+
+// IsTemporary tells whether a name is that of a file that Replace has not finished. After a
+// crash nobody does.
+func IsTemporary(name string) bool { return strings.HasPrefix(name, temporary) }
 
 // SyncFolder makes durable which names a folder has.
 func SyncFolder(path string) error {

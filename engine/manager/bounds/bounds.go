@@ -55,6 +55,7 @@ var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.JobRef.reason":             1 << 10,
 	"hamadryad.engine.v1.JobSpec.outputs":           pathBytesMax,
 	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks what is in it
+	"hamadryad.engine.v1.SubmitRequest.tickets":     64 << 10,                 // kerberos.BytesMax
 	"hamadryad.engine.v1.PageRequest.path":          pathBytesMax,
 	"hamadryad.engine.v1.PageRequest.query":         RequestBytesMax,
 	"hamadryad.engine.v1.PageRequest.authorization": 4 << 10,

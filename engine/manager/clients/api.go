@@ -33,6 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -115,6 +116,7 @@ type Needs struct {
 	Launchers  *launchers.Table
 	Supervisor *supervision.Supervisor
 	Problems   *problems.List
+	Tickets    *tickets.Store
 	Stats      *metrics.Metrics
 	Shown      *Configuration
 	File       string          // the configuration's
@@ -165,7 +167,7 @@ func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.Pre
 	if err != nil {
 		return nil, err
 	}
-	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity}, nil
+	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms()}, nil
 }
 
 // Submit hands a job in. Program and plan must have been sent before.
@@ -203,9 +205,14 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if err != nil {
 		return nil, err
 	}
+	settle, err := s.takeTickets(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	_, err = s.callWith(ctx, inbox.Entry{Graph: q.Spec.GraphBlob, Draft: draft}, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.Submit{Client: client, Job: q.Job, Spec: q.Spec})
 	})
+	settle(err == nil)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,9 @@ func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wir
 	}
 	message := st.Message()
 	s.needs.Launchers.Progress(message.Attempts)
+	if note := s.needs.Tickets.Note(scheduler.JobID(job)); note != "" {
+		message.Notes = append(slices.Clip(message.Notes), note)
+	}
 	return message, nil
 }
 

@@ -50,14 +50,16 @@ type session struct {
 	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
-	load     *wire.MachineLoad  // of the newest heartbeat; nil when it told none
-	progress map[uint64]float64 // of attempts that live, as it was told last; at most progressMax
+	load     *wire.MachineLoad          // of the newest heartbeat; nil when it told none
+	progress map[uint64]float64         // of attempts that live, as it was told last; at most progressMax
+	term     uint64                     // of its commands
+	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it was told, until it is to drop the job
 
 	told toldLoad // for the goroutine that receives
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
-	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}}
+	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, tickets: map[scheduler.JobID]uint64{}}
 }
 
 func (s *session) hear(beat *wire.Heartbeat) {
@@ -212,6 +214,7 @@ type Table struct {
 	looked int // records that were looked at for silence, ever
 
 	revoked auth.Revoked
+	tickets Tickets // nil: no job carries any. Set before anything is sent
 }
 
 // NewTable returns an empty one, of launchers that beat so often and are lost after such a
@@ -282,11 +285,12 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 	terms.Launcher, terms.Refused, terms.Afresh = uint64(w.Launcher), w.Refused, w.Afresh
 	s := r.session
 	s.mu.Lock()
-	s.welcome, s.open, s.revoked = terms, w.Refused == "", revocations(l.revoked)
+	s.welcome, s.open, s.term, s.revoked = terms, w.Refused == "", terms.Term, revocations(l.revoked)
 	s.mu.Unlock()
 	if w.Refused == "" {
 		r.id, r.lost = w.Launcher, false
 		l.byID[r.id] = r
+		l.carryAgain(s)
 	}
 	s.nudge()
 }
@@ -301,6 +305,7 @@ func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	}
 	l.mu.Unlock()
 	if s != nil {
+		l.carryFor(s, c)
 		s.send(c)
 	}
 }

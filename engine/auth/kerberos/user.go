@@ -1,0 +1,38 @@
+// Package kerberos says which user a Kerberos principal is.
+//
+//	name, err := kerberos.User(kerberos.Realms{"EXAMPLE.COM"}, "EXAMPLE.COM", []string{"ann"}) // ann
+//
+// It is pure. Tickets are read and renewed by internal/kerberos.
+package kerberos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+// Realms are those whose principals are users here: each is trusted to give a name to the
+// same person as the others, and as the CA.
+type Realms []string
+
+// User is the user that a principal is, by its realm and the parts of its name: ann@REALM is
+// ann, where REALM is one of these. Nobody else is anybody: neither ann of another realm, nor
+// ann/admin, which is another principal with rights of its own.
+func User(realms Realms, realm string, parts []string) (string, error) {
+	principal := strings.Join(parts, "/") + "@" + realm
+	if !slices.Contains(realms, realm) {
+		return "", fmt.Errorf("%.300q is of a realm that is not in auth.kerberos.realms of the manager's configuration: its users are those of %s", principal, strings.Join(realms, ", "))
+	}
+	if len(parts) != 1 {
+		return "", fmt.Errorf("%.300q is no user: one has a name of a single part, such as ann@%s", principal, realm)
+	}
+	if err := auth.CheckName(parts[0]); err != nil {
+		return "", fmt.Errorf("%.300q is no user: its name: %w", principal, err)
+	}
+	if strings.Contains(parts[0], "@") {
+		return "", fmt.Errorf("%.300q is no user: its name has an @", principal)
+	}
+	return parts[0], nil
+}

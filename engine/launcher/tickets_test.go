@@ -1,0 +1,103 @@
+package launcher_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/isolate"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// showTickets prints what its tickets are, whenever they change, until they are "over".
+func showTickets(ctx context.Context, n *job.Node) error {
+	path, ok := strings.CutPrefix(os.Getenv("KRB5CCNAME"), "FILE:")
+	if keytab := os.Getenv("HAMADRYAD_HDFS_KEYTAB"); !ok || keytab != "" {
+		fmt.Println("has", os.Getenv("KRB5CCNAME"), "and", keytab)
+		return nil
+	}
+	every := time.NewTicker(time.Millisecond)
+	defer every.Stop()
+	for last := ""; last != "over"; {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if string(text) != last {
+			last = string(text)
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			fmt.Println("tickets", path, info.Mode(), last)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-every.C:
+		}
+	}
+	return nil
+}
+
+// A job's workers have its tickets, and not the launcher's: from their start, in a file of
+// their own that goes with them, and again when they are renewed.
+func TestWorkersHaveTheirJobsTickets(t *testing.T) {
+	t.Setenv("KRB5CCNAME", "/run/tickets-of-the-launcher")
+	t.Setenv("HAMADRYAD_HDFS_KEYTAB", "/etc/keytab-of-the-launcher")
+	for _, how := range []string{isolate.Submitter, isolate.None} {
+		t.Run(how, func(t *testing.T) {
+			m := newManager(t)
+			n := m.launch("a", func(c *configuration) {
+				if how == isolate.Submitter {
+					isolation(t)(c)
+				}
+			})
+			without, b := m.job("tickets"), m.job("tickets")
+			id := n.start(without.asUser(alice, 0, 0))
+			n.finished(id)
+			want := "has /run/tickets-of-the-launcher and /etc/keytab-of-the-launcher"
+			if how == isolate.Submitter {
+				want = "has  and "
+			}
+			if text := n.log(id); !strings.Contains(text, want) {
+				t.Errorf("a job without tickets: %s", text)
+			}
+			give := func(cache string) {
+				n.do(&wire.Command{Do: &wire.Command_Tickets{Tickets: &wire.JobTickets{Job: b.id, Cache: []byte(cache)}}})
+			}
+			give("first")
+			one := n.start(b.asUser(alice, 0, 0))
+			n.logged(one, "-rw------- first")
+			give("second")
+			n.logged(one, "-rw------- second")
+			two := n.start(b.asUser(alice, 0, 0))
+			n.logged(two, "-rw------- second")
+			if strings.Contains(n.log(two), "first") {
+				t.Error("a worker began with tickets that were renewed before")
+			}
+			var paths []string
+			for _, id := range []uint64{one, two} {
+				paths = append(paths, strings.Fields(n.m.follow(n.join.HttpAddress, id, "\ntickets "))[1])
+			}
+			give("over")
+			n.finished(one)
+			n.finished(two)
+			if paths[0] == paths[1] {
+				t.Error("two workers share a file")
+			}
+			n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
+			for _, p := range paths {
+				waitGone(t, p)
+			}
+			if left, err := filepath.Glob(filepath.Join(dataOf(t, n), "scratch", "*")); err != nil || len(left) > 1 { // of the job without
+				t.Errorf("left are %v, %v", left, err)
+			}
+		})
+	}
+}

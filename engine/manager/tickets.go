@@ -1,0 +1,48 @@
+package manager
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/tickets"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// openTickets opens the tickets that jobs carry, and removes those of jobs that are over.
+func (m *manager) openTickets(ctx context.Context) (err error) {
+	m.tickets, err = tickets.Open(tickets.Options{
+		Folder: filepath.Join(m.cfg.Data, "credentials"), Realms: m.cfg.KerberosRealms, Renew: m.cfg.renewTicket, Log: m.log,
+	})
+	if err != nil {
+		return err
+	}
+	m.launchers.Carry(m.tickets)
+	return m.tickets.Settle(ctx, func(_ context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error) {
+		return ownersOf(m.life.Core, jobs), nil // nobody steps it yet
+	})
+}
+
+// owners is whose some jobs are, by the core's durable word.
+func (m *manager) owners(ctx context.Context, jobs []scheduler.JobID) (of map[scheduler.JobID]string, err error) {
+	err = m.inbox.Read(ctx, func(c *core.Core) { of = ownersOf(c, jobs) })
+	return of, err
+}
+
+// ownersOf leaves out jobs that are over.
+func ownersOf(c *core.Core, jobs []scheduler.JobID) map[scheduler.JobID]string {
+	of := map[scheduler.JobID]string{}
+	for _, id := range jobs {
+		st, known := c.StatusOf(id, false)
+		if !known {
+			continue
+		}
+		switch s := st.Message().GetSummary(); s.GetState() {
+		case wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED:
+		default:
+			of[id] = s.GetUser()
+		}
+	}
+	return of
+}

@@ -1,0 +1,152 @@
+package tickets
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/kerberos"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Open opens a store with what an earlier life left. The error names the folder where it is
+// not the manager's alone. A file that can't be used is told to the log and left out: its job
+// goes on without.
+func Open(o Options) (*Store, error) {
+	if o.Renew == nil {
+		o.Renew = byConfiguration
+	}
+	s := &Store{
+		folder: o.Folder, realms: o.Realms, renew: o.Renew, log: o.Log,
+		asking: make(chan struct{}, exchangesMax), wake: make(chan struct{}, 1), jobs: map[scheduler.JobID]map[string]*entry{},
+	}
+	if err := os.Mkdir(o.Folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("folder of jobs' tickets: %w", err)
+	}
+	info, err := os.Lstat(o.Folder)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder, or a link to one: put the folder itself there")
+	}
+	if err == nil {
+		err = private(info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("folder of jobs' tickets %s: %w", o.Folder, err)
+	}
+	files, err := os.ReadDir(o.Folder)
+	if err != nil {
+		return nil, fmt.Errorf("folder of jobs' tickets: %w", err)
+	}
+	for _, f := range files {
+		if durable.IsTemporary(f.Name()) { // it was being written when the manager was killed
+			_ = os.Remove(filepath.Join(o.Folder, f.Name()))
+			continue
+		}
+		e, err := s.read(f.Name())
+		if err != nil {
+			s.log.Error("a job's ticket can't be used, so the job goes on without: remove the file", "file", filepath.Join(o.Folder, f.Name()), "error", err)
+			continue
+		}
+		s.add(e)
+	}
+	return s, nil
+}
+
+// byConfiguration renews by KRB5_CONFIG, which is read anew each time: who mends it needs no
+// restart.
+func byConfiguration(t kerberos.TGT) (kerberos.TGT, error) {
+	conf, err := kerberos.Config()
+	if err != nil {
+		return kerberos.TGT{}, fmt.Errorf("the manager's Kerberos: %w", err)
+	}
+	return t.Renew(conf)
+}
+
+// private says why a file is not the manager's alone.
+func private(info fs.FileInfo) error {
+	if s := info.Sys().(*syscall.Stat_t); s.Uid != uint32(os.Geteuid()) { //nolint:gosec // a user's id is not negative
+		return fmt.Errorf("it belongs to user %d, and not to the manager's: whoever put it there may know what is in it", s.Uid)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return fmt.Errorf("others may reach it (mode %#o): take that from them, with chmod go=", info.Mode().Perm())
+	}
+	return nil
+}
+
+// path is the file of a ticket. A user's name has no slash, and no dot in front.
+func (s *Store) path(job scheduler.JobID, user string) string {
+	return filepath.Join(s.folder, job.String()+"."+user)
+}
+
+func (s *Store) write(e *entry) error {
+	if err := durable.Replace(s.path(e.job, e.user), e.cache); err != nil {
+		return fmt.Errorf("keep the job's ticket: %w", err)
+	}
+	return nil
+}
+
+// jobPrefix begins a job's name.
+const jobPrefix = "job-"
+
+// read reads a ticket's file.
+func (s *Store) read(name string) (*entry, error) {
+	id, user, ok := strings.Cut(name, ".")
+	number, err := strconv.ParseUint(strings.TrimPrefix(id, jobPrefix), 10, 64)
+	job := scheduler.JobID(number)
+	if !ok || err != nil || job.String() != id || auth.CheckName(user) != nil {
+		return nil, errors.New("its name is not that of a job and a user, such as job-7.ann")
+	}
+	f, err := os.OpenFile(s.path(job, user), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, errors.New("it is a link")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err == nil {
+		err = private(info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cache, err := io.ReadAll(io.LimitReader(f, kerberos.BytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	t, err := kerberos.Parse(cache)
+	if err != nil {
+		return nil, err
+	}
+	return &entry{job: job, user: user, ticket: t, cache: t.Bytes(), version: 1, asked: true, due: dueOf(t)}, nil
+}
+
+// remove drops a ticket, but not its file. The caller holds mu.
+func (s *Store) remove(e *entry) {
+	s.bytes -= int64(len(e.cache))
+	delete(s.jobs[e.job], e.user)
+	if len(s.jobs[e.job]) == 0 {
+		delete(s.jobs, e.job)
+	}
+}
+
+// erase removes the files of tickets. The caller holds disk, and not mu.
+func (s *Store) erase(gone []*entry) {
+	for _, e := range gone {
+		if err := os.Remove(s.path(e.job, e.user)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.log.Warn("the ticket of a job that is over can't be removed: remove it", "error", err)
+		}
+	}
+}

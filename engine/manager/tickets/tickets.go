@@ -1,0 +1,248 @@
+// Package tickets keeps the Kerberos tickets that users gave their jobs, and renews them
+// while the jobs live.
+//
+//	s, err := tickets.Open(tickets.Options{Folder: filepath.Join(data, "credentials"), Realms: realms, Log: log})
+//	took, err := s.Take(ctx, job, user, cache)   // at submission, before the core has the job
+//	cache, version := s.Of(job, user)            // for launchers that run it
+//	s.Run(ctx, owners, renewed)
+//
+// A ticket lies in a file of its own, for nobody's eyes but the manager's. It is not in the
+// event log, its checkpoints, the audit, or what a person may look at.
+//
+// # What holds
+//
+// A ticket is kept on the KDC's word that it is genuine, and for a job of its own user alone.
+// It is renewed at about half its life. It goes when the core says, durably, that the job is
+// over or is another's.
+package tickets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	auth "github.com/hamadryad/hamadryad/engine/auth/kerberos"
+	"github.com/hamadryad/hamadryad/internal/kerberos"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// bytesMax bounds what all tickets have together. One has a KiB or so.
+	bytesMax = 256 << 20
+	// exchangesMax is how many submissions ask the KDC at the same time; more wait.
+	exchangesMax = 16
+)
+
+// ErrForeign is matched by the refusal of a ticket that is not the submitter's.
+var ErrForeign = errors.New("a job carries the ticket of its own user alone")
+
+// Options are a store's. Folder is needed.
+type Options struct {
+	Folder string // made where it is missing, for its owner alone
+	// Realms are those whose principals are users; none: no ticket is taken.
+	Realms auth.Realms
+	// Renew asks the KDC for another ticket; nil: by the process's own configuration.
+	Renew func(kerberos.TGT) (kerberos.TGT, error)
+	Log   *slog.Logger
+}
+
+// Store keeps tickets. Safe for concurrent use.
+type Store struct {
+	folder string
+	realms auth.Realms
+	renew  func(kerberos.TGT) (kerberos.TGT, error)
+	log    *slog.Logger
+	asking chan struct{} // holds one for each submission that asks the KDC
+	wake   chan struct{} // holds one: there is something for Run
+
+	disk  sync.Mutex                            // held while files change; taken before mu
+	mu    sync.Mutex                            // never held over the disk
+	jobs  map[scheduler.JobID]map[string]*entry // by user; mostly one, and never none
+	bytes int64                                 // of all tickets
+}
+
+// entry is one ticket.
+type entry struct {
+	job    scheduler.JobID
+	user   string
+	ticket kerberos.TGT
+	cache  []byte // the same, as a ticket cache
+
+	version uint64    // grows with each renewal
+	settled bool      // the core said that the job is this user's
+	asked   bool      // the core is to be asked what became of the job
+	pins    int       // submissions that are under way
+	due     time.Time // of the next renewal; zero: there is none
+	trouble string    // why the last renewal failed; "": it did not
+}
+
+// Realms are those of which tickets are taken.
+func (s *Store) Realms() []string { return s.realms }
+
+// Take keeps the ticket of a job that its user submits, and returns what is to be called
+// when the core has answered, with whether it took the job. On disk when Take returns. The
+// error matches ErrForeign where the ticket is another's. It asks the KDC.
+func (s *Store) Take(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
+	old, err := s.check(user, cache)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	fresh, err := s.renew(old)
+	if err != nil {
+		return nil, fmt.Errorf("the Kerberos ticket that the job is to carry: %w; use kinit again, or submit with --kerberos off", err)
+	}
+	e := &entry{job: job, user: user, ticket: fresh, cache: fresh.Bytes(), due: nextOf(fresh), version: 1, pins: 1}
+	if err := s.put(e); err != nil {
+		return nil, err
+	}
+	return func(took bool) { s.unpin(job, user, took) }, nil
+}
+
+// check judges what a stranger gave: whose it says it is, and whether it may be good.
+func (s *Store) check(user string, cache []byte) (kerberos.TGT, error) {
+	if len(s.realms) == 0 {
+		return kerberos.TGT{}, errors.New("this manager takes no Kerberos tickets: submit with --kerberos off, or have its configuration name the realm in auth.kerberos.realms")
+	}
+	if len(cache) > kerberos.BytesMax {
+		return kerberos.TGT{}, fmt.Errorf("a Kerberos ticket has at most %d bytes, and not %d", kerberos.BytesMax, len(cache))
+	}
+	t, err := kerberos.Parse(cache)
+	if err != nil {
+		return t, fmt.Errorf("the Kerberos ticket that the job is to carry: %w", err)
+	}
+	name, err := auth.User(s.realms, t.Client.Realm, t.Client.Parts)
+	if err != nil {
+		return t, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if name != user {
+		return t, fmt.Errorf("%w: this one is of %v, and the job of %q: use kinit as that user, or submit with --kerberos off", ErrForeign, t.Client, user)
+	}
+	if now := time.Now(); !t.End.After(now) {
+		return t, fmt.Errorf("the Kerberos ticket of %v was good until %s, and the manager's clock says %s: use kinit again, or set the clock right", t.Client, said(t.End), said(now))
+	}
+	return t, nil
+}
+
+// put writes a ticket and has it in place of the same user's for that job.
+func (s *Store) put(e *entry) error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	if !s.room(e) {
+		return fmt.Errorf("the tickets of all jobs have at most %d bytes: submit it again when other jobs have ended", bytesMax)
+	}
+	if err := s.write(e); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.jobs[e.job][e.user]; old != nil {
+		s.bytes -= int64(len(old.cache))
+		e.version, e.settled, e.asked = old.version+1, old.settled, old.asked
+		e.pins += old.pins
+	}
+	s.add(e)
+	s.nudge()
+	return nil
+}
+
+// room tells whether there is some for another ticket.
+func (s *Store) room(e *entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes+int64(len(e.cache)) <= bytesMax
+}
+
+// add has an entry among the others. The caller holds mu.
+func (s *Store) add(e *entry) {
+	if s.jobs[e.job] == nil {
+		s.jobs[e.job] = map[string]*entry{}
+	}
+	s.jobs[e.job][e.user] = e
+	s.bytes += int64(len(e.cache))
+}
+
+// unpin ends a submission. Where it is not known that the core took the job, the core is
+// asked later.
+func (s *Store) unpin(job scheduler.JobID, user string, took bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.jobs[job][user]
+	if e == nil {
+		return
+	}
+	e.pins--
+	e.settled = e.settled || took
+	e.asked = e.asked || !e.settled
+	if e.asked {
+		s.nudge()
+	}
+}
+
+// Of is the ticket cache of a job of that user, and a number that grows with each renewal; 0
+// where there is none. The bytes are not to be changed.
+func (s *Store) Of(job scheduler.JobID, user string) (cache []byte, version uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.jobs[job][user]; e != nil {
+		return e.cache, e.version
+	}
+	return nil, 0
+}
+
+// OfJob is the same for whoever's the job is, by the core's word.
+func (s *Store) OfJob(job scheduler.JobID) (cache []byte, version uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.jobs[job] { // at most one is settled
+		if e.settled {
+			return e.cache, e.version
+		}
+	}
+	return nil, 0
+}
+
+// Note is what people should know of a job's ticket; "": nothing.
+func (s *Store) Note(job scheduler.JobID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.jobs[job] {
+		if e.settled {
+			return e.note(time.Now())
+		}
+	}
+	return ""
+}
+
+// Ended says that jobs may be over. It does not block.
+func (s *Store) Ended(jobs []scheduler.JobID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.jobs) == 0 {
+		return
+	}
+	for _, id := range jobs {
+		for _, e := range s.jobs[id] {
+			e.asked = true
+			s.nudge()
+		}
+	}
+}
+
+func (s *Store) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// said is a time for people.
+func said(t time.Time) string { return t.Local().Format(time.DateTime) }
