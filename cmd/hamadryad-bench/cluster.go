@@ -25,8 +25,13 @@ func startCluster(ctx context.Context, b *bench, launchers, slots int) (cluster,
 
 // run runs a program against the cluster and returns how long it took.
 func (c cluster) run(ctx context.Context, b *bench, program string, args ...string) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(b.bin, program), args...)
-	cmd.Env = append(os.Environ(), client.AddressVariable+"="+c.Address)
+	return timed(ctx, []string{client.AddressVariable + "=" + c.Address}, filepath.Join(b.bin, program), args...)
+}
+
+// timed runs a program to its end, with further variables, and returns how long it took.
+func timed(ctx context.Context, environ []string, program string, args ...string) (time.Duration, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), environ...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
