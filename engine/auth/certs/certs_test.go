@@ -370,6 +370,10 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 	if err := os.Chmod(readable.Key, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	writable := ca.Files(auth.User, "open")
+	if writable.CA = filepath.Join(t.TempDir(), "ca.pem"); os.WriteFile(writable.CA, ca.Text(), 0o600) != nil || os.Chmod(writable.CA, 0o666) != nil {
+		t.Fatal("no CA that anybody may write")
+	}
 	root, err := tls.LoadX509KeyPair(filepath.Join(ca.Folder, certs.FileCA), filepath.Join(ca.Folder, certs.FileCAKey))
 	if err != nil {
 		t.Fatal(err)
@@ -387,6 +391,7 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 		{"an expired CA", ca.FilesAt(auth.User, "old", now, certs.LifeMax), certs.Options{Now: at(now.Add(certs.LifeMax + time.Hour))}, []string{"ended at"}},
 		{"one of tomorrow", good, certs.Options{Now: at(now.Add(-time.Hour))}, []string{good.Certificate, "begins at", "yet to come"}},
 		{"a key for all", readable, certs.Options{}, []string{readable.Key, "mode 0644", "chmod 600"}},
+		{"a CA of anybody's choice", writable, certs.Options{}, []string{writable.CA, "mode 0666", "chmod 644"}},
 		{"of another cluster", good, certs.Options{Cluster: "other"}, []string{good.Certificate, "auth.cluster"}},
 		{"of another kind", good, certs.Options{Kinds: []auth.Kind{auth.Launcher}}, []string{good.Certificate, "that of a launcher is wanted"}},
 		{"without our name", store(t, below(t, root), ca), certs.Options{}, []string{"ann.pem", "it has 0 names", "ca issue"}},

@@ -38,7 +38,8 @@ func (f Files) Filled() Files {
 	return f
 }
 
-// readFile reads a file whole. A secret that others may read is refused: they have it.
+// readFile reads a file whole. A secret that others may read is refused: they have it. So is
+// what anybody may write: it is anybody's choice whom to trust.
 func readFile(path string, secret bool) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,6 +55,9 @@ func readFile(path string, secret bool) ([]byte, error) {
 	}
 	if secret && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("the key in %s may be read by others (mode %04o): chmod 600 %s, and issue a new one if somebody may have read it", path, info.Mode().Perm(), path)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("%s may be written by anybody (mode %04o): look at what it holds, and chmod 644 %s", path, info.Mode().Perm(), path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
 	if err == nil && len(text) > fileBytesMax {
