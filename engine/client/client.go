@@ -113,8 +113,7 @@ func Dial(address string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o.User = cmp.Or(o.User, proved, currentUser())
-	o.For = cmp.Or(o.For, os.Getenv(ForVariable))
-	behalf := actsFor(o.For)
+	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
 	conn, err := grpc.NewClient(targetOf(address),
 		grpc.WithTransportCredentials(secure),
 		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),

@@ -52,12 +52,12 @@ func private(address string, c credentials.TransportCredentials) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// tickets are what a job is to carry, by what the manager takes; nil: nothing.
-func (c *Client) tickets(realms []string) ([]byte, error) {
+// tickets are what a job of a user is to carry, by what the manager takes; nil: nothing.
+func (c *Client) tickets(realms []string, user string) ([]byte, error) {
 	if c.options.Kerberos == KerberosOff || c.options.Kerberos == KerberosAuto && len(realms) == 0 {
 		return nil, nil
 	}
-	t, err := c.ticket(realms)
+	t, err := c.ticket(realms, user)
 	switch {
 	case err == nil:
 		return t.Bytes(), nil
@@ -68,7 +68,7 @@ func (c *Client) tickets(realms []string) ([]byte, error) {
 }
 
 // ticket is the user's, if it can be sent and the manager would take it.
-func (c *Client) ticket(realms []string) (t tickets.TGT, err error) {
+func (c *Client) ticket(realms []string, user string) (t tickets.TGT, err error) {
 	if len(realms) == 0 {
 		return t, errors.New("the manager takes none: its configuration has to name the realm in auth.kerberos.realms")
 	}
@@ -90,8 +90,8 @@ func (c *Client) ticket(realms []string) (t tickets.TGT, err error) {
 	if err != nil {
 		return t, fmt.Errorf("ticket cache %s: %w", path, err)
 	}
-	switch user := cmp.Or(c.options.For, c.options.User); {
-	case name != user:
+	switch {
+	case name != user: // as the manager knows him, who may be called otherwise here
 		return t, fmt.Errorf("ticket cache %s: it is of %v, and the job of %s: use kinit as that user", path, t.Client, user)
 	case !t.End.After(time.Now()):
 		return t, fmt.Errorf("ticket cache %s: the ticket of %v was good until %s: use kinit again", path, t.Client, t.End.Local().Format(time.DateTime))

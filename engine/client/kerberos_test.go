@@ -32,34 +32,31 @@ func TestWhenATicketIsSent(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		address string
-		o       Options
+		user    string // as the manager knows him
 		cache   string
 		realms  []string
 		says    string // on says so, and auto sends nothing; "": both send it
 	}{
-		{"loopback", "127.0.0.1:1", Options{User: "ann"}, good, realm, ""},
-		{"localhost", "localhost:1", Options{User: "ann"}, "FILE:" + good, realm, ""},
-		{"socket", "unix:/run/hamadryad.sock", Options{User: "ann"}, good, realm, ""},
-		{"for its user", "127.0.0.1:1", Options{User: "gateway", For: "ann"}, good, realm, ""},
-		{"in clear", "10.0.0.1:1", Options{User: "ann"}, good, realm, "in clear"},
-		{"in clear, by name", "manager.test:1", Options{User: "ann"}, good, realm, "in clear"},
-		{"another user", "127.0.0.1:1", Options{User: "bob"}, good, realm, "kinit as that user"},
-		{"for another", "127.0.0.1:1", Options{User: "ann", For: "bob"}, good, realm, "kinit as that user"},
-		{"none taken", "127.0.0.1:1", Options{User: "ann"}, good, nil, "auth.kerberos.realms"},
-		{"another realm", "127.0.0.1:1", Options{User: "ann"}, good, []string{"OTHER.TEST"}, "OTHER.TEST"},
-		{"expired", "127.0.0.1:1", Options{User: "ann"}, cacheOf(t, -time.Minute), realm, "was good until"},
-		{"no cache", "127.0.0.1:1", Options{User: "ann"}, filepath.Join(t.TempDir(), "none"), realm, "use kinit"},
-		{"garbage", "127.0.0.1:1", Options{User: "ann"}, "kerberos_test.go", realm, "no ticket cache of version 4"},
-		{"no file", "127.0.0.1:1", Options{User: "ann"}, "KCM:0", realm, "FILE:PATH"},
+		{"loopback", "127.0.0.1:1", "ann", good, realm, ""},
+		{"localhost", "localhost:1", "ann", "FILE:" + good, realm, ""},
+		{"socket", "unix:/run/hamadryad.sock", "ann", good, realm, ""},
+		{"in clear", "10.0.0.1:1", "ann", good, realm, "in clear"},
+		{"in clear, by name", "manager.test:1", "ann", good, realm, "in clear"},
+		{"another user", "127.0.0.1:1", "bob", good, realm, "kinit as that user"},
+		{"none taken", "127.0.0.1:1", "ann", good, nil, "auth.kerberos.realms"},
+		{"another realm", "127.0.0.1:1", "ann", good, []string{"OTHER.TEST"}, "OTHER.TEST"},
+		{"expired", "127.0.0.1:1", "ann", cacheOf(t, -time.Minute), realm, "was good until"},
+		{"no cache", "127.0.0.1:1", "ann", filepath.Join(t.TempDir(), "none"), realm, "use kinit"},
+		{"garbage", "127.0.0.1:1", "ann", "kerberos_test.go", realm, "no ticket cache of version 4"},
+		{"no file", "127.0.0.1:1", "ann", "KCM:0", realm, "FILE:PATH"},
 	} {
 		for _, how := range []Kerberos{"", KerberosAuto, KerberosOn, KerberosOff} {
 			t.Setenv(kerberos.CacheVariable, c.cache)
-			c.o.Kerberos = how
-			conn, err := Dial(c.address, c.o)
+			conn, err := Dial(c.address, Options{User: "somebody", Kerberos: how})
 			if err != nil {
 				t.Fatal(err)
 			}
-			cache, err := conn.tickets(c.realms)
+			cache, err := conn.tickets(c.realms, c.user)
 			conn.Close()
 			if sent := len(cache) > 0; sent != (c.says == "" && how != KerberosOff) {
 				t.Errorf("%s, %q: sent: %t, %v", c.what, how, sent, err)
@@ -76,7 +73,7 @@ func TestWhenATicketIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if cache, err := conn.tickets(realm); cache != nil || err != nil {
+	if cache, err := conn.tickets(realm, "ann"); cache != nil || err != nil {
 		t.Errorf("with %s=off: %d bytes, %v", KerberosVariable, len(cache), err)
 	}
 	if _, err := Dial("127.0.0.1:1", Options{Kerberos: "yes"}); err == nil || !strings.Contains(err.Error(), "auto, on or off") {

@@ -71,7 +71,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err != nil {
 		return plan.Owner{}, err
 	}
-	tickets, err := c.tickets(prepared.KerberosRealms)
+	tickets, err := c.tickets(prepared.KerberosRealms, prepared.User)
 	if err != nil {
 		return plan.Owner{}, err
 	}

@@ -133,6 +133,7 @@ type PrepareReply struct {
 	Job            uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Manager        string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`                                     // identity of the manager's data
 	KerberosRealms []string               `protobuf:"bytes,3,rep,name=kerberos_realms,json=kerberosRealms,proto3" json:"kerberos_realms,omitempty"` // those of which the manager takes tickets; empty: of none
+	User           string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                                           // whose the job will be, as the manager knows who asks
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -186,6 +187,13 @@ func (x *PrepareReply) GetKerberosRealms() []string {
 		return x.KerberosRealms
 	}
 	return nil
+}
+
+func (x *PrepareReply) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
 }
 
 type SubmitRequest struct {
@@ -2558,11 +2566,12 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
 	"\x15engine/wire/api.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"N\n" +
 	"\x0ePrepareRequest\x12<\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"c\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"w\n" +
 	"\fPrepareReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
 	"\amanager\x18\x02 \x01(\tR\amanager\x12'\n" +
-	"\x0fkerberos_realms\x18\x03 \x03(\tR\x0ekerberosRealms\"m\n" +
+	"\x0fkerberos_realms\x18\x03 \x03(\tR\x0ekerberosRealms\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\"m\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x120\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\x12\x18\n" +

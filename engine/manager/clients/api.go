@@ -161,13 +161,14 @@ func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.Pre
 	if err := s.roomForWork(); err != nil {
 		return nil, err
 	}
+	p := told(ctx, q.Principal)
 	r, err := s.call(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.Prepare{Client: client, Principal: told(ctx, q.Principal)})
+		return wire.NewInput(&wire.Prepare{Client: client, Principal: p})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms()}, nil
+	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms(), User: p.Name}, nil
 }
 
 // Submit hands a job in. Program and plan must have been sent before.
