@@ -25,13 +25,16 @@ manager, launchers and users each have one that the cluster's CA signed, and all
 connections are encrypted (TLS 1.3). A certificate has one name in it, such as
 hamadryad://production/user/ann; host names play no part.
 
-"ca init" makes the CA once, "ca issue" a certificate with its key. Processes and
+"ca init" makes the CA once, and with --manager all that a first cluster needs; "ca issue"
+makes a certificate with its key. Processes and
 programs are told of theirs by one setting, auth.certificate (or --certificate, or
 $` + client.CertificateVariable + `): the key and ca.pem are looked for beside it. A file
 that is replaced counts without a restart.
 
 Keep ca.key to yourself: whoever has it is everybody.`,
-		Example: `  hamadryad ca init --cluster production
+		Example: `  hamadryad ca init --cluster production --manager 10.0.0.1:7070 --launcher node-2 --launcher node-3
+
+  hamadryad ca init --cluster production
   hamadryad ca issue manager/m1 launcher/node-7 user/ann
 
   hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
@@ -39,28 +42,6 @@ Keep ca.key to yourself: whoever has it is everybody.`,
   export ` + client.CertificateVariable + `=ann.pem`,
 	}
 	cmd.AddCommand(c.caInitCommand(), c.caIssueCommand())
-	return cmd
-}
-
-func (c *cli) caInitCommand() *cobra.Command {
-	var cluster, folder string
-	cmd := &cobra.Command{
-		Use: "init", Short: "Make a cluster's CA", Args: cobra.NoArgs,
-		Long: `Makes the CA of a cluster: ca.pem, which everybody gets, and ca.key, which nobody
-else does. It is good for ten years. A CA that is there already is not replaced.`,
-		Example: "  hamadryad ca init --cluster production --folder /etc/hamadryad/ca",
-		RunE: func(*cobra.Command, []string) error {
-			ca, err := certs.Init(folder, cluster, time.Now())
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(c.show.Out, "the CA of cluster %s: %s and %s (keep this one to yourself)\nits SHA-256: %s\n",
-				ca.Cluster(), filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey), ca.Pin())
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&cluster, "cluster", "hamadryad", "`NAME` of the cluster, which stands in all its certificates")
-	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` for the CA")
 	return cmd
 }
 

@@ -41,7 +41,7 @@ folder of cgroup2, or none. The log says at the start whether there are limits, 
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
 hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
-		Example: "  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
+		Example: "  hamadryad launcher --token node-2.token --data /var/lib/hamadryad\n  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := f.sources(cmd)
 			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
@@ -77,7 +77,7 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
 	f.authFlags(cmd)
 	f.flag(cmd, "join", "auth.join", "address of the manager for joins and renewals")
-	f.flag(cmd, "token", "auth.token", "file with the token of \"hamadryad token create\", for a launcher without a certificate, or whose certificate is over or revoked")
+	f.flag(cmd, "token", "auth.token", "token of \"hamadryad token create\", or a file with it, for a launcher without a certificate, or whose certificate is over or revoked; it says where the manager is, too")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd

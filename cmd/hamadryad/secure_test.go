@@ -50,10 +50,17 @@ func (s *secured) must(user, program string, args ...string) string {
 // begin starts a process of the cluster that stays until the test ends.
 func (s *secured) begin(args ...string) *watch.Output {
 	s.t.Helper()
-	out := &watch.Output{}
 	cmd := exec.Command(filepath.Join(binaries, "hamadryad"), args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
-	if err := cmd.Start(); err != nil {
+	cmd.Dir = s.dir
+	return s.keep(cmd, cmd.Start)
+}
+
+// keep lets a process of the cluster run until the test ends.
+func (s *secured) keep(cmd *exec.Cmd, start func() error) *watch.Output {
+	s.t.Helper()
+	out := &watch.Output{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := start(); err != nil {
 		s.t.Fatal(err)
 	}
 	s.logs = append(s.logs, out)
@@ -63,7 +70,7 @@ func (s *secured) begin(args ...string) *watch.Output {
 		_ = cmd.Wait() // how it ended says its log
 		late.Stop()
 		if s.t.Failed() {
-			s.t.Logf("%v said\n%s", args, out)
+			s.t.Logf("%v said\n%s", cmd.Args, out)
 		}
 	})
 	return out
@@ -74,7 +81,7 @@ var (
 	serves = regexp.MustCompile(`msg="the manager serves" address=(\S+) http=(\S+)`)
 )
 
-// From nothing to a cluster with TLS, with the commands that the README shows, and what
+// A cluster with TLS, one launcher with a certificate and one with a token, and what
 // such a cluster is for: file and tcp channels between launchers that share nothing.
 func TestAClusterWithTLS(t *testing.T) {
 	s := &secured{t: t, dir: t.TempDir()}

@@ -30,22 +30,19 @@ func (c *cli) tokenCreateCommand() *cobra.Command {
 		Use: "create", Short: "Make a token for a launcher", Args: cobra.NoArgs,
 		Long: `Makes a token on the manager's machine, with the manager's configuration: it counts
 once, for one launcher, until --ttl is over. The manager's data folder keeps a hash of
-it. In the token is the SHA-256 of the CA, so that the launcher gives it to nobody but
-a manager of this cluster. Whoever has the token until then can be that launcher.
+it. In the token is where the manager is (manager.listen and auth.join), and the SHA-256
+of the CA, so that the launcher gives it to nobody but a manager of this cluster. Whoever
+has the token until then can be that launcher.
 
 The manager must have auth.caKey, which signs, and auth.join, where launchers come.`,
 		Example: `  hamadryad token create --config /etc/hamadryad.yaml --launcher node-7 > node-7.token
-  hamadryad launcher --auth tls --token node-7.token --join 10.0.0.1:7072 --manager 10.0.0.1:7070 --bind 10.0.0.7`,
+  hamadryad launcher --token node-7.token`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(f.sources(cmd))
 			if err != nil {
 				return err
 			}
-			ca, err := site.Authority(cfg)
-			if err != nil {
-				return err
-			}
-			t, err := join.Create(site.TokenFolder(cfg), ca, launcher, ttl, time.Now())
+			t, err := site.CreateToken(cfg, launcher, ttl, time.Now())
 			if err != nil {
 				return err
 			}

@@ -142,7 +142,7 @@ type Auth struct {
 	// listens there. "": nowhere.
 	Join  string `koanf:"join" validate:"omitempty,address"`
 	CAKey string `koanf:"caKey"` // file, for a manager that signs launchers; "": it signs none
-	Token string `koanf:"token"` // file with a launcher's token, for when there is no file Certificate yet
+	Token string `koanf:"token"` // a launcher's token, or a file with it, for when there is no file Certificate yet
 
 	Kerberos Kerberos `koanf:"kerberos"`
 }

@@ -32,6 +32,8 @@ type Sources struct {
 	// Texts stand in for files by name, as Config.Texts gave them; nil: the files are
 	// read.
 	Texts map[string][]byte
+	// Token reads what auth.token says for keys that nobody set; nil: nothing.
+	Token func(token string) (map[string]string, error)
 }
 
 // read returns the content of a file.
@@ -83,11 +85,37 @@ func Load(s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
+	if err := s.askToken(k, p); err != nil {
+		return nil, err
+	}
 	c.values = map[string]any{}
 	for _, key := range known {
 		c.values[key] = k.Get(key)
 	}
 	return c, c.finish(k, s)
+}
+
+// askToken takes what the token says where nothing else was said. A token that can't be read
+// is no mistake yet where it is said otherwise who the manager is: it may have been used.
+func (s Sources) askToken(k *koanf.Koanf, p places) error {
+	token := k.String("auth.token")
+	if token == "" || s.Token == nil {
+		return nil
+	}
+	told, err := s.Token(token)
+	if err != nil && p["launcher.manager"] == "" {
+		return fmt.Errorf("%s: auth.token: %w", p.of("auth.token"), err)
+	}
+	for key, value := range told {
+		if p[key] != "" {
+			continue
+		}
+		p[key] = "auth.token"
+		if err := k.Set(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s Sources) known() []string {

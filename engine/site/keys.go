@@ -60,7 +60,7 @@ func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context
 func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
 	_, err := os.Stat(files.Certificate)
 	has := err == nil
-	token, err := readToken(c)
+	token, err := tokenOf(c)
 	if has && errors.Is(err, fs.ErrNotExist) {
 		return nil // it was removed, as is right for what was used
 	}
@@ -76,22 +76,17 @@ func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
 	if _, wrong := certs.Open(files, certs.Options{Log: log}); wrong != nil {
 		return err
 	}
-	log.Warn("the token gives no new certificate: the launcher goes on with the one that it has", "token", c.Auth.Token, "certificate", files.Certificate, "error", err)
+	log.Warn("the token gives no new certificate: the launcher goes on with the one that it has", "launcher", token.Launcher, "certificate", files.Certificate, "error", err)
 	return nil
 }
 
-func readToken(c *config.Config) (token join.Token, err error) {
-	text, err := os.ReadFile(c.Auth.Token)
-	if err != nil {
-		return token, err
+// tokenOf is the token that a launcher has.
+func tokenOf(c *config.Config) (join.Token, error) {
+	token, err := readToken(c.Auth.Token)
+	if name := c.Launcher.Name; err == nil && name != "" && name != token.Launcher {
+		err = fmt.Errorf("it is a token for launcher %s, and launcher.name is %s", token.Launcher, name)
 	}
-	if token, err = join.ParseToken(string(text)); err != nil {
-		return token, fmt.Errorf("%s: %w", c.Auth.Token, err)
-	}
-	if name := c.Launcher.Name; name != "" && name != token.Launcher {
-		return token, fmt.Errorf("%s is a token for launcher %s, and launcher.name is %s", c.Auth.Token, token.Launcher, name)
-	}
-	return token, nil
+	return token, err
 }
 
 // Joins is what answers launchers that join; nil where nothing does. It does not listen yet.
@@ -99,15 +94,15 @@ func (s *Site) Joins(keys *certs.Keys, log *slog.Logger) (*join.Server, error) {
 	if keys == nil || s.Auth.CAKey == "" {
 		return nil, nil
 	}
-	ca, err := Authority(s.Config)
+	ca, err := authority(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	return &join.Server{Folder: TokenFolder(s.Config), Authority: ca, Keys: keys, Log: log}, nil
+	return &join.Server{Folder: tokenFolder(s.Config), Authority: ca, Keys: keys, Log: log}, nil
 }
 
-// Authority opens the cluster's CA, with its key.
-func Authority(c *config.Config) (*certs.Authority, error) {
+// authority opens the cluster's CA, with its key.
+func authority(c *config.Config) (*certs.Authority, error) {
 	ca, err := certs.OpenAuthority(cmp.Or(filesOf(c).CA, filepath.Join(filepath.Dir(c.Auth.CAKey), certs.FileCA)), c.Auth.CAKey)
 	if err != nil {
 		return nil, fmt.Errorf("%s: auth.caKey: %w", c.From("auth.caKey"), err)
@@ -115,5 +110,5 @@ func Authority(c *config.Config) (*certs.Authority, error) {
 	return ca, nil
 }
 
-// TokenFolder is where the manager has the hashes of launchers' tokens.
-func TokenFolder(c *config.Config) string { return filepath.Join(c.Manager.Data, "tokens") }
+// tokenFolder is where the manager has the hashes of launchers' tokens.
+func tokenFolder(c *config.Config) string { return filepath.Join(c.Manager.Data, "tokens") }

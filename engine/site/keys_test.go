@@ -36,7 +36,7 @@ func TestEachTokenCountsOnce(t *testing.T) {
 	c.Auth.Mode, c.Auth.Join, c.Auth.Certificate, c.Auth.Token = "tls", l.Addr().String(), filepath.Join(dir, "l1.pem"), filepath.Join(dir, "token")
 	token := func() {
 		t.Helper()
-		made, err := join.Create(server.Folder, ca.Authority, "l1", time.Minute, time.Now())
+		made, err := join.Create(server.Folder, ca.Authority, "l1", join.Addresses{}, time.Minute, time.Now())
 		if err == nil {
 			err = os.WriteFile(c.Auth.Token, []byte(made.String()), 0o600)
 		}
@@ -82,5 +82,48 @@ func TestEachTokenCountsOnce(t *testing.T) {
 	}
 	if _, _, err := launcherKeys(c, logger); err == nil {
 		t.Error("with neither certificate nor token it starts")
+	}
+}
+
+// A token is all that a launcher is told: it says where the manager is, which name the launcher
+// has, and so where its ports are to listen. What is said otherwise counts before it, and the
+// same token still says it when it was used.
+func TestATokenSaysWhereTheManagerIs(t *testing.T) {
+	ca, dir := certstest.New(t), t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &join.Server{Folder: t.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = server.Serve(l) }()
+	t.Cleanup(func() { l.Close(); <-served })
+	token, err := join.Create(server.Folder, ca.Authority, "l1", join.Addresses{Manager: "127.0.0.1:7170", Join: l.Addr().String()}, time.Minute, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "token")
+	if err := os.WriteFile(file, []byte(token.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quiet := func(config.Log) *slog.Logger { return slog.New(slog.DiscardHandler) }
+	for _, c := range []struct {
+		token, manager, want string
+	}{{token.String(), "", "127.0.0.1:7170"}, {token.String(), "", "127.0.0.1:7170"}, {file, "", "127.0.0.1:7170"}, {file, "127.0.0.1:7270", "127.0.0.1:7270"}} {
+		flags := map[string]string{"auth.token": c.token, "launcher.data": dir}
+		if c.manager != "" {
+			flags["launcher.manager"] = c.manager
+		}
+		got, err := StartLauncher(config.Sources{Flags: flags, CoreKeys: CoreKeys()}, quiet)
+		if err != nil || got.Manager != c.want || got.Name != "l1" || got.Bind != "127.0.0.1" || got.Keys == nil || got.Renew == nil {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+	}
+	flags := map[string]string{"auth.token": token.String(), "launcher.data": t.TempDir(), "launcher.name": "l2"}
+	if _, err := StartLauncher(config.Sources{Flags: flags}, quiet); err == nil || !strings.Contains(err.Error(), "it is a token for launcher l1, and launcher.name is l2") {
+		t.Errorf("under another name: %v", err)
+	}
+	if got := asReached("0.0.0.0:7070"); got == "" || strings.HasPrefix(got, "0.") || asReached("127.0.0.1:0") != "" {
+		t.Errorf("a manager on all interfaces is reached at %q", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 // has mistakes, what it joined with last, with the mistakes. A machine that comes back
 // while a file is wrong would be missing otherwise.
 func StartLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher.Config, error) {
+	s.Token = tokenSays
 	now, wrong := loadLauncher(s, log)
 	if wrong == nil {
 		return now, nil

@@ -2,13 +2,13 @@
 // launcher, once; whoever brings it to the manager before it ends gets the certificate of
 // that launcher, and has it renewed from then on.
 //
-//	token, err := join.Create(folder, ca, "node-7", 15*time.Minute, time.Now()) // beside the manager
+//	token, err := join.Create(folder, ca, "node-7", at, 15*time.Minute, time.Now()) // beside the manager
 //	server := join.Server{Folder: folder, Authority: ca, Keys: keys}            // in the manager
 //	err = join.Join(ctx, "10.0.0.1:7072", token, files)                         // in the launcher
 //	join.Keep(ctx, "10.0.0.1:7072", keys, files, log)                           // as long as it lives
 //
 // The token has the SHA-256 of the CA in it (as kubeadm's have), so the launcher sends it to
-// nobody but a manager of that CA. The manager keeps a hash of the token's secret. The
+// nobody but a manager of that CA, and where that is, so the launcher need be told nothing else. The manager keeps a hash of the token's secret. The
 // launcher's key never leaves the launcher: it sends a request to sign (PKCS #10), of which
 // nothing but the public key counts.
 //

@@ -21,7 +21,7 @@ import (
 func FuzzStranger(f *testing.F) {
 	ca := certstest.New(f)
 	s := &Server{Folder: f.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}
-	if _, err := Create(s.Folder, ca.Authority, "l1", TTLMax, time.Now()); err != nil {
+	if _, err := Create(s.Folder, ca.Authority, "l1", Addresses{}, TTLMax, time.Now()); err != nil {
 		f.Fatal(err)
 	}
 	entry, err := os.ReadFile(filepath.Join(s.Folder, open, "l1"))

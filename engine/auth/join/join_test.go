@@ -50,7 +50,7 @@ func newDoor(t *testing.T, ca *certstest.CA) *door {
 
 func (d *door) token(launcher string) Token {
 	d.t.Helper()
-	t, err := Create(d.server.Folder, d.ca.Authority, launcher, TTLDefault, time.Now())
+	t, err := Create(d.server.Folder, d.ca.Authority, launcher, Addresses{"[::1]:7070", d.address}, TTLDefault, time.Now())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -293,13 +293,13 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 			t.Errorf("%s: %s", name, answer.Status)
 		}
 	}
-	for _, text := range []string{"", "x", prefix + ".a.b.c", d.token("l1").String()[1:], d.token("l1").String() + "/..", strings.ToUpper(d.token("l1").String())} {
+	for _, text := range []string{"", "x", Prefix + "/a/b/c/d/e", d.token("l1").String()[1:], d.token("l1").String() + "/..", strings.ToUpper(d.token("l1").String())} {
 		if got, err := ParseToken(text); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 	for _, ttl := range []time.Duration{0, -1, TTLMax + 1} {
-		if _, err := Create(d.server.Folder, ca.Authority, "l1", ttl, time.Now()); err == nil {
+		if _, err := Create(d.server.Folder, ca.Authority, "l1", Addresses{}, ttl, time.Now()); err == nil {
 			t.Errorf("a token for %v", ttl)
 		}
 	}

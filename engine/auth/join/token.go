@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,29 +25,45 @@ const (
 	TTLMax     = 7 * 24 * time.Hour
 	// secretBytes are drawn for a token: nobody guesses them.
 	secretBytes = 32
-	// prefix begins a token, so that people and scanners of logs know one.
-	prefix = "hamadryad-join-1"
+	// addressBytesMax bounds an address in it: a name of the DNS has at most 253.
+	addressBytesMax = 300
+	// Prefix begins a token, so that people and scanners of logs know one.
+	Prefix = "hamadryad-join-2"
 )
 
 // Token is what a launcher is given.
 type Token struct {
 	Launcher string
 	Pin      string // of the CA (certs.Authority.Pin)
-	secret   string
+	Addresses
+	secret string
 }
 
-// String is the token as people copy it.
+// Addresses are those at which a launcher reaches its manager, as host:port; "": they are
+// told otherwise.
+type Addresses struct {
+	Manager string
+	Join    string // where it lets launchers join
+}
+
+// String is the token as people copy it. What stands between its parts is in none of them.
 func (t Token) String() string {
-	return strings.Join([]string{prefix, t.Pin, t.secret, t.Launcher}, ".")
+	return strings.Join([]string{Prefix, t.Pin, t.secret, t.Launcher, t.Manager, t.Join}, "/")
 }
 
 // ParseToken reads what String gave.
 func ParseToken(text string) (Token, error) {
-	parts := strings.SplitN(strings.TrimSpace(text), ".", 4)
-	if len(parts) != 4 || parts[0] != prefix || !isHex(parts[1], sha256.Size) || !isHex(parts[2], secretBytes) || auth.CheckName(parts[3]) != nil {
+	parts := strings.Split(strings.TrimSpace(text), "/")
+	if len(parts) != 6 || parts[0] != Prefix || !isHex(parts[1], sha256.Size) || !isHex(parts[2], secretBytes) || auth.CheckName(parts[3]) != nil ||
+		!isAddress(parts[4]) || !isAddress(parts[5]) {
 		return Token{}, errors.New("it is no token of \"hamadryad token create\": copy it again, whole")
 	}
-	return Token{Launcher: parts[3], Pin: parts[1], secret: parts[2]}, nil
+	return Token{Launcher: parts[3], Pin: parts[1], secret: parts[2], Addresses: Addresses{Manager: parts[4], Join: parts[5]}}, nil
+}
+
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	return s == "" || err == nil && host != "" && port != "" && len(s) <= addressBytesMax
 }
 
 func isHex(s string, bytes int) bool {
@@ -67,7 +84,7 @@ func hashOf(secret string) string {
 
 // Create makes a token for a launcher in the manager's folder for them, in place of one
 // that the launcher has not used yet.
-func Create(folder string, ca *certs.Authority, launcher string, ttl time.Duration, now time.Time) (Token, error) {
+func Create(folder string, ca *certs.Authority, launcher string, at Addresses, ttl time.Duration, now time.Time) (Token, error) {
 	if err := auth.CheckName(launcher); err != nil {
 		return Token{}, fmt.Errorf("the launcher's name: %w", err)
 	}
@@ -76,7 +93,7 @@ func Create(folder string, ca *certs.Authority, launcher string, ttl time.Durati
 	}
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // it never fails
-	t := Token{Launcher: launcher, Pin: ca.Pin(), secret: hex.EncodeToString(secret)}
+	t := Token{Launcher: launcher, Pin: ca.Pin(), Addresses: at, secret: hex.EncodeToString(secret)}
 	text, err := json.Marshal(entry{Hash: hashOf(t.secret), Ends: now.Add(ttl).UTC()})
 	if err != nil {
 		return Token{}, err
