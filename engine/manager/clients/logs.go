@@ -126,7 +126,10 @@ func (s *Server) fetchLog(ctx context.Context, launcher, url string, take func([
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	defer answer.Body.Close()
-	if answer.TLS != nil {
+	if s.needs.Keys != nil {
+		if answer.TLS == nil {
+			return status.Errorf(codes.Unavailable, "%s shows no certificate, and launcher %s has one", url, launcher)
+		}
 		if id, err := certs.PeerIdentity(*answer.TLS); err != nil || id.Name != launcher {
 			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", url, launcher, id)
 		}
@@ -159,7 +162,8 @@ func newHTTPClient(keys *certs.Keys) *http.Client {
 	if keys != nil {
 		t.TLSClientConfig = keys.Client(auth.Launcher, "") // of which name is asked of each answer
 	}
-	return &http.Client{Transport: t}
+	// A launcher that sends elsewhere would have the manager fetch for it what it can't reach.
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func (s *Server) scheme() string {

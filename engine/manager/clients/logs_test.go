@@ -1,26 +1,57 @@
 package clients
 
 import (
-	"slices"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 )
 
-// Logs of a job come in one order each time, whichever of its attempts ended first; the
-// status that they are taken from stays.
-func TestLogsComeInOrderOfAttempts(t *testing.T) {
-	ids := func(list []*wire.AttemptStatus) (ids []uint64) {
-		for _, a := range list {
-			ids = append(ids, a.Attempt)
+// The manager asks launchers for logs at addresses of their choosing. Nothing comes of it but
+// what the launcher itself says, who proves its name: not what stands behind a redirect, on
+// another launcher, or where no certificate is shown.
+func TestLogsAreTheLaunchersOwn(t *testing.T) {
+	ca := certstest.New(t)
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a secret of the manager's network") }))
+	defer inside.Close()
+	serve := func(keys *certs.Keys, answer http.HandlerFunc) string {
+		s := httptest.NewUnstartedServer(answer)
+		s.TLS = keys.Server(auth.Manager)
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	plain := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "its log") }
+	l1, l2 := ca.Keys(auth.Launcher, "l1"), ca.Keys(auth.Launcher, "l2")
+	for _, c := range []struct {
+		name, url, want string
+		closed          bool // access control is on
+	}{
+		{"its own", serve(l1, plain), "", true},
+		{"a redirect", serve(l1, http.RedirectHandler(inside.URL, http.StatusFound).ServeHTTP), "302", true},
+		{"another launcher's", serve(l2, plain), "is not launcher l1", true},
+		{"a user's", serve(ca.Keys(auth.User, "l1"), plain), "certificate refused", true},
+		{"no certificate", inside.URL, "shows no certificate", true},
+		{"a redirect without access control", httptest.NewServer(http.RedirectHandler(inside.URL, http.StatusFound)).URL, "302", false},
+	} {
+		needs := Needs{}
+		if c.closed {
+			needs.Keys = ca.Keys(auth.Manager, "m")
 		}
-		return ids
-	}
-	status := []*wire.AttemptStatus{{Attempt: 7}, {Attempt: 5}, {Attempt: 9}, {Attempt: 6}}
-	if got := ids(inOrder(status)); !slices.Equal(got, []uint64{5, 6, 7, 9}) {
-		t.Errorf("logs come in the order %v", got)
-	}
-	if got := ids(status); !slices.Equal(got, []uint64{7, 5, 9, 6}) {
-		t.Errorf("the status has now %v", got)
+		s := &Server{needs: needs, http: newHTTPClient(needs.Keys)}
+		var said strings.Builder
+		err := s.fetchLog(t.Context(), "l1", c.url, func(data []byte) error { said.Write(data); return nil })
+		s.Close()
+		switch {
+		case c.want == "" && (err != nil || said.String() != "its log"):
+			t.Errorf("%s: %v, %q", c.name, err, &said)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || said.Len() > 0):
+			t.Errorf("%s: %v, and %q was told; want %q", c.name, err, &said, c.want)
+		}
 	}
 }
