@@ -7,6 +7,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/oidc"
+	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/manager"
@@ -65,8 +67,13 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	defer manager.CollectSeldom()()
 	log := logger(now.Log)
 	updates := make(chan manager.Update)
-	go now.Watch(ctx, s, updates, log)
+	tokens := now.Tokens(log)
+	go now.Watch(ctx, s, updates, tokens, log)
 	cfg := now.ManagerConfig()
+	if tokens != nil {
+		cfg.Schemes = map[string]proof.Scheme{oidc.Scheme: tokens.Prove}
+		go tokens.Run(ctx)
+	}
 	if cfg.Keys, err = site.Keys(now.Config, auth.Manager, log); err != nil {
 		return err
 	}

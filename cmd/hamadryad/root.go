@@ -37,6 +37,7 @@ type cli struct {
 	user    string
 	actsFor string
 	auth    certs.Files
+	bearer  string
 	show    show.Printer
 }
 
@@ -86,6 +87,9 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   hamadryad status job-12
   hamadryad attach job-12
 
+  # With a token of your organisation's login in place of a certificate (docs/ACCESS.md):
+  hamadryad --ca ca.pem --bearer token jobs
+
   # Names of jobs, launchers, pools and policies complete with TAB:
   source <(hamadryad completion bash)`,
 		SilenceErrors: true, SilenceUsage: true,
@@ -98,6 +102,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.auth.Certificate, certificateFlag, given.Certificate, "`FILE` with the certificate to show; $"+client.CertificateVariable+" sets it too. \"hamadryad ca --help\" tells of it")
 	root.PersistentFlags().StringVar(&c.auth.Key, keyFlag, given.Key, "`FILE` with the certificate's key; left out: beside it, with the ending .key")
 	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
+	root.PersistentFlags().StringVar(&c.bearer, "bearer", client.Bearer(), "`FILE` with the token to show in place of a certificate, with --ca; $"+client.BearerVariable+" sets it too. docs/ACCESS.md tells how to get one")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.accessCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
@@ -130,7 +135,7 @@ func version() string {
 
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
-	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Waiting: func(why string) {
+	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", progress.Text(why))
 	}})
 }

@@ -198,8 +198,8 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 	for came := false; ; came = true {
 		s, err := stream.Recv()
 		if err != nil {
-			if came && isUnavailable(err) {
-				return errCut // a new patience begins: the manager was there a moment ago
+			if came && (isUnavailable(err) || status.Code(err) == codes.Unauthenticated) {
+				return errCut // a new patience begins: the manager was there a moment ago, and the file may have a newer token
 			}
 			return err
 		}

@@ -55,12 +55,15 @@ type Options struct {
 	// User is who asks; that of storage.User.
 	User string
 	// Auth are the user's certificate and key, and the CA that a manager must be of; by
-	// Certificate when it is empty. With none the connection is plain, and the manager has to
-	// take the user's name for true.
+	// Certificate when it is empty. With none, and no Bearer, the connection is plain, and the
+	// manager has to take the user's name for true.
 	Auth certs.Files
 	// Kerberos says whether the jobs that are submitted carry the user's Kerberos ticket; by
 	// $HAMADRYAD_KERBEROS, and KerberosAuto, when it is empty.
 	Kerberos Kerberos
+	// Bearer is the file with the token to show in place of a certificate; that of the function
+	// Bearer. Auth has the CA then, and nothing else. The file is read for each call.
+	Bearer string
 	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
 	// and why, in its words; nobody is. It may be called from any goroutine.
 	Waiting func(why string)
@@ -105,29 +108,28 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	secure, proved, err := credentialsOf(address, o.Auth)
+	show, err := shownTo(address, o.Auth, bearer(o.Bearer))
 	if err != nil {
 		return nil, err
 	}
 	if o.Kerberos, err = o.Kerberos.filled(); err != nil {
 		return nil, err
 	}
-	o.User = cmp.Or(o.User, proved, currentUser())
+	o.User = cmp.Or(o.User, show.user, currentUser())
 	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
-	conn, err := grpc.NewClient(targetOf(address),
-		grpc.WithTransportCredentials(secure),
+	conn, err := grpc.NewClient(targetOf(address), append(show.options(),
 		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),
 		grpc.WithStreamInterceptor(behalf.stream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
 			MinConnectTimeout: dialTimeout,
-		}))
+		}))...)
 	if err != nil {
 		return nil, fmt.Errorf("manager address %q: %w", address, err)
 	}
 	return &Client{
-		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: private(address, secure),
+		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: private(address, show.connection),
 		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
 	}, nil
 }
@@ -198,8 +200,8 @@ func waits(err error) string {
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
 	if why := status.Convert(err).Message(); strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
-		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses",
-			ErrUnreachable, c.address, why, CertificateVariable)
+		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc",
+			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable)
 	}
 	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, or put \"hamadryad local --\" before the command",
 		ErrUnreachable, c.address, waited, status.Convert(err).Message(), AddressVariable)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -42,18 +43,57 @@ func targetOf(address string) string {
 	return "passthrough:///" + address
 }
 
-// credentialsOf are what is shown to the manager and asked of it, and the user's name that
-// they prove.
-func credentialsOf(address string, files certs.Files) (credentials.TransportCredentials, string, error) {
+// shown is what a client shows the manager, and asks of it.
+type shown struct {
+	connection credentials.TransportCredentials
+	call       credentials.PerRPCCredentials // nil: the connection says all
+	user       string                        // whom a certificate proves; "": it is told by the manager alone
+}
+
+func (s shown) options() []grpc.DialOption {
+	o := []grpc.DialOption{grpc.WithTransportCredentials(s.connection)}
+	if s.call != nil {
+		o = append(o, grpc.WithPerRPCCredentials(s.call))
+	}
+	return o
+}
+
+// shownTo makes it of the options, or of the environment where these say nothing.
+func shownTo(address string, files certs.Files, token bearer) (shown, error) {
 	if files == (certs.Files{}) {
 		files = Certificate()
 	}
-	if files.Certificate == "" || strings.HasPrefix(address, socketPrefix) {
-		return insecure.NewCredentials(), "", nil
+	if token == "" {
+		token = bearer(Bearer())
+	}
+	switch {
+	case strings.HasPrefix(address, socketPrefix):
+		return shown{connection: insecure.NewCredentials()}, nil
+	case token != "" && files.Certificate != "":
+		return shown{}, fmt.Errorf("there are a certificate (%s) and a token (%s) to show the manager, and one of them alone says who asks: leave out $%s and --certificate, or $%s and --bearer", files.Certificate, token, CertificateVariable, BearerVariable)
+	case token != "":
+		return shownByToken(files.CA, token)
+	case files.Certificate == "":
+		return shown{connection: insecure.NewCredentials()}, nil
 	}
 	keys, err := certs.Open(files, certs.Options{Kinds: []auth.Kind{auth.User}})
 	if err != nil {
-		return nil, "", fmt.Errorf("the certificate to show the manager: %w", err)
+		return shown{}, fmt.Errorf("the certificate to show the manager: %w", err)
 	}
-	return credentials.NewTLS(keys.Client(auth.Manager, "")), keys.Identity().Name, nil
+	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), user: keys.Identity().Name}, nil
+}
+
+// shownByToken has a token go to a manager of the cluster's CA alone.
+func shownByToken(ca string, token bearer) (shown, error) {
+	if ca == "" {
+		return shown{}, fmt.Errorf("a token is given to nobody but a manager of the cluster: name the file with the cluster's CA by --ca or $%s", caVariable)
+	}
+	if _, err := token.token(); err != nil {
+		return shown{}, err
+	}
+	keys, err := certs.Trust(ca, certs.Options{})
+	if err != nil {
+		return shown{}, fmt.Errorf("the CA that a manager must be of: %w", err)
+	}
+	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), call: token}, nil
 }

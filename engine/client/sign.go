@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -48,25 +46,9 @@ func Key() (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	f, err := os.Open(path)
+	key, err := readSecret(path, keyBytesMax)
 	if err != nil {
 		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("the key that %s names can be read by others: chmod 600 %s", KeyVariable, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, keyBytesMax+1))
-	if err != nil {
-		return "", fmt.Errorf("the key that %s names: %w", KeyVariable, err)
-	}
-	key := strings.TrimSpace(string(text))
-	if key == "" || len(text) > keyBytesMax {
-		return "", fmt.Errorf("the key that %s names: %s is empty or has more than %d bytes: write the key into it, and nothing else", KeyVariable, path, keyBytesMax)
 	}
 	return key, nil
 }

@@ -143,8 +143,21 @@ type Auth struct {
 	Join  string `koanf:"join" validate:"omitempty,address"`
 	CAKey string `koanf:"caKey"` // file, for a manager that signs launchers; "": it signs none
 	Token string `koanf:"token"` // a launcher's token, or a file with it, for when there is no file Certificate yet
+	OIDC  OIDC   `koanf:"oidc"`
 
 	Kerberos Kerberos `koanf:"kerberos"`
+}
+
+// OIDC says whose bearer tokens prove users to a manager that have no certificate. Package
+// engine/auth/oidc says what each key means, and judges it.
+type OIDC struct {
+	Issuer       string `koanf:"issuer"` // URL; "": certificates alone prove users
+	Audience     string `koanf:"audience"`
+	NameClaim    string `koanf:"nameClaim"`
+	NamePrefix   string `koanf:"namePrefix"`
+	GroupsClaim  string `koanf:"groupsClaim"`
+	GroupsPrefix string `koanf:"groupsPrefix"`
+	CA           string `koanf:"ca"` // file; "": those of the system
 }
 
 // Kerberos says what the manager makes of principals and tickets.
@@ -226,6 +239,13 @@ func defaults() map[string]any {
 		"auth.caKey":                 "",
 		"auth.token":                 "",
 		"auth.kerberos.realms":       []string{},
+		"auth.oidc.issuer":           "",
+		"auth.oidc.audience":         "",
+		"auth.oidc.nameClaim":        "sub",
+		"auth.oidc.namePrefix":       "",
+		"auth.oidc.groupsClaim":      "groups",
+		"auth.oidc.groupsPrefix":     "",
+		"auth.oidc.ca":               "",
 		"log.level":                  "info",
 		"log.format":                 "text",
 

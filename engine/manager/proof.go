@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
@@ -53,7 +53,8 @@ func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 
 // refused has the audit tell of a call that proved nothing: the guard hears of none of them.
 func (m *manager) refused(from, method string, why error) {
-	_ = m.audit.Write(audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method), Result: audit.Refused, Why: status.Convert(why).Message()}) // it is kept, and the log says so
+	_, e := audit.Begin(context.Background(), m.audit, audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method)})
+	_ = e.End(why) // it is kept, and the log says so
 }
 
 // server has peers of some kinds come with their certificates, and users without one where

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
@@ -36,6 +37,7 @@ type Site struct {
 	CoreSettings core.Settings
 	Plugin       supervision.Policy
 	Shown        supervision.Shown
+	OIDC         oidc.Settings
 	Rules        *access.Rules // as they are written; those of CoreSettings are nil where auth.mode is off
 }
 
@@ -57,6 +59,9 @@ func Load(s config.Sources) (*Site, error) {
 	}
 	if c.Auth.Mode != config.AuthOff {
 		out.CoreSettings.Access = out.Rules
+	}
+	if out.OIDC, err = oidcOf(c, s.Texts != nil); err != nil {
+		return nil, err
 	}
 	if err := out.CoreSettings.Check(); err != nil {
 		return nil, fmt.Errorf("%s: section core: %w", orDefaults(c.File), err)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 )
@@ -24,9 +25,9 @@ func (s *Site) ManagerConfig() manager.Config {
 	}
 }
 
-// Watch hands changes of the configuration on. One with mistakes changes
-// nothing and says why.
-func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- manager.Update, log *slog.Logger) {
+// Watch hands changes of the configuration on, those of auth.oidc to tokens, which may be
+// nil. One with mistakes changes nothing and says why.
+func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- manager.Update, tokens *oidc.Verifier, log *slog.Logger) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -40,6 +41,7 @@ func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- ma
 		} else {
 			watched.Store(&changed.Watched)
 			log.Info("the configuration changed", "file", from.File)
+			changed.changeTokens(tokens, log)
 			u = manager.Update{Core: changed.CoreSettings, Policy: changed.Plugin, Shown: changed.Shown}
 		}
 		select {

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// BearerVariable is the environment variable that names the file with the token to show, for
+// users who have no certificate: one that the issuer of the manager's auth.oidc gave.
+const BearerVariable = "HAMADRYAD_AUTH_BEARER"
+
+// Bearer is the file that the environment names for it; "": none.
+func Bearer() string {
+	if os.Getenv(ModeVariable) == "off" {
+		return ""
+	}
+	return os.Getenv(BearerVariable)
+}
+
+// bearerBytesMax bounds the file with a token; the manager takes a smaller one.
+const bearerBytesMax = 32 << 10
+
+// bearer is a file with a token. It is read for each call, so that whoever gets a new token
+// from the issuer has it count for a program that runs. It is a credentials.PerRPCCredentials.
+type bearer string
+
+func (b bearer) token() (string, error) {
+	token, err := readSecret(string(b), bearerBytesMax)
+	if err == nil && strings.ContainsAny(token, " \t\r\n,\"{") {
+		err = errors.New("it holds more than one word: write the token into it, and nothing else of the issuer's answer")
+	}
+	if err != nil {
+		return "", fmt.Errorf("the token to show the manager, in %s: %w", string(b), err)
+	}
+	return token, nil
+}
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	token, err := b.token()
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: whoever reads a token on
+// its way has it.
+func (bearer) RequireTransportSecurity() bool { return true }

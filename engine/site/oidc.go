@@ -1,0 +1,50 @@
+package site
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/hamadryad/hamadryad/engine/auth/oidc"
+	"github.com/hamadryad/hamadryad/engine/config"
+)
+
+// oidcOf are the settings of the section auth.oidc. Of a configuration that was accepted
+// before, the file with the CA may be gone since: the issuer can't be asked then, and the
+// manager says so.
+func oidcOf(c *config.Config, accepted bool) (oidc.Settings, error) {
+	o := c.Auth.OIDC
+	s := oidc.Settings{
+		Issuer: o.Issuer, Audience: o.Audience, NameClaim: o.NameClaim, NamePrefix: o.NamePrefix,
+		GroupsClaim: o.GroupsClaim, GroupsPrefix: o.GroupsPrefix, CA: o.CA,
+	}
+	key, err := s.Check()
+	if err == nil || accepted && key == "ca" {
+		return s, nil
+	}
+	key = "auth.oidc." + key
+	place := c.From(key)
+	if place == "default" { // what is missing is missed in the section
+		place = c.From("auth.oidc")
+	}
+	return s, fmt.Errorf("%s: %s: %w", place, key, err)
+}
+
+// Tokens verifies the tokens of users who have no certificate; nil where there are none. The
+// caller has it Run.
+func (s *Site) Tokens(log *slog.Logger) *oidc.Verifier {
+	if s.Auth.Mode == config.AuthOff || s.OIDC.Issuer == "" {
+		return nil
+	}
+	return oidc.New(s.OIDC, oidc.Options{Log: log})
+}
+
+// changeTokens has a running manager take over changed settings. Whether it takes tokens at
+// all is settled with what it listens for.
+func (s *Site) changeTokens(tokens *oidc.Verifier, log *slog.Logger) {
+	switch {
+	case tokens != nil:
+		tokens.Set(s.OIDC)
+	case s.OIDC.Issuer != "" && s.Auth.Mode != config.AuthOff:
+		log.Warn("auth.oidc counts when the manager is started again: it listens for certificates alone until then")
+	}
+}
