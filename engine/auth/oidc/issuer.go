@@ -2,9 +2,6 @@ package oidc
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -102,7 +99,8 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 }
 
 // parseKeys reads a set of keys (RFC 7517, section 5). Those that sign no tokens, or are of a
-// kind that is not known here, are left out, as that section asks.
+// kind that is not known here, are left out, as that section asks; so are secrets, and
+// private keys that somebody shows.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -113,7 +111,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var keys []jose.JSONWebKey
 	for _, one := range set.Keys[:min(len(set.Keys), keysMax)] {
 		var key jose.JSONWebKey
-		if key.UnmarshalJSON(one) == nil && key.Valid() && (key.Use == "" || key.Use == "sig") && asymmetric(key.Key) {
+		if key.UnmarshalJSON(one) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
 			keys = append(keys, key)
 		}
 	}
@@ -121,14 +119,4 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		return nil, fmt.Errorf("none of its %d keys can be used: they have to be public ones, of RSA, ECDSA or Ed25519", len(set.Keys))
 	}
 	return keys, nil
-}
-
-// asymmetric tells a public key. A secret that signs and verifies is none, nor is a private
-// key that somebody published.
-func asymmetric(key any) bool {
-	switch key.(type) {
-	case *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey:
-		return true
-	}
-	return false
 }
