@@ -121,6 +121,13 @@ func TestAGoodToken(t *testing.T) {
 			t.Errorf("%s: %+v %v", what, who, err)
 		}
 	}
+	began := time.Now().Add(-time.Hour).Truncate(time.Second)
+	if who, err := b.prove(b.with(map[string]any{"iat": began.Unix()})); err != nil || !who.Issued.Equal(began) {
+		t.Errorf("%+v %v: it was issued at %v", who, err, began)
+	}
+	if who, err := b.prove(b.with(map[string]any{"iat": nil})); err != nil || who.Issued.IsZero() || who.Issued.After(began) {
+		t.Errorf("%+v %v: a token that does not say when it was issued is older than any revocation", who, err)
+	}
 	end := time.Now().Add(time.Minute).Truncate(time.Second)
 	if who, err := b.prove(b.with(map[string]any{"exp": end.Unix()})); err != nil || !who.Until.Equal(end.Add(oidc.Leeway)) || who.Groups != nil {
 		t.Errorf("%+v %v: it ends with the token, at %v", who, err, end)
