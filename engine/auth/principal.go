@@ -24,6 +24,9 @@ type Principal struct {
 	Groups []string // in ascending order, without repetition
 	Proof  string   // Certificate, Socket and so on
 	By     string   // who acts in its name, "" when it acts itself
+	// Shown are the groups that the proof names, of By where somebody acts for another. Those
+	// that the manager's configuration adds are looked up anew for what a stream tells later.
+	Shown []string
 	// Until is when the proof ends by itself, as a token does: nothing goes on under it then.
 	// Zero: it is good for as long as its connection.
 	Until time.Time

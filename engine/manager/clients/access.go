@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,14 +25,26 @@ import (
 // What depends on a job is judged here for those who look at it, and by the core for those
 // who change it.
 
-// who asks, by rules that may be newer than the request: nobody, when its certificate was
-// revoked since.
+// who asks, by rules that may be newer than the request, with the groups that it has by
+// these: nobody, when its certificate was revoked since, or it may no longer act for whom
+// it does.
 func who(ctx context.Context, rules *access.Rules) access.Who {
 	p, _ := auth.From(ctx)
-	if rules != nil && rules.Revoked.Of(p) {
+	switch {
+	case rules == nil:
+		return access.Who{Name: p.Name, Groups: p.Groups}
+	case rules.Revoked.Of(p):
 		return access.Who{}
 	}
-	return access.Who{Name: p.Name, Groups: p.Groups}
+	self := rules.Known(cmp.Or(p.By, p.Name), p.Shown)
+	if p.By == "" {
+		return self
+	}
+	other := rules.Known(p.Name, nil)
+	if rules.Impersonate(self, other) != nil {
+		return access.Who{}
+	}
+	return other
 }
 
 func known(j *wire.JobSummary) access.Job {

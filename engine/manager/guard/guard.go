@@ -109,6 +109,7 @@ func settled(rules *access.Rules, who auth.Principal, actsFor string) (auth.Prin
 		return auth.Principal{Kind: who.Kind, Proof: auth.Unproven}, nil
 	}
 	self := rules.Known(who.Name, who.Groups)
+	who.Shown = who.Groups
 	if who.Groups = bounded(rules, self.Groups); actsFor == "" || actsFor == who.Name {
 		return who, nil
 	}
@@ -122,7 +123,7 @@ func settled(rules *access.Rules, who auth.Principal, actsFor string) (auth.Prin
 	if err := rules.Impersonate(self, other); err != nil {
 		return who, err
 	}
-	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Proof: who.Proof, By: who.Name, Until: who.Until, Issued: who.Issued}, nil
+	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Shown: who.Shown, Proof: who.Proof, By: who.Name, Until: who.Until, Issued: who.Issued}, nil
 }
 
 // bounded leaves out groups when there are too many, first those that no rule names.

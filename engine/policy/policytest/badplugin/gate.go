@@ -76,7 +76,10 @@ func (*gate) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proo
 	if c.Purpose == scheduler.PurposeSubmit {
 		for _, p := range c.Properties {
 			if p.Name == scheduler.ProofSignature {
-				word = p.Value
+				var other string
+				if word, other, _ = strings.Cut(p.Value, " "); other != "" {
+					name = other
+				}
 			}
 		}
 	} else {
