@@ -76,13 +76,14 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   # A cluster on this machine that stays:
   hamadryad local --launchers 4 --slots 2
 
-  # A cluster on many: certificates ("hamadryad ca --help"), a manager here, a launcher
-  # on each machine.
-  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
-  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2
+  # A cluster on many: a manager here, and a launcher on each machine. The first command
+  # makes what they prove themselves with, and prints the others.
+  hamadryad ca init --cluster production --manager 10.0.0.1:7070 --admin ann --launcher node-2
+  hamadryad manager --config hamadryad-ca/manager.yaml
+  hamadryad launcher --token TOKEN-OF-NODE-2
 
   # See what happens:
-  export HAMADRYAD_MANAGER=10.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=ann.pem
+  export HAMADRYAD_MANAGER=10.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=hamadryad-ca/user/ann.pem
   hamadryad jobs
   hamadryad status job-12
   hamadryad attach job-12

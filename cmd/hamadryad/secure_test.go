@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -87,7 +88,12 @@ func TestAClusterWithTLS(t *testing.T) {
 	s := &secured{t: t, dir: t.TempDir()}
 	s.must("", "hamadryad", "ca", "init", "--cluster", "production")
 	s.must("", "hamadryad", "ca", "issue", "manager/m1", "launcher/l1", "user/ann")
-	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "auth:\n  roles:\n    administrator: {users: [ann]}\n")
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "manager:\n  socket: "+socket+"\nauth:\n  roles:\n    administrator: {users: [ann, "+me.Username+"]}\n")
 	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager",
 		"--join", "127.0.0.1:0", "--ca-key", "hamadryad-ca/ca.key")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
@@ -116,6 +122,11 @@ func TestAClusterWithTLS(t *testing.T) {
 	out, err := s.run("", "hamadryad", "jobs")
 	if err == nil || !strings.Contains(out, "HAMADRYAD_AUTH_CERTIFICATE") {
 		t.Errorf("without a certificate: %v\n%s", err, out)
+	}
+	s.manager = "unix:" + socket // where the kernel says who comes
+	s.must("", "wordcount", filepath.Join(s.dir, "in"), filepath.Join(s.dir, "mine"))
+	if jobs := s.must("", "hamadryad", "jobs", "--all"); strings.Count(jobs, " "+me.Username+" ") != 1 || strings.Count(jobs, " ann ") != 2 {
+		t.Errorf("the job that came by the socket is not %s's:\n%s", me.Username, jobs)
 	}
 	s.knowsNoSecret()
 }

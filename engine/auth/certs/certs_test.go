@@ -2,17 +2,11 @@ package certs_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -242,7 +236,7 @@ func TestALauncherVouchesForItsWorkersAlone(t *testing.T) {
 		"hamadryad://test/worker/l1": true, "hamadryad://test/worker/l2": false, "hamadryad://test/user/root": false,
 		"hamadryad://test/manager/m": false, "hamadryad://test/launcher/l1": false, "hamadryad://other/worker/l1": false,
 	} {
-		forged := below(t, own, uri)
+		forged := certstest.Below(t, own, uri)
 		client := l1.Client(auth.Manager, "m")
 		client.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &forged, nil }
 		if _, _, atServer := meet(t, client, manager.Server(all...)); (atServer == nil) != good {
@@ -256,31 +250,6 @@ func TestALauncherVouchesForItsWorkersAlone(t *testing.T) {
 	if _, _, err := ca.Write(ca.Folder, id, time.Now(), time.Hour); err == nil {
 		t.Error("the CA signed a worker")
 	}
-}
-
-// below signs a certificate with these names by another's key.
-func below(t *testing.T, above tls.Certificate, uris ...string) tls.Certificate {
-	t.Helper()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour), Subject: pkix.Name{CommonName: "x"},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, BasicConstraintsValid: true,
-	}
-	for _, text := range uris {
-		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		template.URIs = append(template.URIs, u)
-	}
-	key, _, err := certs.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, above.Leaf, key.Public(), above.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: append([][]byte{der}, above.Certificate...), PrivateKey: key}
 }
 
 func TestNewFilesCountWithoutARestart(t *testing.T) {
@@ -374,10 +343,6 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 	if writable.CA = filepath.Join(t.TempDir(), "ca.pem"); os.WriteFile(writable.CA, ca.Text(), 0o600) != nil || os.Chmod(writable.CA, 0o666) != nil {
 		t.Fatal("no CA that anybody may write")
 	}
-	root, err := tls.LoadX509KeyPair(filepath.Join(ca.Folder, certs.FileCA), filepath.Join(ca.Folder, certs.FileCAKey))
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := time.Now()
 	for _, c := range []struct {
 		name  string
@@ -394,9 +359,9 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 		{"a CA of anybody's choice", writable, certs.Options{}, []string{writable.CA, "mode 0666", "chmod 644"}},
 		{"of another cluster", good, certs.Options{Cluster: "other"}, []string{good.Certificate, "auth.cluster"}},
 		{"of another kind", good, certs.Options{Kinds: []auth.Kind{auth.Launcher}}, []string{good.Certificate, "that of a launcher is wanted"}},
-		{"without our name", store(t, below(t, root), ca), certs.Options{}, []string{"ann.pem", "it has 0 names", "ca issue"}},
-		{"with a strange name", store(t, below(t, root, "spiffe://test/user/ann"), ca), certs.Options{}, []string{"ann.pem", "is no identity", "ca issue"}},
-		{"with two names", store(t, below(t, root, "hamadryad://test/user/ann", "hamadryad://test/user/bob"), ca), certs.Options{}, []string{"ann.pem", "it has 2 names"}},
+		{"without our name", ca.Named(), certs.Options{}, []string{"other.pem", "it has 0 names", "ca issue"}},
+		{"with a strange name", ca.Named("spiffe://test/user/ann"), certs.Options{}, []string{"other.pem", "is no identity", "ca issue"}},
+		{"with two names", ca.Named("hamadryad://test/user/ann", "hamadryad://test/user/bob"), certs.Options{}, []string{"other.pem", "it has 2 names"}},
 	} {
 		_, err := certs.Open(c.files, c.o)
 		for _, want := range c.want {
@@ -405,21 +370,6 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 			}
 		}
 	}
-}
-
-// store writes a certificate and its key as files.
-func store(t *testing.T, c tls.Certificate, ca *certstest.CA) certs.Files {
-	t.Helper()
-	folder := t.TempDir()
-	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := certs.Files{Certificate: filepath.Join(folder, "ann.pem")}.Filled()
-	write(t, f.Certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o600)
-	write(t, f.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
-	write(t, f.CA, ca.Text(), 0o600)
-	return f
 }
 
 func TestAuthority(t *testing.T) {

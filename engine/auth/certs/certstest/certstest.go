@@ -2,6 +2,15 @@
 package certstest
 
 import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net/url"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -69,4 +78,51 @@ func (c *CA) KeysIn(name string, groups ...string) *certs.Keys {
 	with := *c
 	with.Authority = a
 	return with.Keys(auth.User, name)
+}
+
+// Below signs a certificate with these names, or without any, by another's key.
+func Below(t testing.TB, above tls.Certificate, uris ...string) tls.Certificate {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour), Subject: pkix.Name{CommonName: "x"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, BasicConstraintsValid: true,
+	}
+	for _, text := range uris {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.URIs = append(template.URIs, u)
+	}
+	key, _, err := certs.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, above.Leaf, key.Public(), above.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: append([][]byte{der}, above.Certificate...), PrivateKey: key}
+}
+
+// Named has the CA sign what it would not: a certificate with names of any form, or none.
+func (c *CA) Named(uris ...string) certs.Files {
+	c.t.Helper()
+	root, err := tls.LoadX509KeyPair(filepath.Join(c.Folder, certs.FileCA), filepath.Join(c.Folder, certs.FileCAKey))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	made := Below(c.t, root, uris...)
+	key, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	f := certs.Files{Certificate: filepath.Join(c.t.TempDir(), "other.pem")}.Filled()
+	err = errors.Join(os.WriteFile(f.CA, c.Text(), 0o600),
+		os.WriteFile(f.Certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}), 0o600),
+		os.WriteFile(f.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return f
 }
