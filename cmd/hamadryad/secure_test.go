@@ -93,7 +93,8 @@ func TestAClusterWithTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(t.TempDir(), "socket")
-	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "manager:\n  socket: "+socket+"\nauth:\n  roles:\n    administrator: {users: [ann, "+me.Username+"]}\n")
+	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "manager:\n  socket: "+socket+"\npolicy:\n  name: fair\n  settings: {allocations: {pools: {research: {}}}}\n"+
+		"auth:\n  pools: {reserch: {submit: {users: [bob]}}}\n  roles:\n    administrator: {users: [ann, "+me.Username+"]}\n")
 	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager",
 		"--join", "127.0.0.1:0", "--ca-key", "hamadryad-ca/ca.key")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
@@ -118,6 +119,9 @@ func TestAClusterWithTLS(t *testing.T) {
 	s.must("ann", "channels", filepath.Join(s.dir, "in"), filepath.Join(s.dir, "lengths"))
 	if jobs := s.must("ann", "hamadryad", "jobs", "--all"); strings.Count(jobs, " ann ") != 2 {
 		t.Errorf("the jobs are not ann's:\n%s", jobs)
+	}
+	if policy := s.must("ann", "hamadryad", "policy"); !strings.Contains(policy, "reserch") || !strings.Contains(policy, "auth.pools") {
+		t.Errorf("of a list of a pool that the policy does not have is told:\n%s", policy)
 	}
 	out, err := s.run("", "hamadryad", "jobs")
 	if err == nil || !strings.Contains(out, "HAMADRYAD_AUTH_CERTIFICATE") {
