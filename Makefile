@@ -9,7 +9,7 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions faults kills games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions machine faults kills games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -75,6 +75,14 @@ stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=1
 
 suspensions: deps ## a reduce and a command with children suspended and resumed 50 times each, by freezer and by signals; prints medians
 	$(GO) test ./cmd/faults -run TestSuspendAndResume -v -timeout 30m -cycles 50
+
+# What the kernel limits is tested where it may: in a machine of QEMU's with Debian's kernel, which this fetches.
+machine: ## limits of workers by cgroup2 against bombs, in a small virtual machine; prints by how much neighbours are slowed in ROUNDS=5
+	@$(MAKE) -s deps DEPS="qemu-system-x86_64:qemu-system-x86"
+	mkdir -p build/machine
+	CGO_ENABLED=0 $(GO) test -c -tags cgroup -ldflags='-s -w' -o build/machine/ ./engine/isolate/group ./engine/launcher
+	$(GO) run ./engine/isolate/machine -run 'build/machine/group.test -test.v' \
+		-run 'build/machine/launcher.test -test.v -test.run TestLimits -test.timeout 30m -rounds $(or $(ROUNDS),5)'
 
 faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of them, or the one of SEED=n
 	$(GO) test ./cmd/faults/history -run TestHistories -v -timeout 300m -logs $(CURDIR)/build/faults \

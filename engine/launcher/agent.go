@@ -276,11 +276,17 @@ func (a *agent) watched() (attempts []*attempt, roots []memory.Root, idle bool) 
 	return attempts, roots, a.workers.count() == 0
 }
 
-// holds notes what an attempt holds, and ends it when that is too much.
+// holds notes what an attempt holds, and ends it when that is too much. Where the kernel
+// limits it to the same, that is the kernel's: it counts more closely.
 func (a *agent) holds(at *attempt, pid int, held int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if w := at.worker; w != nil && w.PID() == pid && !at.over() && at.memory.Note(held) {
+	w := at.worker
+	switch {
+	case w == nil || w.PID() != pid || at.over():
+	case w.Tree.KeepsTo(memory.Most(at.memory.Memory())):
+		at.memory.Saw(held)
+	case at.memory.Note(held):
 		w.leave()
 	}
 }

@@ -74,6 +74,7 @@ func openAt(where, identity string) (*Parent, error) {
 	if made != nil && !errors.Is(made, os.ErrExist) {
 		return nil, made
 	}
+	_ = enable(filepath.Dir(where)) // the group above passes on what it can; if it can't, this one says what is missing
 	err := enable(where)
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("there are processes in it (%s), and a group with limits below it has none itself", list(members(where)))

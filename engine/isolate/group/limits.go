@@ -81,6 +81,13 @@ func (g *Group) Widen(l Limits) error {
 	return g.Bound(l)
 }
 
+// KeepsTo reports whether the kernel lets the group hold so many bytes and no more.
+func (g *Group) KeepsTo(bytes int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.limited && g.limits.Memory == bytes
+}
+
 // swaps lets what stands still be moved to swap. What was moved comes back as it is needed.
 func (g *Group) swaps(stand bool) error {
 	g.mu.Lock()

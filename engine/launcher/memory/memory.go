@@ -65,9 +65,12 @@ func (a *Account) Peak() int64 { return a.peak }
 // Excess is why it is ended, nil if it held no more than it may.
 func (a *Account) Excess() *wire.Failure { return a.excess }
 
+// Saw takes in what it holds now.
+func (a *Account) Saw(held int64) { a.peak = max(a.peak, held) }
+
 // Note takes in what it holds now. It is true once: when that is too much.
 func (a *Account) Note(held int64) bool {
-	a.peak = max(a.peak, held)
+	a.Saw(held)
 	if a.memory <= 0 || held <= Most(a.memory) || a.excess != nil {
 		return false
 	}

@@ -56,6 +56,9 @@ func (t *Tree) Widen(l group.Limits) error {
 	return t.group.Widen(l)
 }
 
+// KeepsTo reports whether the kernel lets the tree hold so many bytes and no more.
+func (t *Tree) KeepsTo(bytes int64) bool { return t.group != nil && t.group.KeepsTo(bytes) }
+
 // Starved reports whether the kernel ended processes of the tree for want of memory, at whose
 // limit, and what the tree's own is. It knows until Gone, where there are limits.
 func (t *Tree) Starved() (s group.Starvation, most int64) {
