@@ -49,7 +49,7 @@ var directions = []struct {
 	{"engine/auth/oidc", []string{"engine/auth"}, "it proves who somebody is: what he may do is said by others"},
 	{"engine/auth/certs/certstest", []string{"engine/auth"}, "it is for tests that need certificates"},
 	{"engine/auth/certs", []string{"engine/auth", "internal/durable"}, "certificates are files and handshakes: who uses them is the shell's"},
-	{"engine/auth/kerberos", []string{"engine/auth"}, "it maps names: tickets are internal/kerberos's, and who keeps them is the shell's"},
+	{"engine/auth/kerberos", []string{"engine/auth", "internal/kerberos"}, "it proves who asks: who listens, and what he may do, is the shell's"},
 	{"engine/auth", nil, "who somebody is is a name: certificates and sockets are the rooms' below it"},
 	{"engine/config", []string{"sdk", "internal/spelling"}, "settings are values: cmd hands them to those they are for"},
 	{"engine/publish", []string{"sdk"}, "publishing knows folders and stores alone: pass what it needs in as values"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/config"
@@ -70,9 +71,17 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	tokens := now.Tokens(log)
 	go now.Watch(ctx, s, updates, tokens, log)
 	cfg := now.ManagerConfig()
+	cfg.Schemes = map[string]proof.Scheme{}
 	if tokens != nil {
-		cfg.Schemes = map[string]proof.Scheme{oidc.Scheme: tokens.Prove}
+		cfg.Schemes[oidc.Scheme] = tokens.Prove
 		go tokens.Run(ctx)
+	}
+	kerb, err := now.Kerberos(log)
+	if err != nil {
+		return err
+	}
+	if kerb != nil {
+		cfg.Schemes[kerberos.Scheme] = kerb.Prove
 	}
 	if cfg.Keys, err = site.Keys(now.Config, auth.Manager, log); err != nil {
 		return err

@@ -38,6 +38,7 @@ type cli struct {
 	actsFor string
 	auth    certs.Files
 	bearer  string
+	service string
 	show    show.Printer
 }
 
@@ -104,6 +105,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.auth.Key, keyFlag, given.Key, "`FILE` with the certificate's key; left out: beside it, with the ending .key")
 	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
 	root.PersistentFlags().StringVar(&c.bearer, "bearer", client.Bearer(), "`FILE` with the token to show in place of a certificate, with --ca; $"+client.BearerVariable+" sets it too. docs/ACCESS.md tells how to get one")
+	root.PersistentFlags().StringVar(&c.service, "service", client.Service(), "the manager's Kerberos `SERVICE`, such as hamadryad/m1.example.com: prove who you are by your ticket cache (kinit) in place of a certificate, with --ca; $"+client.ServiceVariable+" sets it too")
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.accessCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
@@ -136,7 +138,7 @@ func version() string {
 
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
-	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Waiting: func(why string) {
+	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", progress.Text(why))
 	}})
 }

@@ -64,6 +64,10 @@ type Options struct {
 	// Bearer is the file with the token to show in place of a certificate; that of the function
 	// Bearer. Auth has the CA then, and nothing else. The file is read for each call.
 	Bearer string
+	// Service is the manager's Kerberos service, such as hamadryad/m1.example.com, to prove the
+	// user to by the ticket cache in place of a certificate; that of the function Service. Auth
+	// has the CA then, and nothing else.
+	Service string
 	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
 	// and why, in its words; nobody is. It may be called from any goroutine.
 	Waiting func(why string)
@@ -108,7 +112,7 @@ func Dial(address string, o Options) (*Client, error) {
 	o.Connect = cmp.Or(o.Connect, 3*time.Second)
 	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
-	show, err := shownTo(address, o.Auth, bearer(o.Bearer))
+	show, err := shownTo(address, o)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +204,8 @@ func waits(err error) string {
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
 	if why := status.Convert(err).Message(); strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
-		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc",
-			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable)
+		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc, or a Kerberos ticket and that manager's service ($%s)",
+			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable, ServiceVariable)
 	}
 	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, or put \"hamadryad local --\" before the command",
 		ErrUnreachable, c.address, waited, status.Convert(err).Message(), AddressVariable)

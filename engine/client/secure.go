@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -59,20 +60,25 @@ func (s shown) options() []grpc.DialOption {
 }
 
 // shownTo makes it of the options, or of the environment where these say nothing.
-func shownTo(address string, files certs.Files, token bearer) (shown, error) {
+func shownTo(address string, o Options) (shown, error) {
+	files, token, service := o.Auth, bearer(cmp.Or(o.Bearer, Bearer())), cmp.Or(o.Service, Service())
 	if files == (certs.Files{}) {
 		files = Certificate()
-	}
-	if token == "" {
-		token = bearer(Bearer())
 	}
 	switch {
 	case strings.HasPrefix(address, socketPrefix):
 		return shown{connection: insecure.NewCredentials()}, nil
 	case token != "" && files.Certificate != "":
 		return shown{}, fmt.Errorf("there are a certificate (%s) and a token (%s) to show the manager, and one of them alone says who asks: leave out $%s and --certificate, or $%s and --bearer", files.Certificate, token, CertificateVariable, BearerVariable)
+	case service != "" && (token != "" || files.Certificate != ""):
+		return shown{}, fmt.Errorf("there are a Kerberos service (%s) and a certificate or a token to show the manager, and one of them alone says who asks: leave out $%s and --service, or the others", service, ServiceVariable)
+	case service != "":
+		return shownByCall(files.CA, newNegotiation(service))
 	case token != "":
-		return shownByToken(files.CA, token)
+		if _, err := token.token(); err != nil {
+			return shown{}, err
+		}
+		return shownByCall(files.CA, token)
 	case files.Certificate == "":
 		return shown{connection: insecure.NewCredentials()}, nil
 	}
@@ -83,17 +89,14 @@ func shownTo(address string, files certs.Files, token bearer) (shown, error) {
 	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), user: keys.Identity().Name}, nil
 }
 
-// shownByToken has a token go to a manager of the cluster's CA alone.
-func shownByToken(ca string, token bearer) (shown, error) {
+// shownByCall has what each call shows go to a manager of the cluster's CA alone.
+func shownByCall(ca string, call credentials.PerRPCCredentials) (shown, error) {
 	if ca == "" {
-		return shown{}, fmt.Errorf("a token is given to nobody but a manager of the cluster: name the file with the cluster's CA by --ca or $%s", caVariable)
-	}
-	if _, err := token.token(); err != nil {
-		return shown{}, err
+		return shown{}, fmt.Errorf("a token or ticket is given to nobody but a manager of the cluster: name the file with the cluster's CA by --ca or $%s", caVariable)
 	}
 	keys, err := certs.Trust(ca, certs.Options{})
 	if err != nil {
 		return shown{}, fmt.Errorf("the CA that a manager must be of: %w", err)
 	}
-	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), call: token}, nil
+	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), call: call}, nil
 }

@@ -162,6 +162,9 @@ type OIDC struct {
 
 // Kerberos says what the manager makes of principals and tickets.
 type Kerberos struct {
+	// Keytab is the file with the manager's own keys, of a service hamadryad/HOST: with it users
+	// prove themselves by their tickets. "": they don't.
+	Keytab string `koanf:"keytab"`
 	// Realms are those whose principals are users: ann@REALM is ann. Of these, jobs may carry
 	// tickets. Empty: none.
 	Realms []string `koanf:"realms" validate:"max=16,dive,required,max=256"`
@@ -238,6 +241,7 @@ func defaults() map[string]any {
 		"auth.join":                  "",
 		"auth.caKey":                 "",
 		"auth.token":                 "",
+		"auth.kerberos.keytab":       "",
 		"auth.kerberos.realms":       []string{},
 		"auth.oidc.issuer":           "",
 		"auth.oidc.audience":         "",

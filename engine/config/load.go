@@ -49,7 +49,7 @@ func (s Sources) read(file string) ([]byte, error) {
 }
 
 // otherVariables begin with HAMADRYAD_ and are no settings.
-var otherVariables = []string{"HAMADRYAD_MANAGER", "HAMADRYAD_CONFIG", "HAMADRYAD_AUTH_BEARER"}
+var otherVariables = []string{"HAMADRYAD_MANAGER", "HAMADRYAD_CONFIG", "HAMADRYAD_AUTH_BEARER", "HAMADRYAD_AUTH_SERVICE"}
 
 // Load makes a configuration. The error lists everything that is wrong with it,
 // one a line, each with its place.

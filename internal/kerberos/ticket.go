@@ -73,7 +73,7 @@ func (t TGT) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "ticket of "
 // KDC gives it to nobody but the client of a genuine ticket, so Client is proved after it.
 // It waits for the network, at most some ten seconds for each KDC that does not answer.
 func (t TGT) Renew(conf *config.Config) (TGT, error) {
-	c, err := t.login(conf)
+	c, err := t.Login(conf)
 	if err != nil {
 		return TGT{}, err
 	}
@@ -110,9 +110,9 @@ func (t TGT) Renew(conf *config.Config) (TGT, error) {
 	return fresh, nil
 }
 
-// login makes a client of the KDC that has this ticket. It asks for no more than the ticket
-// allows.
-func (t TGT) login(conf *config.Config) (*client.Client, error) {
+// Login makes a client of the KDC that has this ticket, and does not renew it. It asks for no
+// more than the ticket allows.
+func (t TGT) Login(conf *config.Config) (*client.Client, error) {
 	set := *conf
 	set.LibDefaults.Forwardable = set.LibDefaults.Forwardable && t.flags&forwardable != 0
 	set.LibDefaults.Proxiable, set.LibDefaults.Canonicalize, set.LibDefaults.RenewLifetime, set.LibDefaults.NoAddresses = false, false, 0, true

@@ -1,8 +1,3 @@
-// Package kerberos says which user a Kerberos principal is.
-//
-//	name, err := kerberos.User(kerberos.Realms{"EXAMPLE.COM"}, "EXAMPLE.COM", []string{"ann"}) // ann
-//
-// It is pure. Tickets are read and renewed by internal/kerberos.
 package kerberos
 
 import (

@@ -1,0 +1,22 @@
+// Package kerberos proves users by Kerberos, and says which user a principal is.
+//
+//	v, err := kerberos.New(kerberos.Options{Keytab: "/etc/hamadryad/manager.keytab", Realms: kerberos.Realms{"EXAMPLE.COM"}})
+//	edge := proof.Edge{Schemes: map[string]proof.Scheme{kerberos.Scheme: v.Prove}}
+//
+//	login := kerberos.NewLogin("hamadryad/manager.example.com") // the client's side
+//	credential, err := login.Credential()                       // one for each call
+//
+// A credential is what HTTP's scheme Negotiate carries (RFC 4559): a request for a service,
+// KRB_AP_REQ (RFC 4120, section 5.5.1), as a token of GSS-API (RFC 4121, section 4.1), or
+// that within one of SPNEGO (RFC 4178), as curl sends it.
+//
+// # What holds
+//
+// A credential counts once, for a service whose key is in the keytab, while the ticket is good
+// and the client's clock is right within Skew. Whose it is the KDC says in the ticket, which
+// nobody else reads or makes. What a stranger sends is bounded, and nothing is kept of it
+// unless it proves somebody.
+//
+// What was seen is known to this process alone. Who could read a credential on its way may
+// show it again to a manager that was started anew, so it goes over TLS only (package proof).
+package kerberos

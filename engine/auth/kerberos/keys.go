@@ -1,0 +1,124 @@
+package kerberos
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+const (
+	// lookEvery is how often the keytab is looked at, at most.
+	lookEvery = 10 * time.Second
+	// keytabBytesMax bounds its file.
+	keytabBytesMax = 1 << 20
+)
+
+// keys are those of a keytab, which may change.
+type keys struct {
+	path string
+	now  func() time.Time
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	table   *keytab.Keytab
+	names   []string  // of the services in it
+	written time.Time // the file
+	looked  time.Time
+}
+
+func openKeys(path string, now func() time.Time, log *slog.Logger) (*keys, error) {
+	k := &keys{path: path, now: now, log: log, looked: now()}
+	if err := k.read(); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// read reads the file. An error names it, and leaves the keys as they were.
+func (k *keys) read() error {
+	info, err := os.Stat(k.path)
+	if err != nil {
+		return fmt.Errorf("keytab: %w", err)
+	}
+	if open := info.Mode().Perm() & 0o077; open != 0 {
+		return fmt.Errorf("keytab %s: others may reach it (mode %#o), and who has its keys is whoever he says: chmod 600 it, and have the KDC make other keys if they did", k.path, info.Mode().Perm())
+	}
+	if s := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || s.Uid != 0 && s.Uid != uint32(os.Geteuid()) || info.Size() > keytabBytesMax { //nolint:gosec // a user's id is not negative
+		return fmt.Errorf("keytab %s: it is no file of the manager's user or root, or has more than %d bytes", k.path, keytabBytesMax)
+	}
+	table, err := load(k.path)
+	if err != nil {
+		return fmt.Errorf("keytab %s: %w", k.path, err)
+	}
+	var names []string
+	for _, e := range table.Entries {
+		if c := e.Principal.Components; len(c) > 0 && c[0] == ours {
+			names = append(names, strings.Join(c, "/")+"@"+e.Principal.Realm)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("keytab %s: it has no key of a service hamadryad/HOST: have the KDC add one (kadmin: addprinc -randkey hamadryad/HOST, ktadd -k FILE hamadryad/HOST)", k.path)
+	}
+	slices.Sort(names)
+	k.table, k.names, k.written = table, slices.Compact(names), info.ModTime()
+	return nil
+}
+
+var errKeytab = errors.New("it is no keytab, or damaged: have the KDC write it again (kadmin: ktadd -k FILE hamadryad/HOST)")
+
+// load reads a keytab that may be damaged. What the library says of one has parts of it, maybe
+// of its keys.
+func load(path string) (table *keytab.Keytab, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if recover() != nil { // it runs over the end of a file that is cut off
+			err = errKeytab
+		}
+	}()
+	table = keytab.New()
+	if table.Unmarshal(b) != nil {
+		return nil, errKeytab
+	}
+	return table, nil
+}
+
+// of is the key that a ticket for a service was made with.
+func (k *keys) of(service types.PrincipalName, t messages.Ticket) (types.EncryptionKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.look()
+	key, _, err := k.table.GetEncryptionKey(service, t.Realm, t.EncPart.KVNO, t.EncPart.EType)
+	if err != nil {
+		return key, fmt.Errorf("it is for a service, or with a key, that the manager's keytab does not have, which has %s: see that HAMADRYAD_AUTH_SERVICE names one of these, and that the keytab is the KDC's newest", serviceNames(k.names))
+	}
+	return key, nil
+}
+
+// look reads the file again when it has changed. The caller holds mu.
+func (k *keys) look() {
+	now := k.now()
+	if now.Sub(k.looked) < lookEvery {
+		return
+	}
+	k.looked = now
+	info, err := os.Stat(k.path)
+	if err == nil && info.ModTime().Equal(k.written) {
+		return
+	}
+	if err := k.read(); err != nil {
+		k.log.Warn("the keytab can't be read again: the keys that it had count", "error", err)
+	}
+}
