@@ -3,6 +3,7 @@ package oidc
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/base64"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +13,20 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth/oidc/oidctest"
 )
+
+// said are the claims of a token. The last letter of base64 has bits that mean nothing, so
+// they may be written in several ways.
+func said(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "nothing"
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return err.Error()
+	}
+	return string(claims)
+}
 
 // FuzzToken shows anything as a token: nothing proves anybody but what the issuer signed, and
 // what is refused is not repeated.
@@ -32,7 +47,7 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		who, err := v.Prove(atOnce, token)
 		switch {
-		case err == nil && (who.Name != "ann" || !strings.HasPrefix(token, good[:strings.LastIndexByte(good, '.')])):
+		case err == nil && (who.Name != "ann" || said(token) != said(good)):
 			t.Errorf("%q is taken for %+v", token, who)
 		case token == good && err != nil:
 			t.Error(err)
