@@ -27,8 +27,10 @@ func accessCosts(ctx context.Context, b *bench) error {
 		name string
 		run  func(context.Context, *bench, *pair) error
 	}{
-		{"access-noop-tasks", accessNoop}, {"access-submission", accessSubmission},
-		{"access-wordcount-500mb", accessWordCount}, {"access-sort-1gb", accessSort},
+		{"access-noop-tasks", accessNoop},
+		{"access-submission", accessSubmission},
+		{"access-wordcount-500mb", accessWordCount},
+		{"access-sort-1gb", accessSort},
 	} {
 		if !wanted(part.name, b.names) {
 			continue

@@ -17,7 +17,9 @@ import (
 // another launcher, or where no certificate is shown.
 func TestLogsAreTheLaunchersOwn(t *testing.T) {
 	ca := certstest.New(t)
-	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a secret of the manager's network") }))
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "a secret of the manager's network")
+	}))
 	defer inside.Close()
 	serve := func(keys *certs.Keys, answer http.HandlerFunc) string {
 		s := httptest.NewUnstartedServer(answer)
