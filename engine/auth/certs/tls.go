@@ -81,9 +81,10 @@ func (k *Keys) Listen(l net.Listener, kinds ...auth.Kind) net.Listener {
 var protocols = []string{"h2", "http/1.1"}
 
 // config is what all have in common. Without tickets each connection is looked at anew, by
-// the certificates that are in force then.
+// the certificates that are in force then. Records are as long as they may be from the first
+// on: short ones are for browsers that show a page by its first bytes.
 func (k *Keys) config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, Time: k.now}
+	return &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true, Time: k.now}
 }
 
 func address(c net.Conn) string {
