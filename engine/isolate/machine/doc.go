@@ -10,6 +10,5 @@
 //
 // Kernel and busybox come from Debian's packages, which apt-get fetches once into the user's
 // cache folder. The machine has two processors and no network but its own. Where the host's
-// processor can't help (no KVM) it is emulated, and slow; then the programs find
-// HAMADRYAD_EMULATED in their environment, since times mean little.
+// processor can't help (no KVM) it is emulated, and slow.
 package main

@@ -59,8 +59,7 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 	}
 	defer os.RemoveAll(folder)
 	disk := filepath.Join(folder, "initramfs")
-	accel := accelerator()
-	content, err := fill(run, from.busybox, accel == emulation)
+	content, err := fill(run, from.busybox)
 	if err == nil {
 		err = os.WriteFile(disk, content, 0o600)
 	}
@@ -69,7 +68,7 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	defer stop()
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", accel, "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(memory),
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(memory),
 		"-nodefaults", "-no-reboot", "-display", "none", "-vga", "none", "-serial", "stdio",
 		"-kernel", from.kernel, "-initrd", disk, "-append", "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on")
 	cmd.Stderr = os.Stderr
@@ -104,7 +103,7 @@ func accelerator() string {
 }
 
 // fill makes the machine's file system.
-func fill(run lines, busybox string, emulated bool) ([]byte, error) {
+func fill(run lines, busybox string) ([]byte, error) {
 	a := &archive{}
 	for _, f := range []string{"bin", "dev", "etc", "proc", "root", "sys", "tmp", "usr", "var", "var/lib", "var/tmp"} {
 		a.folder(f)
@@ -112,9 +111,6 @@ func fill(run lines, busybox string, emulated bool) ([]byte, error) {
 	a.file("etc/passwd", 0o644, []byte("root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\ngames:x:5:60::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"))
 	a.file("etc/group", 0o644, []byte("root:x:0:\ndaemon:x:1:\ngames:x:60:\nnogroup:x:65534:\n"))
 	commands, programs := "", map[string]string{"busybox": busybox}
-	if emulated {
-		commands = "export HAMADRYAD_EMULATED=1\n"
-	}
 	for _, line := range run {
 		program, args, _ := strings.Cut(line, " ")
 		name := filepath.Base(program)
