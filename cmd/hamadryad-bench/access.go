@@ -158,7 +158,7 @@ func accessWordCount(ctx context.Context, b *bench, p *pair) error {
 	if _, err := b.handCount(ctx, in); err != nil { // for the right counts
 		return err
 	}
-	return b.inTurn(ctx, p, "access-wordcount-500mb", func(s *site, out string) (time.Duration, error) {
+	return b.inTurn(p, "access-wordcount-500mb", func(s *site, out string) (time.Duration, error) {
 		took, err := s.program(ctx, b, "wordcount", in, out)
 		if err == nil {
 			err = sameLines(out, in+".counts")
@@ -181,7 +181,7 @@ func accessSort(ctx context.Context, b *bench, p *pair) error {
 	if _, err := program(ctx, false, "sort", "--parallel=2", "-S1G", "-T", dir, "-o", sorted, in); err != nil {
 		return err
 	}
-	return b.inTurn(ctx, p, "access-sort-1gb", func(s *site, out string) (time.Duration, error) {
+	return b.inTurn(p, "access-sort-1gb", func(s *site, out string) (time.Duration, error) {
 		took, err := s.program(ctx, b, "terasort", in, out)
 		if err == nil {
 			err = sameBytes(out, sorted)
@@ -191,7 +191,7 @@ func accessSort(ctx context.Context, b *bench, p *pair) error {
 }
 
 // inTurn adds a row of how many seconds something takes that makes an output folder.
-func (b *bench) inTurn(ctx context.Context, p *pair, name string, do func(s *site, out string) (time.Duration, error)) error {
+func (b *bench) inTurn(p *pair, name string, do func(s *site, out string) (time.Duration, error)) error {
 	times := map[*site][]float64{}
 	for run := range b.runs {
 		err := p.each(run, func(s *site) error {
