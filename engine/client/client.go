@@ -133,7 +133,7 @@ func Dial(address string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("manager address %q: %w", address, err)
 	}
 	return &Client{
-		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: private(address, show.connection),
+		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: confidential(address, show.connection),
 		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
 	}, nil
 }

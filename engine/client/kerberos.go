@@ -42,8 +42,8 @@ func (k Kerberos) filled() (Kerberos, error) {
 	return k, nil
 }
 
-// private tells whether nobody but the manager hears what is sent to an address.
-func private(address string, c credentials.TransportCredentials) bool {
+// confidential tells whether nobody but the manager hears what is sent to an address.
+func confidential(address string, c credentials.TransportCredentials) bool {
 	if strings.HasPrefix(address, socketPrefix) || c.Info().SecurityProtocol == "tls" {
 		return true
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/hamadryad/hamadryad/internal/private"
 )
 
 // fileBytesMax bounds each file: it is read while a connection waits.
@@ -41,6 +43,13 @@ func (f Files) Filled() Files {
 // readFile reads a file whole. A secret that others may read is refused: they have it. So is
 // what anybody may write: it is anybody's choice whom to trust.
 func readFile(path string, secret bool) ([]byte, error) {
+	if secret {
+		text, err := private.Read(path, private.Options{BytesMax: fileBytesMax})
+		if err != nil {
+			return nil, fmt.Errorf("the key in %s: %w; issue a new one if somebody may have read it", path, err)
+		}
+		return text, nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -53,15 +62,12 @@ func readFile(path string, secret bool) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file", path)
 	}
-	if secret && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("the key in %s may be read by others (mode %04o): chmod 600 %s, and issue a new one if somebody may have read it", path, info.Mode().Perm(), path)
-	}
 	if info.Mode().Perm()&0o002 != 0 {
 		return nil, fmt.Errorf("%s may be written by anybody (mode %04o): look at what it holds, and chmod 644 %s", path, info.Mode().Perm(), path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
 	if err == nil && len(text) > fileBytesMax {
-		err = fmt.Errorf("%s has more than %d bytes: it holds certificates or a key, and nothing else", path, fileBytesMax)
+		err = fmt.Errorf("%s has more than %d bytes: it holds certificates, and nothing else", path, fileBytesMax)
 	}
 	return text, err
 }

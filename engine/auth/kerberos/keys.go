@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
+
+	"github.com/hamadryad/hamadryad/internal/private"
 )
 
 const (
@@ -50,13 +51,11 @@ func (k *keys) read() error {
 	if err != nil {
 		return fmt.Errorf("keytab: %w", err)
 	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return fmt.Errorf("keytab %s: others may reach it (mode %#o), and who has its keys is whoever he says: chmod 600 it, and have the KDC make other keys if they did", k.path, info.Mode().Perm())
+	text, err := private.Read(k.path, private.Options{BytesMax: keytabBytesMax, Owner: private.SelfOrRoot})
+	if err != nil {
+		return fmt.Errorf("keytab %s: %w; who has its keys is whoever he says, so have the KDC make other keys if somebody may have read it", k.path, err)
 	}
-	if s := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || s.Uid != 0 && s.Uid != uint32(os.Geteuid()) || info.Size() > keytabBytesMax { //nolint:gosec // a user's id is not negative
-		return fmt.Errorf("keytab %s: it is no file of the manager's user or root, or has more than %d bytes", k.path, keytabBytesMax)
-	}
-	table, err := load(k.path)
+	table, err := parseKeytab(text)
 	if err != nil {
 		return fmt.Errorf("keytab %s: %w", k.path, err)
 	}
@@ -76,13 +75,9 @@ func (k *keys) read() error {
 
 var errKeytab = errors.New("it is no keytab, or damaged: have the KDC write it again (kadmin: ktadd -k FILE hamadryad/HOST)")
 
-// load reads a keytab that may be damaged. What the library says of one has parts of it, maybe
+// parseKeytab reads a keytab that may be damaged. What the library says of one has parts of it, maybe
 // of its keys.
-func load(path string) (table *keytab.Keytab, err error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+func parseKeytab(b []byte) (table *keytab.Keytab, err error) {
 	defer func() {
 		if recover() != nil { // it runs over the end of a file that is cut off
 			err = errKeytab

@@ -19,18 +19,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"syscall"
 
 	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/private"
 )
 
 // Key is the cluster's key.
 type Key struct{ secret [keyBytes]byte }
 
 const (
-	keyBytes   = 32
-	tokenBytes = 16 // 128 bits can't be guessed
+	keyBytes = 32
+	// fileBytesMax bounds what is read of a file that is no key.
+	fileBytesMax = 1 << 10
+	tokenBytes   = 16 // 128 bits can't be guessed
 )
 
 // Open reads the key from a file, or makes it, on disk when Open returns, where there is
@@ -45,30 +46,11 @@ func Open(file string) (Key, error) {
 }
 
 func read(file string) (k Key, err error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return k, fmt.Errorf("the cluster's key %s is a link: put the file itself there", file)
-	}
+	text, err := private.Read(file, private.Options{BytesMax: fileBytesMax, Owner: private.Self, NoLinks: true})
 	if err != nil {
-		return k, err
+		return k, fmt.Errorf("the cluster's key %s: %w; if somebody may have read it, remove it, and the manager makes another", file, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return k, err
-	}
-	if s := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || s.Uid != uint32(os.Geteuid()) { //nolint:gosec // a user's id is not negative
-		return k, fmt.Errorf("the cluster's key %s is not a file of the manager's user (it has mode %v and belongs to user %d): whoever put it there may know it; remove it, and the manager makes another", file, info.Mode(), s.Uid)
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return k, fmt.Errorf("others may read the cluster's key %s (mode %#o): chmod 600 it, or remove it if they did, and the manager makes another", file, info.Mode().Perm())
-	}
-	var text [2*keyBytes + 2]byte // one byte more than there may be
-	n, err := f.Read(text[:])
-	if err != nil && !errors.Is(err, io.EOF) {
-		return k, err
-	}
-	b, err := hex.DecodeString(string(bytes.TrimSuffix(text[:n], []byte("\n"))))
+	b, err := hex.DecodeString(string(bytes.TrimSuffix(text, []byte("\n"))))
 	if err != nil || len(b) != keyBytes {
 		return k, fmt.Errorf("the cluster's key %s is damaged: it has to be %d digits in hexadecimal; bring it back from a copy, or remove it, and the manager makes another: what launchers have stored by then is made again", file, 2*keyBytes)
 	}

@@ -3,17 +3,16 @@ package tickets
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
+	"github.com/hamadryad/hamadryad/internal/private"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -36,7 +35,7 @@ func Open(o Options) (*Store, error) {
 		err = errors.New("it is no folder, or a link to one: put the folder itself there")
 	}
 	if err == nil {
-		err = private(info)
+		err = private.Check(info, private.Self)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("folder of jobs' tickets %s: %w", o.Folder, err)
@@ -70,17 +69,6 @@ func byConfiguration(t kerberos.TGT) (kerberos.TGT, error) {
 	return t.Renew(conf)
 }
 
-// private says why a file is not the manager's alone.
-func private(info fs.FileInfo) error {
-	if s := info.Sys().(*syscall.Stat_t); s.Uid != uint32(os.Geteuid()) { //nolint:gosec // a user's id is not negative
-		return fmt.Errorf("it belongs to user %d, and not to the manager's: whoever put it there may know what is in it", s.Uid)
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return fmt.Errorf("others may reach it (mode %#o): take that from them, with chmod go=", info.Mode().Perm())
-	}
-	return nil
-}
-
 // path is the file of a ticket. A user's name has no slash, and no dot in front.
 func (s *Store) path(job scheduler.JobID, user string) string {
 	return filepath.Join(s.folder, job.String()+"."+user)
@@ -104,25 +92,7 @@ func (s *Store) read(name string) (*entry, error) {
 	if !ok || err != nil || job.String() != id || auth.CheckName(user) != nil {
 		return nil, errors.New("its name is not that of a job and a user, such as job-7.ann")
 	}
-	f, err := os.OpenFile(s.path(job, user), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, errors.New("it is a link")
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
-	}
-	if err == nil {
-		err = private(info)
-	}
-	if err != nil {
-		return nil, err
-	}
-	cache, err := io.ReadAll(io.LimitReader(f, kerberos.BytesMax+1))
+	cache, err := private.Read(s.path(job, user), private.Options{BytesMax: kerberos.BytesMax, Owner: private.Self, NoLinks: true})
 	if err != nil {
 		return nil, err
 	}
