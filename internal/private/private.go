@@ -65,7 +65,7 @@ func Read(path string, o Options) ([]byte, error) {
 // Check says why a file or a folder is not its owner's alone; nil: it is.
 func Check(info fs.FileInfo, owner Owner) error {
 	uid, self := info.Sys().(*syscall.Stat_t).Uid, uint32(os.Geteuid()) //nolint:gosec // a user's id is not negative
-	if owner != Anybody && uid != self && !(owner == SelfOrRoot && uid == 0) {
+	if owner != Anybody && uid != self && (owner != SelfOrRoot || uid != 0) {
 		return fmt.Errorf("it belongs to user %d, and this process is user %d's: whoever put it there may know what is in it", uid, self)
 	}
 	mode := info.Mode().Perm()
