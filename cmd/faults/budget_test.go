@@ -200,7 +200,7 @@ func (c *cluster) queueCommands(b *bank) {
 	for _, s := range []struct{ key, line, want string }{
 		{"", "info", "hamadryad: the policy does not know who asks"},
 		{"wrong", "info", "hamadryad: the policy does not know who asks"},
-		{"none", "info", "hamadryad: the key that HAMADRYAD_KEY names: open"},
+		{"none", "info", "hamadryad: the key that HAMADRYAD_KEY names: " + filepath.Join(b.keys, "none") + ": no such file"},
 		{"dora", "info", "hamadryad: there is no such queue"},
 		{"dora", "add dora", "hamadryad: that is another's queue, or for administrators"},
 		{adminName, "--user root-of-all queue add dora", header},

@@ -42,7 +42,7 @@ func Read(path string, o Options) ([]byte, error) {
 		return nil, errors.New("it is a link: put the file itself there")
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Unwrap(err) // without the file's name, which the caller says
 	}
 	defer f.Close()
 	info, err := f.Stat()
