@@ -32,6 +32,7 @@ type (
 	Reply           = step.Reply
 	SettingsVerdict = step.SettingsVerdict
 	JobsChanged     = step.JobsChanged
+	Facts           = step.Facts
 	LogLine         = step.LogLine
 	Level           = step.Level
 	Attr            = step.Attr

@@ -3,6 +3,7 @@ package step
 import (
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -106,6 +107,15 @@ const (
 // that are over.
 type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 
+// Facts are the rows of all that changed in a step, and what was counted: the first action of
+// a step, so that who is answered finds what was done.
+type Facts struct {
+	At      scheduler.Time
+	Decides uint64 // generation of the policy that decides; 0: none
+	Stats   Stats
+	facts.Rows
+}
+
 // LogLine is what an administrator should read.
 type LogLine struct {
 	Level   Level
@@ -135,4 +145,5 @@ func (PolicyGone) isAction()      {}
 func (Reply) isAction()           {}
 func (SettingsVerdict) isAction() {}
 func (JobsChanged) isAction()     {}
+func (Facts) isAction()           {}
 func (LogLine) isAction()         {}
