@@ -1,0 +1,126 @@
+package file
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	magic     = "HAMHIST\x01" // the last byte is the version of the format
+	fileStart = 16
+	// headMax bounds the head: it has some hundred bytes for each block.
+	headMax = 64 << 20
+	// sectionMax bounds what a section expands to.
+	sectionMax = 1 << 30
+)
+
+// head says where everything is. Sections lie in the order of its fields.
+type head struct {
+	Job     scheduler.JobID `json:"job"`
+	Record  uint64          `json:"record,omitempty"`
+	Ended   bool            `json:"ended,omitempty"` // there is a status
+	Graphed bool            `json:"graphed,omitempty"`
+	Total   uint64          `json:"total"` // attempts that there were
+	Kept    uint64          `json:"kept"`
+
+	Status section `json:"status"`
+	Graph  section `json:"graph"`
+	Course section `json:"course"`
+	Names  section `json:"names"`
+	Blocks []block `json:"blocks"`
+}
+
+type section struct {
+	Bytes int    `json:"bytes"` // in the file
+	Raw   int    `json:"raw"`   // what it expands to
+	Sum   uint32 `json:"sum"`   // crc32c of its bytes in the file
+}
+
+// block is a run of attempts, and what is known of them without reading it.
+type block struct {
+	section
+	Rows     int                 `json:"rows"`
+	Last     scheduler.AttemptID `json:"last"`
+	Stages   [2]int32            `json:"stages"`   // the least and the largest
+	Outcomes uint64              `json:"outcomes"` // a bit for each that occurs
+}
+
+func blockOf(rows []facts.Attempt) block {
+	b := block{Rows: len(rows), Last: rows[len(rows)-1].ID, Stages: [2]int32{rows[0].Stage, rows[0].Stage}}
+	for i := range rows {
+		b.Stages[0], b.Stages[1] = min(b.Stages[0], rows[i].Stage), max(b.Stages[1], rows[i].Stage)
+		b.Outcomes |= 1 << (rows[i].Outcome & 63)
+	}
+	return b
+}
+
+// sections lists all, as they lie.
+func (h *head) sections() []*section {
+	all := []*section{&h.Status, &h.Graph, &h.Course, &h.Names}
+	for i := range h.Blocks {
+		all = append(all, &h.Blocks[i].section)
+	}
+	return all
+}
+
+// append writes the head behind what a file begins with.
+func (h *head) append(b []byte) ([]byte, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > headMax {
+		return nil, fmt.Errorf("the head of a job's history would have %d bytes, at most %d are possible", len(text), headMax)
+	}
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(text, castagnoli))
+	return append(b, text...), nil
+}
+
+// check holds a head against the length of its file, and returns where the sections begin.
+func (h *head) check(start, size int64) error {
+	at, rows := start, uint64(0)
+	for _, s := range h.sections() {
+		if s.Bytes < 0 || s.Raw < 0 || s.Raw > sectionMax || int64(s.Bytes) > size {
+			return fmt.Errorf("its head is wrong about a section")
+		}
+		at += int64(s.Bytes)
+	}
+	for i, b := range h.Blocks {
+		// Each row has at least its plane's width in each column.
+		if b.Rows <= 0 || b.Rows > blockRows || i > 0 && b.Last <= h.Blocks[i-1].Last {
+			return fmt.Errorf("its head is wrong about block %d", i)
+		}
+		rows += uint64(b.Rows)
+	}
+	switch {
+	case at != size:
+		return fmt.Errorf("it has %d bytes and should have %d", size, at)
+	case rows != h.Kept || h.Kept > h.Total:
+		return fmt.Errorf("its head says that %d of %d attempts are there, and the blocks have %d", h.Kept, h.Total, rows)
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Coders of zstd are without state here: EncodeAll and DecodeAll may be called at once.
+var (
+	zipper   = must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false)))
+	unzipper = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(sectionMax)))
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return v
+}

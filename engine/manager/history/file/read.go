@@ -1,0 +1,291 @@
+package file
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// DamageError is the error of a file that is not as it was written.
+type DamageError struct {
+	Path   string
+	Offset int64
+	Why    string
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("history file %s is damaged at byte %d: %s: it can't be shown; remove it, or put a copy back", e.Path, e.Offset, e.Why)
+}
+
+// Reader reads a file, and of it only what is asked. Safe for concurrent use.
+type Reader struct {
+	path   string
+	from   io.ReaderAt
+	close  func() error
+	head   head
+	starts []int64 // of the sections
+	names  func() (*names, error) // read once, when they are needed
+}
+
+// Open opens a file, and reads its head. Close gives it back. The error is a
+// DamageError, or that of the file system.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r := &Reader{path: path, from: f, close: f.Close}
+	if err := r.begin(info.Size()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// Decode reads what Encode made, and is part of the file that it names in errors.
+func Decode(path string, b []byte) (*Reader, error) {
+	r := &Reader{path: path, from: bytes.NewReader(b), close: func() error { return nil }}
+	return r, r.begin(int64(len(b)))
+}
+
+// Close gives the file back.
+func (r *Reader) Close() error { return r.close() }
+
+func (r *Reader) damaged(at int64, why string) error {
+	return &DamageError{Path: r.path, Offset: at, Why: why}
+}
+
+func (r *Reader) begin(size int64) error {
+	var start [fileStart]byte
+	if size < fileStart {
+		return r.damaged(size, "it ends in its first bytes")
+	}
+	if _, err := r.from.ReadAt(start[:], 0); err != nil {
+		return err
+	}
+	if string(start[:8]) != magic {
+		if string(start[:7]) == magic[:7] {
+			return r.damaged(7, fmt.Sprintf("its format is version %d, and this program reads version %d", start[7], magic[7]))
+		}
+		return r.damaged(0, "it does not begin as a job's history does")
+	}
+	n := int64(binary.LittleEndian.Uint32(start[8:]))
+	if n > headMax || n > size-fileStart {
+		return r.damaged(8, "it ends in its head")
+	}
+	text := make([]byte, n)
+	if _, err := r.from.ReadAt(text, fileStart); err != nil {
+		return err
+	}
+	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(start[12:]) {
+		return r.damaged(fileStart, "the checksum of its head does not match")
+	}
+	if err := json.Unmarshal(text, &r.head); err != nil {
+		return r.damaged(fileStart, "its head can't be read: "+err.Error())
+	}
+	at := fileStart + n
+	if err := r.head.check(at, size); err != nil {
+		return r.damaged(size, err.Error())
+	}
+	for _, s := range r.head.sections() {
+		r.starts = append(r.starts, at)
+		at += int64(s.Bytes)
+	}
+	r.names = sync.OnceValues(r.readNames)
+	return nil
+}
+
+// section reads one, by its place in the head's list.
+func (r *Reader) section(i int) ([]byte, error) {
+	s, at := r.head.sections()[i], r.starts[i]
+	b := make([]byte, s.Bytes)
+	if _, err := r.from.ReadAt(b, at); err != nil {
+		return nil, fmt.Errorf("history file %s: %w", r.path, err)
+	}
+	if crc32.Checksum(b, castagnoli) != s.Sum {
+		return nil, r.damaged(at, "a checksum does not match")
+	}
+	raw, err := unzipper.DecodeAll(b, make([]byte, 0, s.Raw))
+	if err == nil && len(raw) != s.Raw {
+		err = fmt.Errorf("it expands to %d bytes and not to %d", len(raw), s.Raw)
+	}
+	if err != nil {
+		return nil, r.damaged(at, err.Error())
+	}
+	return raw, nil
+}
+
+// The numbers of sections, as head.sections lists them; the blocks of attempts follow.
+const (
+	statusAt = iota
+	graphAt
+	courseAt
+	namesAt
+	blocksAt
+)
+
+func (r *Reader) readNames() (*names, error) {
+	raw, err := r.section(namesAt)
+	if err != nil {
+		return nil, err
+	}
+	n := &names{}
+	if err := json.Unmarshal(raw, n); err != nil {
+		return nil, r.damaged(r.starts[namesAt], err.Error())
+	}
+	return n, nil
+}
+
+// Job is whose file it is.
+func (r *Reader) Job() scheduler.JobID { return r.head.Job }
+
+// Record is that of the event log in which the job ended; 0: it has not.
+func (r *Reader) Record() uint64 { return r.head.Record }
+
+// Kept says how many attempts are in the file, and how many there were.
+func (r *Reader) Kept() (kept, of uint64) { return r.head.Kept, r.head.Total }
+
+// Status is the job's last, without attempts; nil when it has not ended.
+func (r *Reader) Status() (*wire.JobStatus, error) {
+	if !r.head.Ended {
+		return nil, nil
+	}
+	s := &wire.JobStatus{}
+	return s, r.message(statusAt, s)
+}
+
+// Graph is the job's stages and connections, without inputs and edges; nil where it is not here.
+func (r *Reader) Graph() (*wire.Graph, error) {
+	if !r.head.Graphed {
+		return nil, nil
+	}
+	g := &wire.Graph{}
+	return g, r.message(graphAt, g)
+}
+
+func (r *Reader) message(section int, m proto.Message) error {
+	raw, err := r.section(section)
+	if err == nil {
+		if wrong := proto.Unmarshal(raw, m); wrong != nil {
+			err = r.damaged(r.starts[section], wrong.Error())
+		}
+	}
+	return err
+}
+
+// Course is how the job came to its end.
+func (r *Reader) Course() (c Course, err error) {
+	raw, err := r.section(courseAt)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, r.damaged(r.starts[courseAt], err.Error())
+	}
+	return c, nil
+}
+
+// Whole reads all there is.
+func (r *Reader) Whole() (*Job, error) {
+	j := &Job{ID: r.head.Job, Record: r.head.Record}
+	var wrong [4]error
+	j.Status, wrong[0] = r.Status()
+	j.Graph, wrong[1] = r.Graph()
+	j.Course, wrong[2] = r.Course()
+	j.Attempts, _, wrong[3] = r.Attempts(Query{})
+	return j, errors.Join(wrong[:]...)
+}
+
+// Query says which attempts are asked for. The zero one asks for all.
+type Query struct {
+	After    scheduler.AttemptID // those of larger ids
+	Limit    int                 // at most so many; 0: no bound
+	Outcomes []scheduler.AttemptOutcome
+	Stages   []int32
+	Launcher string // by name
+}
+
+// matches says whether an attempt is asked for.
+func (q *Query) matches(a *facts.Attempt) bool {
+	return a.ID > q.After && has(q.Outcomes, a.Outcome) && has(q.Stages, a.Stage) && (q.Launcher == "" || a.On == q.Launcher)
+}
+
+// passes says whether a block has none that are asked for.
+func (q *Query) passes(b *block) bool {
+	if b.Last <= q.After {
+		return true
+	}
+	outcome, stage := len(q.Outcomes) == 0, len(q.Stages) == 0
+	for _, o := range q.Outcomes {
+		outcome = outcome || b.Outcomes&(1<<(o&63)) != 0
+	}
+	for _, s := range q.Stages {
+		stage = stage || s >= b.Stages[0] && s <= b.Stages[1]
+	}
+	return !outcome || !stage
+}
+
+func has[T comparable](list []T, v T) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return len(list) == 0
+}
+
+// Attempts reads those that are asked for, in order of id. More says that there are others: Query.After
+// the last of these finds them.
+func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error) {
+	for i := range r.head.Blocks {
+		b := &r.head.Blocks[i]
+		if q.passes(b) {
+			continue
+		}
+		rows, err := r.block(i)
+		if err != nil {
+			return nil, false, err
+		}
+		for k := range rows {
+			if !q.matches(&rows[k]) {
+				continue
+			}
+			if q.Limit > 0 && len(found) == q.Limit {
+				return found, true, nil
+			}
+			found = append(found, rows[k])
+		}
+	}
+	return found, false, nil
+}
+
+func (r *Reader) block(i int) ([]facts.Attempt, error) {
+	n, err := r.names()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := r.section(blocksAt + i)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readRows(raw, r.head.Blocks[i].Rows, r.head.Job, n)
+	if err != nil {
+		return nil, r.damaged(r.starts[blocksAt+i], err.Error())
+	}
+	return rows, nil
+}

@@ -1,0 +1,78 @@
+package file
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+// Write puts a job's file in place, whole and durable, or not at all. It returns how long it is.
+func Write(path string, j *Job) (int64, error) {
+	b, err := Encode(j)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(b)), durable.Replace(path, b)
+}
+
+// Encode makes the bytes of a file. Attempts may be in any order; of those of one id the last counts.
+func Encode(j *Job) ([]byte, error) {
+	order := inOrder(j.Attempts)
+	h := &head{Job: j.ID, Record: j.Record, Ended: j.Status != nil, Graphed: j.Graph != nil, Kept: uint64(len(order))}
+	h.Total = max(j.Course.Attempts, h.Kept)
+	n := &names{}
+	parts := make([][]byte, blocksAt)
+	var rows []facts.Attempt
+	for places := range slices.Chunk(order, blockRows) {
+		rows = rows[:0]
+		for _, i := range places {
+			rows = append(rows, j.Attempts[i])
+		}
+		h.Blocks = append(h.Blocks, blockOf(rows))
+		parts = append(parts, appendRows(nil, rows, n))
+	}
+	var wrong [4]error
+	parts[statusAt], wrong[0] = proto.Marshal(withoutAttempts(j.Status))
+	parts[graphAt], wrong[1] = proto.Marshal(j.Graph)
+	parts[courseAt], wrong[2] = json.Marshal(&j.Course)
+	parts[namesAt], wrong[3] = json.Marshal(n)
+	if err := errors.Join(wrong[:]...); err != nil {
+		return nil, fmt.Errorf("encode the history of %s: %w", j.ID, err)
+	}
+	var body []byte
+	for i, s := range h.sections() {
+		at := len(body)
+		body = zipper.EncodeAll(parts[i], body)
+		*s = section{Bytes: len(body) - at, Raw: len(parts[i]), Sum: crc32.Checksum(body[at:], castagnoli)}
+	}
+	b, err := h.append(nil)
+	return append(b, body...), err
+}
+
+// inOrder lists the places of attempts in order of id, for each id the last.
+func inOrder(all []facts.Attempt) []int32 {
+	order := make([]int32, len(all))
+	for i := range order {
+		order[i] = int32(len(all) - 1 - i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(all[a].ID, all[b].ID) })
+	return slices.CompactFunc(order, func(a, b int32) bool { return all[a].ID == all[b].ID })
+}
+
+func withoutAttempts(s *wire.JobStatus) *wire.JobStatus {
+	if len(s.GetAttempts()) == 0 {
+		return s
+	}
+	s = proto.CloneOf(s)
+	s.Attempts = nil
+	return s
+}
