@@ -65,18 +65,18 @@ var directions = []struct {
 	{"engine/core/outputs", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
 	{"engine/core/commands", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
-	{"engine/core/tally", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
+	{"engine/core/tally", []string{"sdk/scheduler", "engine/core/codec", "engine/core/facts", "engine/wire"}, aRoom},
 	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap"}, aRoom},
 	{"engine/core/course", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/avoidance", []string{"sdk/scheduler", "engine/core/codec", "internal/sorted"}, aRoom},
 	{"engine/core/publishing", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
 	{"engine/core/life", []string{
-		"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/codec", "engine/core/commands", "engine/core/course", "engine/core/inputs",
+		"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/codec", "engine/core/commands", "engine/core/course", "engine/core/facts", "engine/core/inputs",
 		"engine/core/publishing", "engine/core/step", "engine/core/tally", "engine/graph", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted",
 	}, aRoom},
 	{"engine/core/events", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/course", "engine/core/exchange", "engine/core/life", "engine/core/step", "engine/wire", "internal/sorted"}, inOrder},
 	{"engine/core/orders", []string{"sdk/scheduler", "engine/core/commands", "engine/core/course", "engine/core/inputs", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
-	{"engine/core/status", []string{"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
+	{"engine/core/status", []string{"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/facts", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
 	{"engine/core/bundles", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/events", "engine/core/inputs", "engine/core/life", "engine/core/step"}, inOrder},
 	{"engine/core/jobs", []string{
 		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange", "engine/core/inputs", "engine/core/life",
@@ -100,7 +100,7 @@ var directions = []struct {
 	}, inOrder},
 	{"engine/core/decisions", []string{
 		"sdk/scheduler", "engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange",
-		"engine/core/ids", "engine/core/life", "engine/core/preemption", "engine/core/step", "engine/wire", "internal/prefetch",
+		"engine/core/facts", "engine/core/ids", "engine/core/life", "engine/core/preemption", "engine/core/step", "engine/wire", "internal/prefetch",
 	}, inOrder},
 	{"engine/core/house", []string{
 		"engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/decisions", "engine/core/events", "engine/core/exchange",

@@ -63,6 +63,7 @@ func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.Err)
 	}
+	c.rooms.Life.TakeChanged() // that jobs are back is no change of them
 	return c, nil
 }
 

@@ -34,14 +34,18 @@ func (c *Core) Take(b *wire.Batch) *AskPolicy {
 
 // Rest is the second part of a step: what is to be done beside the round, in order.
 func (c *Core) Rest() []Action {
+	news, tells := c.Facts()
 	c.tellChanged()
 	todo := c.rooms.Step.Todo()
-	actions := make([]Action, len(todo))
+	actions := make([]Action, 0, len(todo)+1)
+	if tells {
+		actions = append(actions, news)
+	}
 	for i := range todo {
 		if next := prefetch.Next(todo, i); next != nil {
 			life.PrefetchSpecs(next)
 		}
-		actions[i] = c.action(&todo[i])
+		actions = append(actions, c.action(&todo[i]))
 	}
 	c.rooms.Step.Done()
 	return actions

@@ -52,6 +52,7 @@ type Sim struct {
 	policy  *driver
 	records *records
 	ledger  *ledger
+	shown   *shown
 	dying   bool // the manager logs what it decides, and ends before it acts, with the next batch
 }
 
@@ -64,6 +65,7 @@ func New(o Options) *Sim {
 	s.Decide, s.Act = s.decide, s.act
 	s.Core = core.New(s.settings())
 	s.Core.TokensFrom(token)
+	s.shown = newShown(s.Core)
 	s.records = newRecords(s.play, o)
 	s.clients = newClients(s.play)
 	s.fleet = newFleet(s.play, s.clients)
@@ -170,6 +172,9 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	if err := s.Core.Check(); err != nil {
 		s.fail("%v", err)
 	}
+	if err := s.shown.step(s.Core, actions, s.steps%shownEvery == 0); err != nil {
+		s.fail("%v", err)
+	}
 	if err := s.ledger.step(b.Inputs, actions); err != nil {
 		s.fail("%v", err)
 	}
@@ -200,6 +205,7 @@ func (s *Sim) restart() {
 	s.Seen["manager restarts"]++
 	s.dying = false
 	s.Restart(c)
+	s.shown = newShown(c)
 	s.clients.forget()
 	s.policy.forget()
 	s.fleet.disconnect()

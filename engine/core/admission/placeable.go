@@ -31,7 +31,10 @@ func (ad *Admission) checkPlaceableOf(j *life.Job, fits map[string]bool) {
 		}
 		fits[s.Key] = true
 	}
-	j.WhyNot = why
+	if j.WhyNot != why {
+		j.WhyNot = why
+		ad.life.Touch(j)
+	}
 	switch {
 	case why == "":
 		j.Unplaceable = 0

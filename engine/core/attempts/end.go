@@ -115,7 +115,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		r.Bundle.Job.StageOf(f, a).Fail()
+		r.Bundle.Job.FailStage(f, a)
 		r.Fail(f)
 		as.step.Stats.Failed++
 		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
@@ -165,6 +165,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 		e.For = a.Stop().ForJob
 	}
 	as.events.Emit(b, e)
+	as.life.NoteEnd(a, reason, e.For, work)
 	as.step.Stats.Outcomes[outcome]++
 	j.Tally.Keep(tally.Past{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,

@@ -53,6 +53,7 @@ func (as *Attempts) startRun(b *life.Bundle, where []*life.Launcher, speculative
 		b.SetTwice(0)
 		as.step.Stats.Speculative++
 	} else {
+		r.Ready = b.Since
 		b.Enter(life.BundleRunning)
 	}
 	if b.Preempted {

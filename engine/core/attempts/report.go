@@ -31,7 +31,7 @@ func (as *Attempts) Started(a *life.Attempt, address string) {
 	})
 	as.orders.SendPeers(a.Run)
 	as.orders.Feed(a)
-	as.life.Touch(b.Job)
+	as.life.TouchAttempt(a)
 }
 
 // Executing notes that an attempt has read what it had to and executes.
@@ -40,6 +40,7 @@ func (as *Attempts) Executing(a *life.Attempt, yes bool) {
 	if !yes || !a.Execute(as.step.Now) {
 		return
 	}
+	as.life.TouchAttempt(a)
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
 }
 

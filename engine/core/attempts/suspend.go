@@ -34,7 +34,7 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 	as.capacity.VictimDone(&a.Holding)
 	as.capacity.Changed(&a.Launcher.Launcher)
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
-	as.life.Touch(a.Run.Bundle.Job)
+	as.life.TouchAttempt(a)
 	as.noteSuspended(a.Run)
 }
 
@@ -126,7 +126,7 @@ func (as *Attempts) ResumedNow(a *life.Attempt) {
 	as.capacity.Changed(&a.Launcher.Launcher)
 	a.Run.Bundle.SetTwice(0)
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
-	as.life.Touch(a.Run.Bundle.Job)
+	as.life.TouchAttempt(a)
 }
 
 // ResumeSuspended is the manager's own resuming, for a policy that does not:

@@ -40,6 +40,7 @@ func (bs *Bundles) announceAgain(b *life.Bundle) {
 
 func (bs *Bundles) announce(b *life.Bundle) {
 	b.Since = bs.step.Now
+	bs.life.Touch(b.Job)
 	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.events.Emit(b, bs.events.ReadyEvent(b))
 }

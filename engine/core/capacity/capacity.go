@@ -17,6 +17,8 @@ type Capacity struct {
 	changed      []scheduler.LauncherID // whose offer is to be looked at in the next round
 	roomier      bool                   // something got free
 	replaced     bool                   // launchers came or went
+	tells        bool                   // touched is kept
+	touched      []scheduler.LauncherID // that changed since TakeTouched
 }
 
 // Add has a launcher known that is not up, and stays where it is in memory.
@@ -69,6 +71,7 @@ func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory, sw
 // Lose takes a launcher down. What is held there its owner gives back afterwards.
 func (c *Capacity) Lose(l *Launcher) {
 	c.releaseOn(l)
+	c.Touch(l)
 	l.Up, l.changed, l.load = false, false, Load{}
 	l.free, l.freeMemory = nil, 0
 	c.up--
@@ -79,6 +82,7 @@ func (c *Capacity) Lose(l *Launcher) {
 // Drain starts or ends a drain: what runs there goes on, nothing new starts.
 func (c *Capacity) Drain(l *Launcher, drain bool) {
 	l.Draining = drain
+	c.Touch(l)
 	if !l.Up {
 		return
 	}

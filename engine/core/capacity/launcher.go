@@ -16,6 +16,7 @@ type Launcher struct {
 	Draining     bool
 	Blamed       bool // the site avoids it for a while
 	changed      bool // since told
+	touched      bool // in Capacity.touched
 	Name         string
 	Host, Rack   string
 	free         Slots // neither held nor reserved; kinds with none may be listed

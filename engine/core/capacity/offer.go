@@ -9,10 +9,35 @@ import (
 
 // Changed has a launcher's offer looked at when the next round is made.
 func (c *Capacity) Changed(l *Launcher) {
+	c.Touch(l)
 	if !l.changed && l.Up {
 		l.changed = true
 		c.changed = append(c.changed, l.ID)
 	}
+}
+
+// TellTouched has TakeTouched tell from now on. Nothing is decided by it.
+func (c *Capacity) TellTouched() { c.tells = true }
+
+// Touch has TakeTouched tell of a launcher.
+func (c *Capacity) Touch(l *Launcher) {
+	if c.tells && !l.touched {
+		l.touched = true
+		c.touched = append(c.touched, l.ID)
+	}
+}
+
+// TakeTouched lists the launchers that changed in any way since it was asked last, in no
+// order. The list is good until the next is touched. Some may be forgotten.
+func (c *Capacity) TakeTouched() []scheduler.LauncherID {
+	list := c.touched
+	for _, id := range list {
+		if l := c.launchers.Get(id); l != nil {
+			l.touched = false
+		}
+	}
+	c.touched = c.touched[:0]
+	return list
 }
 
 // AnyChanged says whether some offer is to be looked at.

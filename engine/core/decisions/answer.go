@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/exchange"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
@@ -77,6 +78,7 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 		ds.step.Stats.Decision(kind, reason)
 		if !accepted {
 			ds.policy.Refused()
+			ds.noteRefusal(list, facts.Refusal{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 		}
 		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
@@ -125,6 +127,29 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
+}
+
+// noteRefusal has it be told that the i-th decision of its kind was refused.
+func (ds *Decisions) noteRefusal(list *scheduler.Decisions, r facts.Refusal, i int) {
+	if g := ds.policy.Current(); g != nil {
+		r.Generation = g.Number
+	}
+	switch r.Kind {
+	case scheduler.DecisionRefuse:
+		r.Job = list.Refuse[i].Job
+	case scheduler.DecisionAdmit:
+		r.Job = list.Admit[i].Job
+	case scheduler.DecisionPreempt:
+		r.Job = list.Preempt[i].For
+	case scheduler.DecisionResume:
+		r.Attempt = list.Resume[i].Attempt
+	case scheduler.DecisionLaunch:
+		r.Bundle = list.Launch[i].Bundle
+		if b := ds.life.Bundles.Get(r.Bundle); b != nil {
+			r.Job = b.Job.ID
+		}
+	}
+	ds.life.NoteRefusal(r)
 }
 
 // gathered returns those of some attempts that a generation that is being started knows:

@@ -45,7 +45,10 @@ func (ds *Decisions) cutOver() {
 	g := ds.policy.Current()
 	ds.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range ds.life.Jobs.All() {
-		j.PolicyWait = scheduler.Waiting{}
+		if j.PolicyWait != (scheduler.Waiting{}) {
+			j.PolicyWait = scheduler.Waiting{}
+			ds.life.Touch(j)
+		}
 	}
 }
 

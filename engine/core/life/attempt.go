@@ -30,6 +30,8 @@ type Attempt struct {
 	Progress float64
 	Work     *wire.Work
 	Told     scheduler.Time // of its progress
+	touched  bool           // in News.attempts
+	rests    bool           // its nodes count as suspended
 }
 
 // attemptSet is a job's live attempts, or a launcher's, in no order. Each attempt
@@ -69,6 +71,39 @@ func (s attemptSet) Sorted() []*Attempt {
 func (a *Attempt) Rest(by int) {
 	a.Launcher.Suspended += by
 	a.Run.Bundle.Job.resting += by
+	if by > 0 {
+		a.countRest()
+		return
+	}
+	a.uncountRest()
+	for _, r := range a.Run.Bundle.Runs() {
+		if other := r.Attempts[a.Group]; other != a && other.Phase() == course.Suspended {
+			other.countRest()
+		}
+	}
+}
+
+// countRest counts the nodes of a suspended attempt as suspended, unless they are already
+// with another attempt at the group, or the bundle does not run.
+func (a *Attempt) countRest() {
+	b := a.Run.Bundle
+	for _, r := range b.Runs() {
+		if r.Attempts[a.Group].rests {
+			return
+		}
+	}
+	if b.Phase() == BundleRunning && !a.rests {
+		a.rests = true
+		b.addSuspended(a.Group, 1)
+	}
+}
+
+// uncountRest counts them so no more.
+func (a *Attempt) uncountRest() {
+	if a.rests {
+		a.rests = false
+		a.Run.Bundle.addSuspended(a.Group, ^uint32(0))
+	}
 }
 
 // MayFinish says whether the end of an attempt counts. What was preempted and

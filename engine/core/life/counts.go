@@ -13,6 +13,13 @@ import (
 func (b *Bundle) Enter(p tally.Phase) {
 	old := b.phase
 	b.phase = p
+	if old == BundleRunning && p != BundleRunning {
+		for _, r := range b.runs {
+			for _, a := range r.Attempts {
+				a.uncountRest()
+			}
+		}
+	}
 	b.count(old, p)
 	if old == BundleReady {
 		b.Job.unlinkReady(b)
@@ -24,15 +31,19 @@ func (b *Bundle) Enter(p tally.Phase) {
 
 // count moves its nodes in the counts of their stages.
 func (b *Bundle) count(old, p tally.Phase) {
+	move := func(stage int) {
+		b.Job.Stages[stage].Move(old, p)
+		b.Job.touchStage(stage)
+	}
 	switch {
 	case b.Single:
-		b.Job.Stages[b.Stage].Move(old, p)
+		move(int(b.Stage))
 	case b.Last():
-		b.Job.Stages[len(b.Job.Stages)-1].Move(old, p)
+		move(len(b.Job.Stages) - 1)
 	default:
 		for i := range b.Groups() {
 			for _, x := range b.Nodes(i) {
-				b.Job.Stages[b.Job.Plan.Node(x).Stage].Move(old, p)
+				move(b.Job.Plan.Node(x).Stage)
 			}
 		}
 	}
@@ -73,37 +84,58 @@ func (j *Job) recount() {
 	}
 }
 
+// addSuspended adds to the nodes that are suspended of a bundle's i-th group.
+func (b *Bundle) addSuspended(i int, by uint32) {
+	j := b.Job
+	add := func(stage int) {
+		j.Stages[stage].suspended += by
+		j.touchStage(stage)
+	}
+	if b.Last() {
+		add(len(j.Stages) - 1)
+	}
+	for _, x := range b.Nodes(i) {
+		add(j.Plan.Node(x).Stage)
+	}
+}
+
 // StageStatus is what status shows of its stages.
 func (j *Job) StageStatus() []*wire.StageStatus {
 	list := make([]*wire.StageStatus, len(j.Stages))
 	for i := range j.Stages {
-		list[i] = j.Stages[i].Status()
-	}
-	if j.resting > 0 {
-		j.markSuspended(list)
+		s := &j.Stages[i]
+		list[i] = s.Status()
+		list[i].Running -= s.suspended
+		list[i].Suspended = s.suspended
 	}
 	return list
 }
 
-// markSuspended takes the nodes that are suspended from those that run.
-func (j *Job) markSuspended(list []*wire.StageStatus) {
+// checkRests holds the nodes that are suspended against a count of the attempts that make
+// them so.
+func (j *Job) checkRests() error {
+	rest := make([]uint32, len(j.Stages))
 	for _, a := range j.Attempts { // sums: in any order
 		b := a.Run.Bundle
-		if a.Phase() != course.Suspended || b.Phase() != BundleRunning || b.Runs()[0] != a.Run {
+		if !a.rests {
 			continue
 		}
-		stages := []int{len(list) - 1}
-		if !b.Last() {
-			stages = stages[:0]
-			for _, x := range b.Nodes(a.Group) {
-				stages = append(stages, j.Plan.Node(x).Stage)
-			}
+		if a.Phase() != course.Suspended || b.Phase() != BundleRunning {
+			return fmt.Errorf("the nodes of %v count as suspended, and it is in phase %d, its bundle %v", a.ID, a.Phase(), b.Phase())
 		}
-		for _, s := range stages {
-			list[s].Running--
-			list[s].Suspended++
+		if b.Last() {
+			rest[len(rest)-1]++
+		}
+		for _, x := range b.Nodes(a.Group) {
+			rest[j.Plan.Node(x).Stage]++
 		}
 	}
+	for i := range rest {
+		if s := &j.Stages[i]; s.suspended != rest[i] {
+			return fmt.Errorf("%d nodes of stage %q count as suspended, counted as %d", s.suspended, s.Name(), rest[i])
+		}
+	}
+	return nil
 }
 
 // checkCounts holds what is counted against a count of everything.
@@ -142,6 +174,9 @@ func (j *Job) checkCounts() error {
 				fresh[j.Plan.Node(x).Stage].Count(b.Phase())
 			}
 		}
+	}
+	if err := j.checkRests(); err != nil {
+		return err
 	}
 	for i := range fresh {
 		if err := j.Stages[i].Check(&fresh[i]); err != nil {

@@ -16,7 +16,7 @@ func (l *Launcher) frozen() *Launcher {
 
 func (j *Job) frozen() *Job {
 	f := *j
-	f.Attempts = nil // written with their bundles
+	f.Attempts, f.touches = nil, nil // written with their bundles, and not at all
 	f.RanOn = slices.Clone(j.RanOn)
 	f.Tally, f.Notes = j.Tally.Clone(), slices.Clone(j.Notes)
 	f.Stages = slices.Clone(j.Stages)

@@ -15,15 +15,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StageOf is the stage that a failure names, one of those in the attempt's group; the
-// group's first where it names none.
-func (j *Job) StageOf(f *wire.Failure, a *Attempt) *stage {
+// FailStage counts a failure for the stage that it names, one of those in the attempt's
+// group; for the group's first where it names none.
+func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
+	failed := int(a.Stage)
 	for _, n := range a.Run.Bundle.Nodes(a.Group) {
-		if s := &j.Stages[j.Plan.Node(n).Stage]; s.Name() == f.GetStage() {
-			return s
+		if stage := j.Plan.Node(n).Stage; j.Stages[stage].Name() == f.GetStage() {
+			failed = stage
+			break
 		}
 	}
-	return &j.Stages[a.Stage]
+	j.Stages[failed].Fail()
+	j.touchStage(failed)
 }
 
 // Prepared is a job id that was handed out and not submitted yet.
@@ -53,6 +56,8 @@ type Job struct {
 	Plan       *graph.Expanded
 	phase      jobPhase
 	touched    bool     // in State.changed
+	told       bool     // its stages have rows
+	notesTold  bool     // Notes are not to be changed any more
 	Bundles    []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages     []stage
 	Unfinished int        // bundles, without the last
@@ -65,7 +70,9 @@ type Job struct {
 	LastLaunch scheduler.Time         // of a bundle of it
 	RanOn      []scheduler.LauncherID // launchers to be told of its end, ascending
 
-	Tally tally.Job
+	Tally      tally.Job
+	touches    []int32  // stages whose rows changed
+	stageNames []string // nil: nobody asked
 
 	Client    uint64 // whom the admission answers; 0 when answered
 	Pool      string
@@ -115,6 +122,8 @@ type stage struct {
 	tally.Stage
 	single capacity.Demand // of its groups of one node that are bundles by themselves
 
+	suspended uint32              // of its nodes that run
+	touched   bool                // in Job.touches
 	noSuspend bool                // its groups, or some of them, must not be suspended
 	after     []scheduler.StageID // whose groups store what its own read, ascending
 }

@@ -31,7 +31,8 @@ type State struct {
 	Suspended  idmap.Index[uint64, Run] // runs that wait to be resumed, by Run.Suspension: the first suspended first
 	suspension uint64                   // the last number given
 
-	changed []*Job                  // in this step
+	changed []*Job // in this step
+	news    News
 	Graphs  Graphs                  // of submissions that name them by their hash; nil: none are kept
 	Tokens  func(run uint64) []byte // of data connections; nil: they have none
 }
@@ -54,6 +55,7 @@ func (st *State) AddAttempt(a *Attempt) {
 	st.Attempts.Set(a.ID, a)
 	a.Run.Bundle.Job.Attempts.add(a, inJob)
 	a.Launcher.Attempts.add(a, inLauncher)
+	st.TouchAttempt(a)
 	if a.Run.Speculative {
 		a.Run.Bundle.Job.Doubled++
 	}
@@ -67,6 +69,7 @@ func (st *State) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
 	a.Run.Bundle.Job.Attempts.remove(a, inJob)
 	a.Launcher.Attempts.remove(a, inLauncher)
+	st.TouchAttempt(a)
 	a.Run.live--
 	if a.Run.Speculative {
 		a.Run.Bundle.Job.Doubled--
@@ -87,6 +90,9 @@ func (st *State) Touch(j *Job) {
 // NoteJob keeps a line for the job's status.
 func (st *State) NoteJob(j *Job, text string) {
 	text = st.step.Short(text)
+	if j.notesTold { // who was given them keeps them
+		j.Notes, j.notesTold = slices.Clone(j.Notes), false
+	}
 	if len(j.Notes) >= st.step.Set.NotesKept {
 		n := len(j.Notes) - st.step.Set.NotesKept + 1
 		j.Notes = slices.Delete(j.Notes, 0, n)

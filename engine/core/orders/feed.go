@@ -26,6 +26,7 @@ func (od *Orders) SourcesTaken(a *life.Attempt, update uint64) {
 // GiveAgain begins anew with what was on its way to a launcher whose stream broke.
 func (od *Orders) GiveAgain(a *life.Attempt) {
 	if a.Run.Bundle.Job.Inputs.Again(&a.Reads) {
+		od.life.TouchAttempt(a)
 		od.WatchWaiting(a.Run.Bundle.Job)
 	}
 	od.Feed(a)
@@ -34,7 +35,12 @@ func (od *Orders) GiveAgain(a *life.Attempt) {
 // FlushSources sends each reader what a step gave it, in one message.
 func (od *Orders) FlushSources() {
 	for id, m := range od.Feeds.End() {
-		if a := od.life.Attempts.Get(id); a != nil && a.Launcher.Up {
+		a := od.life.Attempts.Get(id)
+		if a == nil {
+			continue
+		}
+		od.life.TouchAttempt(a) // it may miss nothing any more
+		if a.Launcher.Up {
 			od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
 		}
 	}
@@ -48,6 +54,7 @@ func (od *Orders) sourcesOf(a *life.Attempt) []*wire.Source {
 	}
 	l := j.Inputs.List(&a.Reads, a.ID, a.Run.Bundle.Filed(a.Group), od.step.Set.CommandBytes, od.life.Source(j))
 	if l.Missed {
+		od.life.TouchAttempt(a)
 		od.WatchWaiting(j)
 	}
 	od.step.Charge(l.Looked/looksAtOnce + len(l.Sources))

@@ -10,6 +10,7 @@ import (
 // Miss notes that an attempt has to be given a source when it is there.
 func (od *Orders) Miss(a *life.Attempt, k inputs.Key) {
 	a.Run.Bundle.Job.Inputs.Miss(&a.Reads, a.ID, k)
+	od.life.TouchAttempt(a)
 	od.WatchWaiting(a.Run.Bundle.Job)
 }
 

@@ -23,6 +23,7 @@ func (od *Orders) StopRun(r *life.Run, outcome scheduler.AttemptOutcome, reason 
 // is not harder.
 func (od *Orders) stopAttempt(a *life.Attempt, s course.Stop) {
 	if a.AskStop(s) {
+		od.life.TouchAttempt(a)
 		a.Reads.Stop()
 		od.SendStop(a)
 	}

@@ -186,6 +186,7 @@ func (ss *Sessions) forgetLaunchers() {
 		for l := range ss.life.Launchers.All() {
 			if !l.Up {
 				ss.life.Launchers.Remove(l.ID)
+				ss.life.NoteGone(l.ID)
 				ss.capacity.Forget(&l.Launcher)
 				delete(ss.life.ByName, l.Name)
 				break

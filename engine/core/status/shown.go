@@ -108,7 +108,9 @@ func (rd *Reader) Remember(j *life.Job) {
 	if len(rd.life.Ended) >= rd.step.Set.JobsKept {
 		rd.life.Ended = rd.life.Ended[len(rd.life.Ended)-rd.step.Set.JobsKept+1:]
 	}
-	rd.life.Ended = append(rd.life.Ended, &life.EndedJob{Status: s})
+	e := &life.EndedJob{Status: s}
+	rd.life.Ended = append(rd.life.Ended, e)
+	rd.life.NoteOver(e)
 }
 
 // endedAttemptsKept is how many attempts are kept of a job that ended.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -102,6 +103,14 @@ func (s *Stage) Median(percent int) (time.Duration, bool) {
 func (s *Stage) Status() *wire.StageStatus {
 	return &wire.StageStatus{
 		Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
+		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
+	}
+}
+
+// Row is what is told of it.
+func (s *Stage) Row() facts.Stage {
+	return facts.Stage{
+		Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
 		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
 	}
 }

@@ -25,6 +25,7 @@ type Job struct {
 	files  int // that accepted attempts wrote into the job's outputs
 	read   [scheduler.LocalityLevels]int64
 	local  [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
+	told   []*wire.Counter                  // sums as they were told last; nil: they changed since
 	sums   []sum                            // of the accepted attempts' counters, in order of name
 	past   []Past                           // the last to end, as a ring
 	oldest int                              // of past
@@ -64,6 +65,7 @@ func (j *Job) Files() int { return j.files }
 // of one that another was accepted in place of.
 func (j *Job) Accept(m *wire.AttemptEnded, by int) {
 	j.files += by * len(m.GetFiles())
+	j.told = nil
 	for _, n := range m.GetCounters() {
 		i, found := slices.BinarySearchFunc(j.sums, n.GetName(), func(s sum, name string) int { return cmp.Compare(s.name, name) })
 		if !found {
@@ -86,6 +88,14 @@ func (j *Job) Counters() []*wire.Counter {
 	return list
 }
 
+// TellCounters is Counters, of which the list is not to be changed.
+func (j *Job) TellCounters() []*wire.Counter {
+	if j.told == nil {
+		j.told = j.Counters()
+	}
+	return j.told
+}
+
 // Read adds the bytes that an attempt read, by locality.
 func (j *Job) Read(w scheduler.Work) {
 	for level, n := range w.Read {
@@ -99,6 +109,11 @@ func (j *Job) Local(level int) { j.local[level]++ }
 // Reads returns the bytes read and the attempts counted, by locality.
 func (j *Job) Reads() (read []int64, local []uint32) {
 	return slices.Clone(j.read[:]), slices.Clone(j.local[:])
+}
+
+// ReadsByLevel is Reads, as values.
+func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [scheduler.LocalityLevels]uint32) {
+	return j.read, j.local
 }
 
 // Keep keeps what is shown of an attempt that ended, the newest up to a bound.

@@ -1,0 +1,236 @@
+package life
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// News are what changed since it was told last, for who shows it. Nothing is decided by them,
+// and no checkpoint has them.
+type News struct {
+	on       bool
+	attempts []*Attempt // that live
+	ended    []facts.Attempt
+	gone     []scheduler.LauncherID
+	refused  []facts.Refusal
+	over     []*EndedJob
+}
+
+// refusedMax bounds the refusals of one step that are told one by one. All are counted.
+const refusedMax = 1000
+
+// TellNews has News be kept from now on.
+func (st *State) TellNews() {
+	st.news.on = true
+	st.capacity.TellTouched()
+}
+
+// Tells says whether News are kept.
+func (st *State) Tells() bool { return st.news.on }
+
+// TouchAttempt has an attempt's row be told, with those of its job and launcher.
+func (st *State) TouchAttempt(a *Attempt) {
+	st.Touch(a.Run.Bundle.Job)
+	if !st.news.on {
+		return
+	}
+	st.capacity.Touch(&a.Launcher.Launcher)
+	if !a.touched && a.Phase() != course.Ended {
+		a.touched = true
+		st.news.attempts = append(st.news.attempts, a)
+	}
+}
+
+// touchStage has a stage's row be told.
+func (j *Job) touchStage(number int) {
+	if s := &j.Stages[number]; !s.touched {
+		s.touched = true
+		j.touches = append(j.touches, int32(number))
+	}
+}
+
+// NoteEnd has the last row of an attempt be told.
+func (st *State) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
+	if !st.news.on {
+		return
+	}
+	row := a.Row()
+	row.Reason, row.For, row.Work = reason, beneficiary, work
+	st.news.ended = append(st.news.ended, row)
+}
+
+// NoteGone has it be told that a launcher is forgotten.
+func (st *State) NoteGone(id scheduler.LauncherID) {
+	if st.news.on {
+		st.news.gone = append(st.news.gone, id)
+	}
+}
+
+// NoteRefusal has it be told that a decision was refused.
+func (st *State) NoteRefusal(r facts.Refusal) {
+	if st.news.on && len(st.news.refused) < refusedMax {
+		st.news.refused = append(st.news.refused, r)
+	}
+}
+
+// NoteOver has it be told that a job is over.
+func (st *State) NoteOver(e *EndedJob) {
+	if st.news.on {
+		st.news.over = append(st.news.over, e)
+	}
+}
+
+// Changed lists the jobs that changed in this step and live, in order of id.
+func (st *State) Changed() []*Job {
+	list := slices.DeleteFunc(slices.Clone(st.changed), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
+	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// TakeNews returns the rows of what changed, but those of jobs, which are Changed.
+func (st *State) TakeNews(changed []*Job) facts.Rows {
+	n := &st.news
+	rows := facts.Rows{Refused: n.refused, Attempts: n.ended}
+	for _, j := range changed {
+		if !j.told {
+			j.told = true
+			for i := range j.Stages {
+				j.touchStage(i)
+			}
+		}
+		slices.Sort(j.touches)
+		for _, i := range j.touches {
+			j.Stages[i].touched = false
+			rows.Stages = append(rows.Stages, j.StageRow(int(i)))
+		}
+		j.touches = j.touches[:0]
+	}
+	for _, a := range n.attempts {
+		if a.touched = false; a.Phase() != course.Ended { // whose last row is there
+			rows.Attempts = append(rows.Attempts, a.Row())
+		}
+	}
+	slices.SortFunc(rows.Attempts, func(a, b facts.Attempt) int { return cmp.Compare(a.ID, b.ID) })
+	for _, id := range st.capacity.TakeTouched() {
+		if l := st.Launchers.Get(id); l != nil {
+			rows.Launchers = append(rows.Launchers, l.Row())
+		}
+	}
+	for _, id := range n.gone {
+		rows.Launchers = append(rows.Launchers, facts.Launcher{ID: id, Gone: true})
+	}
+	slices.SortFunc(rows.Launchers, func(a, b facts.Launcher) int { return cmp.Compare(a.ID, b.ID) })
+	for _, e := range n.over {
+		rows.Ended = append(rows.Ended, e.Status)
+	}
+	clear(n.attempts)
+	*n = News{on: n.on, attempts: n.attempts[:0]}
+	return rows
+}
+
+// AllNews returns the rows of all there is, but those of jobs.
+func (st *State) AllNews() facts.Rows {
+	var rows facts.Rows
+	for j := range st.Jobs.All() {
+		for i := range j.Stages {
+			rows.Stages = append(rows.Stages, j.StageRow(i))
+		}
+		rows.Attempts = append(rows.Attempts, j.pastRows()...)
+		for _, a := range j.Attempts.Sorted() {
+			rows.Attempts = append(rows.Attempts, a.Row())
+		}
+	}
+	for l := range st.Launchers.All() {
+		rows.Launchers = append(rows.Launchers, l.Row())
+	}
+	for _, e := range st.Ended {
+		rows.Ended = append(rows.Ended, e.Status)
+	}
+	return rows
+}
+
+// pastRows are the rows of attempts that ended and are remembered, in the order of their ends.
+func (j *Job) pastRows() []facts.Attempt {
+	var rows []facts.Attempt
+	for _, p := range j.Tally.Kept() {
+		rows = append(rows, facts.Attempt{
+			ID: p.ID, Job: j.ID, On: p.Launcher, Stage: p.Stage, Index: p.Index, State: facts.Ended, Speculative: p.Speculative, Outcome: p.Outcome,
+			Started: p.Started, Since: p.Ended, Suspended: p.Suspended, Reason: p.Reason,
+		})
+	}
+	return rows
+}
+
+// TellNotes returns its notes, of which the list does not change any more.
+func (j *Job) TellNotes() []string {
+	j.notesTold = true
+	return j.Notes[:len(j.Notes):len(j.Notes)]
+}
+
+// StageNames are those of its plan, and of the stage that publishes. The list does not change.
+func (j *Job) StageNames() []string {
+	if j.stageNames == nil {
+		j.stageNames = make([]string, len(j.Stages))
+		for i := range j.Stages {
+			j.stageNames[i] = j.Stages[i].Name()
+		}
+	}
+	return j.stageNames
+}
+
+// StageRow is what is told of a stage.
+func (j *Job) StageRow(number int) facts.Stage {
+	s := &j.Stages[number]
+	row := s.Row()
+	row.Job, row.Number = j.ID, int32(number)
+	row.Running -= s.suspended
+	row.Suspended = s.suspended
+	return row
+}
+
+// Row is what is told of an attempt.
+func (a *Attempt) Row() facts.Attempt {
+	b := a.Run.Bundle
+	row := facts.Attempt{
+		ID: a.ID, Job: b.Job.ID, Bundle: b.id, Run: a.Run.ID, Launcher: a.Launcher.ID, On: a.Launcher.Name, Stage: a.Stage, Index: a.Index,
+		State: a.factState(), Speculative: a.Run.Speculative, Outcome: a.Outcome(),
+		Ready: a.Run.Ready, Launched: a.Run.Launched, Started: a.Started(), Executing: a.Executing(), Suspended: a.Rested(),
+	}
+	switch a.Phase() {
+	case course.Ended, course.Suspended:
+		row.Since = a.Since()
+	}
+	if s := a.Stop(); s != nil {
+		row.Reason, row.For = s.Reason, s.ForJob
+	}
+	return row
+}
+
+func (a *Attempt) factState() facts.State {
+	switch {
+	case a.Phase() == course.Ended:
+		return facts.Ended
+	case a.Stop() != nil:
+		return facts.Stopping
+	case a.Phase() == course.Suspended:
+		return facts.Suspended
+	case a.Phase() == course.Running && a.Reads.Misses() > 0:
+		return facts.Starved
+	case a.Phase() == course.Running:
+		return facts.Running
+	}
+	return facts.Assigned
+}
+
+// Row is what is told of a launcher.
+func (l *Launcher) Row() facts.Launcher {
+	return facts.Launcher{
+		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: slices.Clone(l.Free()),
+		Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(),
+		Running: len(l.Attempts) - l.Suspended, Suspended: l.Suspended, HTTPAddress: l.HTTPAddress,
+	}
+}

@@ -1,0 +1,96 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TellFacts has Facts tell from now on. Nothing is decided by it.
+func (rd *Reader) TellFacts() { rd.life.TellNews() }
+
+// Facts returns the rows of all that changed in the step at hand, at its end; false when
+// nobody wants them.
+func (rd *Reader) Facts() (step.Facts, bool) {
+	if !rd.life.Tells() {
+		return step.Facts{}, false
+	}
+	jobs := rd.life.Changed()
+	f := rd.facts(rd.life.TakeNews(jobs))
+	for _, j := range jobs {
+		f.Jobs = append(f.Jobs, rd.jobRow(j))
+	}
+	return f, true
+}
+
+// AllFacts returns the rows of all there is, between two steps.
+func (rd *Reader) AllFacts() step.Facts {
+	f := rd.facts(rd.life.AllNews())
+	for j := range rd.life.Jobs.All() {
+		f.Jobs = append(f.Jobs, rd.jobRow(j))
+	}
+	return f
+}
+
+func (rd *Reader) facts(rows facts.Rows) step.Facts {
+	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Rows: rows}
+	if g := rd.policy.Current(); g != nil {
+		f.Decides = g.Number
+	}
+	return f
+}
+
+// jobRow is what is told of a job. What it points to is given away.
+func (rd *Reader) jobRow(j *life.Job) facts.Job {
+	s := j.Summary()
+	row := facts.Job{
+		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
+		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
+		Files: j.Tally.Files(), Failure: j.Failure, Counters: j.Tally.TellCounters(), Notes: j.TellNotes(), NotesDropped: j.NotesDropped,
+		Waits: rd.waits(j),
+	}
+	row.Read, row.Local = j.Tally.ReadsByLevel()
+	return row
+}
+
+// waits is what a job waits for.
+func (rd *Reader) waits(j *life.Job) facts.Waits {
+	w := facts.Waits{Policy: j.PolicyWait}
+	switch j.Phase() {
+	case life.JobPublishing:
+		if j.LastBundle().Phase() == life.BundleWaiting {
+			w.Publishing = j.Publishing.WhyLater()
+		}
+	case life.JobEnding:
+		w.Stopping = len(j.Attempts)
+	}
+	if !j.Ends() {
+		w.WhyNot = j.WhyNot
+	}
+	if j.Phase() == life.JobAsked {
+		return w
+	}
+	w.Ready = j.ReadyCount()
+	if b := j.LongestReady(); b != nil {
+		w.Longest, w.Since, w.Width, w.Needs = j.Describe(b, 0), b.Since, b.Width(), needs(b)
+	}
+	return w
+}
+
+// needs are the slots that a bundle takes at once, in order of kind.
+func needs(b *life.Bundle) []scheduler.SlotCount {
+	var list []scheduler.SlotCount
+	for i := range b.Width() {
+		d := b.Demand(i)
+		at, found := slices.BinarySearchFunc(list, d.Kind, func(c scheduler.SlotCount, kind string) int { return cmp.Compare(c.Kind, kind) })
+		if !found {
+			list = slices.Insert(list, at, scheduler.SlotCount{Kind: d.Kind})
+		}
+		list[at].Count += d.Slots
+	}
+	return list
+}

@@ -1,0 +1,48 @@
+package status_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What is told of a step is what changed in it, once, and does not change afterwards. Who does
+// not ask is told nothing.
+func TestFactsTellWhatChanged(t *testing.T) {
+	h := roomtest.New(t)
+	if _, tells := h.Status.Facts(); tells {
+		t.Fatal("facts are told that nobody asked for")
+	}
+	h.Status.TellFacts()
+	h.StartPolicy(0)
+	l := h.Launcher("a", 4)
+	j := h.Job(roomtest.Maps(3))
+	first, _ := h.Status.Facts()
+	if len(first.Jobs) != 1 || len(first.Stages) != len(first.Jobs[0].StageNames) || first.Stages[0].Ready != 3 || len(first.Launchers) != 1 || first.Decides == 0 {
+		t.Fatalf("at first: %+v", first)
+	}
+	r := h.Run(j, 0, l)
+	h.Fail(r.Attempts[0], "wrong")
+	second, _ := h.Status.Facts()
+	ended := slices.IndexFunc(second.Attempts, func(a facts.Attempt) bool { return a.State == facts.Ended })
+	if ended < 0 || second.Attempts[ended].Outcome != scheduler.Failed || second.Attempts[ended].Reason != "wrong" || second.Attempts[ended].On != "a" {
+		t.Errorf("of the end: %+v", second.Attempts)
+	}
+	notes := second.Jobs[0].Notes
+	if len(notes) == 0 || len(first.Jobs[0].Notes) != 0 {
+		t.Fatalf("notes before and after: %q, %q", first.Jobs[0].Notes, notes)
+	}
+	was := notes[0]
+	for range h.Step.Set.NotesKept + 1 {
+		h.Life.NoteJob(j, "more")
+	}
+	if notes[0] != was {
+		t.Errorf("a note that was told is now %q", notes[0])
+	}
+	if third, _ := h.Status.Facts(); len(third.Jobs) != 1 || third.Jobs[0].NotesDropped == 0 || len(third.Attempts) > 0 {
+		t.Errorf("then: %+v", third)
+	}
+}
