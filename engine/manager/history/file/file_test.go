@@ -152,8 +152,14 @@ func TestQueries(t *testing.T) {
 	r := decoded(t, j)
 	failed := []scheduler.AttemptOutcome{scheduler.Failed}
 	for _, q := range []Query{
-		{}, {Outcomes: failed}, {Stages: []int32{1}}, {Launcher: "node-007"}, {Launcher: "nobody"},
-		{Stages: []int32{0}, Outcomes: failed, Launcher: "node-001"}, {After: j.Attempts[blockRows-1].ID, Stages: []int32{0, 1}}, {Stages: []int32{9}},
+		{},
+		{Outcomes: failed},
+		{Stages: []int32{1}},
+		{Launcher: "node-007"},
+		{Launcher: "nobody"},
+		{Stages: []int32{0}, Outcomes: failed, Launcher: "node-001"},
+		{After: j.Attempts[blockRows-1].ID, Stages: []int32{0, 1}},
+		{Stages: []int32{9}},
 	} {
 		var want []scheduler.AttemptID
 		for i := range j.Attempts {

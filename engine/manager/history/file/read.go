@@ -35,7 +35,7 @@ type Reader struct {
 	from   io.ReaderAt
 	close  func() error
 	head   head
-	starts []int64 // of the sections
+	starts []int64                // of the sections
 	names  func() (*names, error) // read once, when they are needed
 }
 

@@ -1,0 +1,289 @@
+// Package index keeps summaries of jobs that ended, so that lists of them are shown, and a
+// manager starts, without reading their files.
+//
+// # What holds
+//
+// It says nothing that the files do not: one that is lost or damaged is made again of them. A list is
+// in order of (end, id), both of which stay, and a page begins behind a place in that order and
+// not behind a number of entries. So what comes and goes meanwhile makes no page skip or repeat a
+// job.
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Entry is what the index has of a job.
+type Entry struct {
+	Summary  *wire.JobSummary
+	Record   uint64 // of the event log: the one in which the job ended
+	Bytes    int64  // of its file
+	Attempts uint64 // that there were
+	Kept     uint64 // of them in the file
+}
+
+// ID is whose entry it is.
+func (e *Entry) ID() scheduler.JobID { return scheduler.JobID(e.Summary.GetJob()) }
+
+// ErrDamaged says that the index can't be read: it is to be made again.
+var ErrDamaged = errors.New("the index of jobs that ended is damaged")
+
+// openTimeout bounds the wait for another process that has the index.
+const openTimeout = 5 * time.Second
+
+// The buckets.
+var (
+	jobsBucket   = []byte("jobs")   // id: entry
+	listsBucket  = []byte("lists")  // list, end, id: nothing
+	countsBucket = []byte("counts") // list: jobs
+	totalsBucket = []byte("totals") // jobs, bytes
+)
+
+// Index is an open one. Safe for concurrent use; one writes at a time.
+type Index struct {
+	db      *bbolt.DB
+	damaged atomic.Bool
+}
+
+// Open opens the index, or makes an empty one where there is none. The error is ErrDamaged for
+// one that is not whole.
+func Open(path string) (*Index, error) {
+	x := &Index{}
+	err := x.guarded(func() (err error) {
+		x.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: openTimeout, FreelistType: bbolt.FreelistMapType})
+		return err
+	})
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, bbolt.ErrTimeout):
+		return nil, fmt.Errorf("index %s is in use by another process", path)
+	case errors.As(err, &system):
+		return nil, err
+	case err != nil: // all others are about what is in the file
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
+	}
+	err = x.update(func(tx *bbolt.Tx) error {
+		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
+			return fmt.Errorf("%s: %w: it is cut off: %w", path, ErrDamaged, err)
+		}
+		for _, name := range [][]byte{jobsBucket, listsBucket, countsBucket, totalsBucket} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// Close gives the file back. What a damaged one left undone it does not wait for, which may be for
+// ever.
+func (x *Index) Close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = x.guarded(x.db.Close) // nothing is lost: each change was durable
+	}()
+	if !x.damaged.Load() {
+		<-done
+	}
+}
+
+// guarded turns what bbolt does on a damaged file, panics and faults of memory beyond the file's
+// end, into ErrDamaged.
+func (x *Index) guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, p)
+			x.damaged.Store(true)
+		}
+	}()
+	return do()
+}
+
+func (x *Index) update(do func(tx *bbolt.Tx) error) error {
+	return x.guarded(func() error { return x.db.Update(do) })
+}
+
+func (x *Index) view(do func(tx *bbolt.Tx) error) error {
+	return x.guarded(func() error { return x.db.View(do) })
+}
+
+// Put takes entries in, in place of those that it has of the same jobs. All are durable when it
+// returns, or none is there.
+func (x *Index) Put(entries []Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return x.update(func(tx *bbolt.Tx) error {
+		for i := range entries {
+			if err := remove(tx, entries[i].ID()); err != nil {
+				return err
+			}
+			if err := put(tx, &entries[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Remove takes jobs out.
+func (x *Index) Remove(ids []scheduler.JobID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return x.update(func(tx *bbolt.Tx) error {
+		for _, id := range ids {
+			if err := remove(tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func put(tx *bbolt.Tx, e *Entry) error {
+	value, err := encode(e)
+	if err == nil {
+		err = tx.Bucket(jobsBucket).Put(number(uint64(e.ID())), value)
+	}
+	for _, list := range listsOf(e.Summary) {
+		if err == nil {
+			err = tx.Bucket(listsBucket).Put(append(list, placeOf(e)...), nil)
+		}
+		if err == nil {
+			err = count(tx.Bucket(countsBucket), list, 1)
+		}
+	}
+	if err == nil {
+		err = count(tx.Bucket(totalsBucket), []byte("bytes"), e.Bytes)
+	}
+	return err
+}
+
+func remove(tx *bbolt.Tx, id scheduler.JobID) error {
+	e, err := get(tx, id)
+	if e == nil || err != nil {
+		return err
+	}
+	err = tx.Bucket(jobsBucket).Delete(number(uint64(id)))
+	for _, list := range listsOf(e.Summary) {
+		if err == nil {
+			err = tx.Bucket(listsBucket).Delete(append(list, placeOf(e)...))
+		}
+		if err == nil {
+			err = count(tx.Bucket(countsBucket), list, -1)
+		}
+	}
+	if err == nil {
+		err = count(tx.Bucket(totalsBucket), []byte("bytes"), -e.Bytes)
+	}
+	return err
+}
+
+// count changes a number by so much. One that comes to nothing goes.
+func count(b *bbolt.Bucket, key []byte, by int64) error {
+	n := countAt(b, key) + by
+	if n == 0 {
+		return b.Delete(key)
+	}
+	return b.Put(key, number(uint64(n)))
+}
+
+func countAt(b *bbolt.Bucket, key []byte) int64 {
+	if v := b.Get(key); len(v) == 8 {
+		return int64(binary.BigEndian.Uint64(v))
+	}
+	return 0
+}
+
+// Get finds a job; nil when it has none.
+func (x *Index) Get(id scheduler.JobID) (e *Entry, err error) {
+	err = x.view(func(tx *bbolt.Tx) error {
+		e, err = get(tx, id)
+		return err
+	})
+	return e, err
+}
+
+func get(tx *bbolt.Tx, id scheduler.JobID) (*Entry, error) {
+	value := tx.Bucket(jobsBucket).Get(number(uint64(id)))
+	if value == nil {
+		return nil, nil
+	}
+	return decode(value)
+}
+
+// Totals are how many jobs there are, and the bytes of their files.
+func (x *Index) Totals() (jobs int, bytes int64, err error) {
+	err = x.view(func(tx *bbolt.Tx) error {
+		jobs, bytes = int(countAt(tx.Bucket(countsBucket), list(all, ""))), countAt(tx.Bucket(totalsBucket), []byte("bytes"))
+		return nil
+	})
+	return jobs, bytes, err
+}
+
+// IDs lists all jobs, in order of id.
+func (x *Index) IDs() (ids []scheduler.JobID, err error) {
+	err = x.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(jobsBucket).ForEach(func(key, _ []byte) error {
+			if len(key) != 8 {
+				return fmt.Errorf("%w: a job's key has %d bytes", ErrDamaged, len(key))
+			}
+			ids = append(ids, scheduler.JobID(binary.BigEndian.Uint64(key)))
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// An entry is a checksum, four numbers, and the summary's message.
+const entryStart = 4 + 4*8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func encode(e *Entry) ([]byte, error) {
+	b := make([]byte, 4, entryStart)
+	for _, n := range []uint64{e.Record, uint64(e.Bytes), e.Attempts, e.Kept} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	b, err := proto.MarshalOptions{}.MarshalAppend(b, e.Summary)
+	if err == nil {
+		binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
+	}
+	return b, err
+}
+
+func decode(b []byte) (*Entry, error) {
+	if len(b) < entryStart || binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:], castagnoli) {
+		return nil, fmt.Errorf("%w: the checksum of a job's entry does not match", ErrDamaged)
+	}
+	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[4+8*i:]) }
+	e := &Entry{Record: at(0), Bytes: int64(at(1)), Attempts: at(2), Kept: at(3), Summary: &wire.JobSummary{}}
+	if err := proto.Unmarshal(b[entryStart:], e.Summary); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return e, nil
+}
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
