@@ -2,12 +2,12 @@ package tally
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/codec"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/histogram"
 )
 
 // Phase is where a bundle, and each of its nodes, stands.
@@ -37,7 +37,7 @@ type Stage struct {
 	open     int // nodes whose bundle is unfinished
 	done     int // groups finished
 	failures int
-	times    histogram // running times of finished groups
+	times    histogram.Histogram // running times of finished groups
 	byPhase  [phases]int32
 }
 
@@ -88,7 +88,7 @@ func (s *Stage) FinishNodes(n int) { s.open -= n }
 func (s *Stage) Fail() { s.failures++ }
 
 // Ran counts how long a group of it ran that finished.
-func (s *Stage) Ran(d time.Duration) { s.times.add(d) }
+func (s *Stage) Ran(d time.Duration) { s.times.Add(d) }
 
 // Median returns the median of how long its groups ran, to a sixteenth, once so many
 // percent of them have finished; false before.
@@ -96,7 +96,7 @@ func (s *Stage) Median(percent int) (time.Duration, bool) {
 	if s.done == 0 || s.done*100 < s.groups*percent {
 		return 0, false
 	}
-	return s.times.median(), true
+	return s.times.Quantile(50), true
 }
 
 // Status is what is shown of it.
@@ -141,7 +141,7 @@ func (s *Stage) Check(fresh *Stage) error {
 // Clone returns a copy that stays while the tally changes.
 func (s *Stage) Clone() Stage {
 	f := *s
-	f.times.counts = slices.Clone(s.times.counts)
+	f.times = s.times.Clone()
 	return f
 }
 
@@ -150,5 +150,21 @@ func (s *Stage) Code(w *codec.Codec) {
 	codec.Num(w, &s.open)
 	codec.Num(w, &s.done)
 	codec.Num(w, &s.failures)
-	s.times.code(w)
+	codeTimes(w, &s.times)
+}
+
+// codeTimes codes the buckets that are not empty.
+func codeTimes(w *codec.Codec, h *histogram.Histogram) {
+	type entry struct{ bucket, count uint32 }
+	var entries []entry
+	for b, n := range h.All() {
+		entries = append(entries, entry{uint32(b), n})
+	}
+	codec.List(w, &entries, func(w *codec.Codec, e *entry) { codec.Num(w, &e.bucket); codec.Num(w, &e.count) })
+	if !w.Reading {
+		return
+	}
+	for _, e := range entries {
+		h.Put(int(min(e.bucket, histogram.Buckets-1)), e.count)
+	}
 }

@@ -136,7 +136,7 @@ func TestAStageCountsItsNodes(t *testing.T) {
 		clone, back := s.Clone(), s.Fresh()
 		s.Ran(time.Hour)
 		codectest.Read(t, codectest.Bytes(t, clone.Code), back.Code)
-		if back.done != done || back.open != s.open || back.times.total != 1 {
+		if back.done != done || back.open != s.open || back.times.Len() != 1 {
 			t.Fatalf("it comes back as %+v", back)
 		}
 	})
