@@ -121,6 +121,7 @@ var directions = []struct {
 	{"engine/manager/guard", []string{"sdk/scheduler", "engine/auth", "engine/manager/audit", "engine/wire"}, aManagersRoom},
 	{"engine/manager/problems", []string{"engine/wire"}, aManagersRoom},
 	{"engine/manager/metrics", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
+	{"engine/manager/readmodel", []string{"sdk/scheduler", "engine/core", "engine/wire", "internal/histogram", "internal/idmap", "internal/sorted"}, aManagersRoom},
 	{"engine/manager/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
 	{"engine/manager/graphs", []string{"engine/eventlog", "engine/manager/blobs", "engine/plan", "engine/wire", "internal/durable"}, aManagersRoom},
 	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/graphs", "engine/wire"}, aManagersRoom},

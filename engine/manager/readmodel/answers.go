@@ -1,0 +1,295 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/histogram"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Jobs lists the live jobs in order of id, and with all those that ended and are kept, the
+// oldest first, before them. The messages must not be changed. The error is that of ctx.
+func (m *Model) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
+	var ended []*endedJob
+	var live []*facts.Job
+	err := m.read(ctx, func() {
+		if all {
+			ended = slices.Clone(m.ended)
+		}
+		live = make([]*facts.Job, 0, m.live.Len())
+		for _, id := range m.live.IDs() {
+			live = append(live, m.live.Get(id).row)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*wire.JobSummary, 0, len(ended)+len(live))
+	for _, e := range ended {
+		list = append(list, e.status.Summary)
+	}
+	for _, j := range live {
+		list = append(list, summary(j))
+	}
+	return list, nil
+}
+
+// JobStatus returns what is known of a job, with its attempts when they are asked for: the
+// newest that ended (Bounds.AttemptsKept of a live job) and all that live. It is false for a job
+// that is not known. What the message points to must not be changed, but for attempts that live.
+// The error is that of ctx.
+func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool) (s *wire.JobStatus, known bool, err error) {
+	var shown *job
+	var row *facts.Job
+	var stages []facts.Stage
+	var c cluster
+	var ids []scheduler.AttemptID
+	var over int // of ids
+	err = m.read(ctx, func() {
+		if e := m.endedByID[id]; e != nil {
+			s = endedStatus(e.status, attempts)
+			return
+		}
+		if shown = m.live.Get(id); shown == nil {
+			return
+		}
+		row, stages, c = shown.row, shown.stageRows(), m.clusterFor(shown.row)
+		if attempts {
+			newest := shown.attempts.newest
+			ids = slices.Concat(newest[max(0, len(newest)-m.bounds.AttemptsKept):], shown.attempts.live)
+			over = len(ids) - len(shown.attempts.live)
+		}
+	})
+	if err != nil || shown == nil {
+		return s, s != nil, err
+	}
+	s = status(row, stages, c)
+	slices.Sort(ids[over:])
+	for _, a := range m.rowsOf(shown, ids) {
+		s.Attempts = append(s.Attempts, attemptStatus(row, &a))
+	}
+	return s, true, nil
+}
+
+// rowsOf copies rows of a job, some at a time. Those that are not there any more are left out.
+func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
+	list := make([]facts.Attempt, 0, len(ids))
+	for some := range slices.Chunk(ids, chunkRows) {
+		m.look(func() {
+			for _, id := range some {
+				if r := j.attempts.get(id); r != nil {
+					list = append(list, j.attempts.fact(j.row.ID, r))
+				}
+			}
+		})
+	}
+	return list
+}
+
+func (j *job) stageRows() []facts.Stage {
+	rows := make([]facts.Stage, len(j.stages))
+	for i := range j.stages {
+		rows[i] = j.stages[i].row
+	}
+	return rows
+}
+
+// JobOfAttempt returns the job that has an attempt; false when none is known that does.
+func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job scheduler.JobID, known bool, err error) {
+	err = m.read(ctx, func() {
+		for _, j := range m.live.IDs() {
+			if m.live.Get(j).attempts.get(id) != nil {
+				job, known = j, true
+				return
+			}
+		}
+		for _, e := range m.ended {
+			if slices.ContainsFunc(e.status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
+				job, known = scheduler.JobID(e.status.GetSummary().GetJob()), true
+				return
+			}
+		}
+	})
+	return job, known, err
+}
+
+// Attempts lists attempts of a live job in order of id, the first of them after one: at most so
+// many, and 4096. Of all that came, kept says how many there are. It is false for a job that
+// does not live.
+func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, most int) (list []facts.Attempt, kept, came int, lives bool, err error) {
+	err = m.read(ctx, func() {
+		j := m.live.Get(id)
+		if j == nil {
+			return
+		}
+		t := &j.attempts
+		kept, came, lives = t.len, t.came, true
+		c, i, found := t.find(after)
+		if found {
+			i++
+		}
+		for ; c < len(t.chunks); c, i = c+1, 0 {
+			for ; i < len(t.chunks[c].rows); i++ {
+				if len(list) >= min(most, chunkRows) {
+					return
+				}
+				list = append(list, t.fact(id, &t.chunks[c].rows[i]))
+			}
+		}
+	})
+	return list, kept, came, lives, err
+}
+
+// Launchers lists the launchers, those that were lost and are remembered too, in order of id.
+func (m *Model) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
+	var rows []*facts.Launcher
+	err := m.read(ctx, func() {
+		rows = make([]*facts.Launcher, 0, m.launchers.Len())
+		for _, id := range m.launchers.IDs() {
+			if l := m.launchers.Get(id); l.row != nil {
+				rows = append(rows, l.row)
+			}
+		}
+	})
+	list := make([]*wire.LauncherStatus, len(rows))
+	for i, l := range rows {
+		list[i] = launcherStatus(l)
+	}
+	return list, err
+}
+
+// OnLauncher lists the attempts that live on a launcher, in order of id.
+func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []facts.Attempt, err error) {
+	err = m.read(ctx, func() {
+		if l := m.launchers.Get(id); l != nil {
+			for _, a := range l.live {
+				list = append(list, a.job.attempts.fact(a.job.row.ID, a.job.attempts.get(a.attempt)))
+			}
+		}
+	})
+	slices.SortFunc(list, func(x, y facts.Attempt) int { return int(x.ID) - int(y.ID) })
+	return list, err
+}
+
+// StageTimes are the times of a stage's attempts that ended.
+type StageTimes struct {
+	Name    string
+	Running histogram.Histogram // of those that finished, without suspensions
+	Waiting histogram.Histogram // from when their bundle was ready to its launch; of second attempts there is none
+}
+
+// Times returns the times of a live job's stages; nil for a job that does not live.
+func (m *Model) Times(ctx context.Context, id scheduler.JobID) (list []StageTimes, err error) {
+	err = m.read(ctx, func() {
+		j := m.live.Get(id)
+		if j == nil {
+			return
+		}
+		for i := range j.stages {
+			list = append(list, StageTimes{j.row.StageNames[i], j.stages[i].running.Clone(), j.stages[i].waiting.Clone()})
+		}
+	})
+	return list, err
+}
+
+// Stats returns what was counted, and in which generation the policy decides; 0: none does.
+func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, err error) {
+	err = m.read(ctx, func() { stats, decides = m.stats, m.decides })
+	return stats, decides, err
+}
+
+// Revisions are numbers that grow when something changes. They are of one model: another, after a
+// restart, begins again at 1.
+type Revisions struct{ Jobs, Launchers uint64 }
+
+// Revisions tells when some job changed last, and when some launcher did.
+func (m *Model) Revisions(ctx context.Context) (r Revisions, err error) {
+	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines} })
+	return r, err
+}
+
+// JobRevision tells when a job changed last, or what is in it; 0 for one that is not known.
+func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, err error) {
+	err = m.read(ctx, func() {
+		if j := m.live.Get(id); j != nil {
+			revision = j.changed
+		} else if e := m.endedByID[id]; e != nil {
+			revision = e.changed
+		}
+	})
+	return revision, err
+}
+
+func summary(j *facts.Job) *wire.JobSummary {
+	return &wire.JobSummary{
+		Job: uint64(j.ID), Name: j.Spec.GetName(), User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority), State: j.State,
+		Submitted: int64(j.Submitted), Groups: uint32(j.Groups), GroupsFinished: uint32(j.Finished), GroupsRunning: uint32(j.Running),
+	}
+}
+
+func status(j *facts.Job, stages []facts.Stage, c cluster) *wire.JobStatus {
+	s := &wire.JobStatus{
+		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
+		Read: j.Read[:], LocalAttempts: j.Local[:],
+	}
+	for i := range stages {
+		r := &stages[i]
+		s.Stages = append(s.Stages, &wire.StageStatus{
+			Name: j.StageNames[i], Nodes: r.Nodes, Failures: r.Failures, Waiting: r.Waiting, Ready: r.Ready, Running: r.Running, Suspended: r.Suspended, Finished: r.Finished,
+		})
+	}
+	if j.NotesDropped > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped))
+	}
+	s.Notes = append(s.Notes, j.Notes...)
+	return s
+}
+
+// endedStatus is a message of its own about a job that is over.
+func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
+	own := &wire.JobStatus{
+		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
+	}
+	if attempts {
+		own.Attempts = s.Attempts
+	}
+	return own
+}
+
+// words of the states of attempts; those that ended have that of their outcome.
+var words = [...]string{
+	facts.Assigned: "assigned", facts.Running: "running", facts.Starved: "running, waits for inputs", facts.Suspended: "suspended", facts.Stopping: "stopping",
+}
+
+func attemptStatus(j *facts.Job, a *facts.Attempt) *wire.AttemptStatus {
+	s := &wire.AttemptStatus{
+		Attempt: uint64(a.ID), Stage: j.StageNames[a.Stage], Index: uint32(a.Index), Launcher: a.On, Started: int64(a.Started),
+		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),
+	}
+	if a.State == facts.Ended {
+		s.State, s.Ended = a.Outcome.String(), int64(a.Since)
+	} else {
+		s.State, s.SuspendedSince = words[a.State], int64(a.Since)
+	}
+	return s
+}
+
+func launcherStatus(l *facts.Launcher) *wire.LauncherStatus {
+	return &wire.LauncherStatus{
+		Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State, Slots: wireSlots(l.Slots), Free: wireSlots(l.Free),
+		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree, Suspended: uint32(l.Suspended), Running: uint32(l.Running),
+	}
+}
+
+func wireSlots(counts []scheduler.SlotCount) (list []*wire.Slots) {
+	for _, s := range counts {
+		list = append(list, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
+	}
+	return list
+}

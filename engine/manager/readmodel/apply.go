@@ -1,0 +1,208 @@
+package readmodel
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/histogram"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// job is a live one.
+type job struct {
+	row      *facts.Job
+	stages   []stage // by number
+	attempts attempts
+	changed  uint64 // the revision
+}
+
+// stage is one of a live job.
+type stage struct {
+	row              facts.Stage
+	running, waiting histogram.Histogram
+}
+
+// apply takes in what changed in a step.
+func (m *Model) apply(f core.Facts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.decides, m.stats = f.Decides, f.Stats
+	r := &f.Rows
+	if len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) == 0 {
+		return
+	}
+	m.revision++
+	for i := range r.Jobs {
+		m.applyJob(r.Jobs[i])
+	}
+	for i := range r.Stages {
+		m.applyStage(&r.Stages[i])
+	}
+	for i := range r.Attempts {
+		m.applyAttempt(&r.Attempts[i])
+	}
+	for i := range r.Launchers {
+		m.applyLauncher(r.Launchers[i])
+	}
+	for _, s := range r.Ended {
+		m.applyEnded(s)
+	}
+}
+
+// changed notes that a job changed, or what is in it.
+func (m *Model) changed(j *job) { j.changed, m.jobsAt = m.revision, m.revision }
+
+// applyJob takes in the row of a live job. It is copied: a batch stays in memory otherwise for
+// as long as one of its rows.
+func (m *Model) applyJob(row facts.Job) {
+	j := m.live.Get(row.ID)
+	if j == nil {
+		j = &job{stages: make([]stage, len(row.StageNames))}
+		m.live.Add(row.ID, j)
+		m.index.add(row.ID, keysOf(&row))
+	} else {
+		m.index.move(row.ID, keysOf(j.row), keysOf(&row))
+	}
+	j.row = &row
+	m.changed(j)
+}
+
+func (m *Model) applyStage(row *facts.Stage) {
+	j := m.live.Get(row.Job)
+	if j == nil || int(row.Number) >= len(j.stages) {
+		return
+	}
+	j.stages[row.Number].row = *row
+	m.changed(j)
+}
+
+// applyAttempt takes in the row of an attempt. One of a job that has ended is in its last status.
+func (m *Model) applyAttempt(a *facts.Attempt) {
+	j := m.live.Get(a.Job)
+	if j == nil {
+		return
+	}
+	t := &j.attempts
+	r := t.get(a.ID)
+	known := r != nil
+	if !known {
+		r = t.add(a.ID)
+	}
+	lived := known && r.lives()
+	t.set(r, a)
+	m.changed(j)
+	switch {
+	case r.lives() == lived:
+		if !known {
+			m.over(j, r)
+		}
+	case lived:
+		t.end(r)
+		m.leave(r, a.Launcher)
+		m.over(j, r)
+	default:
+		t.begin(r)
+		m.settle(r, j, a.Launcher)
+	}
+	t.shrink(m.bounds.AttemptsMax)
+}
+
+// over counts an attempt that ended.
+func (m *Model) over(j *job, r *row) {
+	j.attempts.over(r, m.bounds.AttemptsKept)
+	if int(r.stage) >= len(j.stages) {
+		return
+	}
+	s, ready, launched, started := &j.stages[r.stage], r.times[0], r.times[1], r.times[2]
+	if ready != 0 {
+		s.waiting.Add(launched.Sub(ready))
+	}
+	if r.outcome == scheduler.Finished && started != 0 {
+		s.running.Add(r.ended().Sub(started) - r.suspended)
+	}
+}
+
+// settle lists an attempt with its launcher.
+func (m *Model) settle(r *row, j *job, on scheduler.LauncherID) {
+	l := m.launchers.Get(on)
+	if l == nil {
+		l = &launcher{}
+		m.launchers.Add(on, l)
+	}
+	r.launchers = uint32(len(l.live))
+	l.live = append(l.live, onLauncher{r.id, j})
+}
+
+// leave takes it off that list.
+func (m *Model) leave(r *row, on scheduler.LauncherID) {
+	l := m.launchers.Get(on)
+	last := len(l.live) - 1
+	moved := l.live[last]
+	l.live[r.launchers] = moved
+	moved.job.attempts.get(moved.attempt).launchers = r.launchers
+	l.live[last] = onLauncher{}
+	l.live = l.live[:last]
+	m.forget(on, l)
+}
+
+// forget drops a launcher that is not known, when nothing lives there.
+func (m *Model) forget(id scheduler.LauncherID, l *launcher) {
+	if l.row == nil && len(l.live) == 0 {
+		m.launchers.Remove(id)
+	}
+}
+
+func (m *Model) applyLauncher(row facts.Launcher) {
+	l := m.launchers.Get(row.ID)
+	if l == nil {
+		l = &launcher{}
+		m.launchers.Add(row.ID, l)
+	}
+	if l.row != nil {
+		m.count(l.row, -1)
+	}
+	if l.row = &row; row.Gone {
+		l.row = nil
+		m.forget(row.ID, l)
+	} else {
+		m.count(&row, +1)
+	}
+	m.machines = m.revision
+}
+
+// applyEnded takes in the last status of a job.
+func (m *Model) applyEnded(s *wire.JobStatus) {
+	id := scheduler.JobID(s.GetSummary().GetJob())
+	if j := m.live.Get(id); j != nil {
+		m.index.remove(id, keysOf(j.row))
+		for _, a := range slices.Clone(j.attempts.live) { // none, but for rows that did not come
+			r := j.attempts.get(a)
+			m.leave(r, j.attempts.on[r.on].id)
+		}
+		m.live.Remove(id)
+	}
+	m.jobsAt = m.revision
+	e := &endedJob{s, m.revision}
+	if old := m.endedByID[id]; old != nil { // told twice
+		m.ended[slices.Index(m.ended, old)] = e
+		m.index.remove(id, keysOfEnded(old.status))
+	} else {
+		m.ended = append(m.ended, e)
+	}
+	m.endedByID[id] = e
+	m.index.add(id, keysOfEnded(s))
+	for len(m.ended) > max(m.bounds.JobsKept, 1) {
+		m.forgetOldest()
+	}
+}
+
+func (m *Model) forgetOldest() {
+	s := m.ended[0].status
+	id := scheduler.JobID(s.GetSummary().GetJob())
+	m.index.remove(id, keysOfEnded(s))
+	delete(m.endedByID, id)
+	m.ended[0] = nil
+	m.ended = m.ended[1:]
+}

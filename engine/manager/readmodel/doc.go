@@ -1,0 +1,20 @@
+// Package readmodel is what is shown of the cluster: jobs with their stages and attempts, why
+// they wait, and launchers. It is made of the rows that the core tells (package facts), beside
+// the core, so that nobody who looks slows a round.
+//
+//	m := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.Facts())
+//	defer m.Close()
+//	m.Hand(facts) // of each step, when it is durable
+//	status, known, err := m.JobStatus(ctx, id, true)
+//
+// # What holds
+//
+// All methods may be called on any goroutine. What was handed over before a read began is in
+// its answer. Answers are in order of id, but for what has ended, which is in order of its end.
+// They are made of rows that never change, so nobody who makes a message holds anybody up: the
+// lock is held while a batch is taken in, or while a few thousand rows are copied.
+//
+// All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
+// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept). Live jobs and
+// launchers are bounded by the core.
+package readmodel

@@ -1,0 +1,105 @@
+package readmodel
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Bounds are how much is kept and shown.
+type Bounds struct {
+	JobsKept     int // that ended; at least 1
+	AttemptsKept int // that ended, of those that the status of a live job shows: the newest
+	// AttemptsMax is how many attempts of a live job are kept, beside those that live; 0:
+	// AttemptsMaxDefault. Beyond it the oldest that finished go, then the oldest of all.
+	AttemptsMax int
+}
+
+// AttemptsMaxDefault is the default of Bounds.AttemptsMax: some 150 MB for a job that has so many.
+const AttemptsMaxDefault = 1_000_000
+
+// Model answers what people and programs ask. Safe for concurrent use.
+type Model struct {
+	queue queue
+
+	mu        sync.RWMutex
+	bounds    Bounds
+	revision  uint64 // of the batch that was taken in last
+	jobsAt    uint64 // the revision in which some job changed last
+	machines  uint64 // the same of launchers
+	decides   uint64 // generation of the policy
+	stats     core.Stats
+	live      idmap.Index[scheduler.JobID, job]
+	ended     []*endedJob // in order of their ends
+	endedByID map[scheduler.JobID]*endedJob
+	index     index
+	launchers idmap.Index[scheduler.LauncherID, launcher]
+	up        int // launchers
+	slots     map[string]count
+}
+
+// endedJob is what is kept of a job that is over.
+type endedJob struct {
+	status  *wire.JobStatus
+	changed uint64 // the revision
+}
+
+// launcher is one that is known, or of which only attempts are.
+type launcher struct {
+	row  *facts.Launcher // nil: none came
+	live []onLauncher    // attempts, in any order; each knows its place
+}
+
+// onLauncher is an attempt that lives on a launcher.
+type onLauncher struct {
+	attempt scheduler.AttemptID
+	job     *job
+}
+
+// New returns a model of all that a core knows. Close ends its goroutine.
+func New(b Bounds, all core.Facts) *Model {
+	m := &Model{endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
+	m.Bound(b)
+	m.apply(all)
+	m.queue.init(m.apply)
+	return m
+}
+
+// Bound changes the bounds. What is beyond new ones goes when more comes.
+func (m *Model) Bound(b Bounds) {
+	if b.AttemptsMax == 0 {
+		b.AttemptsMax = AttemptsMaxDefault
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bounds = b
+}
+
+// Hand hands over what changed in a step; steps come in order. The model becomes its owner. It
+// returns at once, but when rows wait beyond queueRowsMax it waits until there is room: memory
+// is bounded, and who is answered later is not. After Close it does nothing.
+func (m *Model) Hand(f core.Facts) { m.queue.put(f) }
+
+// Close takes in what was handed over, and ends the model's goroutine. Reads go on.
+func (m *Model) Close() { m.queue.close() }
+
+// read waits until all is taken in that was handed over before, and has look look.
+func (m *Model) read(ctx context.Context, look func()) error {
+	if err := m.queue.settle(ctx); err != nil {
+		return err
+	}
+	m.look(look)
+	return nil
+}
+
+// look has somebody look while nothing changes.
+func (m *Model) look(look func()) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	look()
+}

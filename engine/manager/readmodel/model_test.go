@@ -1,0 +1,526 @@
+package readmodel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+var few = Bounds{JobsKept: 2, AttemptsKept: 3, AttemptsMax: 40}
+
+func newModel(t testing.TB, b Bounds, rows facts.Rows) *Model {
+	m := New(b, core.Facts{Decides: 1, Rows: rows})
+	t.Cleanup(m.Close)
+	return m
+}
+
+func aJob(id scheduler.JobID) facts.Job {
+	return facts.Job{
+		ID: id, Spec: &wire.JobSpec{Name: "n", Principal: &wire.Principal{Name: "ann"}}, StageNames: []string{"map", "publish"},
+		State: wire.JobState_JOB_STATE_RUNNING, Pool: "p", Groups: 3,
+	}
+}
+
+func attempt(id scheduler.AttemptID, s facts.State) facts.Attempt {
+	return facts.Attempt{ID: id, Job: 1, Launcher: 1, On: "l1", State: s, Ready: 5, Launched: 10}
+}
+
+func over(id scheduler.AttemptID, at scheduler.Time, o scheduler.AttemptOutcome) facts.Attempt {
+	a := attempt(id, facts.Ended)
+	a.Started, a.Since, a.Outcome = 12, at, o
+	return a
+}
+
+func (m *Model) status(t testing.TB, id scheduler.JobID) *wire.JobStatus {
+	t.Helper()
+	s, known, err := m.JobStatus(t.Context(), id, true)
+	if err != nil || !known {
+		t.Fatalf("%v: known: %t, %v", id, known, err)
+	}
+	return s
+}
+
+func ids(s *wire.JobStatus) (list []uint64) {
+	for _, a := range s.Attempts {
+		list = append(list, a.Attempt)
+	}
+	return list
+}
+
+// The newest that ended are shown in order of their ends, then all that live in order of id, with
+// their states in words.
+func TestAttemptsOfAStatus(t *testing.T) {
+	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	var batch []facts.Attempt
+	for id := range scheduler.AttemptID(9) {
+		batch = append(batch, attempt(id+1, facts.Running))
+	}
+	m.Hand(core.Facts{Rows: facts.Rows{Attempts: batch}})
+	for i, id := range []scheduler.AttemptID{7, 2, 5, 1} {
+		m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
+	}
+	rests, waits, stops := attempt(8, facts.Suspended), attempt(6, facts.Starved), attempt(3, facts.Stopping)
+	rests.Since, rests.Suspended, stops.Reason = 30, 4, "killed by ann"
+	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{stops, waits, rests}}})
+	s := m.status(t, 1)
+	if got, want := ids(s), []uint64{2, 5, 1, 3, 4, 6, 8, 9}; !slices.Equal(got, want) {
+		t.Errorf("shown are %v, want %v", got, want)
+	}
+	var states []string
+	for _, a := range s.Attempts {
+		states = append(states, a.State)
+	}
+	want := "finished finished finished stopping running running, waits for inputs suspended running"
+	if got := strings.Join(states, " "); got != want {
+		t.Errorf("they are %s, want %s", got, want)
+	}
+	if a := s.Attempts[6]; a.SuspendedSince != 30 || a.SuspendedNs != 4 || s.Attempts[3].Reason != "killed by ann" || s.Attempts[0].Ended != 21 || s.Attempts[0].Launcher != "l1" {
+		t.Errorf("%v", s.Attempts)
+	}
+	times, err := m.Times(t.Context(), 1)
+	if err != nil || times[0].Name != "map" || times[0].Running.Len() != 4 || times[0].Running.Quantile(100) != 11 || times[0].Waiting.Quantile(50) != 5 {
+		t.Errorf("times %v: %v", times, err)
+	}
+	for id, want := range map[scheduler.AttemptID]bool{7: true, 9: true, 10: false} {
+		if job, known, _ := m.JobOfAttempt(t.Context(), id); known != want || known && job != 1 {
+			t.Errorf("attempt %d is of %v: %t", id, job, known)
+		}
+	}
+}
+
+// A job waits for what the rows say, and for slots as there are on the launchers of now.
+func TestWhyAJobWaits(t *testing.T) {
+	j := aJob(1)
+	j.State = wire.JobState_JOB_STATE_ASKED
+	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{j}})
+	told := func(want string) {
+		t.Helper()
+		if got := strings.Join(m.status(t, 1).Waiting, "; "); got != want {
+			t.Errorf("it waits for %q, want %q", got, want)
+		}
+	}
+	tell := func(decides uint64, launchers ...facts.Launcher) {
+		m.Hand(core.Facts{Decides: decides, Rows: facts.Rows{Jobs: []facts.Job{j}, Launchers: launchers}})
+	}
+	told("waits to be admitted by the policy")
+	j.State = wire.JobState_JOB_STATE_RUNNING
+	j.Waits = facts.Waits{Ready: 3, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 2}}}
+	tell(1)
+	told(`no launcher is there; 3 ready: a group of stage "map" node 0 needs 2 default slots (0 free of 0 in the cluster)`)
+	slots := func(n int) []scheduler.SlotCount { return []scheduler.SlotCount{{Kind: "default", Count: n}} }
+	tell(0, facts.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(3)}, facts.Launcher{ID: 2, State: "draining", Slots: slots(2), Free: slots(2)})
+	told(`no policy is running; 3 ready: a group of stage "map" node 0 needs 2 default slots (3 free of 6 in the cluster)`)
+	j.Waits.Width, j.Waits.Needs = 2, append([]scheduler.SlotCount{{Kind: "b", Count: 1}}, slots(2)...)
+	j.Waits.Policy = scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "others first"}
+	tell(2, facts.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(1)}, facts.Launcher{ID: 2, State: "lost", Slots: slots(2)})
+	told(`3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (1 free of 4 in the cluster); policy: ` +
+		scheduler.WaitAtLimit.String() + ": others first")
+	tell(2, facts.Launcher{ID: 1, Gone: true})
+	told(`no launcher is there; 3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (0 free of 0 in the cluster); policy: ` +
+		scheduler.WaitAtLimit.String() + ": others first")
+	j.Waits = facts.Waits{Publishing: "later", Stopping: 2, WhyNot: "too large"}
+	tell(2)
+	told("later; 2 attempts are being stopped; too large")
+	if list, _ := m.Launchers(t.Context()); len(list) != 1 || list[0].State != "lost" || list[0].Launcher != 2 {
+		t.Errorf("launchers %v", list)
+	}
+}
+
+func endOf(id uint64, state wire.JobState) *wire.JobStatus {
+	return &wire.JobStatus{
+		Summary:  &wire.JobSummary{Job: id, State: state, User: "ann", Pool: "p"},
+		Attempts: []*wire.AttemptStatus{{Attempt: 100 * id}},
+	}
+}
+
+// A job that ends is shown as it says at its end, before those that live; the last few are kept.
+// What is made of its message does not change it.
+func TestJobsThatEnd(t *testing.T) {
+	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
+	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{attempt(1, facts.Running)}}})
+	for _, id := range []uint64{3, 1, 4} {
+		m.Hand(core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
+	}
+	list := func(all bool) (ids []uint64) {
+		jobs, err := m.Jobs(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			ids = append(ids, j.Job)
+		}
+		return ids
+	}
+	if got, live := list(true), list(false); !slices.Equal(got, []uint64{1, 4, 2}) || !slices.Equal(live, []uint64{2}) {
+		t.Errorf("all are %v, live %v", got, live)
+	}
+	if _, known, _ := m.JobStatus(t.Context(), 3, false); known {
+		t.Error("the first that ended is kept")
+	}
+	m.status(t, 1).Notes = []string{"changed"}
+	if s := m.status(t, 1); len(s.Notes) > 0 || len(s.Attempts) != 1 {
+		t.Errorf("it ended as %v", s)
+	}
+	if s, _, _ := m.JobStatus(t.Context(), 1, false); len(s.Attempts) > 0 {
+		t.Error("attempts that nobody asked for")
+	}
+	if job, known, _ := m.JobOfAttempt(t.Context(), 400); !known || job != 4 {
+		t.Errorf("its attempt is of %v: %t", job, known)
+	}
+	if on, _ := m.OnLauncher(t.Context(), 1); len(on) > 0 {
+		t.Errorf("%v lives", on)
+	}
+}
+
+// What was handed over before is in an answer. Who hands over more than there is room for waits,
+// and so does who asks, but not for ever.
+func TestAReadSeesWhatWasHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		var taken []uint64
+		free := make(chan struct{})
+		q.init(func(f core.Facts) { <-free; taken = append(taken, f.Decides) })
+		settled := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return q.settle(ctx)
+		}
+		handed := uint64(0)
+		hand := func(rows int) {
+			q.put(core.Facts{Decides: handed + 1, Rows: facts.Rows{Refused: make([]facts.Refusal, rows)}})
+			handed++
+		}
+		if err := settled(0); err != nil {
+			t.Errorf("nothing was handed over: %v", err)
+		}
+		go func() {
+			for range 3 {
+				hand(queueRowsMax / 2)
+			}
+			hand(2 * queueRowsMax)
+		}()
+		synctest.Wait()
+		if handed != 2 {
+			t.Fatalf("%d batches of half of the queue were handed over at once", handed)
+		}
+		if err := settled(time.Second); !errors.Is(err, context.DeadlineExceeded) || len(taken) > 0 {
+			t.Errorf("while nothing is taken in a read says %v", err)
+		}
+		free <- struct{}{}
+		synctest.Wait()
+		if handed != 3 {
+			t.Errorf("%d batches were handed over when there was room for one more", handed)
+		}
+		close(free)
+		synctest.Wait()
+		if err := settled(0); err != nil || !slices.Equal(taken, []uint64{1, 2, 3, 4}) {
+			t.Errorf("taken in were %d: %v", taken, err)
+		}
+		q.close()
+		if hand(1); settled(0) != nil || len(taken) != 4 {
+			t.Errorf("after its end %d were taken in", taken)
+		}
+	})
+}
+
+// Revisions grow with what they are of, and with nothing else.
+func TestRevisions(t *testing.T) {
+	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1), aJob(2)}})
+	get := func() string {
+		r, _ := m.Revisions(t.Context())
+		one, _ := m.JobRevision(t.Context(), 1)
+		two, _ := m.JobRevision(t.Context(), 2)
+		return fmt.Sprint(r.Jobs, r.Launchers, one, two)
+	}
+	for _, c := range []struct {
+		rows facts.Rows
+		want string
+	}{
+		{facts.Rows{}, "1 0 1 1"},
+		{facts.Rows{Refused: make([]facts.Refusal, 1)}, "1 0 1 1"},
+		{facts.Rows{Attempts: []facts.Attempt{attempt(1, facts.Running)}}, "2 0 2 1"},
+		{facts.Rows{Launchers: []facts.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
+		{facts.Rows{Stages: []facts.Stage{{Job: 2}}}, "4 3 2 4"},
+		{facts.Rows{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
+	} {
+		if m.Hand(core.Facts{Rows: c.rows}); get() != c.want {
+			t.Errorf("%v: revisions %s, want %s", c.rows, get(), c.want)
+		}
+	}
+}
+
+// Beyond the bound the oldest that finished go, then the oldest of all; failures stay before.
+// What is shown, and what lives, stays in any case.
+func TestAttemptsAreBounded(t *testing.T) {
+	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	next := scheduler.AttemptID(1)
+	more := func(n int, outcome func(i int) scheduler.AttemptOutcome) {
+		var batch []facts.Attempt
+		for i := range n {
+			batch = append(batch, over(next, scheduler.Time(next), outcome(i)))
+			batch[i].Reason = "because"
+			next++
+		}
+		m.Hand(core.Facts{Rows: facts.Rows{Attempts: batch}})
+	}
+	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{attempt(next, facts.Running)}}})
+	next++
+	more(5*chunkRows, func(i int) scheduler.AttemptOutcome {
+		if i%16 == 0 {
+			return scheduler.Failed
+		}
+		return scheduler.Finished
+	})
+	has := func() (kept, failed int) {
+		after, lives := scheduler.AttemptID(0), 0
+		for {
+			list, n, came, _, err := m.Attempts(t.Context(), 1, after, 1000)
+			if err != nil || came != int(next)-1 {
+				t.Fatalf("%d came, %v", came, err)
+			}
+			for _, a := range list {
+				if a.ID <= after {
+					t.Fatalf("%d follows on %d", a.ID, after)
+				}
+				if after = a.ID; a.Outcome == scheduler.Failed {
+					failed++
+				}
+				if a.State == facts.Running {
+					lives++
+				}
+			}
+			if kept += len(list); len(list) == 0 {
+				if kept != n || lives != 1 {
+					t.Fatalf("%d rows, %d live, of %d", kept, lives, n)
+				}
+				return kept, failed
+			}
+		}
+	}
+	if kept, failed := has(); kept > 2*chunkRows+1 || failed != 5*chunkRows/16 {
+		t.Errorf("%d are kept, %d of them failed", kept, failed)
+	}
+	more(3*chunkRows, func(int) scheduler.AttemptOutcome { return scheduler.Lost })
+	if kept, _ := has(); kept > 2*chunkRows+1 || kept < chunkRows {
+		t.Errorf("of those that did not finish %d are kept", kept)
+	}
+	if got, want := ids(m.status(t, 1)), []uint64{uint64(next - 2), uint64(next - 1), 1}; !slices.Equal(got, want) {
+		t.Errorf("shown are %v, want %v", got, want)
+	}
+	if r := &m.live.Get(1).attempts.reasons; len(r.of) > 2*chunkRows || len(r.order) > 5*chunkRows {
+		t.Errorf("%d reasons are kept, %d places", len(r.of), len(r.order))
+	}
+}
+
+// Reasons are bounded by bytes: the oldest go.
+func TestReasonsAreBounded(t *testing.T) {
+	var s reasons
+	long := strings.Repeat("x", 1<<20)
+	for id := range scheduler.AttemptID(40) {
+		s.set(id, reason{text: long})
+		s.set(id, reason{text: long, beneficiary: 1})
+	}
+	if n := len(s.of); n != 15 || s.of[39].text != long || s.bytes > reasonBytesMax {
+		t.Errorf("%d are kept, %d bytes", n, s.bytes)
+	}
+	for id := range scheduler.AttemptID(40) {
+		s.set(id, reason{})
+	}
+	if len(s.of) != 0 || s.bytes != 0 {
+		t.Errorf("%d are left, %d bytes", len(s.of), s.bytes)
+	}
+}
+
+// plain is the obvious model: all rows in maps.
+type plain struct {
+	jobs     map[scheduler.JobID]facts.Job
+	ended    []scheduler.JobID
+	attempts map[scheduler.AttemptID]facts.Attempt
+}
+
+// What is listed is what a walk over all rows finds, whatever comes in whatever order, and twice.
+func TestLikeAWalkOverAllRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := New(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Facts{})
+		defer m.Close()
+		p := plain{jobs: map[scheduler.JobID]facts.Job{}, attempts: map[scheduler.AttemptID]facts.Attempt{}}
+		for range rapid.IntRange(1, 12).Draw(t, "batches") {
+			f := core.Facts{Rows: p.draw(t)}
+			m.Hand(f)
+			if rapid.Bool().Draw(t, "twice") {
+				m.Hand(f)
+			}
+		}
+		p.check(t, m)
+	})
+}
+
+func (p *plain) draw(t *rapid.T) (r facts.Rows) {
+	for range rapid.IntRange(0, 3).Draw(t, "jobs") {
+		j := aJob(scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")))
+		if slices.Contains(p.ended, j.ID) {
+			continue
+		}
+		j.State = wire.JobState(rapid.IntRange(1, 3).Draw(t, "state"))
+		j.Pool = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool")
+		r.Jobs = append(r.Jobs, j)
+		p.jobs[j.ID] = j
+	}
+	for range rapid.IntRange(0, 8).Draw(t, "attempts") {
+		id := scheduler.AttemptID(rapid.IntRange(1, 40).Draw(t, "attempt"))
+		a := attempt(id, facts.State(rapid.IntRange(int(facts.Assigned), int(facts.Ended)).Draw(t, "attempt's state")))
+		a.Job, a.Launcher = scheduler.JobID(id%6+1), scheduler.LauncherID(id%3+1)
+		if old, known := p.attempts[id]; known && old.State == facts.Ended {
+			continue
+		}
+		if a.State == facts.Ended {
+			a.Outcome = scheduler.Failed
+		}
+		r.Attempts = append(r.Attempts, a)
+		if _, lives := p.jobs[a.Job]; lives {
+			p.attempts[id] = a
+		}
+	}
+	if live := slices.Sorted(maps.Keys(p.jobs)); len(live) > 0 && rapid.IntRange(0, 2).Draw(t, "end") == 0 {
+		id := rapid.SampledFrom(live).Draw(t, "that ends")
+		r.Ended = append(r.Ended, endOf(uint64(id), wire.JobState_JOB_STATE_SUCCEEDED))
+		delete(p.jobs, id)
+		maps.DeleteFunc(p.attempts, func(_ scheduler.AttemptID, a facts.Attempt) bool { return a.Job == id })
+		p.ended = append(p.ended, id)
+	}
+	return r
+}
+
+func (p *plain) check(t *rapid.T, m *Model) {
+	kept := p.ended[max(0, len(p.ended)-3):]
+	for _, pool := range []string{"", "a", "p"} {
+		for state := range wire.JobState(6) {
+			want := []scheduler.JobID{}
+			for id, j := range p.jobs {
+				if j.Pool == pool && (state == 0 || j.State == state) {
+					want = append(want, id)
+				}
+			}
+			if pool == "p" && (state == 0 || state == wire.JobState_JOB_STATE_SUCCEEDED) {
+				want = append(want, kept...)
+			}
+			slices.Sort(want)
+			user := "ann"
+			if got, _ := m.Find(context.Background(), Filter{State: state, Pool: &pool, User: &user}); !slices.Equal(got, want) {
+				t.Fatalf("jobs in pool %q and state %v are %v, want %v", pool, state, got, want)
+			}
+		}
+	}
+	for on := range scheduler.LauncherID(4) {
+		want := []facts.Attempt{}
+		jobs := []scheduler.JobID{}
+		for _, a := range p.attempts {
+			if a.State != facts.Ended && a.Launcher == on {
+				want, jobs = append(want, a), append(jobs, a.Job)
+			}
+		}
+		slices.SortFunc(want, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
+		if got, _ := m.OnLauncher(context.Background(), on); !slices.Equal(got, want) {
+			t.Fatalf("on launcher %d are %v, want %v", on, got, want)
+		}
+		slices.Sort(jobs)
+		if got, _ := m.Find(context.Background(), Filter{Launcher: on}); on != 0 && !slices.Equal(got, slices.Compact(jobs)) {
+			t.Fatalf("on launcher %d are %v, want %v", on, got, jobs)
+		}
+	}
+	for id := range p.jobs {
+		want := []facts.Attempt{}
+		for _, a := range p.attempts {
+			if a.Job == id {
+				want = append(want, a)
+			}
+		}
+		slices.SortFunc(want, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
+		if got, n, came, _, _ := m.Attempts(context.Background(), id, 0, 100); !slices.Equal(got, want) || n != len(want) || came != n {
+			t.Fatalf("%v has %v, %d of %d, want %v", id, got, n, came, want)
+		}
+	}
+}
+
+// Chunks that are full are split, and ids that come late find their place.
+func TestRowsKeepTheirOrder(t *testing.T) {
+	var rows attempts
+	for _, id := range []scheduler.AttemptID{10_000_000, 1} {
+		rows.add(id)
+	}
+	for id := range scheduler.AttemptID(3 * chunkRows) {
+		rows.add(1000 + 2*id)
+	}
+	for id := range scheduler.AttemptID(chunkRows) {
+		rows.add(1001 + 2*id)
+	}
+	last, n := scheduler.AttemptID(0), 0
+	for _, c := range rows.chunks {
+		for _, r := range c.rows {
+			if r.id <= last || rows.get(r.id).id != r.id {
+				t.Fatalf("%d follows on %d", r.id, last)
+			}
+			last = r.id
+			n++
+		}
+		if len(c.rows) == 0 || len(c.rows) > chunkRows {
+			t.Errorf("a chunk has %d rows", len(c.rows))
+		}
+	}
+	if n != 4*chunkRows+2 || rows.len != n || rows.get(2) != nil || rows.get(20_000_000) != nil {
+		t.Errorf("%d rows of %d", n, rows.len)
+	}
+}
+
+// BenchmarkApply is what a row costs: each of 20,000 attempts at a time is assigned, runs and
+// ends, in batches as a busy core makes them.
+func BenchmarkApply(b *testing.B) {
+	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	const live, batch = 20_000, 500
+	rows := 0
+	next := scheduler.AttemptID(1)
+	one := func(id scheduler.AttemptID, s facts.State, at scheduler.Time) facts.Attempt {
+		a := over(id, at, scheduler.Finished)
+		a.State, a.Launcher, a.On = s, scheduler.LauncherID(id%1000), "launcher"
+		if s != facts.Ended {
+			a.Outcome = 0
+		}
+		return a
+	}
+	var steps []core.Facts
+	for rows < b.N {
+		f := core.Facts{Decides: 1}
+		for range batch / 3 {
+			f.Attempts = append(f.Attempts, one(next, facts.Assigned, 0))
+			if next > live/2 {
+				f.Attempts = append(f.Attempts, one(next-live/2, facts.Running, 0))
+			}
+			if next > live {
+				f.Attempts = append(f.Attempts, one(next-live, facts.Ended, scheduler.Time(next)))
+			}
+			next++
+		}
+		f.Jobs = []facts.Job{aJob(1)}
+		rows += len(f.Attempts)
+		steps = append(steps, f)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, f := range steps {
+		m.apply(f)
+	}
+}

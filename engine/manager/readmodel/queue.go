@@ -1,0 +1,134 @@
+package readmodel
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+)
+
+// queueRowsMax is how many rows wait to be taken in before who hands more over has to wait: some
+// 20 MB, and a tenth of a second's work. A batch that alone has more waits until nothing else does.
+const queueRowsMax = 1 << 16
+
+// queue is what waits to be taken in, by a goroutine of its own.
+type queue struct {
+	mu      sync.Mutex
+	changed sync.Cond // something came or went
+	waiting []core.Facts
+	rows    int // in waiting, and in what is being taken in
+	handed  uint64
+	applied uint64
+	readers []reader // who wait, the first first
+	closed  bool
+	over    chan struct{} // closed when the goroutine has ended
+}
+
+// reader waits until so many batches were taken in.
+type reader struct {
+	batches uint64
+	done    chan struct{}
+}
+
+// init starts the goroutine, which has apply take in one batch after the other.
+func (q *queue) init(apply func(core.Facts)) {
+	q.changed.L, q.over = &q.mu, make(chan struct{})
+	go func() {
+		defer close(q.over)
+		for {
+			f, more := q.next()
+			if !more {
+				return
+			}
+			apply(f)
+			q.taken(rowsOf(&f.Rows))
+		}
+	}()
+}
+
+func (q *queue) next() (f core.Facts, more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) == 0 {
+		if q.closed {
+			return f, false
+		}
+		q.changed.Wait()
+	}
+	f, q.waiting[0] = q.waiting[0], core.Facts{}
+	if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
+		q.waiting = nil
+	}
+	return f, true
+}
+
+func (q *queue) taken(rows int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rows -= rows
+	q.applied++
+	for len(q.readers) > 0 && q.readers[0].batches <= q.applied {
+		close(q.readers[0].done)
+		q.readers = q.readers[1:]
+	}
+	q.changed.Broadcast()
+}
+
+func (q *queue) put(f core.Facts) {
+	rows := rowsOf(&f.Rows)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.rows > 0 && q.rows+rows > queueRowsMax && !q.closed {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return
+	}
+	q.waiting = append(q.waiting, f)
+	q.rows += rows
+	q.handed++
+	q.changed.Broadcast()
+}
+
+// settle waits until what was put in before is taken in, or ctx ends.
+func (q *queue) settle(ctx context.Context) error {
+	done := q.reached()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// reached is closed when what was put in before is taken in; nil: it is.
+func (q *queue) reached() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.applied == q.handed {
+		return nil
+	}
+	if n := len(q.readers); n > 0 && q.readers[n-1].batches == q.handed {
+		return q.readers[n-1].done
+	}
+	done := make(chan struct{})
+	q.readers = append(q.readers, reader{q.handed, done})
+	return done
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.changed.Broadcast()
+	q.mu.Unlock()
+	<-q.over
+}
+
+// rowsOf counts a batch's rows; one without any counts as one.
+func rowsOf(r *facts.Rows) int {
+	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Refused)+len(r.Ended))
+}

@@ -1,0 +1,62 @@
+package readmodel
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// reasonBytesMax bounds the reasons that are kept of a job's attempts. Beyond it the oldest go.
+const reasonBytesMax = 16 << 20
+
+// reasonBytes is what one takes beside its text.
+const reasonBytes = 64
+
+// reasons are those of attempts that are being stopped, or ended: most have none.
+type reasons struct {
+	of    map[scheduler.AttemptID]reason
+	order []scheduler.AttemptID // in which they came; some may be gone
+	bytes int
+}
+
+type reason struct {
+	text        string
+	beneficiary scheduler.JobID
+}
+
+func (s *reasons) set(id scheduler.AttemptID, r reason) {
+	old, known := s.of[id]
+	switch {
+	case r == old:
+		return
+	case r == reason{}:
+		s.forget(id)
+		return
+	case s.of == nil:
+		s.of = map[scheduler.AttemptID]reason{}
+	}
+	if !known {
+		s.order = append(s.order, id)
+		s.bytes += reasonBytes
+	}
+	s.of[id] = r
+	s.bytes += len(r.text) - len(old.text)
+	for s.bytes > reasonBytesMax {
+		oldest := s.order[0]
+		s.order = s.order[1:]
+		s.forget(oldest)
+	}
+}
+
+// forget takes one away.
+func (s *reasons) forget(id scheduler.AttemptID) {
+	r, known := s.of[id]
+	if !known {
+		return
+	}
+	delete(s.of, id)
+	s.bytes -= reasonBytes + len(r.text)
+	if len(s.order) > 2*len(s.of)+64 {
+		s.order = slices.DeleteFunc(s.order, func(id scheduler.AttemptID) bool { _, there := s.of[id]; return !there })
+	}
+}

@@ -1,0 +1,107 @@
+package readmodel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// count is how many slots of a kind there are.
+type count struct{ free, total int }
+
+// count counts a launcher, or takes it off: in all where it is up, and as free where something
+// may start there.
+func (m *Model) count(l *facts.Launcher, by int) {
+	if l.State == lost {
+		return
+	}
+	m.up += by
+	for _, s := range l.Slots {
+		m.countKind(s.Kind, 0, by*s.Count)
+	}
+	if l.State != usable {
+		return
+	}
+	for _, s := range l.Free {
+		m.countKind(s.Kind, by*s.Count, 0)
+	}
+}
+
+// States of launchers (facts.Launcher).
+const (
+	usable = "up"
+	lost   = "lost"
+)
+
+func (m *Model) countKind(kind string, free, total int) {
+	c := m.slots[kind]
+	c.free, c.total = c.free+free, c.total+total
+	if m.slots[kind] = c; c == (count{}) {
+		delete(m.slots, kind)
+	}
+}
+
+// cluster is what of the cluster a job may wait for.
+type cluster struct {
+	up      int // launchers
+	decided bool
+	slots   []count // of the kinds that the job needs
+}
+
+func (m *Model) clusterFor(j *facts.Job) cluster {
+	c := cluster{up: m.up, decided: m.decides != 0}
+	for _, need := range j.Waits.Needs {
+		c.slots = append(c.slots, m.slots[need.Kind])
+	}
+	return c
+}
+
+// waiting says why a job waits: the manager's reasons, then the policy's.
+func waiting(j *facts.Job, c cluster) (list []string) {
+	w := &j.Waits
+	if j.State == wire.JobState_JOB_STATE_ASKED {
+		list = append(list, "waits to be admitted by the policy")
+	}
+	if w.Publishing != "" {
+		list = append(list, w.Publishing)
+	}
+	if w.Stopping > 0 {
+		list = append(list, fmt.Sprintf("%d attempts are being stopped", w.Stopping))
+	}
+	if w.WhyNot != "" {
+		list = append(list, w.WhyNot)
+	}
+	if w.Ready > 0 && j.State != wire.JobState_JOB_STATE_ASKED {
+		switch {
+		case c.up == 0:
+			list = append(list, "no launcher is there")
+		case !c.decided:
+			list = append(list, "no policy is running")
+		}
+		list = append(list, waitsFor(w, c))
+	}
+	if p := w.Policy; p.Reason != scheduler.WaitNone {
+		text := p.Reason.String()
+		if p.Detail != "" {
+			text += ": " + p.Detail
+		}
+		list = append(list, "policy: "+text)
+	}
+	return list
+}
+
+// waitsFor says why the bundle does not run that is ready longest.
+func waitsFor(w *facts.Waits, c cluster) string {
+	noun, at := "a group", " "
+	if w.Width > 1 {
+		noun, at = fmt.Sprintf("a bundle of %d groups", w.Width), " at once "
+	}
+	var parts []string
+	for i, need := range w.Needs {
+		parts = append(parts, fmt.Sprintf("%d %s slots%s(%d free of %d in the cluster)", need.Count, need.Kind, at, c.slots[i].free, c.slots[i].total))
+	}
+	return fmt.Sprintf("%d ready: %s of %s needs %s", w.Ready, noun, w.Longest, strings.Join(parts, " and "))
+}
