@@ -83,15 +83,19 @@ func (s *shown) forget(id scheduler.JobID) {
 // what the rest of a run does, and what was not told stays untold for a while.
 const shownEvery = 8
 
-// step takes in what a step told, and holds it against what the core would tell of all when
-// it is to look.
-func (s *shown) step(c *core.Core, actions []core.Action, look bool) error {
-	told, ok := actions[0].(core.Facts)
-	if !ok {
-		if told, ok = actions[1].(core.Facts); !ok { // behind the round
-			return fmt.Errorf("a step begins with %T, and tells no facts", actions[0])
+// factsOf returns what a step tells, which is the first that it has done, or follows the round.
+func factsOf(actions []core.Action) (core.Facts, error) {
+	for _, a := range actions[:min(len(actions), 2)] {
+		if told, ok := a.(core.Facts); ok {
+			return told, nil
 		}
 	}
+	return core.Facts{}, fmt.Errorf("a step of %d actions tells no facts", len(actions))
+}
+
+// step takes in what a step told, and holds it against what the core would tell of all when
+// it is to look.
+func (s *shown) step(c *core.Core, told core.Facts, look bool) error {
 	if s.take(told); !look {
 		return nil
 	}

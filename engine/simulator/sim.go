@@ -24,6 +24,9 @@ type Options struct {
 	// Replayed, when not nil, is told of each replay: the checkpoint at its beginning,
 	// the batches of its log, and the checkpoint that they come to. Its error is the run's.
 	Replayed func(from []byte, batches [][]byte, to []byte) error
+	// Told, when not nil, hears what each step tells, of the core that tells it: another one
+	// after a restart. Its error is the run's.
+	Told func(c *core.Core, f core.Facts) error
 }
 
 // Policy is one kind of policy to draw.
@@ -172,7 +175,7 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	if err := s.Core.Check(); err != nil {
 		s.fail("%v", err)
 	}
-	if err := s.shown.step(s.Core, actions, s.steps%shownEvery == 0); err != nil {
+	if err := s.told(actions); err != nil {
 		s.fail("%v", err)
 	}
 	if err := s.ledger.step(b.Inputs, actions); err != nil {
@@ -188,6 +191,18 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 		return nil
 	}
 	return actions
+}
+
+// told holds what a step told against what there is.
+func (s *Sim) told(actions []core.Action) error {
+	f, err := factsOf(actions)
+	if err != nil {
+		return err
+	}
+	if err := s.shown.step(s.Core, f, s.steps%shownEvery == 0); err != nil || s.opt.Told == nil {
+		return err
+	}
+	return s.opt.Told(s.Core, f)
 }
 
 // restart ends the manager and starts it again from its log.

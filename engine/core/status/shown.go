@@ -34,7 +34,9 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 			list = append(list, j.Publishing.WhyLater())
 		}
 	case life.JobEnding:
-		list = append(list, fmt.Sprintf("%d attempts are being stopped", len(j.Attempts)))
+		if n := len(j.Attempts); n > 0 {
+			list = append(list, fmt.Sprintf("%d attempts are being stopped", n))
+		}
 	}
 	if j.WhyNot != "" && !j.Ends() {
 		list = append(list, j.WhyNot)

@@ -197,7 +197,8 @@ func (m *Model) Times(ctx context.Context, id scheduler.JobID) (list []StageTime
 	return list, err
 }
 
-// Stats returns what was counted, and in which generation the policy decides; 0: none does.
+// Stats returns what was counted, without what there is now (Running, Suspended, Ready, JobsLive),
+// and which generation of the policy decides; 0: none does.
 func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, err error) {
 	err = m.read(ctx, func() { stats, decides = m.stats, m.decides })
 	return stats, decides, err

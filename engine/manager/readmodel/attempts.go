@@ -17,14 +17,15 @@ const chunkRows = 4096
 type attempts struct {
 	chunks   []chunk // none is empty
 	len      int
-	came     int                             // ever
-	live     []scheduler.AttemptID           // in any order; each row knows its place
-	newest   []scheduler.AttemptID           // of those that ended, in order of their ends: at least as many as are shown
-	on       []onName                        // launchers, by the number that rows have of them
-	onNumber map[scheduler.LauncherID]uint32 // into on
+	came     int                   // ever
+	live     []scheduler.AttemptID // in any order; each row knows its place
+	newest   []scheduler.AttemptID // of those that ended, in order of their ends: at least as many as are shown
+	on       []onName              // launchers, by the number that rows have of them
+	onNumber map[onName]uint32     // into on
 	reasons  reasons
 }
 
+// onName is a launcher, by its name alone where an earlier life of the manager knew it.
 type onName struct {
 	id   scheduler.LauncherID
 	name string
@@ -63,18 +64,18 @@ func (t *attempts) set(r *row, a *facts.Attempt) {
 	r.bundle, r.run, r.stage, r.index = a.Bundle, a.Run, a.Stage, a.Index
 	r.times = [...]scheduler.Time{a.Ready, a.Launched, a.Started, a.Executing, a.Since}
 	r.suspended, r.work, r.state, r.outcome, r.speculates = a.Suspended, a.Work, a.State, a.Outcome, a.Speculative
-	r.on = t.numberOf(a.Launcher, a.On)
+	r.on = t.numberOf(onName{a.Launcher, a.On})
 	t.reasons.set(a.ID, reason{a.Reason, a.For})
 }
 
-func (t *attempts) numberOf(id scheduler.LauncherID, name string) uint32 {
-	n, known := t.onNumber[id]
+func (t *attempts) numberOf(on onName) uint32 {
+	n, known := t.onNumber[on]
 	if !known {
 		if t.onNumber == nil {
-			t.onNumber = map[scheduler.LauncherID]uint32{}
+			t.onNumber = map[onName]uint32{}
 		}
 		n = uint32(len(t.on))
-		t.on, t.onNumber[id] = append(t.on, onName{id, name}), n
+		t.on, t.onNumber[on] = append(t.on, on), n
 	}
 	return n
 }
