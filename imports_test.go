@@ -128,6 +128,7 @@ var directions = []struct {
 	{"engine/manager/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/graphs", "engine/manager/metrics", "engine/manager/recovery", "internal/spawn"}, aManagersRoom},
 	{"engine/manager/history/file", []string{"sdk/scheduler", "engine/core/facts", "engine/wire", "internal/durable"}, "the form of a file: what goes into it, and when, is said by history"},
 	{"engine/manager/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},
+	{"engine/manager/history/series", nil, "samples and sums: what is sampled is history's"},
 	{"engine/manager/supervision", []string{"sdk", "engine/core", "engine/manager/bounds", "engine/manager/inbox", "engine/manager/metrics", "engine/manager/number", "engine/manager/problems", "engine/policy", "engine/wire", "internal/durable"}, aManagersRoom},
 	{"engine/manager/launchers", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/blobs", "engine/manager/bounds", "engine/manager/inbox", "engine/manager/metrics", "engine/wire"}, aManagersRoom},
 	{"engine/manager/clients", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/audit", "engine/manager/blobs", "engine/manager/bounds", "engine/manager/graphs", "engine/manager/inbox", "engine/manager/launchers", "engine/manager/metrics", "engine/manager/number", "engine/manager/problems", "engine/manager/supervision", "engine/manager/tickets", "engine/plan", "engine/policy", "engine/wire"}, aManagersRoom},

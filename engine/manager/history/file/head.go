@@ -70,14 +70,15 @@ func (h *head) sections() []*section {
 	return all
 }
 
-// append writes the head behind what a file begins with.
-func (h *head) append(b []byte) ([]byte, error) {
-	text, err := json.Marshal(h)
+// AppendHead writes what a file begins with: magic of eight bytes, the last of which is the version of
+// its format, and a head as JSON with its checksum. ReadHead reads it.
+func AppendHead(b []byte, magic string, head any) ([]byte, error) {
+	text, err := json.Marshal(head)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > headMax {
-		return nil, fmt.Errorf("the head of a job's history would have %d bytes, at most %d are possible", len(text), headMax)
+		return nil, fmt.Errorf("the head of a file of history would have %d bytes, at most %d are possible", len(text), headMax)
 	}
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))

@@ -71,34 +71,10 @@ func (r *Reader) damaged(at int64, why string) error {
 }
 
 func (r *Reader) begin(size int64) error {
-	var start [fileStart]byte
-	if size < fileStart {
-		return r.damaged(size, "it ends in its first bytes")
-	}
-	if _, err := r.from.ReadAt(start[:], 0); err != nil {
+	at, err := ReadHead(r.path, r.from, size, magic, &r.head)
+	if err != nil {
 		return err
 	}
-	if string(start[:8]) != magic {
-		if string(start[:7]) == magic[:7] {
-			return r.damaged(7, fmt.Sprintf("its format is version %d, and this program reads version %d", start[7], magic[7]))
-		}
-		return r.damaged(0, "it does not begin as a job's history does")
-	}
-	n := int64(binary.LittleEndian.Uint32(start[8:]))
-	if n > headMax || n > size-fileStart {
-		return r.damaged(8, "it ends in its head")
-	}
-	text := make([]byte, n)
-	if _, err := r.from.ReadAt(text, fileStart); err != nil {
-		return err
-	}
-	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(start[12:]) {
-		return r.damaged(fileStart, "the checksum of its head does not match")
-	}
-	if err := json.Unmarshal(text, &r.head); err != nil {
-		return r.damaged(fileStart, "its head can't be read: "+err.Error())
-	}
-	at := fileStart + n
 	if err := r.head.check(at, size); err != nil {
 		return r.damaged(size, err.Error())
 	}
@@ -108,6 +84,40 @@ func (r *Reader) begin(size int64) error {
 	}
 	r.names = sync.OnceValues(r.readNames)
 	return nil
+}
+
+// ReadHead reads the head of a file of so many bytes, and returns where what follows it begins. The
+// error is a DamageError, or that of who reads.
+func ReadHead(path string, from io.ReaderAt, size int64, magic string, head any) (int64, error) {
+	damaged := func(at int64, why string) (int64, error) { return 0, &DamageError{Path: path, Offset: at, Why: why} }
+	var start [fileStart]byte
+	if size < fileStart {
+		return damaged(size, "it ends in its first bytes")
+	}
+	if _, err := from.ReadAt(start[:], 0); err != nil {
+		return 0, err
+	}
+	if string(start[:8]) != magic {
+		if string(start[:7]) == magic[:7] {
+			return damaged(7, fmt.Sprintf("its format is version %d, and this program reads version %d", start[7], magic[7]))
+		}
+		return damaged(0, "it does not begin as such a file does")
+	}
+	n := int64(binary.LittleEndian.Uint32(start[8:]))
+	if n > headMax || n > size-fileStart {
+		return damaged(8, "it ends in its head")
+	}
+	text := make([]byte, n)
+	if _, err := from.ReadAt(text, fileStart); err != nil {
+		return 0, err
+	}
+	if crc32.Checksum(text, castagnoli) != binary.LittleEndian.Uint32(start[12:]) {
+		return damaged(fileStart, "the checksum of its head does not match")
+	}
+	if err := json.Unmarshal(text, head); err != nil {
+		return damaged(fileStart, "its head can't be read: "+err.Error())
+	}
+	return fileStart + n, nil
 }
 
 // section reads one, by its place in the head's list.

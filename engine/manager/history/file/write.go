@@ -54,7 +54,7 @@ func Encode(j *Job) ([]byte, error) {
 		body = zipper.EncodeAll(parts[i], body)
 		*s = section{Bytes: len(body) - at, Raw: len(parts[i]), Sum: crc32.Checksum(body[at:], castagnoli)}
 	}
-	b, err := h.append(nil)
+	b, err := AppendHead(nil, magic, h)
 	return append(b, body...), err
 }
 

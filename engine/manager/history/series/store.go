@@ -1,0 +1,245 @@
+package series
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Store keeps rows in a file. Rows of the finest tier are written together with those of the next,
+// every ten seconds: those that a process that is killed had not written are lost. Safe for
+// concurrent use.
+type Store struct {
+	path string
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	db      *bbolt.DB
+	summing summing
+	waiting []Done // to be written
+}
+
+const (
+	openTimeout = 5 * time.Second
+	// waitingMax bounds the rows that wait for a disk that takes none.
+	waitingMax = 10_000
+)
+
+// Open opens the file, or makes one. One that is damaged is put aside, and samples begin anew.
+func Open(path string, log *slog.Logger) (*Store, error) {
+	s := &Store{path: path, log: log}
+	err := s.open()
+	if err != nil && !errors.Is(err, bbolt.ErrTimeout) {
+		aside := path + ".damaged"
+		log.Error("series of samples can't be read: they begin anew", "error", err, "file", path, "moved to", aside)
+		if err := os.Rename(path, aside); err != nil {
+			return nil, err
+		}
+		err = s.open()
+	}
+	return s, err
+}
+
+func bucket(tier int) []byte { return []byte(Tiers[tier].Every.String()) }
+
+// open opens the file, reads all of it, and goes on with the rows that are open.
+func (s *Store) open() error {
+	s.summing = summing{}
+	return guarded(func() (err error) {
+		if s.db, err = bbolt.Open(s.path, 0o600, &bbolt.Options{Timeout: openTimeout}); err != nil {
+			return err
+		}
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			if info, err := os.Stat(s.path); err != nil || info.Size() < tx.Size() {
+				return fmt.Errorf("%s is cut off: %w", s.path, err)
+			}
+			for i := range Tiers {
+				_, err := tx.CreateBucketIfNotExists(bucket(i))
+				if err == nil && i > 0 {
+					err = s.resume(tx, i)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// resume goes on with a tier's row that was open: with what the finer tier has since the last whole one.
+func (s *Store) resume(tx *bbolt.Tx, tier int) error {
+	since := int64(0)
+	if key, _ := tx.Bucket(bucket(tier)).Cursor().Last(); len(key) == 8 {
+		since = int64(binary.BigEndian.Uint64(key)) + int64(Tiers[tier].Every/time.Second)
+	}
+	rows, err := read(tx.Bucket(bucket(tier-1)), since, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	if o := s.summing.open[tier-1]; o.Samples > 0 {
+		rows = append(rows, o)
+	}
+	s.summing.resume(tier, rows)
+	return nil
+}
+
+// guarded turns what bbolt does on a damaged file into an error.
+func guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the file is damaged: %v", p)
+		}
+	}()
+	return do()
+}
+
+// Add takes a sample of now, and writes what is to be written. After an error the rows wait to be
+// written with the next ones.
+func (s *Store) Add(sample Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sample = sample.Bounded()
+	sample.Samples = 1
+	s.waiting = append(s.waiting, s.summing.add(sample)...)
+	if over := len(s.waiting) - waitingMax; over > 0 {
+		s.waiting = slices.Delete(s.waiting, 0, over)
+	}
+	if len(s.waiting) == 0 || s.waiting[len(s.waiting)-1].Tier == 0 {
+		return nil
+	}
+	return s.write()
+}
+
+// Close writes what waits, and gives the file back. What is open goes on with the next life.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.summing.open[0]; o.Samples > 0 {
+		s.waiting = append(s.waiting, Done{0, o})
+	}
+	return errors.Join(s.write(), guarded(s.db.Close))
+}
+
+// write writes rows, and takes those out that are too old.
+func (s *Store) write() error {
+	err := guarded(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			for _, d := range s.waiting {
+				b := tx.Bucket(bucket(d.Tier))
+				if err := b.Put(binary.BigEndian.AppendUint64(nil, uint64(d.Row.At)), d.Row.encode()); err != nil {
+					return err
+				}
+				if err := prune(b, d.Row.At-int64(Tiers[d.Tier].Keep/time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		s.waiting = nil
+	}
+	return err
+}
+
+func prune(b *bbolt.Bucket, until int64) error {
+	c := b.Cursor()
+	for key, _ := c.First(); len(key) == 8 && int64(binary.BigEndian.Uint64(key)) <= until; key, _ = c.First() {
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows lists a tier's rows of a time, from and until in seconds since 1970, until not included. The last row
+// is that which gets samples still.
+func (s *Store) Rows(tier int, from, until int64) (rows []Row, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = guarded(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			rows, err = read(tx.Bucket(bucket(tier)), from, until)
+			return err
+		})
+	})
+	for _, d := range append(slices.Clone(s.waiting), Done{tier, s.summing.open[tier]}) {
+		if d.Tier == tier && d.Row.Samples > 0 && d.Row.At >= from && d.Row.At < until {
+			d.Row.Pools = slices.Clone(d.Row.Pools)
+			rows = append(rows, d.Row)
+		}
+	}
+	return rows, err
+}
+
+func read(b *bbolt.Bucket, from, until int64) (rows []Row, err error) {
+	c := b.Cursor()
+	for key, value := c.Seek(binary.BigEndian.AppendUint64(nil, uint64(from))); len(key) == 8; key, value = c.Next() {
+		at := int64(binary.BigEndian.Uint64(key))
+		if at >= until {
+			break
+		}
+		r, err := decode(at, value)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func (r Row) encode() (b []byte) {
+	put := func(numbers ...uint64) {
+		for _, n := range numbers {
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	put(r.Samples, r.Slots, r.Free)
+	for _, p := range r.Pools {
+		put(uint64(len(p.Name)))
+		b = append(b, p.Name...)
+		put(p.Jobs, p.Asked, p.Running, p.Ready)
+	}
+	return b
+}
+
+var errDamaged = errors.New("a row of samples is damaged")
+
+func decode(at int64, b []byte) (Row, error) {
+	bad := false
+	take := func() uint64 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			bad, b = true, nil
+			return 0
+		}
+		b = b[size:]
+		return n
+	}
+	r := Row{At: at, Samples: take(), Slots: take(), Free: take()}
+	for len(b) > 0 {
+		n := take()
+		if n > uint64(len(b)) {
+			return r, errDamaged
+		}
+		p := Pool{Name: string(b[:n])}
+		b = b[n:]
+		p.Jobs, p.Asked, p.Running, p.Ready = take(), take(), take(), take()
+		r.Pools = append(r.Pools, p)
+	}
+	if bad || r.Samples == 0 {
+		return r, errDamaged
+	}
+	return r, nil
+}
