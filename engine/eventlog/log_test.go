@@ -415,12 +415,23 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 		if err := <-said; err == nil || !strings.Contains(err.Error(), "free space") || len(durable) != 0 {
 			t.Fatalf("said %v", err)
 		}
+		if s := l.State(); s.Unsynced == 0 || s.Stalled != 0 {
+			t.Errorf("as the stall begins: %+v", s)
+		}
+		time.Sleep(stallRetry / 2) // of the bubble's clock
+		if s := l.State(); s.Stalled != stallRetry/2 {
+			t.Errorf("a stall that goes on: %+v", s)
+		}
 		full.Store(false)
 		if err := <-said; err != nil {
 			t.Fatalf("said %v", err)
 		}
 		if seq := <-durable; seq != 1 {
 			t.Fatalf("durable %d", seq)
+		}
+		time.Sleep(stallRetry)
+		if s := l.State(); s.Unsynced != 0 || s.Stalled != stallRetry {
+			t.Errorf("after it: %+v", s)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)

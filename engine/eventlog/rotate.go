@@ -25,9 +25,10 @@ type next struct {
 	f      file
 	path   string // without the suffix that it has until it is whole
 	salt   salt
-	first  uint64 // number of the first record
-	opened int64  // bytes of header and checkpoint
-	at     int64  // where the next byte goes
+	first  uint64    // number of the first record
+	opened int64     // bytes of header and checkpoint
+	made   time.Time // when that was begun
+	at     int64     // where the next byte goes
 	named  bool
 
 	source string // path of the current file
@@ -78,7 +79,7 @@ func (w *writer) rotate(checkpoint Remake) error {
 		}
 		// From here on records are for the new file; those before are in the queue.
 		left := w.opened + w.bytes - n.from
-		w.salt, w.opened, w.bytes = n.salt, n.opened, n.at-n.opened+left
+		w.salt, w.opened, w.made, w.bytes = n.salt, n.opened, n.made, n.at-n.opened+left
 		n.stop = nil // what is in the queue is done before the log closes
 		w.queue = append(w.queue, item{next: n})
 		w.hurryLocked()
@@ -139,7 +140,8 @@ func (w *writer) newNext(first uint64) *next {
 // begin makes the file with header and checkpoint, on disk and without its name.
 func (w *writer) begin(n *next, checkpoint Checkpoint) error {
 	h := w.l.header
-	h.Created = w.l.o.Now().UnixNano()
+	n.made = w.l.o.Now()
+	h.Created = n.made.UnixNano()
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err

@@ -64,6 +64,8 @@ type writer struct {
 	synced  uint64    // newest record known to be on disk
 	bytes   int64     // of records in the file that Append writes to, once all is written
 	opened  int64     // bytes of that file's opening
+	made    time.Time // when that was begun
+	stalls  stalls
 	salt    salt      // of that file
 	written int64     // up to where the current file was written
 	turning bool      // a rotation is under way
@@ -94,7 +96,7 @@ func newWriter(l *Log, first uint64, checkpoint Checkpoint) (*writer, error) {
 		w.late.Stop()
 		return nil, err
 	}
-	w.salt, w.opened = n.salt, n.opened
+	w.salt, w.opened, w.made = n.salt, n.opened, n.made
 	w.install(n)
 	go w.run()
 	return w, nil
@@ -333,13 +335,13 @@ func (w *writer) patiently(do func() error) error {
 		err := do()
 		var s syncError
 		if err == nil || !IsFull(err) || errors.As(err, &s) {
-			if stalled && w.l.o.OnStall != nil {
-				w.l.o.OnStall(nil)
+			if stalled {
+				w.stall(nil)
 			}
 			return err
 		}
-		if !stalled && w.l.o.OnStall != nil {
-			w.l.o.OnStall(fmt.Errorf("the disk under %s is full: free space there; nothing is lost, work goes on when there is room: %w", w.l.o.Folder, err))
+		if !stalled {
+			w.stall(fmt.Errorf("the disk under %s is full: free space there; nothing is lost, work goes on when there is room: %w", w.l.o.Folder, err))
 		}
 		stalled = true
 		select {

@@ -338,7 +338,7 @@ func (m *manager) world() metrics.World {
 }
 
 func (m *manager) webServer() *http.Server {
-	m.stats.Registry.MustRegister(m.world())
+	m.stats.Registry.MustRegister(m.world(), m.edges())
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler))

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -412,10 +413,22 @@ func TestAJobRuns(t *testing.T) {
 		`hamadryad_slots{kind="default"} 4`, `hamadryad_attempts_total{outcome="finished"} 50`,
 		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, `hamadryad_input_attempts_total{locality="node-local"} 0`, `hamadryad_read_bytes_total{locality="remote"} 0`,
 		"hamadryad_round_seconds_count", "hamadryad_log_sync_seconds_count",
+		"hamadryad_inbox_entries ", "hamadryad_inbox_max_entries 1024", "hamadryad_inbox_max_bytes 1.34217728e+08", "hamadryad_uploads 0", "hamadryad_max_uploads 32",
+		"hamadryad_programs_bytes ", "hamadryad_log_stalled_seconds_total 0", "hamadryad_audit_lines_waiting 0", "hamadryad_audit_stalled 0",
+		`hamadryad_policy_info{name="test",version="1"} 1`, "hamadryad_policy_generation 1", "hamadryad_manager_term 1",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("metrics lack %s", want)
 		}
+	}
+	if b.metric("hamadryad_checkpoint_bytes") == 0 || b.metric("hamadryad_log_file_bytes") <= b.metric("hamadryad_checkpoint_bytes") {
+		t.Error("checkpoint and file of the event log have no sizes")
+	}
+	if made := b.metric("hamadryad_checkpoint_timestamp_seconds"); time.Since(time.Unix(int64(made), 0)) > time.Hour {
+		t.Errorf("the checkpoint was made at %d", made)
+	}
+	if problems, err := promlint.New(strings.NewReader(string(text))).Lint(); err != nil || len(problems) != 0 {
+		t.Errorf("metrics are not as Prometheus wants them: %v, %v", problems, err)
 	}
 }
 

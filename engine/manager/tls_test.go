@@ -84,6 +84,11 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 		if got := err == nil && answer.StatusCode == http.StatusOK; got != c.good {
 			t.Errorf("metrics for %s: %v, %v", name, answer, err)
 		}
+		if c.good {
+			if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "hamadryad_certificate_expiry_timestamp_seconds") {
+				t.Errorf("metrics don't tell when the certificate ends: %v", err)
+			}
+		}
 		if err == nil {
 			answer.Body.Close()
 		}

@@ -140,6 +140,9 @@ func TestNoChangeWithoutALine(t *testing.T) {
 	}
 	_, refused := Begin(context.Background(), l, Line{What: "refused"})
 	_ = refused.End(denied) // that it waits is seen below
+	if lines, wrong := l.Waiting(); lines != 2 || wrong == nil {
+		t.Errorf("%d lines wait, because of %v", lines, wrong)
+	}
 	if err := os.Remove(p.o.Folder); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +156,9 @@ func TestNoChangeWithoutALine(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.says(l, "under way", "refused", "next")
+	if lines, wrong := l.Waiting(); lines != 0 || wrong != nil {
+		t.Errorf("when it is written again %d lines wait, because of %v", lines, wrong)
+	}
 }
 
 // spoil has the folder be a file, and the file closed: nothing can be written or opened.

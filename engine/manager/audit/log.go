@@ -200,6 +200,14 @@ func (l *Log) Write(line Line) error {
 	return l.flush()
 }
 
+// Waiting is how many lines wait to be written, and why they do; nil: what came last was
+// written.
+func (l *Log) Waiting() (lines int, wrong error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending), l.wrong
+}
+
 // settle tells of refusals whose time has ended, when nothing else is written.
 func (l *Log) settle() {
 	l.mu.Lock()

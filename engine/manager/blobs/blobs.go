@@ -99,6 +99,19 @@ func Open(folder string, max int64, needed func() (map[string]bool, error)) (*St
 	return b, nil
 }
 
+// Fill is how full a store is.
+type Fill struct {
+	Uploads, UploadsMax int   // blobs that are being written
+	Bytes, BytesMax     int64 // of what is kept, and of what is being written
+}
+
+// Fill tells how full it is.
+func (b *Store) Fill() Fill {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Fill{Uploads: b.writing, UploadsMax: uploadsMax, Bytes: b.total, BytesMax: b.max}
+}
+
 // IsHash accepts a SHA-256 in lower-case hex: what may become a file name.
 func IsHash(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""

@@ -60,6 +60,17 @@ func TestBlobsAreVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	u, err := b.Begin(hashOf("another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := b.Fill(); f != (Fill{1, uploadsMax, 7, 1000}) {
+		t.Errorf("it is filled so: %+v", f)
+	}
+	u.Abort()
+	if f := b.Fill(); f.Uploads != 0 {
+		t.Errorf("an upload that was given up is counted: %+v", f)
+	}
 	r, err := b.Reader(hashOf("program"))
 	if err != nil {
 		t.Fatal(err)

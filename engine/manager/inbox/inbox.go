@@ -70,6 +70,17 @@ func NewOf(entries int, bytes int64) *Inbox {
 	return &Inbox{queue: make(chan Entry, entries), room: NewRoom(bytes), ended: make(chan struct{})}
 }
 
+// Fill is how full an inbox is.
+type Fill struct {
+	Entries, EntriesMax int   // that wait for the core
+	Bytes, BytesMax     int64 // of the inputs that wait or are in the step at hand
+}
+
+// Fill tells how full it is.
+func (b *Inbox) Fill() Fill {
+	return Fill{Entries: len(b.queue), EntriesMax: cap(b.queue), Bytes: b.room.Taken(), BytesMax: b.room.max}
+}
+
 // Next is where the core's goroutine takes entries out. It calls Taken when a step has taken
 // them in.
 func (b *Inbox) Next() <-chan Entry { return b.queue }

@@ -38,6 +38,9 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 		if len(d.queue) != 2 || len(third) != 0 {
 			t.Fatalf("%d entries wait, and the third sender does not", len(d.queue))
 		}
+		if f := d.Fill(); f.Entries != 2 || f.EntriesMax != 100 || f.Bytes < 800 || f.Bytes > 1000 || f.BytesMax != 1000 {
+			t.Errorf("it is filled so: %+v", f)
+		}
 		cancel()
 		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -51,6 +54,9 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Taken([]Entry{<-d.queue, <-d.queue})
+		if f := d.Fill(); f.Entries != 0 || f.Bytes != 0 {
+			t.Errorf("when all is taken: %+v", f)
+		}
 		// One that is larger than all of the room comes through alone.
 		if err := d.Put(t.Context(), noted(5000)); err != nil {
 			t.Fatal(err)

@@ -2,25 +2,33 @@ package inbox
 
 import (
 	"context"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
 
 // Room bounds bytes that wait. Who comes first is let in first. Safe for concurrent use.
 type Room struct {
-	max int64
-	sem *semaphore.Weighted
+	max   int64
+	sem   *semaphore.Weighted
+	taken atomic.Int64
 }
 
 // NewRoom returns room for so many bytes.
-func NewRoom(bytes int64) *Room { return &Room{bytes, semaphore.NewWeighted(bytes)} }
+func NewRoom(bytes int64) *Room { return &Room{max: bytes, sem: semaphore.NewWeighted(bytes)} }
 
 // share is what is taken for so many bytes: one that is larger than the whole room waits
 // until nothing else is there.
 func (r *Room) share(bytes int64) int64 { return min(bytes, r.max) }
 
 // offered takes room for bytes if there is some now.
-func (r *Room) offered(bytes int64) bool { return r.sem.TryAcquire(r.share(bytes)) }
+func (r *Room) offered(bytes int64) bool {
+	ok := r.sem.TryAcquire(r.share(bytes))
+	if ok {
+		r.taken.Add(bytes)
+	}
+	return ok
+}
 
 // Take waits for room for bytes until ctx ends or ended is closed.
 func (r *Room) Take(ctx context.Context, bytes int64, ended <-chan struct{}) error {
@@ -38,6 +46,7 @@ func (r *Room) Take(ctx context.Context, bytes int64, ended <-chan struct{}) err
 	}()
 	switch err := r.sem.Acquire(wait, r.share(bytes)); {
 	case err == nil:
+		r.taken.Add(bytes)
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -46,4 +55,10 @@ func (r *Room) Take(ctx context.Context, bytes int64, ended <-chan struct{}) err
 }
 
 // Give gives back what was taken for bytes.
-func (r *Room) Give(bytes int64) { r.sem.Release(r.share(bytes)) }
+func (r *Room) Give(bytes int64) {
+	r.taken.Add(-bytes)
+	r.sem.Release(r.share(bytes))
+}
+
+// Taken is how many bytes are in it; more than it holds where one was larger than it.
+func (r *Room) Taken() int64 { return r.taken.Load() }

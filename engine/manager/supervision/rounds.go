@@ -11,6 +11,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -173,6 +175,18 @@ func (s *Supervisor) Shape() (state string, memory int64, runs bool) {
 		runs = true
 	}
 	return s.State(), memory, runs
+}
+
+// Deciding is the policy that decides; false: none does.
+func (s *Supervisor) Deciding() (metrics.Policy, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.current
+	if h == nil {
+		return metrics.Policy{}, false
+	}
+	_, start := number.Apart(h.generation)
+	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
 }
 
 // Shown are the settings of the policy that is to run, as they are shown.

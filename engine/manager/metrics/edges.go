@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Edges reads how what surrounds the core stands when metrics are asked for: queues, folders,
+// the event log, the policy's processes. Nothing of it waits for the core.
+type Edges struct {
+	Inbox       func() (entries, bytes Fill)     // what waits for the core
+	Programs    func() (uploads, bytes Fill)     // what submitters send
+	Log         func() Log                       // the event log
+	Audit       func() (lines int, wrong error)  // that wait to be written, and why
+	Deciding    func() (p Policy, decides bool)  // the policy
+	Certificate func() (end time.Time, has bool) // the manager's own
+	Term        uint64                           // of this life
+}
+
+// Fill is how much there is of something bounded.
+type Fill struct{ Now, Max int64 }
+
+// Log is how the event log stands.
+type Log struct {
+	Unsynced, File, Checkpoint int64         // bytes
+	Made                       time.Time     // when the checkpoint was begun
+	Stalled                    time.Duration // since the manager began
+}
+
+// Policy is one start of a policy.
+type Policy struct {
+	Name, Version string
+	Start         uint64    // which one it is of this manager's life, from 1 on
+	Since         time.Time // it decides
+}
+
+var (
+	inboxEntries     = describe("inbox_entries", "Entries that wait for the core: inputs, and looks at it.")
+	inboxEntriesMax  = describe("inbox_max_entries", "Bound of hamadryad_inbox_entries: who brings more has to wait.")
+	inboxBytes       = describe("inbox_bytes", "Bytes of inputs that wait for the core, or are in the step at hand.")
+	inboxBytesMax    = describe("inbox_max_bytes", "Bound of hamadryad_inbox_bytes: who brings more has to wait.")
+	uploadsDesc      = describe("uploads", "Programs, plans and large graphs that are being sent to the manager.")
+	uploadsMax       = describe("max_uploads", "Bound of hamadryad_uploads: a submission beyond it tries again later.")
+	programBytes     = describe("programs_bytes", "Bytes of programs, plans and large graphs that the manager keeps.")
+	programBytesMax  = describe("programs_max_bytes", "Bound of hamadryad_programs_bytes: what was not used for longest goes.")
+	logUnsynced      = describe("log_unsynced_bytes", "Bytes of the event log that wait to be written to the disk.")
+	logFile          = describe("log_file_bytes", "Bytes of the event log's newest file, with its checkpoint.")
+	logStalled       = describe("log_stalled_seconds_total", "For how long the event log's disk was full, since this manager began.")
+	checkpointBytes  = describe("checkpoint_bytes", "Bytes of the last checkpoint, with which the event log's newest file begins.")
+	checkpointMade   = describe("checkpoint_timestamp_seconds", "When the last checkpoint was begun, in seconds since 1970.")
+	auditWaiting     = describe("audit_lines_waiting", "Lines of the audit that wait to be written.")
+	auditStalled     = describe("audit_stalled", "1 while the audit can't be written, and no change is taken.")
+	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the stand-in.", "name", "version")
+	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
+	policySince      = describe("policy_start_timestamp_seconds", "Since when this start of the policy decides, in seconds since 1970.")
+	termDesc         = describe("manager_term", "Which life of the manager this is: larger after each start.")
+	certificateEnd   = describe("certificate_expiry_timestamp_seconds", "When the manager's own certificate ends, in seconds since 1970; missing where it has none.")
+)
+
+// Describe implements prometheus.Collector.
+func (e Edges) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
+		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
+		policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
+	} {
+		c <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (e Edges) Collect(out chan<- prometheus.Metric) {
+	to := metric(out)
+	entries, bytes := e.Inbox()
+	to.fill(inboxEntries, inboxEntriesMax, entries)
+	to.fill(inboxBytes, inboxBytesMax, bytes)
+	uploads, kept := e.Programs()
+	to.fill(uploadsDesc, uploadsMax, uploads)
+	to.fill(programBytes, programBytesMax, kept)
+	e.log(to)
+	lines, wrong := e.Audit()
+	to.gauge(auditWaiting, float64(lines))
+	to.gauge(auditStalled, flag(wrong != nil))
+	to.gauge(termDesc, float64(e.Term))
+	if p, decides := e.Deciding(); decides {
+		to.gauge(policyInfo, 1, p.Name, p.Version)
+		to.gauge(policyGeneration, float64(p.Start))
+		to.gauge(policySince, seconds(p.Since))
+	}
+	if end, has := e.Certificate(); has {
+		to.gauge(certificateEnd, seconds(end))
+	}
+}
+
+func (e Edges) log(to metric) {
+	l := e.Log()
+	to.gauge(logUnsynced, float64(l.Unsynced))
+	to.gauge(logFile, float64(l.File))
+	to.gauge(checkpointBytes, float64(l.Checkpoint))
+	to.gauge(checkpointMade, seconds(l.Made))
+	to <- prometheus.MustNewConstMetric(logStalled, prometheus.CounterValue, l.Stalled.Seconds())
+}
+
+func (m metric) fill(now, most *prometheus.Desc, of Fill) {
+	m.gauge(now, float64(of.Now))
+	m.gauge(most, float64(of.Max))
+}
+
+// seconds is a time as Prometheus has it.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
