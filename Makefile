@@ -7,6 +7,7 @@ GO    := go
 BUF_VERSION  := v1.65.0
 LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
+OAPI_VERSION := v2.8.2
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test race lint stress suspensions machine faults kills games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
@@ -120,12 +121,13 @@ experiments: build ## published experiments on real processes, charts go to buil
 scale: build ## how fast workloads are played, and in how much memory, to 50,000 launchers; curves go to build/experiments; the day's trace by TRACE=FB-2010_samples_24_times_1hr_0.tsv, profiles to PROFILE=folder
 	$(BIN)/hamadryad-experiment --scale $(if $(TRACE),--trace $(TRACE)) $(if $(PROFILE),--cpuprofile $(PROFILE))
 
-gen: $(BIN)/buf ## generated code
+gen: $(BIN)/buf $(BIN)/oapi-codegen ## generated code
 	$(BIN)/buf generate
+	$(BIN)/oapi-codegen -config engine/manager/rest/oapi-codegen.yaml engine/manager/rest/openapi.yaml
 
 verify: gen ## regenerate, tidy, format; fails when that changes anything
 	$(GO) mod tidy
-	$(GO) tool gofumpt -l -w $$(git ls-files '*.go' | grep -v -e '\.pb\.go$$' -e '^baselines/')
+	$(GO) tool gofumpt -l -w $$(git ls-files '*.go' | grep -v -e '\.pb\.go$$' -e '\.gen\.go$$' -e '^baselines/')
 	@git diff --exit-code || { echo "verify: the tree was not generated, tidied or formatted; commit the changes above"; exit 1; }
 
 clean: ## remove build/
@@ -133,6 +135,9 @@ clean: ## remove build/
 
 $(BIN)/buf:
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
+
+$(BIN)/oapi-codegen:
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_VERSION)
 
 $(BIN)/golangci-lint:
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)

@@ -34,6 +34,7 @@ func (m *Model) apply(f core.Facts) {
 		return
 	}
 	m.revision++
+	defer m.wake()
 	for i := range r.Jobs {
 		m.applyJob(r.Jobs[i])
 	}

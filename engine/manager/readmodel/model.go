@@ -41,6 +41,7 @@ type Model struct {
 	launchers idmap.Index[scheduler.LauncherID, launcher]
 	up        int // launchers
 	slots     map[string]count
+	waked     chan struct{} // closed at the next change; nil: nobody waits
 }
 
 // endedJob is what is kept of a job that is over.

@@ -1,0 +1,87 @@
+// Package origin stands before the manager's pages and holds requests against where they come
+// from: whether a browser was led here by somebody else's page or name, and whether people may
+// change something over HTTP at all.
+//
+//	server.Handler = origin.Guard(pages, origin.Options{Hosts: []string{"manager.example.org"}, Actions: true})
+//
+// # What holds
+//
+// What changes nothing (GET, HEAD, OPTIONS) is refused for its Host alone. A refusal is in the
+// audit before it is told.
+package origin
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+)
+
+// Options say what is let through.
+type Options struct {
+	// Hosts are the names by which the pages are reached, without ports. Addresses and
+	// localhost need not be named: no foreign name leads a browser to ask for them.
+	Hosts []string
+	// Actions lets people change something. Without, each request that is to is refused.
+	Actions bool
+	// Unproven says that nothing proves who asks: then only this machine changes anything.
+	Unproven bool
+	// Open are the paths that programs ask for under any name, and that change nothing.
+	Open []string
+}
+
+// Guard has next answer what may be asked from where it is asked.
+func Guard(next http.Handler, o Options) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := o.check(origins, r); err != nil {
+			_ = audit.Of(r.Context()).EndAs(audit.Refused, err.Error()) // the log says what can't be written
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check says why a request is refused.
+func (o *Options) check(origins *http.CrossOriginProtection, r *http.Request) error {
+	if !slices.Contains(o.Open, r.URL.Path) && !o.known(r.Host) {
+		return fmt.Errorf("nobody said that this manager is called %.256q: if it is, name it in manager.web.hosts; if not, a foreign name was made to lead here", r.Host)
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return nil
+	}
+	if err := origins.Check(r); err != nil {
+		return fmt.Errorf("a page of another site asks for a change (%w): ask from the manager's own pages, or from the command line", err)
+	}
+	if !o.Actions {
+		return fmt.Errorf("manager.web.actions is off, so nothing is changed over HTTP: use the command line")
+	}
+	if o.Unproven && !local(r.RemoteAddr) {
+		return fmt.Errorf("nothing proves who asks (auth.mode is off), so only this machine changes anything over HTTP, and %.256q is another", r.RemoteAddr)
+	}
+	return nil
+}
+
+// known says whether a Host is one of this manager.
+func (o *Options) known(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}
+
+// local says whether an address is of this machine.
+func local(address string) bool {
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Addr().Unmap().IsLoopback()
+}

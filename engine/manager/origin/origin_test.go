@@ -1,0 +1,64 @@
+package origin
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Who was led here is refused, whatever leads there; who came himself is not.
+func TestWhoIsLedHereIsRefused(t *testing.T) {
+	usual := Options{Hosts: []string{"manager.example.org"}, Actions: true, Open: []string{"/metrics"}}
+	off, unproven := usual, usual
+	off.Actions, unproven.Unproven = false, true
+	const all = "GET HEAD POST PUT PATCH DELETE"
+	for _, x := range []struct {
+		name           string
+		o              Options
+		path, host     string
+		from           string
+		headers        [2]string
+		passes         string
+		whyOthersDoNot string
+	}{
+		{"the command line", usual, "/x", "127.0.0.1:8080", "", [2]string{}, all, ""},
+		{"by IPv6", usual, "/x", "[::1]:8080", "", [2]string{}, all, ""},
+		{"by localhost", usual, "/x", "LocalHost.:8080", "", [2]string{}, all, ""},
+		{"by its name", usual, "/x", "Manager.Example.Org", "", [2]string{}, all, ""},
+		{"by a name made to lead here", usual, "/x", "evil.example:8080", "", [2]string{}, "", "nobody said that this manager is called"},
+		{"by a name that ends like it", usual, "/x", "evil-manager.example.org", "", [2]string{}, "", "nobody said"},
+		{"by no name", usual, "/x", "", "", [2]string{}, "", "nobody said"},
+		{"programs by any name", usual, "/metrics", "m1.monitoring", "", [2]string{}, all, ""},
+		{"its own page", usual, "/x", "manager.example.org", "", [2]string{"Sec-Fetch-Site", "same-origin"}, all, ""},
+		{"its own page, of an old browser", usual, "/x", "manager.example.org", "", [2]string{"Origin", "https://manager.example.org"}, all, ""},
+		{"a page of another site", usual, "/x", "manager.example.org", "", [2]string{"Sec-Fetch-Site", "cross-site"}, "GET HEAD", "a page of another site"},
+		{"a page of a neighbour", usual, "/x", "manager.example.org", "", [2]string{"Sec-Fetch-Site", "same-site"}, "GET HEAD", "a page of another site"},
+		{"a page of another port", usual, "/x", "127.0.0.1:8080", "", [2]string{"Origin", "http://127.0.0.1:9090"}, "GET HEAD", "a page of another site"},
+		{"a page without an origin", usual, "/x", "127.0.0.1:8080", "", [2]string{"Origin", "null"}, "GET HEAD", "a page of another site"},
+		{"actions are off", off, "/x", "127.0.0.1", "", [2]string{}, "GET HEAD", "manager.web.actions is off"},
+		{"nothing proves who asks, here", unproven, "/x", "127.0.0.1", "127.0.0.1:999", [2]string{}, all, ""},
+		{"nothing proves who asks, here by IPv6", unproven, "/x", "127.0.0.1", "[::ffff:127.0.0.1]:999", [2]string{}, all, ""},
+		{"nothing proves who asks, there", unproven, "/x", "127.0.0.1", "10.0.0.7:999", [2]string{}, "GET HEAD", "only this machine changes"},
+		{"nothing proves who asks, from nowhere", unproven, "/x", "127.0.0.1", "@", [2]string{}, "GET HEAD", "only this machine changes"},
+	} {
+		asked := 0
+		guarded := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }), x.o)
+		for method := range strings.FieldsSeq(all) {
+			r := httptest.NewRequest(method, x.path, nil)
+			r.Host = x.host
+			if x.from != "" {
+				r.RemoteAddr = x.from
+			}
+			if x.headers[0] != "" {
+				r.Header.Set(x.headers[0], x.headers[1])
+			}
+			before, answer := asked, httptest.NewRecorder()
+			guarded.ServeHTTP(answer, r)
+			passes := strings.Contains(x.passes, method)
+			if passes != (asked > before) || passes != (answer.Code == http.StatusOK) || !passes && !strings.Contains(answer.Body.String(), x.whyOthersDoNot) {
+				t.Errorf("%s, %s: %d %s", x.name, method, answer.Code, answer.Body)
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package rest
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// anonymous is who asks where nothing proves who it is; elsewhere what proves it overwrites this.
+func anonymous() *wire.Principal {
+	return &wire.Principal{Name: "anonymous", Proof: scheduler.Unproven}
+}
+
+// KillJob kills a job.
+func (s *Server) KillJob(ctx context.Context, q api.KillJobRequestObject) (api.KillJobResponseObject, error) {
+	m := &wire.JobRef{Job: uint64(jobID(q.Job)), Principal: anonymous()}
+	if q.Body != nil && q.Body.Reason != nil {
+		m.Reason = *q.Body.Reason
+	}
+	_, err := s.needs.Service.Kill(ctx, m)
+	return api.KillJob204Response{}, err
+}
+
+// UpdateJob moves a job, or gives it another priority.
+func (s *Server) UpdateJob(ctx context.Context, q api.UpdateJobRequestObject) (api.UpdateJobResponseObject, error) {
+	m := &wire.UpdateRequest{Job: uint64(jobID(q.Job)), Principal: anonymous(), Pool: q.Body.Pool}
+	if q.Body.Priority != nil {
+		p, err := scheduler.ParsePriority(*q.Body.Priority)
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, "priority: "+err.Error())
+		}
+		n := int32(p)
+		m.Priority = &n
+	}
+	_, err := s.needs.Service.Update(ctx, m)
+	return api.UpdateJob204Response{}, err
+}

@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// condition is what a request says of what is known already.
+type condition struct {
+	known string // the ETag
+	wait  time.Duration
+	job   scheduler.JobID // of one; 0: of none
+}
+
+// conditional gives each answer that may change an ETag, answers 304 while nothing did, and waits
+// for a change as long as is asked for.
+func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.StrictHandlerFunc {
+	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
+		c, can := conditionOf(request)
+		if !can {
+			return next(ctx, w, r, request)
+		}
+		tag, err := s.changed(ctx, w, operation, c)
+		if err != nil {
+			return nil, err
+		}
+		w.Header().Set("ETag", tag)
+		if tag == c.known {
+			w.WriteHeader(http.StatusNotModified)
+			return nil, nil
+		}
+		return next(ctx, w, r, request)
+	}
+}
+
+// conditionOf reads a request's parameters; false for one that has none of these.
+func conditionOf(request any) (c condition, can bool) {
+	v := reflect.ValueOf(request)
+	params := v.FieldByName("Params")
+	if !params.IsValid() {
+		return c, false
+	}
+	known := params.FieldByName("IfNoneMatch")
+	if !known.IsValid() {
+		return c, false
+	}
+	if x, ok := known.Interface().(*string); ok && x != nil {
+		c.known = *x
+	}
+	if x, ok := params.FieldByName("Wait").Interface().(*int); ok && x != nil && c.known != "" {
+		c.wait = time.Duration(*x) * time.Second
+	}
+	if job := v.FieldByName("Job"); job.IsValid() {
+		c.job = jobID(job.String())
+	}
+	return c, true
+}
+
+// changed returns the ETag of what is there, at once when it is another than is known, else when
+// it is, or when the time is over.
+func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation string, c condition) (string, error) {
+	over := time.NewTimer(c.wait)
+	defer over.Stop()
+	if c.wait > 0 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.wait + writeMax)) // a server in a test may have none
+	}
+	for {
+		change := s.needs.Model.Changed()
+		tag, err := s.tag(ctx, operation, c.job)
+		if err != nil || tag != c.known || c.wait == 0 {
+			return tag, err
+		}
+		select {
+		case <-change:
+		case <-over.C:
+			return tag, nil
+		case <-s.needs.Stopping:
+			return tag, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// writeMax is how long an answer may take to be sent.
+const writeMax = 30 * time.Second
+
+// tag is the ETag of what an operation shows now.
+func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
+	if job != 0 {
+		revision, err := s.needs.Model.JobRevision(ctx, job)
+		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, revision), err
+	}
+	r, err := s.needs.Model.Revisions(ctx)
+	switch operation {
+	case "ListJobs":
+		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Jobs), err
+	case "ListLaunchers":
+		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Launchers), err
+	}
+	return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers), err
+}

@@ -1,0 +1,120 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// ListLaunchers lists launchers, by name.
+func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
+	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	p := &q.Params
+	page := api.LauncherList{Launchers: []api.LauncherSummary{}}
+	fit := slices.DeleteFunc(r.Launchers, func(l *wire.LauncherStatus) bool { return p.State != nil && l.State != string(*p.State) })
+	slices.SortFunc(fit, func(x, y *wire.LauncherStatus) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Launcher, y.Launcher))
+	})
+	page.Total = len(fit)
+	for _, l := range fit {
+		switch n := len(page.Launchers); {
+		case p.Cursor != nil && l.Name <= *p.Cursor:
+			continue
+		case n == limitOf(p.Limit):
+			page.Truncated, page.Next = true, &page.Launchers[n-1].Name
+			return api.ListLaunchers200JSONResponse{Body: page}, nil
+		}
+		page.Launchers = append(page.Launchers, launcher(l))
+	}
+	return api.ListLaunchers200JSONResponse{Body: page}, nil
+}
+
+func launcher(l *wire.LauncherStatus) api.LauncherSummary {
+	return api.LauncherSummary{
+		Name: l.Name, Host: l.Host, Rack: pointer(l.Rack), State: api.LauncherState(l.State), Slots: slots(l.Slots, l.Free),
+		Memory: l.Memory, MemoryFree: l.MemoryFree, Running: int(l.Running), Suspended: int(l.Suspended),
+	}
+}
+
+// slots joins what there is of each kind with what is free.
+func slots(all, free []*wire.Slots) []api.Slots {
+	list := []api.Slots{}
+	for _, s := range all {
+		x := api.Slots{Kind: s.Kind, Total: int(s.Count)}
+		if i := slices.IndexFunc(free, func(f *wire.Slots) bool { return f.Kind == s.Kind }); i >= 0 {
+			x.Free = int(free[i].Count)
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// GetCluster tells of the cluster at a glance: of the jobs that one may look at.
+func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
+	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := s.jobs(ctx, &api.ListJobsParams{})
+	if err != nil {
+		return nil, err
+	}
+	_, decides, err := s.needs.Model.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := s.tag(ctx, "", 0)
+	c := api.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0}
+	byKind := map[string]*api.Slots{}
+	for _, l := range r.Launchers {
+		c.LaunchersByState[l.State]++
+		c.AttemptsRunning += int(l.Running)
+		c.AttemptsSuspended += int(l.Suspended)
+		if l.State == string(api.LauncherStateLost) {
+			continue
+		}
+		for _, x := range slots(l.Slots, l.Free) {
+			if byKind[x.Kind] == nil {
+				byKind[x.Kind] = &api.Slots{Kind: x.Kind}
+			}
+			byKind[x.Kind].Total += x.Total
+			byKind[x.Kind].Free += x.Free
+		}
+	}
+	c.Slots = []api.Slots{}
+	for _, x := range byKind {
+		c.Slots = append(c.Slots, *x)
+	}
+	slices.SortFunc(c.Slots, func(x, y api.Slots) int { return cmp.Compare(x.Kind, y.Kind) })
+	for _, j := range jobs {
+		c.JobsByState[string(states[j.State])]++
+	}
+	return api.GetCluster200JSONResponse{Body: c}, err
+}
+
+// DrainLauncher keeps new work from a launcher.
+func (s *Server) DrainLauncher(ctx context.Context, q api.DrainLauncherRequestObject) (api.DrainLauncherResponseObject, error) {
+	return api.DrainLauncher204Response{}, s.drain(ctx, q.Launcher, true)
+}
+
+// UndrainLauncher lets work come to a launcher again.
+func (s *Server) UndrainLauncher(ctx context.Context, q api.UndrainLauncherRequestObject) (api.UndrainLauncherResponseObject, error) {
+	return api.UndrainLauncher204Response{}, s.drain(ctx, q.Launcher, false)
+}
+
+func (s *Server) drain(ctx context.Context, name string, drain bool) error {
+	_, err := s.needs.Service.Drain(ctx, &wire.DrainRequest{Launcher: name, Principal: anonymous(), Drain: drain})
+	if status.Code(err) == codes.InvalidArgument { // there is none
+		return status.Error(codes.NotFound, status.Convert(err).Message())
+	}
+	return err
+}

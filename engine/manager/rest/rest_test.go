@@ -1,0 +1,572 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// service answers from the model, and notes what is to be changed. Of eve's jobs nobody hears.
+type service struct {
+	model *readmodel.Model
+	mu    sync.Mutex
+	asked []string
+}
+
+const secretive = "eve"
+
+func (s *service) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error) {
+	st, known, err := s.model.JobStatus(ctx, scheduler.JobID(q.Job), q.Attempts)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, status.Errorf(codes.NotFound, "there is no %v", scheduler.JobID(q.Job))
+	case st.Summary.User == secretive:
+		return nil, status.Error(codes.PermissionDenied, "that is eve's")
+	}
+	return st, nil
+}
+
+func (s *service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+	list, err := s.model.Launchers(ctx)
+	return &wire.LaunchersReply{Launchers: list}, err
+}
+
+func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
+	return func(j *wire.JobSummary) bool { return j.User != secretive }
+}
+
+func (s *service) note(m fmt.Stringer) (*wire.Empty, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, m.String())
+	return &wire.Empty{}, nil
+}
+
+func (s *service) Kill(_ context.Context, q *wire.JobRef) (*wire.Empty, error) { return s.note(q) }
+func (s *service) Update(_ context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
+	return s.note(q)
+}
+
+func (s *service) Drain(_ context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
+	if q.Launcher != "l1" {
+		return nil, status.Errorf(codes.InvalidArgument, "there is no launcher %q", q.Launcher)
+	}
+	return s.note(q)
+}
+
+// world is a server over a model that a test fills.
+type world struct {
+	*testing.T
+	model   *readmodel.Model
+	service *service
+	server  *Server
+	routes  map[string]http.Handler
+	mux     *http.ServeMux
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	model := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, core.Facts{})
+	t.Cleanup(model.Close)
+	w := &world{T: t, model: model, service: &service{model: model}, mux: http.NewServeMux()}
+	var err error
+	if w.server, err = New(Needs{Model: model, Service: w.service, Life: 7, Stopping: make(chan struct{})}); err != nil {
+		t.Fatal(err)
+	}
+	w.routes = w.server.Routes()
+	for pattern, handler := range w.routes {
+		w.mux.Handle(pattern, handler)
+	}
+	return w
+}
+
+// job tells the row of a live job with one stage of so many nodes.
+func (w *world) job(id scheduler.JobID, user string, nodes int) {
+	g := &wire.Graph{
+		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
+		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
+	}
+	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{
+		Jobs: []facts.Job{{
+			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
+			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
+			Waits: facts.Waits{Ready: nodes, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 1}}},
+		}},
+		Stages: []facts.Stage{{Job: id, Number: 0, Nodes: uint32(nodes), Ready: uint32(nodes)}, {Job: id, Number: 1, Nodes: 1, Waiting: 1}},
+	}})
+}
+
+// end tells that a job is over.
+func (w *world) end(id scheduler.JobID, user string) {
+	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Ended: []*wire.JobStatus{{
+		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
+		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}},
+		Attempts: []*wire.AttemptStatus{{Attempt: 5, Stage: "map", Launcher: "l1", State: "failed", Started: int64(base), Ended: int64(base.Add(time.Second)), Reason: "wrong"}},
+	}}}})
+}
+
+const base = scheduler.Time(1_700_000_000_000_000_000)
+
+// ask asks, and holds request and reply against the document.
+func (w *world) ask(method, path, body string, into any) *http.Response {
+	w.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return w.do(r, into)
+}
+
+func (w *world) do(r *http.Request, into any) *http.Response {
+	w.Helper()
+	answer := httptest.NewRecorder()
+	_, pattern := w.mux.Handler(r)
+	w.mux.ServeHTTP(answer, r)
+	text := answer.Body.Bytes()
+	if pattern == "" {
+		w.Fatalf("%s %s is no route", r.Method, r.URL)
+	}
+	method, path, _ := strings.Cut(pattern, " ")
+	item := w.server.doc.Paths.Find(strings.TrimPrefix(path, Root))
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: &routers.Route{Spec: w.server.doc, PathItem: item, Method: method, Operation: item.GetOperation(method)}},
+		Status:                 answer.Code, Header: answer.Header(), Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	input.SetBodyBytes(text)
+	if !strings.HasSuffix(path, "/openapi.yaml") {
+		if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+			w.Errorf("%s %s: the answer %s is not as the document says: %v", r.Method, r.URL, text, err)
+		}
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			w.Fatalf("%s %s: %d %s: %v", r.Method, r.URL, answer.Code, text, err)
+		}
+	}
+	return answer.Result()
+}
+
+// attempts tells rows of a job's attempts, drawn at random, and returns them.
+func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []facts.Attempt {
+	random := rand.New(rand.NewPCG(seed, 1))
+	rows := make([]facts.Attempt, n)
+	for i := range rows {
+		start := base.Add(time.Duration(random.IntN(1000)) * time.Millisecond)
+		rows[i] = facts.Attempt{
+			ID: scheduler.AttemptID(from + i), Job: job, On: fmt.Sprintf("l%d", random.IntN(5)), Launcher: scheduler.LauncherID(random.IntN(5) + 1), Stage: int32(random.IntN(2)), Index: int32(i),
+			State: facts.Ended, Outcome: scheduler.AttemptOutcome(1 + random.IntN(int(scheduler.Killed))), Ready: base, Launched: start, Started: start,
+			Since: start.Add(time.Duration(1+random.IntN(5000)) * time.Millisecond),
+		}
+		if rows[i].Launcher--; rows[i].Launcher == 0 {
+			rows[i].Launcher = 9
+		}
+		if random.IntN(4) == 0 {
+			rows[i].State, rows[i].Outcome, rows[i].Since = facts.Running, 0, 0
+		}
+	}
+	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Attempts: rows}})
+	return rows
+}
+
+// What is asked in each way that the document has is answered as it says, and tells what there is.
+func TestAnswersAreAsTheDocumentSays(t *testing.T) {
+	w := newWorld(t)
+	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Launchers: []facts.Launcher{
+		{ID: 1, Name: "l1", Host: "h", State: "up", Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 100, MemoryFree: 50, Running: 1},
+		{ID: 2, Name: "l2", Host: "h", State: "lost"},
+	}}})
+	w.job(1, "ann", 3)
+	w.job(2, secretive, 3)
+	w.end(3, "bob")
+	rows := w.attempts(1, 100, 500, 1)
+	var jobs api.JobList
+	w.ask("GET", "/api/v1/jobs", "", &jobs)
+	if len(jobs.Jobs) != 2 || jobs.Total != 2 || jobs.Jobs[0].ID != "job-3" || jobs.Jobs[0].Ended == nil || jobs.Jobs[1].User != "ann" {
+		t.Errorf("jobs: %+v", jobs)
+	}
+	for query, want := range map[string]string{
+		"state=failed": "[job-3]", "state=running&state=asked": "[job-1]", "user=ann": "[job-1]", "user=eve": "[]", "pool=default": "[job-3 job-1]", "pool=other": "[]",
+		"name=of+job-3": "[job-3]", "launcher=l1&limit=1": "[job-1]",
+	} {
+		w.ask("GET", "/api/v1/jobs?"+query, "", &jobs)
+		var ids []string
+		for _, j := range jobs.Jobs {
+			ids = append(ids, j.ID)
+		}
+		if got := fmt.Sprint(ids); got != want || jobs.Total != len(ids) {
+			t.Errorf("%s: %s of %d, want %s", query, got, jobs.Total, want)
+		}
+	}
+	var job api.Job
+	w.ask("GET", "/api/v1/jobs/job-1", "", &job)
+	if len(job.Stages) != 2 || job.Stages[0].Ready != 3 || len(job.Waiting) == 0 {
+		t.Errorf("job: %+v", job)
+	}
+	if w.ask("GET", "/api/v1/jobs/job-3", "", &job); job.Failure == nil || *job.Failure != "wrong" {
+		t.Errorf("job that failed: %+v", job)
+	}
+	var g api.Graph
+	if w.ask("GET", "/api/v1/jobs/job-1/graph", "", &g); len(g.Stages) != 2 || g.Connections[0].Channel != "file" || g.Connections[0].To != "reduce" {
+		t.Errorf("graph: %+v", g)
+	}
+	var d api.Distribution
+	w.ask("GET", "/api/v1/jobs/job-1/distribution?stage=map", "", &d)
+	w.checkDistribution(&d, rows)
+	for _, by := range []string{"stage", "launcher"} {
+		var line api.Timeline
+		w.ask("GET", "/api/v1/jobs/job-1/timeline?buckets=50&by="+by, "", &line)
+		w.checkTimeline(&line, rows)
+	}
+	var attempts api.AttemptList
+	if w.ask("GET", "/api/v1/jobs/job-3/attempts", "", &attempts); len(attempts.Attempts) != 1 || attempts.Attempts[0].State != "failed" {
+		t.Errorf("attempts of a job that is over: %+v", attempts)
+	}
+	var c api.Cluster
+	w.ask("GET", "/api/v1/cluster", "", &c)
+	if c.LaunchersByState["up"] != 1 || c.JobsByState["running"] != 1 || !c.PolicyDecides || len(c.Slots) != 1 || c.Slots[0].Free != 3 {
+		t.Errorf("cluster: %+v", c)
+	}
+	var l api.LauncherList
+	if w.ask("GET", "/api/v1/launchers?limit=1", "", &l); !l.Truncated || l.Total != 2 || l.Launchers[0].Name != "l1" {
+		t.Errorf("launchers: %+v", l)
+	}
+	if w.ask("GET", "/api/v1/launchers?cursor="+*l.Next, "", &l); l.Truncated || l.Launchers[0].Name != "l2" {
+		t.Errorf("more launchers: %+v", l)
+	}
+	if r := w.ask("GET", "/api/v1/openapi.yaml", "", nil); r.StatusCode != http.StatusOK {
+		t.Error(r.Status)
+	}
+}
+
+// checkDistribution holds one against a plain count.
+func (w *world) checkDistribution(d *api.Distribution, rows []facts.Attempt) {
+	w.Helper()
+	var ran []time.Duration
+	for _, a := range rows {
+		if a.Stage == 0 && a.Outcome == scheduler.Finished {
+			ran = append(ran, a.Since.Sub(a.Started))
+		}
+	}
+	slices.Sort(ran)
+	median := ran[len(ran)/2].Seconds()
+	if d.Running.Count != len(ran) || float64(d.Running.P50) > median || float64(d.Running.P50) < median*15/16 || d.Running.Max != float32(ran[len(ran)-1].Seconds()) || d.Running.Min != float32(ran[0].Seconds()) {
+		w.Errorf("quantiles %+v; there are %d, of which the median is %v", d.Running, len(ran), median)
+	}
+	for i, a := range d.Slowest {
+		if want := ran[len(ran)-1-i]; *a.RunningSeconds != float32(want.Seconds()) {
+			w.Errorf("the slowest but %d ran %v s, want %v", i, *a.RunningSeconds, want)
+		}
+	}
+	sum := 0
+	for _, b := range d.Histogram {
+		sum += b.Count
+	}
+	if sum != len(ran) || len(d.Slowest) != slowestShown {
+		w.Errorf("%d in buckets, %d slowest", sum, len(d.Slowest))
+	}
+}
+
+// checkTimeline holds the work that it shows, and the ends, against a plain sum.
+func (w *world) checkTimeline(line *api.Timeline, rows []facts.Attempt) {
+	w.Helper()
+	shown, ends := 0.0, 0
+	for _, l := range line.Lanes {
+		for _, n := range l.Running {
+			shown += float64(n)
+		}
+		if l.Ended != nil {
+			for _, list := range *l.Ended {
+				for _, n := range list {
+					ends += n
+				}
+			}
+		}
+	}
+	bucket := line.To.Sub(line.From).Seconds() / float64(line.Buckets)
+	work, ended := 0.0, 0
+	for _, a := range rows {
+		end := scheduler.Time(line.To.UnixNano())
+		if a.State == facts.Ended {
+			end = min(end, a.Since)
+			ended++
+		}
+		work += end.Sub(a.Started).Seconds()
+	}
+	if got, want := shown*bucket, work; ends != ended || got < want*0.999-1 || got > want*1.001+1 {
+		w.Errorf("it shows %v s of work and %d ends, there are %v s and %d", got, ends, want, ended)
+	}
+}
+
+// What is nonsense is refused with what is wrong, and shows nothing.
+func TestNonsenseIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 3)
+	w.job(2, secretive, 3)
+	for _, x := range []struct {
+		method, path, body string
+		code               int
+		want               string
+	}{
+		{"GET", "/jobs?limit=0", "", 400, "limit: "},
+		{"GET", "/jobs?limit=1001", "", 400, "limit: "},
+		{"GET", "/jobs?limit=many", "", 400, "limit: "},
+		{"GET", "/jobs?state=runing", "", 400, "state: "},
+		{"GET", "/jobs?stat=running", "", 400, `there is no parameter "stat" here; there are: cursor, launcher, limit, name, pool, state, user, wait`},
+		{"GET", "/jobs?cursor=%21", "", 400, "is none that was given"},
+		{"GET", "/jobs?cursor=0", "", 400, "is none that was given"},
+		{"GET", "/jobs?launcher=l77", "", 404, `there is no launcher "l77"`},
+		{"GET", "/jobs?wait=61", "", 400, "wait: "},
+		{"GET", "/jobs/7", "", 400, "job: "},
+		{"GET", "/jobs/job-0", "", 400, "job: "},
+		{"GET", "/jobs/job-9999999999999999999", "", 404, "there is no"},
+		{"GET", "/jobs/job-8", "", 404, "there is no job-8"},
+		{"GET", "/jobs/job-2", "", 403, "eve's"},
+		{"GET", "/jobs/job-2/graph", "", 403, "eve's"},
+		{"GET", "/jobs/job-2/attempts", "", 403, "eve's"},
+		{"GET", "/jobs/job-2/timeline", "", 403, "eve's"},
+		{"GET", "/jobs/job-2/distribution?stage=map", "", 403, "eve's"},
+		{"GET", "/events?job=job-2", "", 403, "eve's"},
+		{"GET", "/jobs/job-1/distribution", "", 400, "stage: "},
+		{"GET", "/jobs/job-1/distribution?stage=none", "", 404, `has no stage "none"`},
+		{"GET", "/jobs/job-1/attempts?stage=none", "", 404, `has no stage "none"`},
+		{"GET", "/jobs/job-1/timeline?buckets=1001", "", 400, "buckets: "},
+		{"GET", "/jobs/job-1/timeline?by=host", "", 400, "by: "},
+		{"PATCH", "/jobs/job-1", "", 400, "the request's body: "},
+		{"PATCH", "/jobs/job-1", "{}", 400, "the request's body: "},
+		{"PATCH", "/jobs/job-1", `{"prio":"HIGH"}`, 400, "the request's body: "},
+		{"PATCH", "/jobs/job-1", `{"priority":"HIGHEST"}`, 400, "priority: "},
+		{"PATCH", "/jobs/job-1", `{"pool":"` + strings.Repeat("p", 2000) + `"}`, 400, "the request's body: "},
+		{"POST", "/jobs/job-1/kill", `{"reason":` + strings.Repeat(" ", bodyMax) + `"x"}`, 413, "too large"},
+		{"POST", "/jobs/job-1/kill", `{"reason":`, 400, "the request's body: "},
+		{"PUT", "/launchers/l9/drain", "", 404, `there is no launcher "l9"`},
+	} {
+		var p api.Problem
+		r := w.ask(x.method, Root+x.path, x.body, &p)
+		if r.StatusCode != x.code || p.Status != x.code || !strings.Contains(p.Detail, x.want) {
+			t.Errorf("%s %s %.40s: %d %q, want %d %q", x.method, x.path, x.body, r.StatusCode, p.Detail, x.code, x.want)
+		}
+	}
+	if len(w.service.asked) > 0 {
+		t.Errorf("all the same it was asked for %q", w.service.asked)
+	}
+}
+
+// What people change reaches who changes it, with what they said.
+func TestChanges(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 3)
+	for _, x := range [][3]string{
+		{"PATCH", "/jobs/job-1", `{"pool":"etl","priority":"very-high"}`},
+		{"PATCH", "/jobs/job-1", `{"pool":""}`},
+		{"POST", "/jobs/job-1/kill", ""},
+		{"POST", "/jobs/job-1/kill", `{"reason":"too \u001b[2J large"}`},
+		{"PUT", "/launchers/l1/drain", ""},
+		{"DELETE", "/launchers/l1/drain", ""},
+	} {
+		if r := w.ask(x[0], Root+x[1], x[2], nil); r.StatusCode != http.StatusNoContent {
+			text, _ := io.ReadAll(r.Body)
+			t.Errorf("%v: %s %s", x, r.Status, text)
+		}
+	}
+	want := []string{`pool:"etl" priority:2`, `pool:""`, `job:1 principal:{name:"anonymous"`, `reason:"too \x1b[2J large"`, `launcher:"l1" principal:{name:"anonymous" proof:"unproven"} drain:true`, `launcher:"l1"`}
+	for i, text := range want {
+		if got := strings.ReplaceAll(w.service.asked[i], "  ", " "); !strings.Contains(got, text) {
+			t.Errorf("it was asked for %s, want %s", got, text)
+		}
+	}
+}
+
+// However jobs come and end while somebody turns pages, each job that is there throughout is on
+// one page.
+func TestPagesNeitherSkipNorRepeat(t *testing.T) {
+	w := newWorld(t)
+	random := rand.New(rand.NewPCG(5, 5))
+	there := map[string]int{}
+	next := scheduler.JobID(1)
+	for range 300 {
+		w.job(next, "ann", 1)
+		there[next.String()] = 0
+		next++
+	}
+	var page api.JobList
+	query := "?limit=7"
+	for turns := 0; ; turns++ {
+		w.ask("GET", Root+"/jobs"+query, "", &page)
+		for _, j := range page.Jobs {
+			there[j.ID]++
+		}
+		for range random.IntN(5) {
+			w.job(next, "bob", 1)
+			if random.IntN(2) == 0 {
+				w.end(next, "bob")
+			}
+			next++
+		}
+		w.end(scheduler.JobID(1+random.IntN(300)), "ann")
+		if !page.Truncated {
+			break
+		}
+		query = "?limit=7&cursor=" + *page.Next
+		page = api.JobList{}
+	}
+	for id, times := range there {
+		if times != 1 {
+			t.Errorf("%s was shown %d times", id, times)
+		}
+	}
+	w.job(next, "ann", 1)
+	rows := w.attempts(next, 1, 1000, 3)
+	seen, query := 0, "?limit=99"
+	for {
+		var page api.AttemptList
+		w.ask("GET", fmt.Sprintf("%s/jobs/%v/attempts%s", Root, next, query), "", &page)
+		for _, a := range page.Attempts {
+			if a.ID != int64(rows[seen].ID) {
+				t.Fatalf("behind %d attempts comes %d", seen, a.ID)
+			}
+			seen++
+		}
+		if page.Next == nil {
+			break
+		}
+		query = "?limit=99&cursor=" + *page.Next
+	}
+	if seen != len(rows) {
+		t.Errorf("%d of %d attempts were shown", seen, len(rows))
+	}
+}
+
+// Who knows what there is is told so, waits for a change as long as it wants to, and hears of it
+// at once.
+func TestUnchangedAnswersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.job(1, "ann", 3)
+		w.job(2, "ann", 3)
+		for _, path := range []string{"/jobs", "/jobs/job-1", "/cluster", "/jobs/job-1/attempts", "/jobs/job-1/timeline", "/jobs/job-1/distribution?stage=map"} {
+			tag := w.ask("GET", Root+path, "", nil).Header.Get("ETag")
+			again := func(wait int) (int, time.Duration) {
+				separator := "?"
+				if strings.Contains(path, "?") {
+					separator = "&"
+				}
+				r := httptest.NewRequest("GET", fmt.Sprintf("%s%s%swait=%d", Root, path, separator, wait), nil)
+				r.Header.Set("If-None-Match", tag)
+				began := time.Now()
+				return w.do(r, nil).StatusCode, time.Since(began)
+			}
+			if code, took := again(0); code != http.StatusNotModified || took != 0 {
+				t.Errorf("%s: %d after %v", path, code, took)
+			}
+			if code, took := again(20); code != http.StatusNotModified || took != 20*time.Second {
+				t.Errorf("%s: %d after %v, want 304 after 20 s", path, code, took)
+			}
+			time.AfterFunc(3*time.Second, func() { w.job(1, "ann", 3) })
+			if code, took := again(20); code != http.StatusOK || took != 3*time.Second {
+				t.Errorf("%s: %d after %v, want 200 after 3 s", path, code, took)
+			}
+		}
+	})
+}
+
+// A stream tells topics and revisions, at most one event of each a second, and goes on for who
+// comes back.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.job(1, "ann", 3)
+		stream := func(last string, during func(), most time.Duration) string {
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			defer cancel()
+			r := httptest.NewRequestWithContext(ctx, "GET", Root+"/events?job=job-1", nil)
+			if last != "" {
+				r.Header.Set("Last-Event-ID", last)
+			}
+			answer := httptest.NewRecorder()
+			go during()
+			w.mux.ServeHTTP(answer, r)
+			if got := answer.Header().Get("Content-Type"); got != "text/event-stream" {
+				t.Errorf("it is %s", got)
+			}
+			return answer.Body.String()
+		}
+		text := stream("", func() {
+			for range 50 { // in a second
+				time.Sleep(20 * time.Millisecond)
+				w.job(1, "ann", 3)
+			}
+		}, 10*time.Second)
+		if n := strings.Count(text, "event: job\n"); n < 2 || n > 3 {
+			t.Errorf("%d events of a second's changes:\n%s", n, text)
+		}
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		last := ""
+		for _, l := range lines {
+			if id, ok := strings.CutPrefix(l, "id: "); ok {
+				last = id
+			}
+		}
+		if text := stream(last, func() {}, 10*time.Second); strings.Contains(text, "event:") {
+			t.Errorf("who knows all is told\n%s", text)
+		}
+		if text := stream("of another life", func() {}, time.Second); !strings.Contains(text, "id: "+last) {
+			t.Errorf("who knows nothing of this life is told\n%s", text)
+		}
+	})
+}
+
+// BenchmarkLargeJob asks for the parts of a page about a job of 100,000 attempts.
+func BenchmarkLargeJob(b *testing.B) {
+	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 1000}, core.Facts{})
+	defer model.Close()
+	w := &world{T: &testing.T{}, model: model}
+	w.job(1, "ann", 100_000)
+	w.attempts(1, 1, 100_000, 9)
+	server, err := New(Needs{Model: model, Service: &service{model: model}, Stopping: make(chan struct{})})
+	if err != nil {
+		b.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for pattern, handler := range server.Routes() {
+		mux.Handle(pattern, handler)
+	}
+	for name, path := range map[string]string{"job": "", "attempts": "/attempts", "timeline": "/timeline", "distribution": "/distribution?stage=map"} {
+		b.Run(name, func(b *testing.B) {
+			var bytes int
+			for b.Loop() {
+				answer := httptest.NewRecorder()
+				mux.ServeHTTP(answer, httptest.NewRequest("GET", Root+"/jobs/job-1"+path, nil))
+				if answer.Code != http.StatusOK {
+					b.Fatal(answer.Body)
+				}
+				bytes = answer.Body.Len()
+			}
+			b.ReportMetric(float64(bytes), "B/answer")
+		})
+	}
+}

@@ -1,0 +1,139 @@
+// Package rest is the manager's HTTP interface for programs and pages: what is shown of the
+// cluster, and what people may change, below /api/v1. Its document is openapi.yaml, from which
+// package api is generated (make gen): each request is held against it before anything is done.
+//
+//	for pattern, handler := range rest.New(needs).Routes() {
+//		mux.Handle(pattern, guard(pattern, handler))
+//	}
+//
+// # What holds
+//
+// Nothing here reads the core: what is shown is the read model's. Filters come before limits. A
+// cursor is a place in a list's order, so that what comes and goes neither hides an entry nor
+// shows it twice. Who may look and change is said by those who answer on gRPC, too.
+package rest
+
+import (
+	"context"
+	_ "embed" // the document
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Root is below which all routes are.
+const Root = "/api/v1"
+
+//go:embed openapi.yaml
+var document []byte
+
+// Document is the interface's description, of OpenAPI 3.
+func Document() []byte { return document }
+
+// Model is what is shown (readmodel.Model).
+type Model interface {
+	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
+	Find(ctx context.Context, f readmodel.Filter) ([]scheduler.JobID, error)
+	Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, most int) (list []facts.Attempt, kept, came int, lives bool, err error)
+	Graph(ctx context.Context, id scheduler.JobID) (*wire.Graph, error)
+	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
+	Revisions(ctx context.Context) (readmodel.Revisions, error)
+	JobRevision(ctx context.Context, id scheduler.JobID) (uint64, error)
+	Changed() <-chan struct{}
+}
+
+// Service is what clients ask and change (clients.Server). It judges who may.
+type Service interface {
+	Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error)
+	Launchers(ctx context.Context, q *wire.Empty) (*wire.LaunchersReply, error)
+	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
+	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
+	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
+	// MayLook says which jobs one may look at.
+	MayLook(ctx context.Context) func(*wire.JobSummary) bool
+}
+
+// Needs is what the server stands on.
+type Needs struct {
+	Model   Model
+	Service Service
+	// Life is what no other life of the manager has: revisions are of one life.
+	Life uint64
+	// Stopping is closed when streams and long waits have to end.
+	Stopping <-chan struct{}
+}
+
+// Server answers. Safe for concurrent use.
+type Server struct {
+	needs Needs
+	doc   *openapi3.T
+}
+
+// New returns a server.
+func New(of Needs) (*Server, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(document)
+	if err == nil {
+		err = doc.Validate(context.Background())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the document of the REST interface: %w", err)
+	}
+	return &Server{needs: of, doc: doc}, nil
+}
+
+// Routes are its handlers, by their patterns.
+func (s *Server) Routes() map[string]http.Handler {
+	routes := routes{}
+	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: problem})
+	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: invalid})
+	for pattern, handler := range routes {
+		routes[pattern] = s.checked(pattern, handler)
+	}
+	return routes
+}
+
+// routes gathers what the generated code registers.
+type routes map[string]http.Handler
+
+// HandleFunc is for api.ServeMux.
+func (r routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	r[pattern] = http.HandlerFunc(handler)
+}
+
+// ServeHTTP is for api.ServeMux, which never calls it.
+func (r routes) ServeHTTP(w http.ResponseWriter, q *http.Request) { http.NotFound(w, q) }
+
+// pointer is nil for what is not there.
+func pointer[T comparable](x T) *T {
+	var none T
+	if x == none {
+		return nil
+	}
+	return &x
+}
+
+// moment is a time as it is shown; nil: it has not come.
+func moment(t scheduler.Time) *time.Time {
+	if t == 0 {
+		return nil
+	}
+	at := time.Unix(0, int64(t)).UTC()
+	return &at
+}
+
+// list is never null in JSON.
+func list[T any](x []T) []T {
+	if x == nil {
+		return []T{}
+	}
+	return x
+}

@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	bucketsDefault = 200
+	// lanesMax bounds the lanes of a timeline: those in which most happened are shown.
+	lanesMax = 200
+)
+
+// GetTimeline tells what ran when, in buckets of time.
+func (s *Server) GetTimeline(ctx context.Context, q api.GetTimelineRequestObject) (api.GetTimelineResponseObject, error) {
+	a, err := s.attempts(ctx, q.Job)
+	if err != nil {
+		return nil, err
+	}
+	t := timeline{buckets: bucketsDefault, lanes: map[string]*lane{}}
+	if q.Params.Buckets != nil {
+		t.buckets = *q.Params.Buckets
+	}
+	t.from, t.to = scheduler.Time(a.status.Summary.Submitted), scheduler.Time(a.status.Summary.Ended)
+	if t.to == 0 {
+		t.to = scheduler.Time(time.Now().UnixNano())
+	}
+	if t.to <= t.from {
+		t.to = t.from + 1
+	}
+	byStage := q.Params.By != nil && *q.Params.By == api.GetTimelineParamsByStage
+	err = a.each(ctx, 0, func(f *facts.Attempt) bool {
+		name := f.On
+		if byStage {
+			name = a.status.Stages[f.Stage].Name
+		}
+		t.add(name, f)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.GetTimeline200JSONResponse{Body: t.shown()}, nil
+}
+
+// timeline gathers what ran in lanes.
+type timeline struct {
+	from, to scheduler.Time
+	buckets  int
+	lanes    map[string]*lane
+}
+
+// lane is one of a timeline.
+type lane struct {
+	ran   []float64 // for how long attempts ran in each bucket, nanoseconds
+	ended map[string][]int
+	work  float64 // sum of ran
+}
+
+// width is that of a bucket, nanoseconds.
+func (t *timeline) width() float64 { return float64(t.to-t.from) / float64(t.buckets) }
+
+// add adds an attempt. Of one that was suspended only its ends are known, so that it counts as
+// if it had run throughout.
+func (t *timeline) add(name string, f *facts.Attempt) {
+	if f.Started == 0 {
+		return
+	}
+	l := t.lanes[name]
+	if l == nil {
+		l = &lane{ran: make([]float64, t.buckets), ended: map[string][]int{}}
+		t.lanes[name] = l
+	}
+	end := t.to
+	if f.State == facts.Ended {
+		end = f.Since
+	}
+	from, to := float64(max(f.Started, t.from)-t.from)/t.width(), float64(min(end, t.to)-t.from)/t.width()
+	for b := int(from); b < t.buckets && float64(b) < to; b++ {
+		part := min(to, float64(b+1)) - max(from, float64(b))
+		l.ran[b] += part
+		l.work += part
+	}
+	if f.State != facts.Ended {
+		return
+	}
+	outcome := f.Outcome.String()
+	if l.ended[outcome] == nil {
+		l.ended[outcome] = make([]int, t.buckets)
+	}
+	l.ended[outcome][min(max(int(to), 0), t.buckets-1)]++
+}
+
+// shown is the timeline as the document has it. Lanes are in order of name.
+func (t *timeline) shown() api.Timeline {
+	names := slices.SortedFunc(maps.Keys(t.lanes), func(x, y string) int { return cmp.Or(cmp.Compare(t.lanes[y].work, t.lanes[x].work), cmp.Compare(x, y)) })
+	r := api.Timeline{From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []api.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
+	names = slices.Sorted(slices.Values(names[:min(len(names), lanesMax)]))
+	for _, name := range names {
+		l := t.lanes[name]
+		x := api.Lane{Name: name, Running: make([]float32, t.buckets)}
+		for b, n := range l.ran {
+			x.Running[b] = float32(math.Round(n*1000) / 1000)
+		}
+		if len(l.ended) > 0 {
+			x.Ended = &l.ended
+		}
+		r.Lanes = append(r.Lanes, x)
+	}
+	return r
+}
