@@ -165,6 +165,7 @@ func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 		if e.Look == nil {
 			continue
 		}
+		d.stats.CoreRead()
 		if then := e.Look(d.core); then != nil {
 			d.synced.add(seq, then)
 			d.log.Hurry()

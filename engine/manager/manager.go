@@ -34,6 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/secret"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
@@ -78,6 +79,7 @@ type manager struct {
 	log        *slog.Logger
 	life       *recovery.Life
 	driver     *driver
+	model      *readmodel.Model
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
@@ -132,6 +134,9 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	m.life, m.before = l, l.Core.Stats()
+	l.Core.TellFacts()
+	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts())
+	defer m.model.Close()
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {
@@ -313,7 +318,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Model: m.model, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
 	})
@@ -328,10 +333,27 @@ func (m *manager) launcherServer() *launchers.Server {
 	return m.streams
 }
 
+// shownOf is how much is shown, by the settings of the core.
+func shownOf(s core.Settings) readmodel.Bounds {
+	return readmodel.Bounds{JobsKept: s.JobsKept, AttemptsKept: s.AttemptsKept}
+}
+
+// cluster is what metrics show of it.
+func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
+	if c.Stats, _, err = m.model.Stats(ctx); err != nil {
+		return c, err
+	}
+	if c.Jobs, err = m.model.Jobs(ctx, false); err != nil {
+		return c, err
+	}
+	c.Launchers, err = m.model.Launchers(ctx)
+	return c, err
+}
+
 // world is what metrics tell of the cluster.
 func (m *manager) world() metrics.World {
 	return metrics.World{
-		Glance: m.inbox.Glance, Policy: m.supervisor.Shape, States: supervision.States, Before: m.before,
+		Cluster: m.cluster, Policy: m.supervisor.Shape, States: supervision.States, Before: m.before,
 		Wrong:   func() bool { _, wrong := m.problems.Of(problems.Configuration); return wrong },
 		Stalled: func() bool { return m.stalled() != nil },
 	}
@@ -377,6 +399,7 @@ func (m *manager) takeUpdates(ctx context.Context) {
 			}
 			m.problems.Clear(problems.Configuration)
 			m.shown.Loaded(u.Shown)
+			m.model.Bound(shownOf(u.Core))
 			settings := u.Core
 			settings.Heartbeat, settings.Identity = m.cfg.Heartbeat, m.life.Identity
 			settings.Access = m.changedRules(u.Core.Access)
@@ -415,32 +438,37 @@ func (m *manager) wrongConfig(problem string) {
 
 // atOnce does what need not wait for the disk: talk with the policy.
 func (m *manager) atOnce(a core.Action) bool {
-	switch a := a.(type) {
-	case core.StartPolicy:
-		m.supervisor.Start(a)
-	case core.JobsChanged:
-		m.clients.Tell(a) // they read the core, and wait for what they saw
-		m.tickets.Ended(a.Ended)
-	default:
-		return false
+	start, yes := a.(core.StartPolicy)
+	if yes {
+		m.supervisor.Start(start)
 	}
-	return true
+	return yes
 }
 
 // awaited reports whether somebody waits for an action: the log is then to reach
 // the disk now and not when more has gathered.
 func awaited(a core.Action) bool {
-	c, ok := a.(core.ToLauncher)
-	if !ok {
-		return true
+	switch a := a.(type) {
+	case core.Facts:
+		return false
+	case core.JobsChanged:
+		return len(a.Ended) > 0
+	case core.ToLauncher:
+		_, forget := a.Command.Do.(*wire.Command_Forget)
+		return !forget
 	}
-	_, forget := c.Command.Do.(*wire.Command_Forget)
-	return !forget
+	return true
 }
 
-// act does what had to wait for the disk. It must not block.
+// act does what had to wait for the disk. It must not block, but for the model when that has
+// much to take in.
 func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
+	case core.Facts:
+		m.model.Hand(a)
+	case core.JobsChanged: // who is told reads the model, and waits until it has taken in the facts before
+		m.clients.Tell(a)
+		m.tickets.Ended(a.Ended)
 	case core.ToLauncher:
 		m.launchers.Send(a.Launcher, a.Command)
 	case core.Welcome:

@@ -24,7 +24,8 @@ func (m *manager) openTickets(ctx context.Context) (err error) {
 	})
 }
 
-// owners is whose some jobs are, by the core's durable word.
+// owners is whose some jobs are, by the core's durable word: it has taken in each submission that was
+// under way before, of which the model may not have heard.
 func (m *manager) owners(ctx context.Context, jobs []scheduler.JobID) (of map[scheduler.JobID]string, err error) {
 	err = m.inbox.Read(ctx, func(c *core.Core) { of = ownersOf(c, jobs) })
 	return of, err
@@ -34,11 +35,11 @@ func (m *manager) owners(ctx context.Context, jobs []scheduler.JobID) (of map[sc
 func ownersOf(c *core.Core, jobs []scheduler.JobID) map[scheduler.JobID]string {
 	of := map[scheduler.JobID]string{}
 	for _, id := range jobs {
-		st, known := c.StatusOf(id, false)
+		st, known := c.JobStatus(id, false)
 		if !known {
 			continue
 		}
-		switch s := st.Message().GetSummary(); s.GetState() {
+		switch s := st.GetSummary(); s.GetState() {
 		case wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED:
 		default:
 			of[id] = s.GetUser()

@@ -32,6 +32,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -111,6 +112,7 @@ func (s *Server) roomForWork() error {
 // Needs is what the server of clients stands on.
 type Needs struct {
 	Inbox      *inbox.Inbox
+	Model      *readmodel.Model
 	Blobs      *blobs.Store
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
@@ -324,7 +326,7 @@ func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, 
 	return &wire.Empty{}, nil
 }
 
-// refusalsTimeout bounds the wait for the core's count of refusals.
+// refusalsTimeout bounds the wait for the count of refusals.
 const refusalsTimeout = 2 * time.Second
 
 // Policy describes the policy.
@@ -334,11 +336,10 @@ func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyR
 	r.Rounds = s.needs.Stats.RoundsAnswered()
 	ctx, cancel := context.WithTimeout(ctx, refusalsTimeout)
 	defer cancel()
-	// Without the core's answer the rest is worth telling.
-	_ = s.needs.Inbox.Glance(ctx, func(c *core.Core) {
-		before, now := s.needs.Before, c.Stats()
-		r.Refusals = now.Refusals() - before.Refusals()
-	})
+	// Without that count the rest is worth telling.
+	if now, _, err := s.needs.Model.Stats(ctx); err == nil {
+		r.Refusals = now.Refusals() - s.needs.Before.Refusals()
+	}
 	return r, nil
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -79,9 +78,7 @@ func inOrder(attempts []*wire.AttemptStatus) []*wire.AttemptStatus {
 
 // jobOf finds the job that an attempt belongs to.
 func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, error) {
-	var job scheduler.JobID
-	var known bool
-	err := s.needs.Inbox.Read(ctx, func(c *core.Core) { job, known = c.JobOfAttempt(scheduler.AttemptID(attempt)) })
+	job, known, err := s.needs.Model.JobOfAttempt(ctx, scheduler.AttemptID(attempt))
 	if err == nil && !known {
 		return 0, status.Errorf(codes.NotFound, "no job has an attempt %d: \"hamadryad status --attempts JOB\" lists a job's", attempt)
 	}

@@ -18,33 +18,39 @@ import (
 
 // jobStatus reads a job. The error is a NotFound status for one that is unknown.
 func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	var st *core.Status
-	var known bool
-	var lost *wire.Failure
-	err := s.needs.Inbox.Read(ctx, func(c *core.Core) {
-		if st, known = c.StatusOf(scheduler.JobID(job), attempts); !known {
-			lost = c.Lost(scheduler.JobID(job))
-		}
-	})
-	switch {
-	case err != nil:
+	message, known, err := s.needs.Model.JobStatus(ctx, scheduler.JobID(job), attempts)
+	if err != nil {
 		return nil, statusOf(err)
-	case lost != nil:
-		return nil, lostError{lost}
-	case !known:
-		return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", scheduler.JobID(job))
 	}
-	for more := attempts; more; {
-		if err := s.needs.Inbox.Read(ctx, func(*core.Core) { more = st.Look() }); err != nil {
-			return nil, statusOf(err)
+	if !known {
+		if message, err = s.unknown(ctx, scheduler.JobID(job), attempts); err != nil {
+			return nil, err
 		}
 	}
-	message := st.Message()
 	s.needs.Launchers.Progress(message.Attempts)
 	if note := s.needs.Tickets.Note(scheduler.JobID(job)); note != "" {
 		message.Notes = append(slices.Clip(message.Notes), note)
 	}
 	return message, nil
+}
+
+// unknown reads a job that the model does not know. The core says whether it should be known; what
+// it has seen by then is durable when it answers, and the model has it.
+func (s *Server) unknown(ctx context.Context, id scheduler.JobID, attempts bool) (*wire.JobStatus, error) {
+	var lost *wire.Failure
+	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) }); err != nil {
+		return nil, statusOf(err)
+	}
+	message, known, err := s.needs.Model.JobStatus(ctx, id, attempts)
+	switch {
+	case err != nil:
+		return nil, statusOf(err)
+	case known:
+		return message, nil
+	case lost != nil:
+		return nil, lostError{lost}
+	}
+	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", id)
 }
 
 // lostError is about a job that an earlier life may have known.
@@ -78,8 +84,8 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 // Jobs lists jobs in order of their numbers: those that one may look at.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
-	err := s.needs.Inbox.Read(ctx, func(c *core.Core) { r.Jobs = c.Jobs(q.All) })
-	r.Jobs = s.readableOf(ctx, r.Jobs)
+	jobs, err := s.needs.Model.Jobs(ctx, q.All)
+	r.Jobs = s.readableOf(ctx, jobs)
 	return r, statusOf(err)
 }
 
@@ -87,12 +93,11 @@ func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply
 // heard of for a while are suspect.
 func (s *Server) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
-	var list func() []*wire.LauncherStatus
-	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { list = c.LaunchersLater() }); err != nil {
+	var err error
+	if r.Launchers, err = s.needs.Model.Launchers(ctx); err != nil {
 		return nil, statusOf(err)
 	}
 	suspects, loads := s.needs.Launchers.Suspects(), s.needs.Launchers.Loads()
-	r.Launchers = list()
 	for _, l := range r.Launchers {
 		l.Load = loads[l.Name]
 		if l.State == "up" && slices.Contains(suspects, l.Name) {

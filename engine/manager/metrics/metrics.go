@@ -23,6 +23,7 @@ type Metrics struct {
 	checkpoints    *prometheus.HistogramVec
 	notRemade      prometheus.Counter
 	inputs         prometheus.Counter
+	reads          prometheus.Counter
 	rounds         prometheus.Histogram
 	slowRounds     prometheus.Counter
 	policyRestarts prometheus.Counter
@@ -47,6 +48,7 @@ func New() *Metrics {
 		checkpoints:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamadryad_checkpoint_seconds", Help: "Time that it took to write a checkpoint beside the core, by what it was made from: the core's state, which stood still for hamadryad_core_freeze_seconds, or the event log.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}, []string{"from"}),
 		notRemade:      prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_checkpoints_failed_total", Help: "Checkpoints that could not be made from the event log, and were put off."}),
 		inputs:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_core_inputs_total", Help: "Inputs that the core took in."}),
+		reads:          prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_core_reads_total", Help: "Looks at the core between two of its steps. What is shown of the cluster needs none."}),
 		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
 		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
 		policyRestarts: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_policy_restarts_total", Help: "Starts of a policy because one failed."}),
@@ -55,7 +57,7 @@ func New() *Metrics {
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.GRPC,
-		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
+		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
 	return m
 }
 
@@ -64,6 +66,9 @@ func (m *Metrics) Step(took time.Duration, inputs int) {
 	m.steps.Observe(took.Seconds())
 	m.inputs.Add(float64(inputs))
 }
+
+// CoreRead counts a look at the core.
+func (m *Metrics) CoreRead() { m.reads.Inc() }
 
 // Freeze notes for how long the core stood still.
 func (m *Metrics) Freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }

@@ -11,13 +11,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// scrapeTimeout bounds the wait for the core when metrics are read.
+// scrapeTimeout bounds the wait for what is known of the cluster when metrics are read.
 const scrapeTimeout = 2 * time.Second
 
-// World reads the cluster's state from the core when metrics are asked for. The core
-// counts what happens to it, whether a policy runs or not.
+// Cluster is what is known of it: what the core counted, whether a policy runs or not, live jobs,
+// and launchers.
+type Cluster struct {
+	Stats     core.Stats
+	Jobs      []*wire.JobSummary
+	Launchers []*wire.LauncherStatus
+}
+
+// World reads the cluster's state when metrics are asked for.
 type World struct {
-	Glance  func(context.Context, func(*core.Core)) error
+	Cluster func(context.Context) (Cluster, error)
 	Policy  func() (state string, memory int64, runs bool)
 	States  []string    // that a policy can be in
 	Wrong   func() bool // the configuration can't be taken
@@ -100,27 +107,25 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// Collect implements prometheus.Collector. What the core knows is left out when it
-// does not answer; the manager's own state never is.
+// Collect implements prometheus.Collector. What is known of the cluster is left out when it takes too
+// long to know; the manager's own state never is.
 func (w World) Collect(out chan<- prometheus.Metric) {
 	to := metric(out)
 	w.own(to)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	var launchers func() []*wire.LauncherStatus
-	var jobs []*wire.JobSummary
-	var now core.Stats
-	if w.Glance(ctx, func(c *core.Core) { launchers, jobs, now = c.LaunchersLater(), c.Jobs(false), c.Stats() }) != nil {
+	c, err := w.Cluster(ctx)
+	if err != nil {
 		return
 	}
-	counts(to, now, w.Before)
-	machines(to, launchers())
+	counts(to, c.Stats, w.Before)
+	machines(to, c.Launchers)
 	var pending, running float64
-	for _, j := range jobs {
+	for _, j := range c.Jobs {
 		running += float64(j.GroupsRunning)
 		pending += max(0, float64(j.Groups)-float64(j.GroupsFinished)-float64(j.GroupsRunning))
 	}
-	to.gauge(jobsDesc, float64(len(jobs)))
+	to.gauge(jobsDesc, float64(len(c.Jobs)))
 	to.gauge(pendingDesc, pending)
 	to.gauge(runningDesc, running)
 }

@@ -30,17 +30,16 @@ func page(t *testing.T, w World) string {
 	return text.String()
 }
 
-// While the core does not answer, what the manager knows of itself is shown all the same;
-// what the core counts is left out, and not shown as nothing.
-func TestTheOwnStateIsShownWithoutTheCore(t *testing.T) {
-	c := core.New(core.DefaultSettings())
+// While the cluster's state is not known, what the manager knows of itself is shown all the same;
+// what is counted is left out, and not shown as nothing.
+func TestTheOwnStateIsShownWithoutTheCluster(t *testing.T) {
 	w := World{
 		Policy: func() (string, int64, bool) { return "b", 42, true }, States: []string{"a", "b"},
 		Wrong: func() bool { return true }, Stalled: func() bool { return false },
-		Glance: func(context.Context, func(*core.Core)) error { return errors.New("it is busy") },
+		Cluster: func(context.Context) (Cluster, error) { return Cluster{}, errors.New("it is busy") },
 	}
 	without := page(t, w)
-	w.Glance = func(_ context.Context, look func(*core.Core)) error { look(c); return nil }
+	w.Cluster = func(context.Context) (Cluster, error) { return Cluster{}, nil }
 	with := page(t, w)
 	for _, name := range []string{"hamadryad_policy_state", "hamadryad_policy_memory_bytes", "hamadryad_config_wrong", "hamadryad_log_stalled"} {
 		if !strings.Contains(without, name) || !strings.Contains(with, name) {
@@ -48,7 +47,7 @@ func TestTheOwnStateIsShownWithoutTheCore(t *testing.T) {
 		}
 	}
 	if strings.Contains(without, "hamadryad_jobs_ended_total") || !strings.Contains(with, "hamadryad_jobs_ended_total") {
-		t.Error("what the core counts is shown without it, or not with it")
+		t.Error("what is counted is shown without the cluster, or not with it")
 	}
 }
 

@@ -1,0 +1,62 @@
+package manager
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Lists, status, watches, logs, the policy and metrics are shown without a look at the core. Only a job
+// that nobody knows is asked of it.
+func TestNobodyWhoLooksHoldsUpTheCore(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	l := b.launcher("oak", 1, true)
+	job := b.submit(3)
+	<-l.started
+	b.policyWhen("it runs", isRunning)
+	before := b.metric("hamadryad_core_reads_total")
+	for range 3 {
+		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job, Attempts: true})
+		if err != nil || len(s.Attempts) == 0 || len(s.Waiting) == 0 {
+			t.Fatalf("status %v: %v", s, err)
+		}
+		jobs, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{All: true})
+		if err != nil || len(jobs.Jobs) != 1 {
+			t.Fatalf("jobs %v: %v", jobs, err)
+		}
+		machines, err := b.api.Launchers(b.ctx(), &wire.Empty{})
+		if err != nil || len(machines.Launchers) != 1 {
+			t.Fatalf("launchers %v: %v", machines, err)
+		}
+		watch, err := b.api.Watch(b.ctx(), &wire.StatusRequest{Job: job})
+		if err == nil {
+			_, err = watch.Recv()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs, err := b.api.Logs(b.ctx(), &wire.LogsRequest{Attempt: 1 << 60})
+		if err == nil {
+			_, err = logs.Recv()
+		}
+		if status.Code(err) != codes.NotFound {
+			t.Fatalf("logs of an attempt that there is not: %v", err)
+		}
+		if _, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := b.metric("hamadryad_core_reads_total"); after != before {
+		t.Errorf("after all that the core was looked at %d times, before it %d times", after, before)
+	}
+	if _, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job + 1}); status.Code(err) != codes.NotFound {
+		t.Errorf("of a job that there is not: %v", err)
+	}
+	if after := b.metric("hamadryad_core_reads_total"); after != before+1 {
+		t.Errorf("then the core was looked at %d times, before %d times", after, before)
+	}
+}
