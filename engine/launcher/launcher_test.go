@@ -204,7 +204,7 @@ func TestStaleCommandsAreIgnored(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
-	for _, page := range []string{"/livez", "/healthz", "/readyz"} {
+	for _, page := range []string{"/livez", "/healthz", "/readyz", "/readyz?verbose", "/debug/pprof/goroutine"} {
 		answer, err := http.Get("http://" + n.join.HttpAddress + page)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/internal/health"
+	"github.com/hamadryad/hamadryad/internal/profiles"
 )
 
 const (
@@ -38,42 +41,41 @@ type pages struct {
 
 func newPages(a *agent) *pages { return &pages{agent: a} }
 
-// server serves /metrics, /logs/ATTEMPT, and for what watches processes /livez (or
-// /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
+// server serves /metrics, /logs/ATTEMPT, to who is on the machine /debug/pprof/, and for what watches
+// processes /livez (or /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
 // as it grows, until the attempt ends.
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /logs/{attempt}", managerOnly(p.serveLog))
+	mux.HandleFunc("GET /logs/{attempt}", managerOnly("logs are read through the manager: \"hamadryad logs\"", p.serveLog))
+	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", profiles.Handler().ServeHTTP))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n", p.agent.cfg.Name)
+		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
 	})
-	lives := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
-	mux.HandleFunc("GET /livez", lives)
-	mux.HandleFunc("GET /healthz", lives)
-	mux.HandleFunc("GET /readyz", p.serveReady)
+	mux.Handle("GET /livez", health.Page("livez"))
+	mux.Handle("GET /healthz", health.Page("healthz"))
+	mux.Handle("GET /readyz", health.Page("readyz", health.Check{Name: "manager", Wrong: p.heard}))
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax, ErrorLog: slog.NewLogLogger(p.agent.log.Handler(), slog.LevelDebug)}
 }
 
 // managerOnly refuses who is proved to be somebody else than the manager, which knows who
-// may read a job's logs.
-func managerOnly(page http.HandlerFunc) http.HandlerFunc {
+// may do what, and says what he is to do instead.
+func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind != auth.Manager {
-			http.Error(w, "logs are read through the manager: \"hamadryad logs\"", http.StatusForbidden)
+			http.Error(w, instead, http.StatusForbidden)
 			return
 		}
 		page(w, r)
 	}
 }
 
-// serveReady answers 200 while a manager is heard.
-func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
+// heard says that no manager is heard.
+func (p *pages) heard(context.Context) error {
 	if !p.agent.outbox.Connected() {
-		http.Error(w, "not connected to the manager "+p.agent.cfg.Manager, http.StatusServiceUnavailable)
-		return
+		return errors.New("not connected to the manager " + p.agent.cfg.Manager)
 	}
-	fmt.Fprintln(w, "ok")
+	return nil
 }
 
 func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {

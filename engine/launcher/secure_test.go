@@ -152,13 +152,13 @@ func putInPlace(t *testing.T, old, with certs.Files) {
 }
 
 // What an attempt prints is for those who may read it, and the manager alone knows who that
-// is. Users read metrics, and other launchers nothing.
+// is; and so it is with profiles. Users read metrics, and other launchers nothing.
 func TestLogsAreForTheManagerAlone(t *testing.T) {
 	s := newSecured(t)
 	n, _ := s.begin("one")
 	id := n.start(s.job("error").attempt(0, 0))
 	n.ended(id)
-	log, metrics := fmt.Sprintf("/logs/%d", id), "/metrics"
+	log, metrics, profile := fmt.Sprintf("/logs/%d", id), "/metrics", "/debug/pprof/goroutine"
 	for _, c := range []struct {
 		who  *certs.Keys
 		page string
@@ -167,6 +167,8 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		{s.ca.Keys(auth.Manager, "m"), log, http.StatusOK},
 		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // though it is his job's
 		{s.ca.Keys(auth.User, "tester"), metrics, http.StatusOK},
+		{s.ca.Keys(auth.Manager, "m"), profile, http.StatusOK},
+		{s.ca.Keys(auth.User, "tester"), profile, http.StatusForbidden},
 		{s.ca.Keys(auth.Launcher, "two"), log, 0},
 		{s.ca.Keys(auth.Launcher, "one"), metrics, 0},
 	} {

@@ -446,6 +446,21 @@ func (r *ruled) page(name, method, path string) (int, string) {
 	return answer.StatusCode, answer.Status
 }
 
+// Profiles are for administrators, where there are roles, and for who is on the machine.
+func TestWhoTakesProfiles(t *testing.T) {
+	r := newRuled(t)
+	for name, want := range map[string]int{"root": http.StatusOK, "olga": http.StatusForbidden, "eve": http.StatusForbidden, "ann": http.StatusForbidden, "nobody": http.StatusForbidden} {
+		if code, text := r.page(name, http.MethodGet, "/debug/pprof/goroutine"); code != want {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	b := newTestbed(t)
+	b.start()
+	if code, text := b.page("/debug/pprof/heap"); code != http.StatusOK {
+		t.Errorf("without roles: %d %s", code, text)
+	}
+}
+
 // While the audit can't be written no change is taken, and what only looks goes on.
 func TestNoChangeWithoutTheAudit(t *testing.T) {
 	r := newRuled(t)

@@ -2,52 +2,42 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/internal/health"
 )
 
 // healthWait bounds the wait for the core when somebody asks whether it lives. A
 // step takes milliseconds; a restart for less than this would do harm.
 const healthWait = 10 * time.Second
 
-// page answers 200 and "ok", or 503 and what is wrong, a line each.
-func page(problems func(context.Context) []string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		wrong := problems(r.Context())
-		if len(wrong) == 0 {
-			fmt.Fprintln(w, "ok")
-			return
-		}
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, strings.Join(wrong, "\n"))
-	}
-}
-
-// lifeless says why the manager would have to be started again. A disk that takes
+// lives says why the manager would have to be started again. A disk that takes
 // nothing is no reason: that would not mend it.
-func (m *manager) lifeless(ctx context.Context) []string {
-	ctx, cancel := context.WithTimeout(ctx, healthWait)
-	defer cancel()
-	if err := m.inbox.Glance(ctx, func(*core.Core) {}); err != nil && m.stalled() == nil {
-		return []string{fmt.Sprintf("the core does not answer within %v: %v", healthWait, err)}
-	}
-	return nil
+func (m *manager) lives() health.Check {
+	return health.Check{Name: "core", Wrong: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, healthWait)
+		defer cancel()
+		if err := m.inbox.Glance(ctx, func(*core.Core) {}); err != nil && m.stalled() == nil {
+			return fmt.Errorf("the core does not answer within %v: %w", healthWait, err)
+		}
+		return nil
+	}}
 }
 
-// unready says why the manager can't do its work now.
-func (m *manager) unready(ctx context.Context) []string {
-	wrong := m.lifeless(ctx)
-	if err := m.stalled(); err != nil {
-		wrong = append(wrong, err.Error())
+// works says why the manager can't do its work now.
+func (m *manager) works() []health.Check {
+	return []health.Check{
+		m.lives(),
+		{Name: "log", Wrong: func(context.Context) error { return m.stalled() }},
+		{Name: "policy", Wrong: func(context.Context) error {
+			if state := m.supervisor.State(); state != supervision.Running && state != supervision.Fallback {
+				return errors.New("no policy decides: " + state)
+			}
+			return nil
+		}},
 	}
-	if state := m.supervisor.State(); state != supervision.Running && state != supervision.Fallback {
-		wrong = append(wrong, "no policy decides: "+state)
-	}
-	return wrong
 }

@@ -42,6 +42,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/health"
+	"github.com/hamadryad/hamadryad/internal/profiles"
 )
 
 const (
@@ -374,14 +376,14 @@ func (m *manager) webServer() *http.Server {
 // routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
 // pattern.
 func (m *manager) routes() map[string]http.Handler {
-	lives := page(m.lifeless)
 	return map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
 		// For what watches processes, such as Kubernetes: whether the manager has to be started
 		// again, and whether it takes work and decides.
-		"GET /livez":             lives,
-		"GET /healthz":           lives,
-		"GET /readyz":            page(m.unready),
+		"GET /livez":             health.Page("livez", m.lives()),
+		"GET /healthz":           health.Page("healthz", m.lives()),
+		"GET /readyz":            health.Page("readyz", m.works()...),
+		"GET /debug/pprof/":      profiles.Handler(),
 		clients.PolicyRoot:       m.clients.PolicyPages(),
 		clients.PolicyRoot + "/": m.clients.PolicyPages(),
 	}

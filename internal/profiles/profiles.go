@@ -1,0 +1,92 @@
+// Package profiles shows where a running process spends time and memory, to who sits at its
+// machine.
+//
+//	mux.Handle("GET /debug/pprof/", profiles.Handler())
+//	go tool pprof http://localhost:7071/debug/pprof/profile?seconds=10
+//
+// # What holds
+//
+// A request is answered that came over loopback, names loopback as its host, says nothing of
+// having come from elsewhere, and is not a foreign page's: a proxy on the machine and a browser
+// whose names somebody else gives out open no door. Who else may not ask is said by whoever has
+// the page. The command line is not shown, because a token may stand in it.
+package profiles
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof" //nolint:gosec // it joins the default mux, which nobody serves
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// root is where the pages lie.
+const root = "/debug/pprof/"
+
+// secondsMax bounds for how long a profile is taken: only one is at a time.
+const secondsMax = 300
+
+// Handler serves what lies below /debug/pprof/.
+func Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if why := foreign(r); why != "" {
+			http.Error(w, "profiles are for who is on this machine: "+why, http.StatusForbidden)
+			return
+		}
+		if text := r.FormValue("seconds"); text != "" {
+			if s, err := strconv.ParseUint(text, 10, 32); err != nil || s > secondsMax {
+				http.Error(w, fmt.Sprintf("seconds=%.20q is no whole number up to %d", text, secondsMax), http.StatusBadRequest)
+				return
+			}
+		}
+		switch strings.TrimPrefix(r.URL.Path, root) {
+		case "cmdline":
+			http.Error(w, "the command line is not shown: a token may stand in it", http.StatusNotFound)
+		case "profile":
+			pprof.Profile(w, r)
+		case "symbol":
+			pprof.Symbol(w, r)
+		case "trace":
+			pprof.Trace(w, r)
+		default:
+			pprof.Index(w, r)
+		}
+	})
+}
+
+// foreign says why a request is not from somebody on this machine; "": it is.
+func foreign(r *http.Request) string {
+	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
+		return "the request came from " + r.RemoteAddr
+	}
+	if !isLoopback(r.Host) {
+		return fmt.Sprintf("the request names the host %.100q; ask for localhost", r.Host)
+	}
+	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "Via"} {
+		if r.Header.Get(header) != "" {
+			return "the request came through a proxy, as " + header + " says"
+		}
+	}
+	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	case "", "none", "same-origin":
+		return ""
+	default:
+		return "another site's page asked for it"
+	}
+}
+
+// isLoopback says whether a Host is this machine to itself.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.Unmap().IsLoopback()
+}
