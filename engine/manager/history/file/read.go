@@ -34,6 +34,7 @@ type Reader struct {
 	path   string
 	from   io.ReaderAt
 	close  func() error
+	size   int64
 	head   head
 	starts []int64                // of the sections
 	names  func() (*names, error) // read once, when they are needed
@@ -82,7 +83,7 @@ func (r *Reader) begin(size int64) error {
 		r.starts = append(r.starts, at)
 		at += int64(s.Bytes)
 	}
-	r.names = sync.OnceValues(r.readNames)
+	r.size, r.names = size, sync.OnceValues(r.readNames)
 	return nil
 }
 
@@ -163,6 +164,9 @@ func (r *Reader) readNames() (*names, error) {
 
 // Job is whose file it is.
 func (r *Reader) Job() scheduler.JobID { return r.head.Job }
+
+// Size is how many bytes the file has.
+func (r *Reader) Size() int64 { return r.size }
 
 // Record is that of the event log in which the job ended; 0: it has not.
 func (r *Reader) Record() uint64 { return r.head.Record }

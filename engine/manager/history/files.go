@@ -1,0 +1,84 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// files are those of jobs that ended, one each.
+type files struct {
+	folder string
+	write  func(path string, content []byte) error
+}
+
+const (
+	fileSuffix  = ".history"
+	asideSuffix = ".aside"
+)
+
+func (f *files) path(id scheduler.JobID) string {
+	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), fileSuffix))
+}
+
+// aside is where a job's file is while the job is taken back into the journal.
+func (f *files) aside(id scheduler.JobID) string {
+	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), asideSuffix))
+}
+
+func (f *files) has(id scheduler.JobID) bool {
+	_, err := os.Stat(f.path(id))
+	return err == nil
+}
+
+// ids lists the jobs that have files.
+func (f *files) ids() (map[scheduler.JobID]bool, error) {
+	d, err := os.Open(f.folder)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	ids := make(map[scheduler.JobID]bool, len(names))
+	for _, name := range names {
+		var id uint64
+		if _, err := fmt.Sscanf(name, "%d"+fileSuffix, &id); err == nil && filepath.Base(f.path(scheduler.JobID(id))) == name {
+			ids[scheduler.JobID(id)] = true
+		}
+	}
+	return ids, err
+}
+
+// put writes a job's file, and returns what the index is to have of it.
+func (f *files) put(j *file.Job) (e index.Entry, err error) {
+	b, err := file.Encode(j)
+	if err != nil {
+		return e, err
+	}
+	if err := f.write(f.path(j.ID), b); err != nil {
+		return e, err
+	}
+	return f.entry(j.ID)
+}
+
+// entry makes what the index has of a file.
+func (f *files) entry(id scheduler.JobID) (e index.Entry, err error) {
+	r, err := file.Open(f.path(id))
+	if err != nil {
+		return e, err
+	}
+	defer r.Close()
+	s, err := r.Status()
+	if err == nil && (s.GetSummary() == nil || r.Job() != id || s.Summary.Job != uint64(id)) {
+		err = &file.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
+	}
+	if err != nil {
+		return e, err
+	}
+	kept, of := r.Kept()
+	return index.Entry{Summary: s.Summary, Record: r.Record(), Bytes: r.Size(), Attempts: of, Kept: kept}, nil
+}

@@ -1,0 +1,186 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// History is an open one. Begin, Take and Settings are called by one goroutine at a time, in the order of the
+// log's records; everything else may run beside them.
+type History struct {
+	o      Options
+	opened uint64 // the record up to which it was durable when it was opened
+	queue  queue
+	files  files
+	index  atomic.Pointer[index.Index]
+	series *series.Store
+
+	// These belong to the goroutine run.
+	journal  journal
+	ending   []ending
+	sampler  sampler
+	applied  uint64    // record
+	settings uint64    // version in force
+	skipTo   uint64    // what came up to this record is there
+	again    time.Time // not before then is tried to write, after it failed
+
+	mu     sync.Mutex
+	ended  map[scheduler.JobID]ending // jobs whose files are to be written
+	asked  []waiter
+	state  State
+	over   bool // nothing is written any more
+	closes chan struct{}
+	done   sync.WaitGroup
+
+	remaking sync.Mutex // of the index
+}
+
+// ending is a job whose file is to be written.
+type ending struct {
+	id     scheduler.JobID
+	record uint64
+	status *wire.JobStatus
+}
+
+// waiter waits until history is durable up to a record.
+type waiter struct {
+	record uint64
+	told   chan struct{}
+}
+
+// State is how history is.
+type State struct {
+	Behind  time.Time // since when it can't be written; zero: it can
+	Why     error     // that it can't
+	Missed  uint64    // rows that it could not take
+	Record  uint64    // it is durable up to this one of the event log
+	Jobs    int       // that ended
+	Bytes   int64     // of their files
+	Damaged []string  // files that can't be read, up to damagedMax
+}
+
+// Open opens history, and makes the folder where there is none.
+func Open(o Options) (*History, error) {
+	o.fill()
+	h := &History{o: o, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), sampler: newSampler()}
+	h.queue.wake = make(chan struct{}, 1)
+	if h.o.write == nil {
+		h.o.write = durable.Replace
+	}
+	h.files = files{folder: filepath.Join(o.Folder, "jobs"), write: h.o.write}
+	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}}
+	for _, folder := range []string{h.files.folder, h.journal.parts.folder} {
+		err := os.MkdirAll(folder, 0o700)
+		if err == nil {
+			err = sweepFolder(folder)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+	}
+	damaged, err := h.journal.open()
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	for _, wrong := range damaged {
+		h.damaged(wrong)
+	}
+	if err := h.putBack(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	// A job that has its file may have lost parts of the journal since. Its file is whole.
+	h.tidy(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return !h.files.has(id) })))
+	if err := h.openIndex(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if h.series, err = series.Open(filepath.Join(o.Folder, "series.db"), o.Log); err != nil {
+		h.index.Load().Close()
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	h.opened = h.journal.record
+	h.skipTo, h.applied, h.state.Record = h.opened, h.opened, h.opened
+	h.done.Go(h.run)
+	h.done.Go(h.reconcile)
+	return h, nil
+}
+
+// Begin says what there is when a manager begins, of a core that was restored as it was after a
+// record. What is replayed follows through Take.
+func (h *History) Begin(record uint64, all *core.Facts) {
+	n := newsOf(record, all)
+	n.all = true
+	h.queue.add(n)
+}
+
+// Take tells what a step changed, once the step's record is durable. It does not wait.
+func (h *History) Take(record uint64, f *core.Facts) { h.queue.add(newsOf(record, f)) }
+
+// Settings tells the version of the policy's settings from a record on.
+func (h *History) Settings(record, version uint64) {
+	h.queue.add(news{record: record, settings: version})
+}
+
+// Record is up to where history was durable when it was opened.
+func (h *History) Record() uint64 { return h.opened }
+
+// Sync waits until history is durable up to a record that it was told of, or will be. The error is
+// that of ctx.
+func (h *History) Sync(ctx context.Context, record uint64) error {
+	w := waiter{record, make(chan struct{})}
+	h.mu.Lock()
+	if h.state.Record >= record || h.over {
+		h.mu.Unlock()
+		return nil
+	}
+	h.asked = append(h.asked, w)
+	h.mu.Unlock()
+	select {
+	case h.queue.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case <-w.told:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close writes what there is, and ends.
+func (h *History) Close() error {
+	close(h.closes)
+	h.done.Wait()
+	h.index.Load().Close()
+	return errors.Join(h.State().Why, h.series.Close())
+}
+
+// State is how history is.
+func (h *History) State() State {
+	h.mu.Lock()
+	s := h.state
+	h.mu.Unlock()
+	s.Missed += h.queue.lacks()
+	if jobs, bytes, err := h.index.Load().Totals(); err == nil {
+		s.Jobs, s.Bytes = jobs, bytes
+	}
+	return s
+}
+
+// Series reads samples: series.Store.Rows.
+func (h *History) Series(tier int, from, until int64) ([]series.Row, error) {
+	return h.series.Rows(tier, from, until)
+}

@@ -1,0 +1,535 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func options(folder string) Options {
+	return Options{Folder: folder, write: replace, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1_800_000_100, 0) }}
+}
+
+// replace is durable.Replace on a machine whose power stays on.
+func replace(path string, content []byte) error {
+	temporary := filepath.Join(filepath.Dir(path), "new-x")
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+func open(t testing.TB, o Options) *History {
+	t.Helper()
+	h, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func end(t testing.TB, h *History) {
+	t.Helper()
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kept reads the files of all jobs that ended.
+func kept(t testing.TB, h *History) map[scheduler.JobID]*file.Job {
+	t.Helper()
+	all := map[scheduler.JobID]*file.Job{}
+	for q, more := (index.Query{Limit: 7}), true; more; more = q.After != "" {
+		p, err := h.List(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Entries {
+			r, err := h.Open(t.Context(), e.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all[e.ID()], err = r.Whole(); err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+		}
+		q.After = p.Next
+	}
+	return all
+}
+
+// undisturbed is what history comes to when nothing goes wrong.
+func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*file.Job {
+	t.Helper()
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, uint64(len(s.steps)))
+	if err := h.Sync(t.Context(), uint64(len(s.steps))); err != nil {
+		t.Fatal(err)
+	}
+	all := kept(t, h)
+	end(t, h)
+	return all
+}
+
+// What a job's file has is what was told of it, each attempt once.
+func TestWhatWasToldIsKept(t *testing.T) {
+	s := tell(1, 300)
+	got := undisturbed(t, s)
+	want := map[scheduler.JobID][]facts.Attempt{}
+	ended := 0
+	for _, f := range s.steps {
+		for _, a := range f.Attempts {
+			if a.State == facts.Ended {
+				want[a.Job] = append(want[a.Job], a)
+			}
+		}
+		for _, e := range f.Ended {
+			ended++
+			id := scheduler.JobID(e.Summary.Job)
+			j := got[id]
+			if j == nil {
+				t.Fatalf("%s ended and has no file", id)
+			}
+			if d := cmp.Diff(want[id], j.Attempts); len(want[id]) > 0 && d != "" {
+				t.Errorf("%s: %s", id, d)
+			}
+			if d := cmp.Diff(e, j.Status, protocmp.Transform()); d != "" {
+				t.Errorf("%s: %s", id, d)
+			}
+			if j.Graph.GetStages()[0].Name != "map" || len(j.Graph.Stages[0].Inputs) > 0 || j.Course.Attempts != uint64(len(want[id])) {
+				t.Errorf("%s: %v %+v", id, j.Graph, j.Course)
+			}
+		}
+	}
+	if ended < 20 || len(got) != ended {
+		t.Errorf("%d jobs ended, and %d are kept", ended, len(got))
+	}
+}
+
+var (
+	errKilled = errors.New("killed")
+	seeds     = flag.Uint64("seeds", 3, "histories that TestKills plays")
+)
+
+// telling is a log that calls a function when history says that it can't be written.
+type telling struct {
+	slog.Handler
+	failed func()
+}
+
+func (l telling) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l telling) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelError {
+		l.failed()
+	}
+	return nil
+}
+
+// However often a manager is killed in the middle of writing, and begins at the checkpoint that its log
+// has then, history comes to what it does undisturbed.
+func TestKills(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := tell(seed, 250)
+			last := uint64(len(s.steps))
+			r := rand.New(rand.NewPCG(seed, 2))
+			folder, first, kills := t.TempDir(), uint64(1), 0
+			for reached := uint64(0); reached < last; {
+				o := options(folder)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				o.Log = slog.New(telling{slog.DiscardHandler, func() { cancel(errKilled) }})
+				o.write = killed(r.IntN(12), r.IntN(200))
+				h := open(t, o)
+				h.Begin(first-1, &s.all[first-1])
+				s.tells(h, first, reached) // what is replayed
+				h.Replayed(reached)
+				for to := reached; to < last; {
+					to = min(last, to+1+uint64(r.IntN(12)))
+					s.tells(h, reached+1, to)
+					reached = to
+					if h.Sync(ctx, to) != nil {
+						kills++
+						break
+					}
+					first = to + 1 // the log dropped what was before
+				}
+				_ = h.Close() // nothing is written that was not
+				cancel(nil)
+			}
+			h := open(t, options(folder))
+			h.Begin(first-1, &s.all[first-1])
+			s.tells(h, first, last)
+			if err := h.Sync(t.Context(), last); err != nil {
+				t.Fatal(err)
+			}
+			h.reconcile() // which goes on beside, too
+			got := kept(t, h)
+			end(t, h)
+			if d := cmp.Diff(undisturbed(t, s), got, protocmp.Transform()); d != "" {
+				t.Error(d)
+			}
+			if kills < 3 {
+				t.Errorf("it was killed %d times", kills)
+			}
+		})
+	}
+}
+
+// killed writes so many files, and from then on none: of the first that is not, it leaves some bytes behind.
+func killed(after, bytes int) func(path string, content []byte) error {
+	var n atomic.Int64
+	return func(path string, content []byte) error {
+		switch at := n.Add(1); {
+		case at <= int64(after):
+			return replace(path, content)
+		case at == int64(after)+1:
+			_ = os.WriteFile(filepath.Join(filepath.Dir(path), "new-1"), content[:min(bytes, len(content))], 0o600)
+		}
+		return errKilled
+	}
+}
+
+// Records that come twice change nothing.
+func TestRecordsComeTwice(t *testing.T) {
+	s := tell(5, 120)
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 60)
+	if err := h.Sync(t.Context(), 60); err != nil {
+		t.Fatal(err)
+	}
+	end(t, h)
+	h = open(t, h.o)
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 120)
+	if err := h.Sync(t.Context(), 120); err != nil {
+		t.Fatal(err)
+	}
+	got := kept(t, h)
+	end(t, h)
+	if d := cmp.Diff(undisturbed(t, s), got, protocmp.Transform()); d != "" {
+		t.Error(d)
+	}
+}
+
+// A log that lost its end goes on with other records of the same numbers, and jobs that had ended
+// in those that it lost go on.
+func TestTheLogLosesItsEnd(t *testing.T) {
+	s := tell(6, 100)
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 100)
+	if err := h.Sync(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	end(t, h)
+	job := s.all[50].Jobs[0]
+	other := facts.Attempt{ID: 9999, Job: job.ID, State: facts.Ended, Outcome: scheduler.Finished}
+	h = open(t, h.o)
+	h.Begin(50, &s.all[50])
+	h.Replayed(50)
+	h.Take(51, &core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
+	if err := h.Sync(t.Context(), 51); err != nil {
+		t.Fatal(err)
+	}
+	got := kept(t, h)[job.ID]
+	end(t, h)
+	if got == nil || got.Record != 51 || got.Status.Summary.Ended != 1_800_000_050e9 || got.Attempts[len(got.Attempts)-1].ID != 9999 || len(got.Attempts) < 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A full disk takes the oldest jobs; when nothing is left history is behind, says so, and
+// goes on when there is room.
+func TestAFullDisk(t *testing.T) {
+	s := tell(7, 400)
+	o := options(t.TempDir())
+	var full atomic.Bool
+	o.write = func(path string, content []byte) error {
+		if full.Load() {
+			return fmt.Errorf("write %s: %w", path, unix.ENOSPC)
+		}
+		return replace(path, content)
+	}
+	var minutes atomic.Int64
+	o.Now = func() time.Time { return time.Unix(1_800_000_100+60*minutes.Add(1), 0) }
+	ctx, cancel := context.WithCancelCause(t.Context())
+	o.Log = slog.New(telling{slog.DiscardHandler, func() { cancel(errors.New("it is behind")) }})
+	h := open(t, o)
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 200)
+	if err := h.Sync(t.Context(), 200); err != nil {
+		t.Fatal(err)
+	}
+	before := h.State()
+	full.Store(true)
+	s.tells(h, 201, 400)
+	err := h.Sync(ctx, 400)
+	after := h.State()
+	if err == nil || before.Jobs < 10 || after.Jobs != 0 || after.Behind.IsZero() {
+		t.Errorf("%v: %+v, then %+v", err, before, after)
+	}
+	full.Store(false)
+	if err := h.Sync(t.Context(), 400); err != nil {
+		t.Fatal(err)
+	}
+	if s := h.State(); !s.Behind.IsZero() || s.Jobs < 10 || s.Missed > 0 {
+		t.Errorf("%+v", s)
+	}
+	end(t, h)
+}
+
+// Bounds hold, and the oldest goes first.
+func TestBounds(t *testing.T) {
+	s := tell(8, 400)
+	ids := []scheduler.JobID{}
+	for _, f := range s.steps {
+		for _, e := range f.Ended {
+			ids = append(ids, scheduler.JobID(e.Summary.Job))
+		}
+	}
+	for what, o := range map[string]Options{"jobs": {JobsMax: 5}, "age": {KeepFor: 1}, "bytes": {BytesMax: 8000}} {
+		t.Run(what, func(t *testing.T) {
+			o.Folder, o.Log, o.Now = t.TempDir(), slog.New(slog.DiscardHandler), options("").Now
+			h := open(t, o)
+			h.Begin(0, &s.all[0])
+			s.tells(h, 1, 400)
+			if err := h.Sync(t.Context(), 400); err != nil {
+				t.Fatal(err)
+			}
+			got := kept(t, h)
+			state := h.State()
+			end(t, h)
+			for i, id := range ids {
+				if (got[id] != nil) != (i >= len(ids)-len(got)) {
+					t.Errorf("%s, the %dth of %d that ended: %v", id, i, len(ids), got[id] != nil)
+				}
+			}
+			if o.JobsMax > 0 && len(got) != 5 || o.KeepFor > 0 && len(got) > 0 && len(got) == len(ids) || o.BytesMax > 0 && (state.Bytes > 8000 || len(got) == 0) {
+				t.Errorf("%d of %d jobs, %d bytes", len(got), len(ids), state.Bytes)
+			}
+		})
+	}
+}
+
+// Of a job with more attempts than are kept the failures and the slowest stay, over restarts too, and
+// the counts are those of all.
+func TestManyAttempts(t *testing.T) {
+	o := options(t.TempDir())
+	o.AttemptsMax = 100
+	job := facts.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
+	h := open(t, o)
+	h.Begin(0, &core.Facts{})
+	h.Take(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
+	const records, each = 60, 50
+	var slow []time.Duration
+	for n := range uint64(records) {
+		var f core.Facts
+		for i := range uint64(each) {
+			id := n*each + i + 1
+			a := facts.Attempt{ID: scheduler.AttemptID(id), Job: 1, State: facts.Ended, Outcome: scheduler.Finished}
+			a.Work.Running = time.Duration(id*7919%5000) * time.Millisecond
+			if id%100 == 0 {
+				a.Outcome = scheduler.Failed
+			} else if id > 100 {
+				slow = append(slow, a.Work.Running)
+			}
+			f.Attempts = append(f.Attempts, a)
+		}
+		h.Take(n+2, &f)
+		if n%7 == 0 {
+			if err := h.Sync(t.Context(), n+2); err != nil {
+				t.Fatal(err)
+			}
+			end(t, h)
+			h = open(t, o)
+			h.Begin(n+2, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
+		}
+	}
+	h.Take(records+2, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	r, err := reader(t, h, records+2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	whole, err := r.Whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, beyond := 0, map[time.Duration]int{}
+	for _, a := range whole.Attempts {
+		if a.Outcome == scheduler.Failed {
+			failed++
+		} else if a.ID > 100 {
+			beyond[a.Work.Running]++
+		}
+	}
+	slices.Sort(slow)
+	for _, d := range slow[len(slow)-slowestMax:] {
+		beyond[d]--
+	}
+	for d, n := range beyond {
+		if n != 0 {
+			t.Errorf("of %v there are %d too many", d, n)
+		}
+	}
+	if n, of := r.Kept(); failed != records*each/100 || of != records*each || n != uint64(len(whole.Attempts)) || whole.Course.Stages[0].Outcomes[scheduler.Finished] != records*each*99/100 {
+		t.Errorf("%d failed, %d of %d kept, %+v", failed, n, of, whole.Course.Stages)
+	}
+	end(t, h)
+}
+
+// reader opens a job's file when it is there.
+func reader(t *testing.T, h *History, record uint64, id scheduler.JobID) (*file.Reader, error) {
+	t.Helper()
+	if err := h.Sync(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	return h.Open(t.Context(), id)
+}
+
+// A lost or damaged index is made again; a damaged file is named and left out; a damaged part of the
+// journal is told of in the files of its jobs.
+func TestDamage(t *testing.T) {
+	s := tell(9, 200)
+	o := options(t.TempDir())
+	h := open(t, o)
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 200)
+	if err := h.Sync(t.Context(), 200); err != nil {
+		t.Fatal(err)
+	}
+	want := kept(t, h)
+	end(t, h)
+	var bad scheduler.JobID
+	for id := range want {
+		bad = max(bad, id)
+	}
+	for what, damage := range map[string]func(path string){
+		"lost":    func(path string) { os.Remove(path) },
+		"damaged": func(path string) { os.WriteFile(path, make([]byte, 70_000), 0o600) },
+	} {
+		damage(filepath.Join(o.Folder, "index.db"))
+		h = open(t, o)
+		h.reconcile() // which goes on beside, too
+		if d := cmp.Diff(want, kept(t, h), protocmp.Transform()); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+		end(t, h)
+	}
+	path := h.files.path(bad)
+	if err := os.Truncate(path, 200); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(o.Folder, "index.db"))
+	parts, err := filepath.Glob(filepath.Join(o.Folder, "journal", "part-*"))
+	if err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
+	}
+	if err := os.Truncate(parts[len(parts)-1], 30); err != nil {
+		t.Fatal(err)
+	}
+	h = open(t, o)
+	h.reconcile()
+	delete(want, bad)
+	if d := cmp.Diff(want, kept(t, h), protocmp.Transform()); d != "" {
+		t.Error(d)
+	}
+	if s := h.State(); !slices.ContainsFunc(s.Damaged, func(text string) bool { return strings.Contains(text, path) }) {
+		t.Errorf("%q", s.Damaged)
+	}
+	if _, err := h.Open(t.Context(), bad); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+	if _, err := h.Open(t.Context(), 424242); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	h.Begin(200, &s.all[200])
+	live := s.all[200].Jobs[0].ID
+	h.Take(201, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
+	r, err := reader(t, h, 201, live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if c, err := r.Course(); err != nil || len(c.Lacks) == 0 {
+		t.Errorf("%+v %v", c, err)
+	}
+	end(t, h)
+}
+
+// Who adds more than the queue holds is not kept waiting: what finds no room is missed, and the
+// jobs' files say how much.
+func TestMissed(t *testing.T) {
+	var q queue
+	q.wake = make(chan struct{}, 1)
+	big := make([]facts.Attempt, queueRowsMax)
+	for i := range big {
+		big[i] = facts.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: facts.Ended}
+	}
+	q.add(newsOf(1, &core.Facts{Rows: facts.Rows{Attempts: big}}))
+	q.add(newsOf(2, &core.Facts{Rows: facts.Rows{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
+	got := q.take()
+	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
+		t.Fatalf("%d, %d missed", len(got), q.lacks())
+	}
+	q.add(newsOf(3, &core.Facts{}))
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &core.Facts{})
+	h.queue.add(q.take()[0])
+	h.Take(4, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	r, err := reader(t, h, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if c, err := r.Course(); err != nil || c.Missed != 3 {
+		t.Errorf("%+v %v", c, err)
+	}
+	end(t, h)
+}
+
+// What pools do is sampled as the sum of their jobs' rows.
+func TestSamples(t *testing.T) {
+	s := newSampler()
+	pool := func(id scheduler.JobID, name string, running, ready int) facts.Job {
+		return facts.Job{ID: id, Pool: name, Running: running, Waits: facts.Waits{Ready: ready}}
+	}
+	up := facts.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
+	s.take(&news{jobs: []facts.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []facts.Launcher{up}})
+	s.take(&news{jobs: []facts.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
+	r := s.row(9)
+	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0} {b 1 0 7 0}]}" {
+		t.Error(got)
+	}
+	up.State = "lost"
+	s.take(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []facts.Launcher{up}})
+	if got := fmt.Sprint(s.row(9)); got != "{9 0 0 0 []}" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,282 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// journal is the jobs that live, in memory and in parts. One goroutine uses it.
+type journal struct {
+	parts  parts
+	jobs   map[scheduler.JobID]*live
+	rows   int    // pending in memory
+	record uint64 // all up to it is in parts, or in files of jobs
+}
+
+func (g *journal) job(id scheduler.JobID) *live {
+	j := g.jobs[id]
+	if j == nil {
+		j = &live{id: id}
+		g.jobs[id] = j
+	}
+	return j
+}
+
+// open reads what parts there are.
+func (g *journal) open() (damaged []error, err error) {
+	g.jobs = map[scheduler.JobID]*live{}
+	chunks, record, damaged, err := g.parts.open()
+	if err != nil {
+		return nil, err
+	}
+	g.record = record
+	for _, c := range chunks {
+		j := g.job(c.Job)
+		j.chunks = append(j.chunks, c)
+		j.waits += c.Waits
+		if !c.Slow {
+			j.kept += c.Rows
+		}
+	}
+	for _, id := range g.ids() {
+		g.recall(g.jobs[id])
+	}
+	return damaged, nil
+}
+
+// recall takes into memory what of a job's chunks is needed there: the summary, the slowest attempts,
+// and the last reason.
+func (g *journal) recall(j *live) {
+	for _, c := range j.chunks {
+		r, err := g.chunk(c)
+		if err != nil {
+			continue // who seals the job says so
+		}
+		if c.Slow {
+			j.slowest, _, _ = r.Attempts(file.Query{})
+			slices.SortFunc(j.slowest, slower)
+			continue
+		}
+		if s, err := r.Status(); err == nil && s != nil {
+			j.summary = s.GetSummary()
+		}
+		if course, err := r.Course(); err == nil && len(course.Waits) > 0 {
+			j.wait = course.Waits[len(course.Waits)-1].Reason
+		}
+	}
+}
+
+func (g *journal) chunk(c chunk) (*file.Reader, error) {
+	b, err := g.parts.read(c)
+	if err != nil {
+		return nil, err
+	}
+	return file.Decode(fmt.Sprintf("%s, chunk at %d", g.parts.path(c.part), c.at), b)
+}
+
+// ids lists the jobs, in order.
+func (g *journal) ids() []scheduler.JobID {
+	ids := make([]scheduler.JobID, 0, len(g.jobs))
+	for id := range g.jobs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// write writes a part with all that is new of live jobs, up to a record of the log. After an error
+// everything is as it was.
+func (g *journal) write(record uint64) error {
+	w := partWriter{head: partHead{Record: record}}
+	var took []*live
+	for _, id := range g.ids() {
+		j := g.jobs[id]
+		rows, slow := j.part()
+		for _, p := range []*file.Job{rows, slow} {
+			if p == nil {
+				continue
+			}
+			if err := w.add(p, p == slow); err != nil {
+				return err
+			}
+		}
+		took = append(took, j)
+	}
+	if len(w.head.Chunks) == 0 && record == g.record {
+		return nil
+	}
+	if err := g.put(&w); err != nil {
+		return err
+	}
+	for _, j := range took {
+		j.stored()
+	}
+	g.rows, g.record = 0, record
+	if len(g.parts.live) > partsMax {
+		return g.merge()
+	}
+	return g.parts.sweep()
+}
+
+// put writes a part, and gives jobs their chunks in it.
+func (g *journal) put(w *partWriter) error {
+	number, at, err := g.parts.add(&w.head, w.body)
+	if err != nil {
+		return err
+	}
+	for _, c := range w.head.Chunks {
+		j := g.jobs[c.Job]
+		if c.Slow {
+			j.chunks = slices.DeleteFunc(j.chunks, func(old chunk) bool {
+				if old.Slow {
+					g.parts.live[old.part]--
+				}
+				return old.Slow
+			})
+		}
+		j.chunks = append(j.chunks, chunk{c, number, at})
+		g.parts.live[number]++
+		at += int64(c.Bytes)
+	}
+	return nil
+}
+
+// partWriter gathers chunks.
+type partWriter struct {
+	head partHead
+	body []byte
+}
+
+func (w *partWriter) add(j *file.Job, slow bool) error {
+	b, err := file.Encode(j)
+	if err != nil {
+		return err
+	}
+	w.append(chunkHead{Job: j.ID, Slow: slow, Rows: len(j.Attempts), Waits: len(j.Course.Waits)}, b)
+	return nil
+}
+
+func (w *partWriter) append(c chunkHead, b []byte) {
+	c.Bytes = len(b)
+	w.head.Chunks, w.body = append(w.head.Chunks, c), append(w.body, b...)
+}
+
+// merge makes one part of all. A job that has many chunks gets one of them. A chunk that can't be
+// read is copied as it is: who seals the job says so.
+func (g *journal) merge() error {
+	w := partWriter{head: partHead{Record: g.record}}
+	for number := range g.parts.live {
+		w.head.Replaces = append(w.head.Replaces, number)
+	}
+	slices.Sort(w.head.Replaces)
+	for _, id := range g.ids() {
+		j := g.jobs[id]
+		if len(j.chunks) > chunksMax {
+			if whole, wrong := g.gather(j); wrong == nil {
+				if err := w.add(whole, false); err != nil {
+					return err
+				}
+				if len(j.slowest) > 0 {
+					if err := w.add(&file.Job{ID: id, Attempts: j.slowest}, true); err != nil {
+						return err
+					}
+				}
+				continue
+			}
+		}
+		for _, c := range j.chunks {
+			b, err := g.parts.read(c)
+			if err != nil {
+				return err
+			}
+			w.append(c.chunkHead, b)
+		}
+	}
+	old := map[scheduler.JobID][]chunk{}
+	for id, j := range g.jobs {
+		old[id], j.chunks = j.chunks, nil
+	}
+	if err := g.put(&w); err != nil {
+		for id, chunks := range old {
+			g.jobs[id].chunks = chunks
+		}
+		return err
+	}
+	for _, chunks := range old {
+		g.parts.drop(chunks)
+	}
+	return g.parts.sweep()
+}
+
+// gather makes one of a job's chunks, but for the slowest attempts. What can't be read is left out,
+// and told.
+func (g *journal) gather(j *live) (*file.Job, error) {
+	whole := &file.Job{ID: j.id}
+	var wrong []error
+	for _, c := range j.chunks {
+		if c.Slow {
+			continue
+		}
+		r, err := g.chunk(c)
+		var p *file.Job
+		if err == nil {
+			p, err = r.Whole()
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		if p.Status != nil {
+			whole.Status = p.Status
+		}
+		if p.Graph != nil {
+			whole.Graph = p.Graph
+		}
+		whole.Course.Join(&p.Course)
+		whole.Attempts = append(whole.Attempts, p.Attempts...)
+	}
+	return whole, errors.Join(wrong...)
+}
+
+// whole makes all that is known of a job.
+func (g *journal) whole(j *live) *file.Job {
+	whole, wrong := g.gather(j)
+	if j.graph != nil {
+		whole.Graph = j.graph
+	}
+	whole.Course.Join(&j.course)
+	whole.Attempts = slices.Concat(whole.Attempts, j.pending, j.slowest)
+	if wrong != nil {
+		whole.Course.Lacks = append(whole.Course.Lacks, wrong.Error())
+	}
+	return whole
+}
+
+// forget drops jobs that have their files.
+func (g *journal) forget(ids []scheduler.JobID) error {
+	for _, id := range ids {
+		if j := g.jobs[id]; j != nil {
+			g.rows -= len(j.pending)
+			g.parts.drop(j.chunks)
+			delete(g.jobs, id)
+		}
+	}
+	return g.parts.sweep()
+}
+
+// take takes an attempt's end in.
+func (g *journal) take(a facts.Attempt, most int) {
+	j := g.job(a.Job)
+	if g.rows >= heldRowsMax {
+		j.course.Missed++
+		return
+	}
+	before := len(j.pending)
+	j.take(a, most)
+	g.rows += len(j.pending) - before
+}

@@ -1,0 +1,136 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// live is a job that has no file yet.
+type live struct {
+	id      scheduler.JobID
+	summary *wire.JobSummary // as it was seen first
+	graph   *wire.Graph      // nil: it is in a part, or was not seen
+	course  file.Course      // since the last part
+	pending []facts.Attempt  // that ended since the last part
+	slowest []facts.Attempt  // beyond those that are kept, the fastest of them first
+	slower  bool             // slowest changed since the last part
+	chunks  []chunk          // of parts, the oldest first
+
+	kept  int    // attempts in parts and pending
+	waits int    // that are kept
+	wait  string // the last
+}
+
+// take takes an attempt's end in.
+func (j *live) take(a facts.Attempt, most int) {
+	j.course.Count(&a)
+	switch {
+	case j.kept < most, a.Outcome == scheduler.Failed && j.kept < 2*most:
+		j.kept++
+		j.pending = append(j.pending, a)
+	default:
+		j.takeSlow(a)
+	}
+}
+
+// takeSlow keeps an attempt while it is one of the slowest.
+func (j *live) takeSlow(a facts.Attempt) {
+	if len(j.slowest) == slowestMax && slower(a, j.slowest[0]) < 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(j.slowest, a, slower)
+	j.slowest, j.slower = slices.Insert(j.slowest, at, a), true
+	if len(j.slowest) > slowestMax {
+		j.slowest = slices.Delete(j.slowest, 0, 1)
+	}
+}
+
+// slower is the order of slowest.
+func slower(x, y facts.Attempt) int {
+	return cmp.Or(cmp.Compare(x.Work.Running, y.Work.Running), cmp.Compare(x.ID, y.ID))
+}
+
+// see takes a job's row in.
+func (j *live) see(row *facts.Job, at scheduler.Time) {
+	if j.summary == nil {
+		j.summary = &wire.JobSummary{
+			Job: uint64(row.ID), Name: row.Spec.GetName(), User: row.Spec.GetPrincipal().GetName(), Pool: row.Pool, Priority: int32(row.Priority),
+			Submitted: int64(row.Submitted), Groups: uint32(row.Groups),
+		}
+		if row.Plan != nil {
+			j.graph = outline(row.Plan.Graph)
+		}
+	}
+	j.course.Admitted = row.Admitted
+	if why := reason(row); why != j.wait {
+		j.wait = why
+		if j.waits == waitsMax {
+			j.course.WaitsDropped++
+			return
+		}
+		j.waits++
+		j.course.Waits = append(j.course.Waits, file.Wait{At: at, Reason: why})
+	}
+}
+
+// reason is why a job waits, in words that stay the same while the numbers in it change: "" when it
+// does not.
+func reason(row *facts.Job) string {
+	w := &row.Waits
+	switch {
+	case row.State == wire.JobState_JOB_STATE_ASKED:
+		return "waits to be admitted by the policy"
+	case w.Publishing != "":
+		return w.Publishing
+	case w.WhyNot != "":
+		return w.WhyNot
+	case w.Ready == 0:
+		return ""
+	case w.Policy.Reason != scheduler.WaitNone:
+		return "policy: " + w.Policy.Reason.String()
+	}
+	return "has work that is ready, and waits for slots"
+}
+
+// outline is a graph without what makes it large: inputs and edges.
+func outline(g *wire.Graph) *wire.Graph {
+	o := &wire.Graph{}
+	for _, s := range g.GetStages() {
+		o.Stages = append(o.Stages, &wire.Stage{
+			Name: s.Name, Nodes: s.Nodes, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, Command: s.Command, NoSuspend: s.NoSuspend,
+		})
+	}
+	for _, c := range g.GetConnections() {
+		o.Connections = append(o.Connections, &wire.Connection{
+			FromStage: c.FromStage, FromPort: c.FromPort, ToStage: c.ToStage, ToPort: c.ToPort, Pattern: c.Pattern, Kind: c.Kind, Codec: c.Codec, SlowStart: c.SlowStart, Store: c.Store,
+		})
+	}
+	return o
+}
+
+// part makes what is to go into the next part; nil when there is nothing new. Slow is the list that
+// replaces the one of the part before.
+func (j *live) part() (rows, slow *file.Job) {
+	if j.graph != nil || len(j.pending) > 0 || len(j.course.Waits) > 0 || j.course.Attempts > 0 || j.course.Missed > 0 || len(j.course.Lacks) > 0 {
+		rows = &file.Job{ID: j.id, Graph: j.graph, Course: j.course, Attempts: j.pending}
+		if j.graph != nil {
+			rows.Status = &wire.JobStatus{Summary: j.summary}
+		}
+	}
+	if j.slower {
+		slow = &file.Job{ID: j.id, Attempts: j.slowest}
+	}
+	return rows, slow
+}
+
+// stored says that what part made is in a part.
+func (j *live) stored() {
+	admitted, settings := j.course.Admitted, j.course.Settings
+	j.graph, j.pending, j.slower = nil, nil, false
+	j.course = file.Course{Admitted: admitted, Settings: settings}
+}

@@ -1,0 +1,206 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A part is a file of the journal: a head that says up to which record of the event log everything is
+// in it, in parts before it and in files of jobs; and chunks, each of which is what a job's file
+// would be of what ended since the part before.
+
+const (
+	partMagic = "HAMPART\x01" // the last byte is the version of the format
+	// partsMax is how many there are before they are merged, and chunksMax how many chunks a job
+	// has before it gets one of them.
+	partsMax  = 16
+	chunksMax = 16
+)
+
+type partHead struct {
+	Record   uint64      `json:"record"`
+	Replaces []int       `json:"replaces,omitempty"` // parts that were merged into it
+	Chunks   []chunkHead `json:"chunks"`
+}
+
+type chunkHead struct {
+	Job   scheduler.JobID `json:"job"`
+	Slow  bool            `json:"slow,omitempty"` // it has the slowest attempts, in place of those in parts before
+	Rows  int             `json:"rows,omitempty"`
+	Waits int             `json:"waits,omitempty"`
+	Bytes int             `json:"bytes"`
+}
+
+// chunk is where one stands.
+type chunk struct {
+	chunkHead
+	part int
+	at   int64
+}
+
+// parts are the files of the journal.
+type parts struct {
+	folder string
+	write  func(path string, content []byte) error
+	live   map[int]int // chunks of live jobs, by the number of their part
+	next   int
+	newest int // says how far history reaches
+}
+
+func (p *parts) path(number int) string {
+	return filepath.Join(p.folder, fmt.Sprintf("part-%016d", number))
+}
+
+// open reads the heads of all parts. It returns the chunks that they have, in order, and the record
+// that they reach. A part that is damaged is put aside, and its error is among those returned.
+func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err error) {
+	names, err := filepath.Glob(filepath.Join(p.folder, "part-*"))
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	slices.Sort(names)
+	heads, starts := map[int]*partHead{}, map[int]int64{}
+	replaced := map[int]bool{}
+	for _, name := range names {
+		var number int
+		if _, err := fmt.Sscanf(filepath.Base(name), "part-%016d", &number); err != nil || p.path(number) != name {
+			continue
+		}
+		p.next = max(p.next, number+1)
+		h, at, err := readPart(name)
+		var damage *file.DamageError
+		if errors.As(err, &damage) {
+			damaged = append(damaged, err)
+			err = os.Rename(name, filepath.Join(p.folder, "damaged-"+filepath.Base(name)))
+		}
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if h == nil {
+			continue
+		}
+		heads[number], starts[number], record = h, at, h.Record // the newest counts
+		for _, old := range h.Replaces {
+			replaced[old] = true
+		}
+	}
+	for number := range p.next {
+		h := heads[number]
+		if h == nil {
+			continue
+		}
+		p.live[number], p.newest = 0, number
+		at := starts[number]
+		for _, c := range h.Chunks {
+			if !replaced[number] {
+				chunks = append(chunks, chunk{c, number, at})
+				p.live[number]++
+			}
+			at += int64(c.Bytes)
+		}
+	}
+	return chunks, record, damaged, nil
+}
+
+func readPart(path string) (*partHead, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	h := &partHead{}
+	start, err := file.ReadHead(path, f, info.Size(), partMagic, h)
+	if err != nil {
+		return nil, 0, err
+	}
+	end := start
+	for _, c := range h.Chunks {
+		if c.Bytes < 0 {
+			return nil, 0, &file.DamageError{Path: path, Why: "its head is wrong about a chunk"}
+		}
+		end += int64(c.Bytes)
+	}
+	if end != info.Size() {
+		return nil, 0, &file.DamageError{Path: path, Offset: info.Size(), Why: fmt.Sprintf("it has %d bytes and should have %d", info.Size(), end)}
+	}
+	return h, start, nil
+}
+
+// add writes a part, and returns its number and where its chunks begin.
+func (p *parts) add(h *partHead, body []byte) (int, int64, error) {
+	b, err := file.AppendHead(nil, partMagic, h)
+	if err != nil {
+		return 0, 0, err
+	}
+	number, start := p.next, int64(len(b))
+	if err := p.write(p.path(number), append(b, body...)); err != nil {
+		return 0, 0, err
+	}
+	p.next++
+	p.live[number], p.newest = 0, number
+	return number, start, nil
+}
+
+// read reads a chunk's bytes.
+func (p *parts) read(c chunk) ([]byte, error) {
+	f, err := os.Open(p.path(c.part))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, c.Bytes)
+	_, err = io.ReadFull(io.NewSectionReader(f, c.at, int64(c.Bytes)), b)
+	return b, err
+}
+
+// drop says that chunks are needed no more.
+func (p *parts) drop(chunks []chunk) {
+	for _, c := range chunks {
+		p.live[c.part]--
+	}
+}
+
+// sweep removes the parts of which nothing is needed, but for the newest, which says how far history
+// reaches. Those that stay for want of a right to remove them are tried again.
+func (p *parts) sweep() error {
+	var wrong []error
+	for number, needed := range p.live {
+		if needed > 0 || number == p.newest {
+			continue
+		}
+		if err := os.Remove(p.path(number)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			wrong = append(wrong, err)
+			continue
+		}
+		delete(p.live, number)
+	}
+	return errors.Join(wrong...)
+}
+
+// sweepFolder removes what was being written when a process ended.
+func sweepFolder(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if durable.IsTemporary(e.Name()) {
+			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// remakeBatch is how many files are taken into the index at once.
+	remakeBatch = 500
+	// remakeTellEach is the time between lines that tell how far that is.
+	remakeTellEach = 10 * time.Second
+)
+
+func (h *History) indexPath() string { return filepath.Join(h.o.Folder, "index.db") }
+
+// openIndex opens the index. One that is damaged goes: reconcile makes it again.
+func (h *History) openIndex() error {
+	x, err := index.Open(h.indexPath())
+	if errors.Is(err, index.ErrDamaged) {
+		h.o.Log.Error("the index of history is damaged: it is made again of the jobs' files", "error", err)
+		if err := os.Remove(h.indexPath()); err != nil {
+			return err
+		}
+		x, err = index.Open(h.indexPath())
+	}
+	if err == nil {
+		h.index.Store(x)
+	}
+	return err
+}
+
+// remakeIndex puts a new index in place of one that turned out to be damaged.
+func (h *History) remakeIndex(old *index.Index) error {
+	h.remaking.Lock()
+	defer h.remaking.Unlock()
+	if h.index.Load() != old {
+		return nil // another did
+	}
+	h.o.Log.Error("the index of history is damaged: it is made again of the jobs' files")
+	old.Close()
+	if err := os.Remove(h.indexPath()); err != nil {
+		return err
+	}
+	x, err := index.Open(h.indexPath())
+	if err != nil {
+		return err
+	}
+	h.index.Store(x)
+	h.done.Go(h.reconcile)
+	return nil
+}
+
+// reconcile holds the index against the names of files. It takes in those that it lacks, and drops
+// what has no file. So it makes a new index, too.
+func (h *History) reconcile() {
+	var known []scheduler.JobID
+	err := h.onIndex(func(x *index.Index) (err error) { known, err = x.IDs(); return err })
+	if err != nil {
+		h.o.Log.Error("history: the index can't be held against the jobs' files", "error", err)
+		return
+	}
+	there, err := h.files.ids()
+	if err != nil {
+		h.o.Log.Error("history: the index can't be held against the jobs' files", "error", err)
+		return
+	}
+	var gone, missing []scheduler.JobID
+	for _, id := range known {
+		if !there[id] {
+			gone = append(gone, id)
+		}
+		delete(there, id)
+	}
+	for id := range there {
+		missing = append(missing, id)
+	}
+	slices.Sort(missing)
+	if err := h.onIndex(func(x *index.Index) error { return x.Remove(gone) }); err != nil {
+		h.o.Log.Error("history: jobs without files stay in the index", "error", err)
+	}
+	h.takeIn(missing)
+}
+
+// takeIn has the index list jobs that have files.
+func (h *History) takeIn(ids []scheduler.JobID) {
+	told, done := h.o.Now(), 0
+	for batch := range slices.Chunk(ids, remakeBatch) {
+		var entries []index.Entry
+		for _, id := range batch {
+			select {
+			case <-h.closes:
+				return
+			default:
+			}
+			e, err := h.files.entry(id)
+			var damage *file.DamageError
+			switch {
+			case err == nil:
+				entries = append(entries, e)
+			case errors.As(err, &damage):
+				h.damaged(err)
+			case !errors.Is(err, os.ErrNotExist): // which is a job that went meanwhile
+				h.o.Log.Error("history: a job's file can't be read", "error", err)
+			}
+		}
+		if err := h.onIndex(func(x *index.Index) error { return x.Put(entries) }); err != nil {
+			h.o.Log.Error("history: the index can't be made", "error", err)
+			return
+		}
+		done += len(batch)
+		if now := h.o.Now(); now.Sub(told) >= remakeTellEach {
+			told = now
+			h.o.Log.Info("the index of history is being made of the jobs' files", "done", done, "of", len(ids))
+		}
+	}
+	if done > remakeBatch {
+		h.o.Log.Info("the index of history was made of the jobs' files", "jobs", done)
+	}
+}

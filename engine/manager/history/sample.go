@@ -1,0 +1,113 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// sampler counts what pools do and what launchers have, by the rows of what changed.
+type sampler struct {
+	jobs      map[scheduler.JobID]sampled // that live
+	launchers map[scheduler.LauncherID][2]uint64
+	pools     map[string]*series.Pool
+	slots     [2]uint64 // all, and free ones, of launchers that are up
+	failed    bool      // the last sample could not be written
+}
+
+// sampled is a job, and what it adds to its pool.
+type sampled struct {
+	submitted scheduler.Time
+	pool      series.Pool
+}
+
+// submitted says which jobs live, and when they were submitted.
+func (s *sampler) submitted() map[scheduler.JobID]scheduler.Time {
+	all := map[scheduler.JobID]scheduler.Time{}
+	for id, j := range s.jobs {
+		all[id] = j.submitted
+	}
+	return all
+}
+
+func newSampler() sampler {
+	return sampler{jobs: map[scheduler.JobID]sampled{}, launchers: map[scheduler.LauncherID][2]uint64{}, pools: map[string]*series.Pool{}}
+}
+
+func (s *sampler) take(n *news) {
+	for i := range n.jobs {
+		j := &n.jobs[i]
+		p := series.Pool{Name: j.Pool, Jobs: 1, Running: uint64(max(j.Running, 0)), Ready: uint64(max(j.Waits.Ready, 0))}
+		if j.State == wire.JobState_JOB_STATE_ASKED {
+			p.Asked = 1
+		}
+		s.forget(j.ID)
+		s.jobs[j.ID] = sampled{j.Submitted, p}
+		s.count(p, 1)
+	}
+	for _, e := range n.ended {
+		s.forget(scheduler.JobID(e.GetSummary().GetJob()))
+	}
+	for i := range n.launchers {
+		l := &n.launchers[i]
+		old := s.launchers[l.ID]
+		var now [2]uint64
+		if delete(s.launchers, l.ID); !l.Gone && l.State != "lost" {
+			now = [2]uint64{slots(l.Slots), slots(l.Free)}
+			s.launchers[l.ID] = now
+		}
+		for k := range s.slots {
+			s.slots[k] += now[k] - old[k]
+		}
+	}
+}
+
+func slots(counts []scheduler.SlotCount) (n uint64) {
+	for _, c := range counts {
+		n += uint64(max(c.Count, 0))
+	}
+	return n
+}
+
+func (s *sampler) forget(id scheduler.JobID) {
+	if j, known := s.jobs[id]; known {
+		s.count(j.pool, -1)
+		delete(s.jobs, id)
+	}
+}
+
+// count adds what a job does to its pool, or takes it away.
+func (s *sampler) count(p series.Pool, sign int64) {
+	pool := s.pools[p.Name]
+	if pool == nil {
+		pool = &series.Pool{Name: p.Name}
+		s.pools[p.Name] = pool
+	}
+	by := uint64(sign) // -1 wraps, and so do the sums
+	pool.Jobs, pool.Asked, pool.Running, pool.Ready = pool.Jobs+by*p.Jobs, pool.Asked+by*p.Asked, pool.Running+by*p.Running, pool.Ready+by*p.Ready
+	if pool.Jobs == 0 {
+		delete(s.pools, p.Name)
+	}
+}
+
+// row is a sample.
+func (s *sampler) row(at int64) series.Row {
+	r := series.Row{At: at, Slots: s.slots[0], Free: s.slots[1]}
+	for _, p := range s.pools {
+		r.Pools = append(r.Pools, *p)
+	}
+	slices.SortFunc(r.Pools, func(a, b series.Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return r
+}
+
+// sample takes one of now.
+func (h *History) sample() {
+	err := h.series.Add(h.sampler.row(h.o.Now().Unix()))
+	if err != nil && !h.sampler.failed {
+		h.o.Log.Error("samples of pools can't be written", "error", err)
+	}
+	h.sampler.failed = err != nil
+}

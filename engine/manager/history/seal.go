@@ -1,0 +1,176 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// seal writes the files of jobs that ended, and has the index list them. What can't be written is
+// tried again with the next.
+func (h *History) seal() {
+	if h.o.Now().Before(h.again) {
+		return
+	}
+	for len(h.ending) > 0 {
+		batch := h.ending[:min(len(h.ending), sealsMax)]
+		var entries []index.Entry
+		var ids []scheduler.JobID
+		for _, e := range batch {
+			j := h.journal.whole(h.journal.job(e.id))
+			j.Record, j.Status = e.record, e.status
+			var entry index.Entry
+			err := h.makingRoom(func() (err error) { entry, err = h.files.put(j); return err })
+			if err != nil {
+				h.behind(err)
+				return
+			}
+			entries, ids = append(entries, entry), append(ids, e.id)
+		}
+		if err := h.makingRoom(func() error { return h.onIndex(func(x *index.Index) error { return x.Put(entries) }) }); err != nil {
+			h.behind(err)
+			return
+		}
+		h.ending = h.ending[len(batch):]
+		h.tidy(h.journal.forget(ids))
+		h.mu.Lock()
+		for _, id := range ids {
+			delete(h.ended, id)
+		}
+		h.mu.Unlock()
+	}
+	h.keepBounds()
+}
+
+// write has everything durable that was taken in, and tells who waits for it.
+func (h *History) write() {
+	record := h.applied
+	if h.seal(); len(h.ending) > 0 || h.o.Now().Before(h.again) {
+		return
+	}
+	if err := h.makingRoom(func() error { return h.journal.write(record) }); err != nil {
+		h.behind(err)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.state.Behind.IsZero() {
+		h.o.Log.Info("history can be written again", "was behind since", h.state.Behind)
+	}
+	h.state.Behind, h.state.Why, h.state.Record = time.Time{}, nil, record
+	asked := h.asked[:0]
+	for _, w := range h.asked {
+		if w.record > record {
+			asked = append(asked, w)
+			continue
+		}
+		close(w.told)
+	}
+	h.asked = asked
+}
+
+// behind notes that history can't be written.
+func (h *History) behind(err error) {
+	h.again = h.o.Now().Add(tryAgain)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state.Why = err
+	if h.state.Behind.IsZero() {
+		h.state.Behind = h.o.Now()
+		h.o.Log.Error("history can't be written: scheduling goes on, and what does not fit into memory will be missing", "error", err, "remedy", "free space there", "folder", h.o.Folder)
+	}
+}
+
+func (h *History) isBehind() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.state.Behind.IsZero()
+}
+
+// roomTries is how often the oldest jobs are removed for one write on a full disk, roomJobs how
+// many at first; each time twice as many.
+const (
+	roomTries = 10
+	roomJobs  = 8
+)
+
+// tryAgain is the time to another try after history could not be written.
+const tryAgain = time.Second
+
+// makingRoom does something. On a full disk the oldest jobs go until there is room, or nothing is left.
+func (h *History) makingRoom(do func() error) error {
+	for try := range roomTries {
+		err := do()
+		if err == nil || !eventlog.IsFull(err) {
+			return err
+		}
+		n, wrong := h.removeOldest(roomJobs << try)
+		if n == 0 || wrong != nil {
+			return errors.Join(err, wrong)
+		}
+		h.o.Log.Warn("history's disk is full: the oldest jobs were removed", "jobs", n, "folder", h.o.Folder)
+	}
+	return do()
+}
+
+// keepBounds removes the oldest jobs, until what is left is within the bounds.
+func (h *History) keepBounds() {
+	for {
+		jobs, bytes, err := h.index.Load().Totals()
+		if err != nil || jobs == 0 {
+			return
+		}
+		over := max(jobs-h.o.JobsMax, 0)
+		if bytes > h.o.BytesMax {
+			over = max(over, 1)
+		}
+		if over == 0 {
+			over = h.tooOld()
+		}
+		if over == 0 {
+			return
+		}
+		if n, err := h.removeOldest(over); n == 0 || err != nil {
+			h.tidy(err)
+			return
+		}
+	}
+}
+
+// tooOld says how many of the oldest jobs ended longer ago than they are kept.
+func (h *History) tooOld() (n int) {
+	p, err := h.index.Load().List(index.Query{Oldest: true, Limit: sealsMax})
+	if err != nil {
+		return 0
+	}
+	until := h.o.Now().Add(-h.o.KeepFor).UnixNano()
+	for n < len(p.Entries) && p.Entries[n].Summary.GetEnded() < until {
+		n++
+	}
+	return n
+}
+
+// removeOldest removes the history of so many jobs, sealsMax at most.
+func (h *History) removeOldest(n int) (int, error) {
+	var ids []scheduler.JobID
+	err := h.onIndex(func(x *index.Index) error {
+		p, err := x.List(index.Query{Oldest: true, Limit: min(n, sealsMax)})
+		for _, e := range p.Entries {
+			ids = append(ids, e.ID())
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if err := os.Remove(h.files.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, err
+		}
+	}
+	return len(ids), h.onIndex(func(x *index.Index) error { return x.Remove(ids) })
+}
