@@ -90,6 +90,7 @@ type manager struct {
 	clients    *clients.Server
 	streams    *launchers.Server
 	stats      *metrics.Metrics
+	rows       *metrics.Rows
 	problems   *problems.List
 	shown      *clients.Configuration
 	guard      *guard.Guard
@@ -122,7 +123,7 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := &manager{
-		cfg: cfg, log: cfg.Log, stats: metrics.New(), stopping: make(chan struct{}), inbox: inbox.New(),
+		cfg: cfg, log: cfg.Log, stats: metrics.New(), rows: metrics.NewRows(), stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
 	}
 	synced := &afterSync{}
@@ -137,7 +138,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.life, m.before = l, l.Core.Stats()
 	l.Core.TellFacts()
-	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts())
+	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts(), m.rows.Apply)
 	defer m.model.Close()
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
@@ -362,7 +363,7 @@ func (m *manager) world() metrics.World {
 }
 
 func (m *manager) webServer() *http.Server {
-	m.stats.Registry.MustRegister(m.world(), m.edges())
+	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows)
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler))

@@ -62,12 +62,19 @@ type onLauncher struct {
 	job     *job
 }
 
-// New returns a model of all that a core knows. Close ends its goroutine.
-func New(b Bounds, all core.Facts) *Model {
+// New returns a model of all that a core knows. Close ends its goroutine, on which also are called
+// with all that it takes in, after it; they change nothing of it.
+func New(b Bounds, all core.Facts, also ...func(core.Facts)) *Model {
 	m := &Model{endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
 	m.Bound(b)
-	m.apply(all)
-	m.queue.init(m.apply)
+	take := func(f core.Facts) {
+		m.apply(f)
+		for _, do := range also {
+			do(f)
+		}
+	}
+	take(all)
+	m.queue.init(take)
 	return m
 }
 
