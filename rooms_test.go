@@ -78,6 +78,7 @@ var houses = []struct {
 		[]string{
 			"agent.go life.go attempts.go workers.go credentials.go",
 			"session.go stream.go",
+			"divider.go",
 			"hire.go",
 			"home.go",
 			"pages.go",

@@ -34,9 +34,12 @@ launcher's user.
 
 Where the launcher may use cgroup2 with the controllers cpu, memory and pids, it limits each
 worker: to its attempt's memory, to launcher.isolation.processes, and, where processors are
-short, to its share by slots. launcher.isolation.cgroup says where the groups are: auto (below
-the launcher's own, in which it must be alone, as in a unit of systemd with Delegate=yes), a
-folder of cgroup2, or none. The log says at the start whether there are limits, and why not.
+short, to its share by slots. With the controller cpuset too, and isolation by submitter, each
+user has processors to himself by his slots while several users have work here, unless there
+are more slots than processors. launcher.isolation.cgroup says where the groups are: auto
+(below the launcher's own, in which it must be alone, as in a unit of systemd with
+Delegate=yes), a folder of cgroup2, or none. The log says at the start whether there are
+limits, and why not.
 
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in

@@ -40,6 +40,7 @@ type agent struct {
 	hirer   *hirer
 	folder  *folder.Folder
 	keeper  *keeper.Keeper
+	divider *divider // nil: users share processors
 	endpoints
 
 	ctx context.Context // of the whole launcher
@@ -65,7 +66,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 	box, l := outbox.New(incarnation), lease.New()
 	stored := shelf.New(f.Store(), cfg.Log)
 	a := &agent{
-		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, endpoints: at,
+		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
 		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
 		shelf:    stored,
 		memory:   memory.NewWatch(),
@@ -288,5 +289,59 @@ func (a *agent) holds(at *attempt, pid int, held int64) {
 		at.memory.Saw(held)
 	case at.memory.Note(held):
 		w.leave()
+	}
+}
+
+// divideProcessors keeps users apart on the machine's processors.
+func (a *agent) divideProcessors(ctx context.Context) {
+	if a.divider != nil {
+		a.divider.run(ctx, a.divide)
+	}
+}
+
+// divide looks who has work now, and has workers run where their users do from now on. It says
+// when to look again.
+func (a *agent) divide(now time.Time) time.Duration {
+	moves, again := a.divided(now)
+	for w, to := range moves {
+		a.use(w, to)
+	}
+	return again
+}
+
+// divided says which workers are to run elsewhere from now on, and where.
+func (a *agent) divided(now time.Time) (moves map[*worker]string, again time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	work := map[string]int{}
+	for _, w := range a.workers.each() {
+		if at := w.current; at != nil && !at.suspension.Suspended() {
+			work[w.key.user] += max(int(at.start.Slots), 1)
+		}
+	}
+	again = a.divider.look(now, work)
+	moves = map[*worker]string{}
+	for _, w := range a.workers.each() {
+		if to := a.divider.other(w.key.user, w.processors); to != "" {
+			w.processors, moves[w] = to, to // also where that fails: it is not tried again and again
+		}
+	}
+	return moves, again
+}
+
+// settle has a worker that is about to run something do so where its user's do. The caller holds
+// mu.
+func (a *agent) settle(w *worker) {
+	if to := a.divider.other(w.key.user, w.processors); to != "" {
+		w.processors = to
+		a.use(w, to)
+	}
+	a.divider.grows()
+}
+
+// use tells the system on which processors a worker runs.
+func (a *agent) use(w *worker, list string) {
+	if err := w.Tree.Use(list); err != nil {
+		a.log.Warn("a worker stays on the processors that it had", "pid", w.PID(), "processors", list, "error", err)
 	}
 }

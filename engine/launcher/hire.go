@@ -60,8 +60,9 @@ func kindOf(err error) wire.ErrorKind {
 	return wire.ErrorKind_ERROR_KIND_RESOURCE
 }
 
-// hire fetches what a job's worker needs, and starts one. It waits for disk and network.
-func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte) (*worker, error) {
+// hire fetches what a job's worker needs, and starts one, on a list of processors or with "" on
+// all. It waits for disk and network.
+func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
 	for try := 1; ; try++ {
 		binary, err := h.cache.Get(ctx, s.Program)
 		if err != nil {
@@ -71,7 +72,7 @@ func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte) 
 		if err != nil {
 			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
 		}
-		w, err := h.start(ctx, binary, planPath, s, tickets)
+		w, err := h.start(ctx, binary, planPath, s, tickets, on)
 		// Another launcher may have removed the program from a shared cache meanwhile.
 		if errors.Is(err, os.ErrNotExist) && try < 3 {
 			continue
@@ -96,14 +97,14 @@ func (h *hirer) explain(err error) error {
 }
 
 // start starts the process and sends it its setup.
-func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte) (*worker, error) {
+func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
 	secret, of, err := h.credentials()
 	if err != nil {
 		return nil, err
 	}
 	number := h.number.Add(1)
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
-	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s)}
+	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s), Processors: on}
 	at := sharedHome(h.folder.Scratch(), planPath)
 	if h.guard != nil {
 		if at, err = h.isolate(&c, number, planPath, s); err != nil {
@@ -119,7 +120,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s, at, of, tickets)
+	w := newWorker(p, s, at, of, tickets, on)
 	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),

@@ -28,13 +28,13 @@ func (a *agent) begin(s *wire.StartAttempt) {
 		a.assign(w, at)
 		return
 	}
-	go a.hire(a.life, at, a.tickets[s.Job])
+	go a.hire(a.life, at, a.tickets[s.Job], a.divider.other(s.User, ""))
 }
 
-// hire starts a worker for an attempt, with its job's tickets. Called without mu, by a
+// hire starts a worker for an attempt, with its job's tickets and on its user's processors. Called without mu, by a
 // goroutine of its own, which hears the worker to its end.
-func (a *agent) hire(ctx context.Context, at *attempt, tickets []byte) {
-	w, err := a.hirer.hire(ctx, at.start, tickets)
+func (a *agent) hire(ctx context.Context, at *attempt, tickets []byte, on string) {
+	w, err := a.hirer.hire(ctx, at.start, tickets, on)
 	if err == nil {
 		a.metrics.starts.Inc()
 	}
@@ -84,6 +84,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	if err := w.Tree.Widen(a.hirer.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
 	}
+	a.settle(w)
 	at.suspension.Begin()
 	w.LogTo(at.log)
 	run := &wire.RunGroup{
@@ -387,6 +388,7 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 		return
 	}
 	at.suspension.Became(stand, err)
+	a.divider.grows()
 	switch id := at.start.Attempt; {
 	case err != nil:
 		a.outbox.Send(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{

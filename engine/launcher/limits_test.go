@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
+	"github.com/hamadryad/hamadryad/engine/isolate/processors"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -218,6 +219,57 @@ func TestLimitsStopForks(t *testing.T) {
 	n.ended(id)
 }
 
+// Users are kept to processors of their own while several have work, and only then: what stands
+// still is no work, and who is alone has everything. With more slots than processors nobody is.
+func TestLimitsDivideProcessors(t *testing.T) {
+	for slots, divides := range map[int]bool{2: true, 10_000: false} {
+		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
+			on := isolation(t)
+			m := newManager(t)
+			n := m.launch("a", func(c *configuration) {
+				on(c)
+				limited(c)
+				c.Slots = []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: slots}}
+			})
+			begin := func(who string) (id uint64, on func() string) {
+				before := groups(t)
+				id = n.start(m.job("hang").asUser(who, 0, 0))
+				n.logged(id, "hangs")
+				for _, g := range groups(t) {
+					if !slices.Contains(before, g) {
+						return id, func() string { return read(t, g, "cpuset.cpus") }
+					}
+				}
+				t.Fatal("it has no group")
+				return 0, nil
+			}
+			_, hers := begin(alice)
+			id, theirs := begin(eve)
+			if !divides {
+				n.finished(n.start(m.job("noop").asUser(alice, 0, 0)))
+				if hers() != "" || theirs() != "" {
+					t.Errorf("they were told to run on %q and %q", hers(), theirs())
+				}
+				return
+			}
+			apart := func() bool {
+				x, err1 := processors.Parse(hers())
+				y, err2 := processors.Parse(theirs())
+				return err1 == nil && err2 == nil && len(x) > 0 && len(y) > 0 && !slices.ContainsFunc(x, y.Has)
+			}
+			waitFor(t, "processors of their own", apart)
+			part := hers()
+			n.suspend(id)
+			waitFor(t, "all processors for who is alone", func() bool { return len(hers()) > len(part) })
+			n.resume(id)
+			waitFor(t, "processors of their own again", apart)
+			n.stop(id, 0)
+			n.ended(id)
+			waitFor(t, "all processors for who is left", func() bool { return len(hers()) > len(part) })
+		})
+	}
+}
+
 // rounds is how often the neighbour works alone and beside each bomb.
 var rounds = flag.Int("rounds", 7, "runs of the neighbour beside each bomb, and as many alone")
 
@@ -231,11 +283,12 @@ const slowdownMax = 0.10
 // manager would.
 const restarts = 4
 
-// A neighbour has its slot's worth of the machine whatever the other slot's user does: the
-// medians of runs in turn, alone and beside. It prints a table, of the time that passed and of
-// the part of it that the neighbour had a processor. In an emulated machine the launcher's own
-// work takes ten times as long as it does, and what the host's other programs take counts as
-// the bomb's.
+// A neighbour has its slot's worth of the machine whatever the other slot's user does. It runs
+// in turn alone and beside a bomb, and each such pair says by how much it is slower: the machine
+// is faster in one minute than in another. The median counts. It prints a table, of the time that
+// passed and of the part of it that the neighbour had a processor, also medians. In an emulated
+// machine the launcher's own work takes ten times as long as it does, and what the host's other
+// programs take counts as the bomb's.
 func TestLimitsKeepNeighbours(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
@@ -244,6 +297,7 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 	cfg.Slots = []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 2}}
 	cfg.Isolation.Processes = 200
 	n, _ := m.launchProcess(cfg)
+	stepBack(t)
 	job := m.job("steady") // one: its worker is warm
 	work := func() uint64 { return n.start(job.asUser(alice, 0, 0)) }
 	took := func(id uint64) run {
@@ -253,20 +307,38 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 	took(work())
 	for _, what := range strings.Split(*besetBy, ",") {
 		var alone, beside []run
-		for range *rounds {
+		var slowdowns []float64
+		for i := range *rounds {
 			alone = append(alone, took(work()))
 			id, end := n.beset(what, work)
 			beside = append(beside, took(id))
 			end()
+			slowdowns = append(slowdowns, beside[i].passed()/alone[i].passed()-1)
 		}
 		before, after := middle(alone, run.passed), middle(beside, run.passed)
-		slower := after/before - 1
+		slower := middle(slowdowns, func(f float64) float64 { return f })
 		t.Logf("%-16s alone %.2f s, beside %.2f s: %+.1f %%; on a processor %.0f %% of the time, and %.0f %%",
 			what, before, after, 100*slower, 100*middle(alone, run.share), 100*middle(beside, run.share))
 		if slower > slowdownMax {
 			t.Errorf("a %s slows its neighbour by more than %.0f %%", what, 100*slowdownMax)
 		}
 	}
+}
+
+// stepBack has this process, which plays the manager and is none of a launcher's machine, take
+// only what nobody else wants of it.
+func stepBack(t *testing.T) {
+	t.Helper()
+	const root, folder = "/sys/fs/cgroup", "/sys/fs/cgroup/test-manager"
+	own := []byte(strconv.Itoa(os.Getpid()))
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(folder+"/cpu.weight", []byte("1"), 0), os.WriteFile(folder+"/cgroup.procs", own, 0)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(os.WriteFile(root+"/cgroup.procs", own, 0), os.Remove(folder)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // run is the time that a piece of work took, and that of it on a processor.

@@ -129,6 +129,7 @@ func (s *session) run(ctx context.Context) error {
 	clock.Go(func() { s.tick(ctx) })
 	clock.Go(func() { s.lease.Watch(ctx) })
 	clock.Go(func() { s.agent.watchMemory(ctx) })
+	clock.Go(func() { s.agent.divideProcessors(ctx) })
 	clock.Go(func() { s.agent.keepVouching(ctx) })
 	return s.keepConnected(ctx)
 }

@@ -40,11 +40,13 @@ type worker struct {
 	current *attempt  // that it runs; nil between two
 	leaving bool      // it ends, and is given nothing more
 	rested  time.Time // when it came to have nothing to do
+
+	processors string // list of those that it was told to keep to; "": none was told
 }
 
 // newWorker is a process that was started for an attempt and has none yet.
-func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64, tickets []byte) *worker {
-	return &worker{Process: p, key: keyOf(s), home: at, of: of, tickets: tickets}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64, tickets []byte, on string) *worker {
+	return &worker{Process: p, key: keyOf(s), home: at, of: of, tickets: tickets, processors: on}
 }
 
 // carry gives it newer tickets, which it keeps in its file itself, as its own user.

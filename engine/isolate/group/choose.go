@@ -42,7 +42,7 @@ func Choose(where, identity string, log *slog.Logger) (*Parent, error) {
 	p, err := openLimited(where, identity)
 	switch {
 	case err == nil:
-		log.Info("workers have limits by cgroup2: memory, processes, and processors by slots", "folder", p.Folder())
+		log.Info("workers have limits by cgroup2: memory, processes, and processors by slots", "folder", p.Folder(), "processorsBy", p.processorsBy())
 		return p, nil
 	case where == Auto || where == "":
 		log.Info("workers have no limits by cgroup2: their memory is looked at now and then, and processors are shared as they come", "why", err)
@@ -97,7 +97,19 @@ var controllers = []string{"cpu", "memory", "pids"}
 // enabling has a group's children have them.
 var enabling = "+" + strings.Join(controllers, " +")
 
-// enable has a group's children have all controllers.
+// cpuset is the controller that says which processors a group runs on. It is no condition for
+// limits.
+const cpuset = "cpuset"
+
+// processorsBy says what divides processors.
+func (p *Parent) processorsBy() string {
+	if p.divides {
+		return "cpu.weight, and cpuset between users"
+	}
+	return "cpu.weight alone, as the group above does not pass on cpuset"
+}
+
+// enable has a group's children have all controllers, and cpuset where that can be.
 func enable(folder string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
@@ -115,7 +127,11 @@ func enable(folder string) error {
 			return fmt.Errorf("group %s does not have the controller %s: the group above it is to pass cpu, memory and pids on (its %s; systemd: Delegate=yes), and cgroup1 is not to hold them", folder, c, subtreeFile)
 		}
 	}
-	return put(folder, subtreeFile, enabling)
+	if err := put(folder, subtreeFile, enabling); err != nil {
+		return err
+	}
+	_ = put(folder, subtreeFile, "+"+cpuset) // if the group does not have it, nor do those below
+	return nil
 }
 
 // aside is the group, beside those of launchers, that launchers move to themselves: a group

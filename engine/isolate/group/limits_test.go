@@ -207,6 +207,41 @@ func TestALauncherMovesAside(t *testing.T) {
 	}
 }
 
+// Groups are kept to processors where the group above passes on cpuset. Where it does not, there
+// are limits all the same, and the log says what is missing.
+func TestProcessorsWhereTheyCanBe(t *testing.T) {
+	p := limited(t, "processors")
+	all, err := p.Processors()
+	g, wrong := p.New(Limits{})
+	if err := errors.Join(err, wrong); err != nil || all == "" {
+		t.Fatalf("it may use %q (%v)", all, err)
+	}
+	start(t, g)
+	for _, list := range []string{"0", all} {
+		if err := g.Use(list); err != nil || g.read(t, processorsFile) != list || g.read(t, effectiveFile) != list {
+			t.Errorf("kept to %s it runs on %s (%v)", list, g.read(t, effectiveFile), err)
+		}
+	}
+	g.Remove()
+	if err := g.Use("0"); err != nil {
+		t.Errorf("of a group that is gone: %v", err)
+	}
+	above := "/sys/fs/cgroup/test-without"
+	defer RemoveAll(above)
+	if err := errors.Join(os.Mkdir(above, 0o755), put(above, subtreeFile, enabling), os.Mkdir(above+"/cpuset", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	said := &watch.Output{}
+	without, err := Choose(above+"/cpuset/launchers", "without", slog.New(slog.NewTextHandler(said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer without.Close()
+	if list, err := without.Processors(); list != "" || err != nil || !strings.Contains(said.String(), "does not pass on cpuset") {
+		t.Errorf("without cpuset it may use %q (%v), and says %s", list, err, said)
+	}
+}
+
 // A folder in which processes are can't have groups with limits.
 func TestAFolderThatIsInUse(t *testing.T) {
 	folder := filepath.Join("/sys/fs/cgroup", "test-used")

@@ -42,6 +42,7 @@ const claimTries = 10
 type Parent struct {
 	folder  string
 	limited bool
+	divides bool     // its groups may be kept to some processors
 	claim   *os.File // locked while the launcher lives
 	groups  atomic.Uint64
 }
@@ -87,6 +88,7 @@ func openIn(parent, identity string, limited bool) (*Parent, error) {
 	err := p.take()
 	if err == nil && limited {
 		err = put(p.folder, subtreeFile, enabling)
+		p.divides = put(p.folder, subtreeFile, "+"+cpuset) == nil
 	}
 	if err == nil {
 		err = p.probe()

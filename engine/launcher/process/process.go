@@ -47,6 +47,8 @@ type Command struct {
 	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
 	Way     suspend.Way   // how it is stopped and continued, and kept within limits
 	Limits  group.Limits  // of it and of all that it starts, where the Way has groups with limits
+	// Processors is the list of those that it is kept to from its start, of the Way's; "": of all.
+	Processors string
 	// Step, with its first arguments, is what becomes the worker by carrying out Order,
 	// which then has program and folder. None: the process is the launcher's user's.
 	Step  []string
@@ -93,7 +95,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		theirOut.Close()
 		return nil, err
 	}
-	cmd, err := c.start(ctx, tree, theirOut, theirs)
+	cmd, err := c.start(ctx, tree, log, theirOut, theirs)
 	theirs.Close()
 	theirOut.Close()
 	if err != nil {

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 )
 
 // start starts the process as the root of a tree, and waits until it runs its program.
-func (c Command) start(ctx context.Context, tree *suspend.Tree, out *os.File, more ...*os.File) (*exec.Cmd, error) {
+func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, error) {
 	if c.Order == nil {
 		cmd, err := start(ctx, func() *exec.Cmd {
 			cmd := exec.Command(c.Program)
@@ -24,7 +25,7 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, out *os.File, mo
 			return c.prepare(cmd, tree, out, more)
 		})
 		if err == nil {
-			tree.Started(cmd.Process.Pid)
+			c.started(cmd.Process.Pid, tree, log)
 		}
 		return cmd, err
 	}
@@ -37,13 +38,25 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, out *os.File, mo
 	if err != nil {
 		return nil, errors.Join(err, report.Close())
 	}
-	tree.Started(cmd.Process.Pid)
+	c.started(cmd.Process.Pid, tree, log)
 	if err := step.Await(report); err != nil {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // what is wrong is known
 		return nil, err
 	}
 	return cmd, nil
+}
+
+// started tells the tree of its root, and keeps that to its processors: once it is there, since
+// kernels before 6.3 pay no heed to what its group had before.
+func (c Command) started(root int, tree *suspend.Tree, log *slog.Logger) {
+	tree.Started(root)
+	if c.Processors == "" {
+		return
+	}
+	if err := tree.Use(c.Processors); err != nil {
+		log.Warn("a worker begins on all processors", "pid", root, "processors", c.Processors, "error", err)
+	}
 }
 
 // prepare gives a command what all workers have.

@@ -56,6 +56,9 @@ func (t *Tree) Widen(l group.Limits) error {
 	return t.group.Widen(l)
 }
 
+// Use keeps the tree to the processors of a list, which is part of the Way's Processors.
+func (t *Tree) Use(list string) error { return t.group.Use(list) }
+
 // KeepsTo reports whether the kernel lets the tree hold so many bytes and no more.
 func (t *Tree) KeepsTo(bytes int64) bool { return t.group != nil && t.group.KeepsTo(bytes) }
 

@@ -71,6 +71,14 @@ func (w Way) Name() string {
 // Limits reports whether workers keep to limits.
 func (w Way) Limits() bool { return w.groups != nil && w.groups.Limited() }
 
+// Processors is the list of those to which trees can be kept; "": they can't.
+func (w Way) Processors() (string, error) {
+	if w.groups == nil {
+		return "", nil
+	}
+	return w.groups.Processors()
+}
+
 // Folder is the launcher's group, "" where there is none.
 func (w Way) Folder() string {
 	if w.groups == nil {

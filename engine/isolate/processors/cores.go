@@ -1,0 +1,34 @@
+package processors
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// Cores are the processors of a set, those together that the machine's files say are of one
+// core, which slow each other down. The files are those of /sys/devices/system/cpu. A processor
+// of which they say nothing is a core.
+func Cores(system fs.FS, all Set) []Set {
+	var cores []Set
+	listed := map[int]bool{}
+	for _, n := range all {
+		if listed[n] {
+			continue
+		}
+		core := Set{n}
+		if text, err := fs.ReadFile(system, fmt.Sprintf("cpu%d/topology/thread_siblings_list", n)); err == nil {
+			siblings, _ := Parse(string(text)) // none, if it makes no sense
+			for _, s := range siblings {
+				if s != n && all.Has(s) && !listed[s] {
+					core = append(core, s)
+				}
+			}
+		}
+		core = ordered(core)
+		for _, s := range core {
+			listed[s] = true
+		}
+		cores = append(cores, core)
+	}
+	return cores
+}

@@ -1,0 +1,190 @@
+// Package processors divides a machine's processors among users, by the slots that their
+// work has. It decides, and touches nothing.
+//
+//	d := processors.Divide(processors.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
+//	d.Look(now, map[string]int{"alice": 2, "eve": 1}) // whoever has work, and for how many slots
+//	d.Of("alice")                                     // where alice's processes may run
+//
+// Each slot stands for as many whole cores as every slot can have, or where there are fewer
+// cores than slots for as many processors. While several users have work, each has to itself
+// what stands for his slots. What stands for no slot that is used, and what is left over, all
+// share. While one has work he has everything.
+//
+// With more slots than processors nothing can be divided: Divide gives nil. Where users have
+// work for more slots than there are, those with most have fewer to themselves, and with more
+// users than slots some have none: they share what all share, or everything.
+package processors
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Held is for how long a user keeps what he does not need, unless another needs it: whose short
+// tasks follow each other is not to lose processors between two of them.
+const Held = time.Second
+
+// Division is what users have. It is for one goroutine.
+type Division struct {
+	all, rest Set   // rest is what stands for no slot
+	parts     []Set // what stands for a slot each
+
+	users map[string]*holding // of those that have parts to themselves
+}
+
+// holding is what a user has to himself.
+type holding struct {
+	parts []int     // numbers of them, as they came to him; at least one
+	spare time.Time // since when he does not need all of them; zero: he does
+}
+
+// Divide has each of so many slots stand for a part of the cores, none of which is empty; nil,
+// if there are more slots than processors, or none of the two.
+func Divide(cores []Set, slots int) *Division {
+	d := &Division{users: map[string]*holding{}, all: ordered(slices.Concat(cores...))}
+	units := cores
+	if len(cores) < slots {
+		units = nil
+		for _, core := range cores {
+			for _, n := range core { // those of a core beside each other
+				units = append(units, Set{n})
+			}
+		}
+	}
+	if slots < 1 || len(units) < slots {
+		return nil
+	}
+	each := len(units) / slots
+	for part := range slices.Chunk(units[:each*slots], each) {
+		d.parts = append(d.parts, ordered(slices.Concat(part...)))
+	}
+	d.rest = ordered(slices.Concat(units[each*slots:]...))
+	return d
+}
+
+// Divided reports whether anybody has something to himself. While that is so, Look is to be
+// called now and then, as nothing else takes back what is not needed.
+func (d *Division) Divided() bool { return len(d.users) > 0 }
+
+// Look takes in for how many slots each user has work now. Whoever needs more than he has gets
+// it at once: what is free, or what another does not need. Whoever needs less keeps it for Held.
+func (d *Division) Look(now time.Time, work map[string]int) {
+	need := d.fit(work)
+	d.takeBack(now, need)
+	several := len(need) > 1
+	for _, user := range slices.Sorted(maps.Keys(need)) {
+		for d.has(user) < need[user] {
+			d.give(user, d.spare(need))
+		}
+	}
+	for user := range d.users {
+		several = several || need[user] == 0
+	}
+	if !several {
+		clear(d.users) // nobody is to be kept from anybody
+	}
+}
+
+// fit is what each user with work needs, made so small that there is enough: those with most
+// get less.
+func (d *Division) fit(work map[string]int) map[string]int {
+	need, total := map[string]int{}, 0
+	for user, slots := range work {
+		if n := min(slots, len(d.parts)); n > 0 {
+			need[user] = n
+			total += n
+		}
+	}
+	users := slices.Sorted(maps.Keys(need))
+	for ; total > len(d.parts); total-- {
+		most := slices.MaxFunc(users, func(x, y string) int { return cmp.Compare(need[x], need[y]) })
+		need[most]--
+	}
+	return need
+}
+
+// takeBack frees what was not needed for too long.
+func (d *Division) takeBack(now time.Time, need map[string]int) {
+	for user, h := range d.users {
+		switch n := need[user]; {
+		case len(h.parts) <= n:
+			h.spare = time.Time{}
+		case h.spare.IsZero():
+			h.spare = now
+		case now.Sub(h.spare) >= Held && n == 0:
+			delete(d.users, user)
+		case now.Sub(h.spare) >= Held:
+			h.parts, h.spare = h.parts[:n], time.Time{}
+		}
+	}
+}
+
+// has is how many parts a user has to himself.
+func (d *Division) has(user string) int {
+	if h := d.users[user]; h != nil {
+		return len(h.parts)
+	}
+	return 0
+}
+
+// spare finds a part for somebody who needs one more: the first that is free, or the last of
+// who has most that he does not need. There is one, since all needs fit.
+func (d *Division) spare(need map[string]int) int {
+	if free := d.free(); len(free) > 0 {
+		return free[0]
+	}
+	users := slices.Sorted(maps.Keys(d.users))
+	from := slices.MaxFunc(users, func(x, y string) int { return cmp.Compare(d.has(x)-need[x], d.has(y)-need[y]) })
+	h := d.users[from]
+	last := len(h.parts) - 1
+	part := h.parts[last]
+	if h.parts = h.parts[:last]; last == 0 {
+		delete(d.users, from)
+	}
+	return part
+}
+
+// give has a user have a part to himself.
+func (d *Division) give(user string, part int) {
+	h := d.users[user]
+	if h == nil {
+		h = &holding{}
+		d.users[user] = h
+	}
+	h.parts = append(h.parts, part)
+}
+
+// free are the parts that nobody has to himself, in order.
+func (d *Division) free() (free []int) {
+	taken := map[int]bool{}
+	for _, h := range d.users {
+		for _, part := range h.parts {
+			taken[part] = true
+		}
+	}
+	for part := range d.parts {
+		if !taken[part] {
+			free = append(free, part)
+		}
+	}
+	return free
+}
+
+// Of is where a user's processes may run, also those of one who has no work. It is never empty.
+func (d *Division) Of(user string) Set {
+	has := slices.Clone(d.rest)
+	for _, part := range d.free() {
+		has = append(has, d.parts[part]...)
+	}
+	if h := d.users[user]; h != nil {
+		for _, part := range h.parts {
+			has = append(has, d.parts[part]...)
+		}
+	}
+	if len(has) == 0 {
+		return d.all
+	}
+	return ordered(has)
+}

@@ -1,0 +1,117 @@
+package launcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/isolate/processors"
+	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+)
+
+// dividePause is the least time between two looks at who works here: each costs a write for
+// each worker at most, so that many short tasks cost no more than few.
+const dividePause = 100 * time.Millisecond
+
+// divider keeps workers of several users apart on the machine's processors. The agent's lock
+// guards what comes before grown.
+type divider struct {
+	all      string // list of them
+	division *processors.Division
+	lists    map[string]string // where each user's workers may run since the last look, as far as it was asked
+
+	grown chan struct{} // holds one when somebody may need more
+}
+
+// newDivider looks whether there are processors to divide; nil: there are none, or nobody is to
+// be kept from anybody.
+func newDivider(cfg Config, way suspend.Way, users bool) *divider {
+	list, err := way.Processors()
+	if err == nil && (list == "" || !users) {
+		return nil
+	}
+	usable, wrong := processors.Parse(list)
+	if err := errors.Join(err, wrong); err != nil {
+		cfg.Log.Warn("users share processors by cpu.weight alone: it is not known which there are", "error", err)
+		return nil
+	}
+	var own unix.CPUSet // what taskset has left the launcher, which its workers have of it
+	if unix.SchedGetaffinity(os.Getpid(), &own) == nil {
+		usable = slices.DeleteFunc(usable, func(n int) bool { return !own.IsSet(n) })
+	}
+	division := processors.Divide(processors.Cores(os.DirFS("/sys/devices/system/cpu"), usable), cfg.slotsTotal())
+	if division == nil {
+		cfg.Log.Info("users share processors by cpu.weight alone: there are more slots than processors", "slots", cfg.slotsTotal(), "processors", usable.String())
+		return nil
+	}
+	return &divider{all: usable.String(), division: division, lists: map[string]string{}, grown: make(chan struct{}, 1)}
+}
+
+// grows says that somebody may need more processors than before.
+func (d *divider) grows() {
+	if d == nil {
+		return
+	}
+	select {
+	case d.grown <- struct{}{}:
+	default: // it was said, and not looked at since
+	}
+}
+
+// look takes in for how many slots each user has work now, and says when to look again at the
+// latest; 0: when somebody may need more.
+func (d *divider) look(now time.Time, work map[string]int) (again time.Duration) {
+	d.division.Look(now, work)
+	clear(d.lists)
+	if d.division.Divided() {
+		again = processors.Held
+	}
+	return again
+}
+
+// other is where a user's worker is to run that was told a list, or none; "": it is there.
+func (d *divider) other(user, told string) string {
+	if d == nil {
+		return ""
+	}
+	to, known := d.lists[user]
+	if !known {
+		to = d.division.Of(user).String()
+		d.lists[user] = to
+	}
+	if cmp.Or(told, d.all) == to {
+		return ""
+	}
+	return to
+}
+
+// run looks whenever somebody may need more, and when it is time, until ctx ends.
+func (d *divider) run(ctx context.Context, look func(time.Time) (again time.Duration)) {
+	for again := time.Duration(0); ; {
+		var late <-chan time.Time
+		if again > 0 {
+			late = time.After(again)
+		}
+		var pause <-chan time.Time
+		select {
+		case <-d.grown:
+			pause = time.After(dividePause)
+		case <-late:
+		case <-ctx.Done():
+			return
+		}
+		if again = look(time.Now()); pause == nil {
+			continue
+		}
+		select {
+		case <-pause:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
