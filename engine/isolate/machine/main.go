@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -66,12 +68,15 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, stop := context.WithTimeout(context.Background(), most)
+	ctx, uncaught := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer uncaught()
+	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", accelerator(), "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(memory),
 		"-nodefaults", "-no-reboot", "-display", "none", "-vga", "none", "-serial", "stdio",
 		"-kernel", from.kernel, "-initrd", disk, "-append", "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on")
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what share it has goes by sessions, too
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -79,7 +84,9 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	hurry(cmd.Process.Pid)
 	code, err := follow(out, os.Stdout)
+	fmt.Fprintln(os.Stderr, waited(cmd.Process.Pid))
 	if ended := cmd.Wait(); err != nil {
 		return 0, errors.Join(err, ended, ctx.Err())
 	}
