@@ -20,8 +20,7 @@ import (
 
 // While the core steps, launchers, clients and the policy wait for it. So each step is
 // to be short, however large the cluster and its jobs are. These rows run two jobs of a
-// million tasks on twenty thousand launchers through a core, with one client that
-// watches. They give the longest step of each kind and the 99th of a hundred, in processor
+// million tasks on twenty thousand launchers through a core, which tells what changed. They give the longest step of each kind and the 99th of a hundred, in processor
 // time of the core's thread. What an
 // input leaves to later steps counts for its kind. Log, policy and connections are left
 // out. The last two rows tell what another process pays for a checkpoint, so that the core
@@ -40,7 +39,7 @@ const (
 // stepKinds are the kinds of steps, and of what else holds the core up.
 var stepKinds = []string{
 	"join", "first-round", "submit", "launch", "started", "tick", "ended", "readers", "readers-launch", "over", "kill",
-	"watch", "attempts", "launchers", "snapshot", "rotate",
+	"snapshot", "rotate",
 }
 
 func steps(ctx context.Context, b *bench) error {
@@ -96,7 +95,9 @@ type stepper struct {
 func newStepper() *stepper {
 	set := core.DefaultSettings()
 	set.PolicyStallAfter = 0
-	return &stepper{core: core.New(set), took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom(), log: &stepLog{}}
+	c := core.New(set)
+	c.TellFacts()
+	return &stepper{core: c, took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom(), log: &stepLog{}}
 }
 
 // play is what is measured.
@@ -183,7 +184,6 @@ func (s *stepper) step(inputs ...*wire.Input) {
 		for _, a := range actions {
 			s.act(a)
 		}
-		s.time("watch", func() { s.core.JobStatus(scheduler.JobID(s.job), false) })
 		if wake, ok := s.core.NextWake(); !ok || wake > s.core.Now() {
 			return
 		}
@@ -345,20 +345,9 @@ func (s *stepper) report(m *wire.StartAttempt, r *wire.Report) *wire.Input {
 	return wire.NewReport(s.where[m.Attempt], r)
 }
 
-// attempts reads all attempts of the job, as the manager does for a client.
-func (s *stepper) attempts() {
-	var status *core.Status
-	s.time("attempts", func() { status, _ = s.core.StatusOf(scheduler.JobID(s.job), true) })
-	for more := true; more; {
-		s.time("attempts", func() { more = status.Look() })
-	}
-}
-
 // looks are what is asked of the core between two steps.
 func (s *stepper) looks() {
 	for range 5 {
-		s.attempts()
-		s.time("launchers", func() { s.core.LaunchersLater() })
 		s.time("rotate", func() {
 			s.core.GraphBlobs()
 			if s.core.FreezeTime() <= manager.FreezeMaxDefault {

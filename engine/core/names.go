@@ -16,7 +16,6 @@ import (
 type (
 	Graphs       = life.Graphs
 	Draft        = admission.Draft
-	Status       = status.Status
 	LauncherInfo = status.LauncherInfo
 	PolicyState  = decisions.State
 

@@ -126,18 +126,3 @@ func PrefetchAttempts(attempts []*Attempt) {
 	}
 	runtime.KeepAlive(sum)
 }
-
-// prefetchRows touches what is shown of attempts.
-func prefetchRows(attempts []*Attempt) {
-	var sum byte
-	for _, a := range attempts {
-		sum += prefetch.All(a)
-	}
-	for _, a := range attempts {
-		sum += prefetch.All(a.Run)
-	}
-	for _, a := range attempts {
-		sum += prefetch.All(a.Run.Bundle)
-	}
-	runtime.KeepAlive(sum)
-}

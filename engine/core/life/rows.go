@@ -1,83 +1,38 @@
 package life
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/tally"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/prefetch"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// AttemptRows are what the status of a job's attempts is made of.
-type AttemptRows struct {
-	stages []string
-	ended  []tally.Past  // the oldest first
-	live   []liveAttempt // in any order
-}
-
-type liveAttempt struct {
-	tally.Past // without what is known at the end
-	state      string
-	since      scheduler.Time // that it is suspended
-}
-
-// EndedRows are the rows of those that ended.
-func (j *Job) EndedRows() *AttemptRows {
-	r := &AttemptRows{stages: make([]string, len(j.Stages)), ended: j.Tally.Kept()}
-	for i := range j.Stages {
-		r.stages[i] = j.Stages[i].Name()
-	}
-	return r
-}
-
-// Look adds the rows of attempts that lived when they were noted.
-func (r *AttemptRows) Look(attempts []*Attempt) {
-	for i, a := range attempts {
-		if next := prefetch.Next(attempts, i); next != nil {
-			prefetchRows(next)
-		}
-		x := liveAttempt{state: a.state()}
-		x.Past = tally.Past{ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Started: a.Started(), Suspended: a.Rested(), Speculative: a.Run.Speculative}
-		switch a.Phase() {
-		case course.Ended:
-			x.Ended = a.Since()
-		case course.Suspended:
-			x.since = a.Since()
-		}
-		if a.Stop() != nil {
-			x.Reason = a.Stop().Reason
-		}
-		r.live = append(r.live, x)
-	}
-}
-
-// Status makes the messages: what ended, then what lives, in order of id.
-func (r *AttemptRows) Status() []*wire.AttemptStatus {
+// AttemptStatus is what is shown of its attempts: of those that ended and are remembered, in the
+// order of their ends, then of those that live, in order of id.
+func (j *Job) AttemptStatus() []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
-	add := func(p *tally.Past, state string, since scheduler.Time) {
+	for _, p := range j.Tally.Kept() {
 		list = append(list, &wire.AttemptStatus{
-			Attempt: uint64(p.ID), Stage: r.stages[p.Stage], Index: uint32(p.Index), Launcher: p.Launcher, State: state,
-			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason,
-			SuspendedSince: int64(since), SuspendedNs: int64(p.Suspended),
+			Attempt: uint64(p.ID), Stage: j.Stages[p.Stage].Name(), Index: uint32(p.Index), Launcher: p.Launcher, State: p.Outcome.String(),
+			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
 		})
 	}
-	for i := range r.ended {
-		add(&r.ended[i], r.ended[i].Outcome.String(), 0)
-	}
-	slices.SortFunc(r.live, func(x, y liveAttempt) int { return cmp.Compare(x.ID, y.ID) })
-	for i := range r.live {
-		add(&r.live[i].Past, r.live[i].state, r.live[i].since)
+	for _, a := range j.Attempts.Sorted() {
+		s := &wire.AttemptStatus{
+			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.state(),
+			Started: int64(a.Started()), Speculative: a.Run.Speculative, SuspendedNs: int64(a.Rested()),
+		}
+		if a.Phase() == course.Suspended {
+			s.SuspendedSince = int64(a.Since())
+		}
+		if a.Stop() != nil {
+			s.Reason = a.Stop().Reason
+		}
+		list = append(list, s)
 	}
 	return list
 }
 
 func (a *Attempt) state() string {
 	switch {
-	case a.Phase() == course.Ended:
-		return a.Outcome().String()
 	case a.Stop() != nil:
 		return "stopping"
 	case a.Phase() == course.Suspended:

@@ -96,7 +96,7 @@ func (rd *Reader) waitsFor(j *life.Job) string {
 // Remember keeps what status shows of a job that ended.
 func (rd *Reader) Remember(j *life.Job) {
 	s := rd.statusOf(j)
-	s.Attempts = j.EndedRows().Status() // nothing lives any more
+	s.Attempts = j.AttemptStatus() // nothing lives any more
 	s.Waiting = nil
 	for _, stage := range s.Stages { // what did not finish waits for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0

@@ -1,5 +1,8 @@
-// Package status answers what people and programs ask of the state, and keeps what is shown
-// of jobs that ended. Nothing that is decided depends on it.
+// Package status tells what changed in a step, and keeps what is shown of jobs that ended. Nothing
+// that is decided depends on it.
+//
+// What people and programs ask is answered beside the core, of what was told. The same answers of
+// the state itself, which are given here, are for simulations and tests: they say what is right.
 package status
 
 import (
@@ -45,62 +48,19 @@ func (rd *Reader) Jobs(all bool) []*wire.JobSummary {
 // asked for: at most Settings.AttemptsKept that ended, and all that live. It is
 // false for a job that is not known. What it returns must not be changed.
 func (rd *Reader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
-	s, known := rd.StatusOf(id, attempts)
-	if !known {
-		return nil, false
-	}
-	for s.Look() {
-	}
-	return s.Message(), true
-}
-
-// Status is what is known of a job. A job may have very many attempts, so they are
-// looked at some at a time, and the message is made beside the core.
-type Status struct {
-	message *wire.JobStatus
-	rows    *life.AttemptRows // nil: none are to be added
-	left    []*life.Attempt   // to be looked at
-}
-
-// looksOfStatus is how many attempts Look looks at.
-const looksOfStatus = 4096
-
-// StatusOf notes what is known of a job, and which attempts live when they are asked
-// for. It is false for a job that is not known.
-func (rd *Reader) StatusOf(id scheduler.JobID, attempts bool) (*Status, bool) {
 	if j := rd.life.Jobs.Get(id); j != nil {
-		s := &Status{message: rd.statusOf(j)}
+		s := rd.statusOf(j)
 		if attempts {
-			s.rows, s.left = j.EndedRows(), slices.Clone(j.Attempts)
+			s.Attempts = j.AttemptStatus()
 		}
 		return s, true
 	}
 	for _, e := range rd.life.Ended {
 		if e.Status.Summary.Job == uint64(id) {
-			return &Status{message: e.StatusWith(attempts)}, true
+			return e.StatusWith(attempts), true
 		}
 	}
 	return nil, false
-}
-
-// Look looks at some of the attempts, between two steps; false when none were left.
-func (s *Status) Look() bool {
-	if len(s.left) == 0 {
-		return false
-	}
-	n := min(len(s.left), looksOfStatus)
-	s.rows.Look(s.left[:n])
-	s.left = s.left[n:]
-	return true
-}
-
-// Message makes the message, once, when Look found nothing left. It may be called on
-// any goroutine.
-func (s *Status) Message() *wire.JobStatus {
-	if s.rows != nil {
-		s.message.Attempts = s.rows.Status()
-	}
-	return s.message
 }
 
 // JobOfAttempt returns the job that shows an attempt; false when none does.
@@ -123,47 +83,17 @@ func (rd *Reader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
 
 // Launchers lists the launchers, those that were lost and are remembered too, in
 // order of id.
-func (rd *Reader) Launchers() []*wire.LauncherStatus { return rd.LaunchersLater()() }
-
-// LaunchersLater is Launchers in two steps: the function that it returns makes the messages, on any goroutine.
-func (rd *Reader) LaunchersLater() func() []*wire.LauncherStatus {
-	rows := make([]launcherRow, len(rd.life.Launchers.IDs()))
-	counts := make(capacity.Slots, 0, 2*len(rows)) // of all rows, one after another
-	for i, id := range rd.life.Launchers.IDs() {
+func (rd *Reader) Launchers() []*wire.LauncherStatus {
+	var list []*wire.LauncherStatus
+	for _, id := range rd.life.Launchers.IDs() {
 		l := rd.life.Launchers.Get(id)
-		rows[i] = launcherRow{
-			id: l.ID, name: l.Name, host: l.Host, rack: l.Rack, memory: l.Memory(), memoryFree: l.FreeMemory(), swap: l.Swap(), swapFree: l.FreeSwap(), state: l.State(),
-			suspended: l.Suspended, running: len(l.Attempts) - l.Suspended, slots: len(l.Slots()), free: len(l.Free()),
-		}
-		counts = append(append(counts, l.Slots()...), l.Free()...)
+		list = append(list, &wire.LauncherStatus{
+			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Free()),
+			Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), State: l.State(),
+			Suspended: uint32(l.Suspended), Running: uint32(len(l.Attempts) - l.Suspended),
+		})
 	}
-	return func() []*wire.LauncherStatus {
-		list := make([]*wire.LauncherStatus, len(rows))
-		for i := range rows {
-			r := &rows[i]
-			list[i] = r.message(counts[:r.slots], counts[r.slots:r.slots+r.free])
-			counts = counts[r.slots+r.free:]
-		}
-		return list
-	}
-}
-
-// launcherRow is what is shown of a launcher.
-type launcherRow struct {
-	id                 scheduler.LauncherID
-	name, host, rack   string
-	memory, memoryFree int64
-	swap, swapFree     int64
-	state              string
-	suspended, running int
-	slots, free        int // kinds
-}
-
-func (r *launcherRow) message(slots, free capacity.Slots) *wire.LauncherStatus {
-	return &wire.LauncherStatus{
-		Launcher: uint64(r.id), Name: r.name, Host: r.host, Rack: r.rack, Slots: wireSlots(slots), Free: wireSlots(free),
-		Memory: r.memory, MemoryFree: r.memoryFree, Swap: r.swap, SwapFree: r.swapFree, State: r.state, Suspended: uint32(r.suspended), Running: uint32(r.running),
-	}
+	return list
 }
 
 func wireSlots(counts capacity.Slots) []*wire.Slots {
