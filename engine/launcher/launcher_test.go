@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/metricdoc"
 )
 
 // follow reads an attempt's log as it grows until a line holds text, and returns
@@ -204,6 +205,13 @@ func TestStaleCommandsAreIgnored(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
+	waitFor(t, "it is ready", func() bool {
+		answer, err := http.Get("http://" + n.join.HttpAddress + "/readyz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
 	for _, page := range []string{"/livez", "/healthz", "/readyz", "/readyz?verbose", "/debug/pprof/goroutine"} {
 		answer, err := http.Get("http://" + n.join.HttpAddress + page)
 		if err != nil {
@@ -232,4 +240,5 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
+	metricdoc.Check(t, "../../docs/operations/METRICS.md", "A launcher", string(text), "hamadryad_launcher_certificate_expiry_timestamp_seconds")
 }

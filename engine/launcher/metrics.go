@@ -34,6 +34,12 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 		stale:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_stale_commands_total", Help: "Commands ignored: of an older term or another incarnation."}),
 		logUnkept: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_log_unkept_bytes_total", Help: "Bytes of logs that could not be written."}),
 	}
+	for _, kind := range channelNames { // they are there from the start, so that rates have a beginning
+		m.channels.WithLabelValues(kind)
+	}
+	for _, o := range []string{finished, stopped, lost, failed} {
+		m.outcomes.WithLabelValues(o)
+	}
 	slots := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_slots", Help: "Slots by kind."}, []string{"kind"})
 	for _, s := range cfg.Slots {
 		slots.WithLabelValues(s.Kind).Set(float64(s.Count))
@@ -53,6 +59,11 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways, users, limits)
 	m.registry.MustRegister(more...)
+	if cfg.Keys != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hamadryad_launcher_certificate_expiry_timestamp_seconds", Help: "When the launcher's own certificate ends, in seconds since 1970; missing where it has none.",
+		}, func() float64 { return float64(cfg.Keys.Ends().Unix()) }))
+	}
 	return m
 }
 
@@ -78,16 +89,24 @@ func (m *metrics) shows(a *agent, sent func() int64) {
 	}, func() float64 { return float64(sent()) }))
 }
 
+// Outcomes of attempts, as a launcher counts them.
+const (
+	finished = "finished"
+	stopped  = "stopped"
+	lost     = "lost"
+	failed   = "failed"
+)
+
 // ended counts the end of an attempt.
 func (m *metrics) ended(e *wire.AttemptEnded) {
-	outcome := "finished"
+	outcome := finished
 	switch {
 	case e.End == wire.End_END_STOPPED:
-		outcome = "stopped"
+		outcome = stopped
 	case e.End == wire.End_END_FAILED && e.Failure.GetKind() == wire.ErrorKind_ERROR_KIND_LOST:
-		outcome = "lost"
+		outcome = lost
 	case e.End == wire.End_END_FAILED:
-		outcome = "failed"
+		outcome = failed
 	}
 	m.outcomes.WithLabelValues(outcome).Inc()
 	for kind, bytes := range e.Work.GetChannelBytes() {

@@ -185,5 +185,8 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		if answer.StatusCode != c.want {
 			t.Errorf("%s asks for %s: %s %s", c.who.Identity(), c.page, answer.Status, text)
 		}
+		if c.page == metrics && !strings.Contains(string(text), "hamadryad_launcher_certificate_expiry_timestamp_seconds") {
+			t.Error("metrics don't tell when the certificate ends")
+		}
 	}
 }

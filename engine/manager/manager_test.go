@@ -32,6 +32,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/metricdoc"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -397,9 +398,15 @@ func succeeded(s *wire.JobStatus) bool {
 func TestAJobRuns(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
+	job := b.submit(50)
+	var early string
+	eventually(t, "the job's pool is told", func() bool {
+		_, early = b.page("/metrics")
+		return strings.Contains(early, "hamadryad_pool_groups_pending{")
+	})
 	b.launcher("a", 1, false)
 	b.launcher("b", 1, false)
-	s := b.follow(b.submit(50))
+	s := b.follow(job)
 	if !succeeded(s) || s.Summary.GroupsFinished != 50 {
 		t.Fatal(s)
 	}
@@ -422,6 +429,7 @@ func TestAJobRuns(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
+	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", early+string(text), "hamadryad_certificate_expiry_timestamp_seconds")
 	if b.metric("hamadryad_checkpoint_bytes") == 0 || b.metric("hamadryad_log_file_bytes") <= b.metric("hamadryad_checkpoint_bytes") {
 		t.Error("checkpoint and file of the event log have no sizes")
 	}

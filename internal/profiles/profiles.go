@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // it joins the default mux, which nobody serves
+	"net/http/pprof" // which joins the default mux, too: nobody serves that
 	"net/netip"
 	"strconv"
 	"strings"

@@ -78,7 +78,7 @@ func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) err
 		r.Graphs.Prune(live, log.Folder())
 		err := frozen.Write(to)
 		if err == nil {
-			r.Stats.Checkpoint("state", time.Since(start))
+			r.Stats.Checkpoint(metrics.FromState, time.Since(start))
 		}
 		return err
 	})
@@ -114,6 +114,6 @@ func (r *Maker) write(ctx context.Context, past eventlog.Past, to io.Writer) err
 		return eventlog.Later{After: after, Err: err}
 	}
 	r.failed.Store(0)
-	r.Stats.Checkpoint("log", time.Since(start))
+	r.Stats.Checkpoint(metrics.FromLog, time.Since(start))
 	return nil
 }

@@ -56,6 +56,12 @@ func New() *Metrics {
 		logged:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_log_bytes_total", Help: "Bytes written to the event log."}),
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
 	}
+	for _, kind := range channelNames { // they are there from the start, so that rates have a beginning
+		m.channels.WithLabelValues(kind)
+	}
+	for _, from := range []string{FromState, FromLog} {
+		m.checkpoints.WithLabelValues(from)
+	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.GRPC,
 		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
 	return m
@@ -72,6 +78,12 @@ func (m *Metrics) CoreRead() { m.reads.Inc() }
 
 // Freeze notes for how long the core stood still.
 func (m *Metrics) Freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
+
+// What a checkpoint is made from.
+const (
+	FromState = "state"
+	FromLog   = "log"
+)
 
 // Checkpoint notes one that is written.
 func (m *Metrics) Checkpoint(from string, took time.Duration) {
