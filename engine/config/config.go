@@ -44,6 +44,7 @@ type Manager struct {
 	Data     string   `koanf:"data" validate:"required"`  // folder
 	EventLog EventLog `koanf:"eventLog"`
 	Audit    Audit    `koanf:"audit"`
+	Web      Web      `koanf:"web"`
 	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
 	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
 	// nothing for Lease ends its workers; one that was not heard of for
@@ -53,6 +54,12 @@ type Manager struct {
 	LauncherLostAfter time.Duration `koanf:"launcherLostAfter" validate:"gtfield=Lease"`
 	SlotKinds         []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: those that launchers bring
 	Seed              uint64        `koanf:"seed"`                               // for policies that draw lots
+}
+
+// Web are the settings of what the manager's HTTP address lets browsers and programs do.
+type Web struct {
+	Actions string   `koanf:"actions" validate:"oneof=on off"` // off: nothing is changed over HTTP
+	Hosts   []string `koanf:"hosts" validate:"dive,hostname"`  // names by which it is reached, besides its addresses, localhost and the machine's own name
 }
 
 // EventLog are the settings of the manager's event log.
@@ -170,6 +177,9 @@ type Kerberos struct {
 	Realms []string `koanf:"realms" validate:"max=16,dive,required,max=256"`
 }
 
+// ActionsOff is the value of manager.web.actions with which nothing is changed over HTTP.
+const ActionsOff = "off"
+
 // Modes of Auth.
 const (
 	AuthOff = "off"
@@ -196,6 +206,8 @@ func defaults() map[string]any {
 		"manager.eventLog.freezeMax": "5ms",
 		"manager.audit.fileSize":     "16MiB",
 		"manager.audit.keep":         16,
+		"manager.web.actions":        "on",
+		"manager.web.hosts":          []string{},
 		"manager.programs":           "16GiB",
 		"manager.heartbeat":          "500ms",
 		"manager.lease":              "10s",

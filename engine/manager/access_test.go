@@ -418,7 +418,7 @@ func TestTheAuditIsThereBeforeTheAnswer(t *testing.T) {
 	if code != http.StatusForbidden {
 		t.Errorf("%d %s", code, body)
 	}
-	next(audit.Line{Who: "nobody", Method: "GET", What: "/scheduler", Result: audit.Refused, Why: "Forbidden"})
+	next(audit.Line{Who: "nobody", Method: "GET", What: "/scheduler", Result: audit.Refused, Why: "nobody may not ask for the policy's pages: it needs one of the roles viewer, user, operator, administrator; ask root"})
 }
 
 func mustJSON(t *testing.T, v any) string {

@@ -42,6 +42,9 @@ type Config struct {
 	// remakeAgain is the time to the next try after one that failed; a test lowers it.
 	remakeAgain time.Duration
 
+	WebHosts      []string // names by which HTTP is reached, besides addresses, localhost and the machine's own name
+	WebActionsOff bool     // nothing is changed over HTTP
+
 	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
 	AuditKeep      int   // full files of it; audit.KeepDefault
 

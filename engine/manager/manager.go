@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,9 +36,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/origin"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/secret"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
@@ -366,10 +371,14 @@ func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows)
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
-		mux.Handle(pattern, m.guard.Page(pattern, handler))
+		tell := guard.InText
+		if strings.Contains(pattern, rest.Root) {
+			tell = rest.Problem
+		}
+		mux.Handle(pattern, m.guard.Page(pattern, handler, tell))
 	}
 	return &http.Server{
-		Handler: m.guard.Notes(m.edge().Pages(mux)), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.guard.Notes(origin.Guard(m.edge().Pages(mux), m.origins())), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -377,7 +386,8 @@ func (m *manager) webServer() *http.Server {
 // routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
 // pattern.
 func (m *manager) routes() map[string]http.Handler {
-	return map[string]http.Handler{
+	all := m.rest().Routes()
+	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
 		// For what watches processes, such as Kubernetes: whether the manager has to be started
 		// again, and whether it takes work and decides.
@@ -387,7 +397,31 @@ func (m *manager) routes() map[string]http.Handler {
 		"GET /debug/pprof/":      profiles.Handler(),
 		clients.PolicyRoot:       m.clients.PolicyPages(),
 		clients.PolicyRoot + "/": m.clients.PolicyPages(),
+	})
+	return all
+}
+
+// probes are the paths that what watches the manager asks for, under whichever name it knows it by.
+var probes = []string{"/metrics", "/livez", "/healthz", "/readyz"}
+
+// origins says what is let through to the pages.
+func (m *manager) origins() origin.Options {
+	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes}
+	if name, err := os.Hostname(); err == nil {
+		o.Hosts = append(o.Hosts, name)
 	}
+	if host, _, err := net.SplitHostPort(m.cfg.HTTP); err == nil {
+		o.Hosts = append(o.Hosts, host)
+	}
+	return o
+}
+
+// rest is the REST interface.
+func (m *manager) rest() *rest.Server {
+	return rest.New(rest.Needs{
+		Model: m.model, Service: m.clients, Life: m.life.Term, Stopping: m.stopping,
+		Failed: func(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) }, // the log says what can't be written
+	})
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {

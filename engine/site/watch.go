@@ -21,7 +21,8 @@ func (s *Site) ManagerConfig() manager.Config {
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
 		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		KerberosRealms: s.Auth.Kerberos.Realms,
-		Core:           s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
+		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
+		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
 	}
 }
 

@@ -67,14 +67,20 @@ func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire
 	return st, nil
 }
 
-// readableOf leaves out jobs that who asks may not look at.
-func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wire.JobSummary {
+// MayLook says which jobs who asks may look at.
+func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	rules := s.needs.Rules()
 	if rules == nil {
-		return jobs
+		return func(*wire.JobSummary) bool { return true }
 	}
 	w := who(ctx, rules)
-	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !rules.Reads(w, known(j)) })
+	return func(j *wire.JobSummary) bool { return rules.Reads(w, known(j)) }
+}
+
+// readableOf leaves out jobs that who asks may not look at.
+func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wire.JobSummary {
+	may := s.MayLook(ctx)
+	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !may(j) })
 }
 
 // placeByDefault gives a submission that names no pool the one that the rules say.

@@ -20,12 +20,19 @@ func (g *Guard) Notes(next http.Handler) http.Handler {
 	})
 }
 
-// Page has a handler asked by those alone whom the rule of a pattern lets.
-func (g *Guard) Page(pattern string, handler http.Handler) http.Handler {
+// InText tells of a refusal in plain text.
+func InText(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, status.Convert(err).Message(), http.StatusForbidden)
+}
+
+// Page has a handler asked by those alone whom the rule of a pattern lets. Others are told why
+// not by tell.
+func (g *Guard) Page(pattern string, handler http.Handler, tell func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := g.admit(r.Context(), access.ManagerRoute(pattern), r.Header.Get(auth.ActsForKey))
 		if err != nil {
-			http.Error(w, status.Convert(err).Message(), http.StatusForbidden)
+			_ = audit.Of(ctx).End(err) // it is kept, and the log says so
+			tell(w, r, err)
 			return
 		}
 		handler.ServeHTTP(w, r.WithContext(ctx))

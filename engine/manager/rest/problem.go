@@ -25,8 +25,8 @@ var codesOfHTTP = map[codes.Code]int{
 	codes.Unimplemented:      http.StatusNotImplemented,
 }
 
-// problem answers with an error, in the words that the command line has for it.
-func problem(w http.ResponseWriter, _ *http.Request, err error) {
+// Problem answers with an error, in the words that the command line has for it.
+func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	code, known := codesOfHTTP[status.Code(err)]
 	if !known {
 		code = http.StatusInternalServerError

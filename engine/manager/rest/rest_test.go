@@ -85,7 +85,6 @@ type world struct {
 	model   *readmodel.Model
 	service *service
 	server  *Server
-	routes  map[string]http.Handler
 	mux     *http.ServeMux
 }
 
@@ -94,12 +93,8 @@ func newWorld(t *testing.T) *world {
 	model := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, core.Facts{})
 	t.Cleanup(model.Close)
 	w := &world{T: t, model: model, service: &service{model: model}, mux: http.NewServeMux()}
-	var err error
-	if w.server, err = New(Needs{Model: model, Service: w.service, Life: 7, Stopping: make(chan struct{})}); err != nil {
-		t.Fatal(err)
-	}
-	w.routes = w.server.Routes()
-	for pattern, handler := range w.routes {
+	w.server = New(Needs{Model: model, Service: w.service, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}
 	return w
@@ -547,10 +542,7 @@ func BenchmarkLargeJob(b *testing.B) {
 	w := &world{T: &testing.T{}, model: model}
 	w.job(1, "ann", 100_000)
 	w.attempts(1, 1, 100_000, 9)
-	server, err := New(Needs{Model: model, Service: &service{model: model}, Stopping: make(chan struct{})})
-	if err != nil {
-		b.Fatal(err)
-	}
+	server := New(Needs{Model: model, Service: &service{model: model}, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	mux := http.NewServeMux()
 	for pattern, handler := range server.Routes() {
 		mux.Handle(pattern, handler)

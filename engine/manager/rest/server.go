@@ -16,8 +16,8 @@ package rest
 import (
 	"context"
 	_ "embed" // the document
-	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -66,6 +66,9 @@ type Service interface {
 type Needs struct {
 	Model   Model
 	Service Service
+	// Failed hears of each request that was not done, before its answer leaves; it has the
+	// request's context.
+	Failed func(ctx context.Context, err error)
 	// Life is what no other life of the manager has: revisions are of one life.
 	Life uint64
 	// Stopping is closed when streams and long waits have to end.
@@ -79,21 +82,28 @@ type Server struct {
 }
 
 // New returns a server.
-func New(of Needs) (*Server, error) {
+func New(of Needs) *Server { return &Server{needs: of, doc: parsed()} }
+
+// parsed is the document. It is part of the program, so it is right.
+var parsed = sync.OnceValue(func() *openapi3.T {
 	doc, err := openapi3.NewLoader().LoadFromData(document)
 	if err == nil {
 		err = doc.Validate(context.Background())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the document of the REST interface: %w", err)
+		panic("rest: openapi.yaml: " + err.Error())
 	}
-	return &Server{needs: of, doc: doc}, nil
-}
+	return doc
+})
 
 // Routes are its handlers, by their patterns.
 func (s *Server) Routes() map[string]http.Handler {
 	routes := routes{}
-	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: problem})
+	failed := func(w http.ResponseWriter, r *http.Request, err error) {
+		s.needs.Failed(r.Context(), err)
+		Problem(w, r, err)
+	}
+	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: failed})
 	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: invalid})
 	for pattern, handler := range routes {
 		routes[pattern] = s.checked(pattern, handler)

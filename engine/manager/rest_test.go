@@ -1,0 +1,115 @@
+package manager
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// restAs asks with somebody's certificate, and returns the code and what the problem says.
+func (r *ruled) restAs(name, method, path, body string, header ...string) (int, string) {
+	r.t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, ""), DisableKeepAlives: true}}
+	q, err := http.NewRequestWithContext(r.ctx(), method, "https://"+r.http+rest.Root+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if body != "" {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		if q.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			q.Host = header[i+1]
+		}
+	}
+	answer, err := web.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var p struct{ Detail string }
+	_ = json.NewDecoder(answer.Body).Decode(&p) // what was done has no body
+	return answer.StatusCode, p.Detail
+}
+
+// Whoever asks for a change over HTTP hears what he hears over gRPC, in the same words, and the
+// audit has it.
+func TestHTTPKeepsToTheSameRules(t *testing.T) {
+	r := newRuled(t)
+	r.allowed(r.joinWith(r.ca.Keys(auth.Launcher, "l1"), "l1"))
+	job := r.who("ann").submit(2)
+	path := fmt.Sprintf("/jobs/job-%d", job)
+	pool, drain := "closed", &wire.DrainRequest{Launcher: "l1", Drain: true}
+	asks := []struct {
+		method, path, body string
+		over               func() error
+	}{
+		{"PATCH", path, `{"pool":"closed"}`, func() error { _, err := r.api.Update(r.ctx(), &wire.UpdateRequest{Job: job, Pool: &pool}); return err }},
+		{"PUT", "/launchers/l1/drain", "", func() error { _, err := r.api.Drain(r.ctx(), drain); return err }},
+		{"GET", path, "", func() error { _, err := r.api.Status(r.ctx(), &wire.StatusRequest{Job: job}); return err }},
+	}
+	for _, name := range []string{"ann", "bob", "carol", "dora", "eve", "olga", "root", "nobody"} {
+		for _, a := range asks {
+			code, detail := r.restAs(name, a.method, a.path, a.body)
+			said := r.audited()[len(r.audited())-1]
+			r.who(name)
+			err := a.over()
+			want := status.Convert(err).Message()
+			switch {
+			case err == nil && code >= 300, err != nil && (code != http.StatusForbidden || detail != want):
+				t.Errorf("%s %s as %s: %d %q, and over gRPC: %v", a.method, a.path, name, code, detail, err)
+			case err != nil && (said.Result != audit.Refused || said.Why != want || said.Who != name || said.Method != a.method):
+				t.Errorf("%s %s as %s: the audit says %+v", a.method, a.path, name, said)
+			}
+		}
+	}
+	for header, want := range map[[2]string]string{
+		{"Origin", "https://evil.example"}: "a page of another site",
+		{"Sec-Fetch-Site", "cross-site"}:   "a page of another site",
+		{"Host", "evil.example"}:           "nobody said that this manager is called",
+	} {
+		for _, a := range asks {
+			if a.method == http.MethodGet && header[0] != "Host" {
+				continue
+			}
+			code, _ := r.restAs("root", a.method, a.path, a.body, header[0], header[1])
+			if said := r.audited()[len(r.audited())-1]; code != http.StatusForbidden || said.Result != audit.Refused || !strings.Contains(said.Why, want) {
+				t.Errorf("%v: %s %s: %d, and the audit says %+v", header, a.method, a.path, code, said)
+			}
+		}
+	}
+	if code, detail := r.restAs("ann", "POST", path+"/kill", `{"reason":"a whim"}`); code != http.StatusNoContent {
+		t.Fatalf("%d %s", code, detail)
+	}
+	if said := r.audited()[len(r.audited())-1]; said.Who != "ann" || said.Before != "running" || said.After != "killed" || said.Result != audit.Done || said.What != rest.Root+path+"/kill" {
+		t.Errorf("the audit says %+v", said)
+	}
+	if st, err := r.who("root").api.Status(r.ctx(), &wire.StatusRequest{Job: job}); err != nil || !strings.Contains(st.GetFailure().GetMessage(), "killed by ann: a whim") {
+		t.Errorf("the job says %v (%v)", st.GetFailure(), err)
+	}
+}
+
+// Where nothing is to be changed over HTTP nothing is.
+func TestActionsOff(t *testing.T) {
+	b := newTestbed(t)
+	b.cfg.WebActionsOff = true
+	r := newRuledOn(t, b)
+	job := r.who("ann").submit(1)
+	path := fmt.Sprintf("/jobs/job-%d", job)
+	for method, path := range map[string]string{"PATCH": path, "POST": path + "/kill", "PUT": "/launchers/l1/drain", "DELETE": "/launchers/l1/drain"} {
+		code, _ := r.restAs("root", method, path, "")
+		if said := r.audited()[len(r.audited())-1]; code != http.StatusForbidden || !strings.Contains(said.Why, "manager.web.actions is off") {
+			t.Errorf("%s %s: %d, and the audit says %+v", method, path, code, said)
+		}
+	}
+	r.allowed(r.kill(job))
+}
