@@ -1,6 +1,6 @@
 // Package memory knows how much memory attempts hold, and may hold.
 //
-//	w := memory.NewWatch()
+//	w := memory.NewWatch(false)
 //	account := memory.NewAccount(64 << 20)
 //	held := w.Look([]memory.Root{{PID: pid, Memory: 64 << 20}}, false) // every memory.Every
 //	if account.Note(held[0]) { ... } // it is to be ended
@@ -124,6 +124,7 @@ func (a *Account) Starved(state *os.ProcessState) *wire.Failure {
 // Watch looks at processes, and whether the system kills some because memory runs out
 // on the machine. One goroutine looks.
 type Watch struct {
+	told  bool      // the system says of each worker why it was killed, and need not be asked in general
 	looks int       // so far
 	due   time.Time // the next look at whole trees
 
@@ -133,9 +134,10 @@ type Watch struct {
 	before atomic.Int64 // at the look before that
 }
 
-// NewWatch begins to watch.
-func NewWatch() *Watch {
-	w := &Watch{now: systemKills(), due: time.Now().Add(treesEvery)}
+// NewWatch begins to watch. Where the system tells of each worker whether it was killed for want of
+// memory, KilledLately says nothing.
+func NewWatch(told bool) *Watch {
+	w := &Watch{told: told, now: systemKills(), due: time.Now().Add(treesEvery)}
 	w.before.Store(w.now)
 	return w
 }
@@ -149,7 +151,7 @@ type Root struct {
 // Look measures what each root holds, with what it started when that is due. Idle says
 // that there is no worker at all.
 func (w *Watch) Look(roots []Root, idle bool) []int64 {
-	if w.looks++; !idle || w.looks%killsIdle == 0 {
+	if w.looks++; !w.told && (!idle || w.looks%killsIdle == 0) {
 		w.before.Store(w.now)
 		w.now = systemKills()
 	}
@@ -198,7 +200,7 @@ func measure(pids []int, most int64) int64 {
 
 // KilledLately reports whether the system killed something in the last moments. Any
 // goroutine may ask.
-func (w *Watch) KilledLately() bool { return systemKills() > w.before.Load() }
+func (w *Watch) KilledLately() bool { return !w.told && systemKills() > w.before.Load() }
 
 // systemKills reads the system's counter, 0 where there is none.
 func systemKills() int64 {

@@ -87,7 +87,11 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		theirs.Close()
 		return nil, err
 	}
-	tree, err := c.Way.Tree(c.Mark, c.Limits)
+	mark := c.Mark
+	if c.Order != nil {
+		mark = "" // the first of a namespace is above all in it, and they end with it: nobody is to be looked for
+	}
+	tree, err := c.Way.Tree(mark, c.Limits)
 	if err != nil {
 		conn.Close()
 		theirs.Close()

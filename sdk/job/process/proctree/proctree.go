@@ -78,8 +78,11 @@ func Kill(root int, mark Mark) error {
 	return errors.Join(frozen, signal(Members(root, mark), unix.SIGKILL))
 }
 
-// KillMarked ends every process that carries the mark, but this one.
+// KillMarked ends every process that carries the mark, but this one. Nobody carries the empty one.
 func KillMarked(mark Mark) error {
+	if mark == "" {
+		return nil
+	}
 	for range roundsMax {
 		members := Members(0, mark)
 		if len(members) == 0 {
