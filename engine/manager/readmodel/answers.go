@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -172,7 +173,7 @@ func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list [
 			}
 		}
 	})
-	slices.SortFunc(list, func(x, y facts.Attempt) int { return int(x.ID) - int(y.ID) })
+	slices.SortFunc(list, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
 	return list, err
 }
 

@@ -86,19 +86,21 @@ func (f *Filter) fits(k keys) bool {
 func (m *Model) Find(ctx context.Context, f Filter) (found []scheduler.JobID, err error) {
 	err = m.read(ctx, func() {
 		for _, id := range m.candidates(&f) {
-			k := keys{}
-			if j := m.live.Get(id); j != nil {
-				k = keysOf(j.row)
-			} else {
-				k = keysOfEnded(m.endedByID[id].status)
-			}
-			if f.fits(k) {
+			if f.fits(m.keys(id)) {
 				found = append(found, id)
 			}
 		}
 	})
 	slices.Sort(found)
 	return slices.Compact(found), err
+}
+
+// keys are those of a job that is known.
+func (m *Model) keys(id scheduler.JobID) keys {
+	if j := m.live.Get(id); j != nil {
+		return keysOf(j.row)
+	}
+	return keysOfEnded(m.endedByID[id].status)
 }
 
 // candidates is the shortest list that has all jobs that fit.

@@ -524,3 +524,20 @@ func BenchmarkApply(b *testing.B) {
 		m.apply(f)
 	}
 }
+
+// BenchmarkStatusOfManyAttempts is what the status of a job costs with all of 100,000 attempts that
+// live.
+func BenchmarkStatusOfManyAttempts(b *testing.B) {
+	const many = 100_000
+	rows := facts.Rows{Jobs: []facts.Job{aJob(1)}}
+	for id := range scheduler.AttemptID(many) {
+		rows.Attempts = append(rows.Attempts, attempt(id+1, facts.Running))
+	}
+	m := newModel(b, few, rows)
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(m.status(b, 1).Attempts); n != many {
+			b.Fatalf("%d attempts", n)
+		}
+	}
+}

@@ -137,7 +137,7 @@ func (o *oracle) compareJob(m *Model, c *core.Core, id scheduler.JobID) error {
 		want.Attempts = inOrder(want.Attempts, kept)
 	}
 	if !proto.Equal(got, want) {
-		return fmt.Errorf("it is\n%v, want\n%v\n%s", got, want, difference(got, want))
+		return fmt.Errorf("it is\n%v, want\n%v\n%w", got, want, difference(got, want))
 	}
 	return nil
 }
