@@ -45,6 +45,7 @@ type Manager struct {
 	EventLog EventLog `koanf:"eventLog"`
 	Audit    Audit    `koanf:"audit"`
 	Web      Web      `koanf:"web"`
+	History  History  `koanf:"history"`
 	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
 	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
 	// nothing for Lease ends its workers; one that was not heard of for
@@ -78,6 +79,15 @@ type EventLog struct {
 type Audit struct {
 	FileSize Size `koanf:"fileSize" validate:"min=65536"`
 	Keep     int  `koanf:"keep" validate:"min=1,max=100000"` // files that are full
+}
+
+// History are the settings of what the manager keeps of jobs that ended.
+type History struct {
+	Folder      string        `koanf:"folder"`                                    // "": history below the manager's data
+	KeepFor     time.Duration `koanf:"keepFor" validate:"min=1m"`                 // after a job's end
+	JobsMax     int           `koanf:"jobsMax" validate:"min=1,max=10000000"`     // that ended
+	BytesMax    Size          `koanf:"bytesMax" validate:"min=1048576"`           // of their files
+	AttemptsMax int           `koanf:"attemptsMax" validate:"min=1,max=10000000"` // of a job; of those beyond failures and the slowest are kept
 }
 
 // Launcher are a launcher's settings.
@@ -264,6 +274,12 @@ func defaults() map[string]any {
 		"auth.oidc.ca":               "",
 		"log.level":                  "info",
 		"log.format":                 "text",
+
+		"manager.history.folder":      "",
+		"manager.history.keepFor":     "720h",
+		"manager.history.jobsMax":     100_000,
+		"manager.history.bytesMax":    "10GiB",
+		"manager.history.attemptsMax": 1_000_000,
 
 		"launcher.isolation.user":      "none",
 		"launcher.isolation.leastUID":  1000,

@@ -33,7 +33,7 @@ import (
 // Each method and each page that the manager has is in the table of rules, and nothing else
 // of a manager is.
 func TestEveryRequestHasARule(t *testing.T) {
-	m := &manager{stats: metrics.New(), guard: guard.New(nil, nil), life: &recovery.Life{}, shown: clients.NewConfiguration(nil)}
+	m := &manager{stats: metrics.New(), guard: guard.New(nil, nil), life: &recovery.Life{}, history: &keeper{}, shown: clients.NewConfiguration(nil)}
 	var have []string
 	for service, info := range m.grpcServer().GetServiceInfo() {
 		for _, method := range info.Methods {

@@ -418,7 +418,7 @@ func replayed(t *testing.T, cfg Config, groups int) {
 		t.Fatal(err)
 	}
 	kept := graphs.Open(filepath.Join(dir, "graphs"), cfg.Log)
-	l, err := recovery.Restore(segment, core.DefaultSettings(), kept, nil)
+	l, err := recovery.Restore(segment, core.DefaultSettings(), kept, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	if err := os.RemoveAll(kept.Folder); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := recovery.Restore(segment, core.DefaultSettings(), kept, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.Folder) {
+	if _, err := recovery.Restore(segment, core.DefaultSettings(), kept, nil, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), kept.Folder) {
 		t.Errorf("without the graph: %v", err)
 	}
 	remade.Reset()

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -47,6 +49,9 @@ type Config struct {
 
 	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
 	AuditKeep      int   // full files of it; audit.KeepDefault
+
+	// History says how much is kept of jobs that ended; its Folder is history below Data when empty.
+	History history.Options
 
 	// KerberosRealms are those whose principals are users, and of which jobs may carry tickets.
 	// KDCs are found by KRB5_CONFIG; empty: no ticket is taken.
@@ -108,6 +113,7 @@ func (c *Config) fill() error {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.LauncherLostAfter = cmp.Or(c.LauncherLostAfter, 20*time.Second)
+	c.History.Folder = cmp.Or(c.History.Folder, filepath.Join(c.Data, "history"))
 	c.Policy.Fill()
 	if c.Log == nil {
 		c.Log = slog.Default()

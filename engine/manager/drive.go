@@ -45,10 +45,11 @@ type driver struct {
 	clock  recovery.Clock
 	inbox  *inbox.Inbox
 
-	ask         func(core.AskPolicy)   // gives a round to the policy
-	noted       func(core.AskPolicy)   // tells the policy's shell that a round with notes is durable; must not block
-	atOnce      func(core.Action) bool // does what need not wait for the disk; false: not of that sort
-	durable     func(core.Action)      // does the rest; must not block
+	ask         func(core.AskPolicy)                     // gives a round to the policy
+	noted       func(core.AskPolicy)                     // tells the policy's shell that a round with notes is durable; must not block
+	atOnce      func(core.Action) bool                   // does what need not wait for the disk; false: not of that sort
+	keep        func(record uint64, later []core.Action) // has history take what is durable; must not block
+	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
 	graphs      *graphs.Store
 	checkpoints *checkpoints.Maker
@@ -232,6 +233,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	}
 	if len(later) > 0 {
 		d.synced.add(seq, func() {
+			d.keep(seq, later)
 			for _, a := range later {
 				d.durable(a)
 			}

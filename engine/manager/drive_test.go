@@ -62,14 +62,14 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	log, life, err := recovery.Open(t.Context(), eventlog.Options{
 		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
 		OnDurable: func(seq uint64, _ int, _ time.Duration) { synced.reached(seq) },
-	}, core.DefaultSettings(), kept, nil)
+	}, core.DefaultSettings(), kept, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{
 		core: life.Core, log: log, synced: synced, clock: life.Clock, inbox: inbox.New(), stats: metrics.New(), graphs: kept,
-		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, durable: func(core.Action) {},
+		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {},
 	}
 	for _, e := range append(waiting, inbox.Entry{Look: func(*core.Core) func() { return stop }}) {
 		if err := d.inbox.Put(ctx, e); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -87,6 +88,7 @@ type manager struct {
 	life       *recovery.Life
 	driver     *driver
 	model      *readmodel.Model
+	history    *keeper
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
@@ -137,7 +139,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs, key.Token)
+	if err := m.openHistory(); err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	defer m.history.end()
+	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs, key.Token, m.history)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -165,8 +171,8 @@ func Run(ctx context.Context, cfg Config) error {
 		m.wrongConfig(cfg.Problem.Error())
 	}
 	m.driver = &driver{
-		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, durable: m.act, stats: m.stats, graphs: m.graphs,
-		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats},
+		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, keep: m.history.keep, durable: m.act, stats: m.stats, graphs: m.graphs,
+		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.settle},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
 	}
@@ -294,7 +300,11 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	defer late.Stop()
 	log.Settle() // a rotation that is under way
 	m.graphs.Keep(m.life.Core.GraphBlobs())
-	err = log.Rotate(m.life.Core.WriteCheckpoint) // no step is taken any more
+	last := log.Last()
+	err = log.Rotate(func(to io.Writer) error { // no step is taken any more
+		m.history.settle(context.Background(), last)
+		return m.life.Core.WriteCheckpoint(to)
+	})
 	log.Settle()
 	return errors.Join(err, log.Close())
 }
@@ -326,7 +336,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Model: m.model, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Model: m.model, History: m.history.History, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 )
 
 // ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
@@ -22,6 +23,9 @@ func (s *Site) ManagerConfig() manager.Config {
 		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter,
 		KerberosRealms: s.Auth.Kerberos.Realms,
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
+		History: history.Options{
+			Folder: m.History.Folder, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
+		},
 		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
 	}
 }

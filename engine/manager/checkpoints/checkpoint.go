@@ -54,13 +54,15 @@ type Maker struct {
 	Graphs    *graphs.Store // that the log names
 	Log       *slog.Logger
 	Stats     *metrics.Metrics
-	failed    atomic.Int32 // in a row
+	// Before is called before the log may drop records up to one, beside the core; nil: nothing is.
+	Before func(ctx context.Context, record uint64)
+	failed atomic.Int32 // in a row
 }
 
 // Rotate has the log begin a new file with a checkpoint. Beside the core is done what can
 // be. When ctx ends, so does what is under way.
 func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) error {
-	live, start := c.GraphBlobs(), time.Now()
+	live, start, last := c.GraphBlobs(), time.Now(), log.Last()
 	switch {
 	case c.FreezeTime() <= r.FreezeMax:
 	case log.Overgrown(overgrown) || r.failed.Load() >= remakeTries:
@@ -68,7 +70,9 @@ func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) err
 	default:
 		return log.RotateFrom(func(past eventlog.Past, to io.Writer) error {
 			r.Graphs.Prune(live, log.Folder())
-			return r.write(ctx, past, to)
+			err := r.write(ctx, past, to)
+			r.before(ctx, last)
+			return err
 		})
 	}
 	frozen := c.Freeze()
@@ -80,8 +84,15 @@ func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) err
 		if err == nil {
 			r.Stats.Checkpoint(metrics.FromState, time.Since(start))
 		}
+		r.before(ctx, last)
 		return err
 	})
+}
+
+func (r *Maker) before(ctx context.Context, record uint64) {
+	if r.Before != nil {
+		r.Before(ctx, record)
+	}
 }
 
 // remake makes a checkpoint from the log.

@@ -28,6 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
@@ -113,6 +114,7 @@ func (s *Server) roomForWork() error {
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Model      *readmodel.Model
+	History    *history.History // of jobs that the model has forgotten
 	Blobs      *blobs.Store
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table

@@ -34,9 +34,15 @@ func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wir
 	return message, nil
 }
 
-// unknown reads a job that the model does not know. The core says whether it should be known; what
+// unknown reads a job that the model does not know, from history. Where that has none the core says whether it should be known; what
 // it has seen by then is durable when it answers, and the model has it.
 func (s *Server) unknown(ctx context.Context, id scheduler.JobID, attempts bool) (*wire.JobStatus, error) {
+	switch past, there, err := s.pastStatus(ctx, id, attempts); {
+	case err != nil:
+		return nil, statusOf(err)
+	case there:
+		return past, nil
+	}
 	var lost *wire.Failure
 	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) }); err != nil {
 		return nil, statusOf(err)
@@ -50,7 +56,7 @@ func (s *Server) unknown(ctx context.Context, id scheduler.JobID, attempts bool)
 	case lost != nil:
 		return nil, lostError{lost}
 	}
-	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are forgotten", id)
+	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; of those that ended long ago nothing is kept (manager.history)", id)
 }
 
 // lostError is about a job that an earlier life may have known.
@@ -81,10 +87,14 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 	return st, nil
 }
 
-// Jobs lists jobs in order of their numbers: those that one may look at.
+// Jobs lists jobs that one may look at: those that live in order of their numbers, before them those
+// that ended, in the order of their ends.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
 	jobs, err := s.needs.Model.Jobs(ctx, q.All)
+	if err == nil && q.All {
+		jobs, err = s.withPast(jobs)
+	}
 	r.Jobs = s.readableOf(ctx, jobs)
 	return r, statusOf(err)
 }

@@ -129,6 +129,9 @@ func (h *History) Begin(record uint64, all *core.Facts) {
 // Take tells what a step changed, once the step's record is durable. It does not wait.
 func (h *History) Take(record uint64, f *core.Facts) { h.queue.add(newsOf(record, f)) }
 
+// Wait waits until there is room for more, for who has time: a manager that replays its log.
+func (h *History) Wait() { h.queue.wait(h.closes) }
+
 // Settings tells the version of the policy's settings from a record on.
 func (h *History) Settings(record, version uint64) {
 	h.queue.add(news{record: record, settings: version})

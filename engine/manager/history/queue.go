@@ -45,6 +45,7 @@ type queue struct {
 	lost   map[scheduler.JobID]uint64 // rows that found no room
 	missed uint64                     // of them in all
 	wake   chan struct{}              // has one when something was added
+	room   chan struct{}              // closed when all was taken; nil: nobody waits
 }
 
 func (q *queue) add(n news) {
@@ -80,7 +81,32 @@ func (q *queue) take() []news {
 	defer q.mu.Unlock()
 	list := q.list
 	q.list, q.rows = nil, 0
+	if q.room != nil {
+		close(q.room)
+		q.room = nil
+	}
 	return list
+}
+
+// wait waits until the queue is at most half full, or ended is closed.
+func (q *queue) wait(ended <-chan struct{}) {
+	for {
+		q.mu.Lock()
+		if q.rows <= queueRowsMax/2 {
+			q.mu.Unlock()
+			return
+		}
+		if q.room == nil {
+			q.room = make(chan struct{})
+		}
+		room := q.room
+		q.mu.Unlock()
+		select {
+		case <-room:
+		case <-ended:
+			return
+		}
+	}
 }
 
 func (q *queue) lacks() uint64 {

@@ -1,10 +1,12 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
@@ -49,7 +51,21 @@ func (h *History) Status(id scheduler.JobID) (*wire.JobStatus, error) {
 	return r.Status()
 }
 
-// List lists jobs that ended: index.Index.List. Those of the last second may be missing still.
+// Ending lists the jobs that ended and that List does not have yet, in order of their ends.
+func (h *History) Ending() []*wire.JobSummary {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []*wire.JobSummary
+	for _, e := range h.ended {
+		list = append(list, e.status.GetSummary())
+	}
+	slices.SortFunc(list, func(a, b *wire.JobSummary) int {
+		return cmp.Or(cmp.Compare(a.GetEnded(), b.GetEnded()), cmp.Compare(a.GetJob(), b.GetJob()))
+	})
+	return list
+}
+
+// List lists jobs that ended: index.Index.List. It lacks those that Ending lists.
 func (h *History) List(q index.Query) (p index.Page, err error) {
 	err = h.onIndex(func(x *index.Index) (err error) { p, err = x.List(q); return err })
 	return p, err

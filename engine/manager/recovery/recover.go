@@ -52,10 +52,20 @@ func newClock(last scheduler.Time) Clock {
 // Now is the time.
 func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
+// Listener is told what a core that is restored knows, and what it decides again.
+type Listener interface {
+	// Begin gets all there is behind a record, and Replay what each of those that follow told.
+	Begin(record uint64, all *core.Facts)
+	Replay(record uint64, actions []core.Action)
+	// Replayed ends it: this record is the last. The log may drop all of them when it returns.
+	Replayed(ctx context.Context, last uint64)
+}
+
 // Restore brings the core to where it was when the last life ended. The actions
 // of replayed batches are not done again: they were done, or their cause never
-// got out, and what matters of them is sent again when launchers join.
-func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, tokens Tokens) (*Life, error) {
+// got out, and what matters of them is sent again when launchers join. A listener hears of them;
+// nil: nobody does.
+func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, tokens Tokens, hears Listener) (*Life, error) {
 	if s == nil {
 		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0)}
 		l.began = l.Clock.base
@@ -72,6 +82,9 @@ func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, to
 		return nil, err
 	}
 	r.Core.TokensFrom(tokens)
+	if hears != nil {
+		r.listen(hears, s.First-1)
+	}
 	for i, record := range s.Records {
 		if err := r.Step(s.First+uint64(i), record); err != nil {
 			return nil, err
@@ -91,6 +104,8 @@ type Replay struct {
 	kept *graphs.Store
 	Core *core.Core
 	last scheduler.Time // of the newest record
+
+	hears Listener // nil: nobody
 }
 
 // NewReplay begins one of a file of the log, with the graphs that it names.
@@ -107,10 +122,22 @@ func (r *Replay) Restore(checkpoint [][]byte) (err error) {
 // Step takes the next record.
 func (r *Replay) Step(number uint64, record []byte) error {
 	batch, err := r.Read(number, record)
-	if err == nil {
-		r.Take(batch)
+	if err != nil {
+		return err
 	}
-	return err
+	actions := r.Take(batch)
+	if r.hears != nil {
+		r.hears.Replay(number, actions)
+	}
+	return nil
+}
+
+// listen has somebody hear of what there is behind a record, and of what follows.
+func (r *Replay) listen(hears Listener, record uint64) {
+	r.hears = hears
+	r.Core.TellFacts()
+	all := r.Core.AllFacts()
+	hears.Begin(record, &all)
 }
 
 // Read reads the batch of a record, and holds it against what it needs to be decided again.
@@ -140,13 +167,21 @@ func (r *Replay) Follow(file string) { r.file = file }
 
 // Open restores the core from the data folder and begins a new term. Where there is
 // work that an earlier life took it waits for room on a full disk: a manager that
-// gave up would lose it.
-func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store, tokens Tokens) (*eventlog.Log, *Life, error) {
+// gave up would lose it. A listener hears what is restored; nil: nobody does.
+func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store, tokens Tokens, hears Listener) (*eventlog.Log, *Life, error) {
 	log, err := eventlog.Open(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := Restore(log.Recovered(), settings, kept, tokens)
+	s := log.Recovered()
+	l, err := Restore(s, settings, kept, tokens, hears)
+	if err == nil && hears != nil {
+		last := uint64(0)
+		if s != nil {
+			last = s.Next() - 1
+		}
+		hears.Replayed(ctx, last)
+	}
 	if err == nil {
 		h := eventlog.Header{Core: core.Version, Identity: l.Identity, Term: l.Term, Began: int64(l.began)}
 		kept.Keep(l.Core.GraphBlobs())

@@ -150,6 +150,12 @@ func realistic(n int) *Job {
 func TestQueries(t *testing.T) {
 	j := realistic(3*blockRows + 5)
 	r := decoded(t, j)
+	for _, n := range []int{0, 3, blockRows + 9, 1 << 30} {
+		rows, err := r.Newest(n)
+		if want := j.Attempts[max(0, len(j.Attempts)-n):]; err != nil || !slices.EqualFunc(rows, want, func(a, b facts.Attempt) bool { return a.ID == b.ID }) {
+			t.Errorf("the newest %d are %d: %v", n, len(rows), err)
+		}
+	}
 	failed := []scheduler.AttemptOutcome{scheduler.Failed}
 	for _, q := range []Query{
 		{},

@@ -288,6 +288,18 @@ func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error)
 	return found, false, nil
 }
 
+// Newest reads the so many attempts of the largest ids that are kept, in order.
+func (r *Reader) Newest(n int) (rows []facts.Attempt, err error) {
+	for i := len(r.head.Blocks) - 1; i >= 0 && len(rows) < n; i-- {
+		b, err := r.block(i)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(b, rows...)
+	}
+	return rows[max(0, len(rows)-n):], nil
+}
+
 func (r *Reader) block(i int) ([]facts.Attempt, error) {
 	n, err := r.names()
 	if err != nil {

@@ -1,0 +1,74 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+)
+
+// keeper hands history what the log has, and sees that it is durable there before the log drops it.
+type keeper struct {
+	*history.History
+	o history.Options
+}
+
+var _ recovery.Listener = (*keeper)(nil)
+
+// settleMax bounds the wait for history where the log is to drop records. Scheduling does not depend on
+// history: what that has not written by then it may lack after a kill, and it says so.
+const settleMax = 10 * time.Second
+
+func (m *manager) openHistory() error {
+	o := m.cfg.History
+	o.Log = m.log
+	h, err := history.Open(o)
+	m.history = &keeper{h, o}
+	return err
+}
+
+// Replay gives history what a record's step told that is replayed. It waits while history has much to
+// take in.
+func (p *keeper) Replay(record uint64, actions []core.Action) {
+	p.Wait()
+	p.keep(record, actions)
+}
+
+// keep gives history what a record's step told, once that is durable.
+func (p *keeper) keep(record uint64, actions []core.Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case core.Facts:
+			p.Take(record, &a)
+		case core.SettingsVerdict:
+			if a.Generation != 0 {
+				p.Settings(record, a.Version)
+			}
+		}
+	}
+}
+
+// Replayed waits until all that was replayed is durable: the log begins a file behind it.
+func (p *keeper) Replayed(ctx context.Context, last uint64) {
+	p.History.Replayed(last)
+	p.settle(ctx, last)
+}
+
+// settle waits until history is durable up to a record, for settleMax.
+func (p *keeper) settle(ctx context.Context, record uint64) {
+	ctx, cancel := context.WithTimeout(ctx, settleMax)
+	defer cancel()
+	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
+		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "up to record", record, "history", p.State().Record, "why", p.State().Why)
+	}
+}
+
+// end ends history.
+func (p *keeper) end() {
+	if err := p.Close(); err != nil {
+		p.o.Log.Error("history could not write all it has", "error", err)
+	}
+}

@@ -1,0 +1,91 @@
+package manager
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Jobs that the model has forgotten are shown from history, each with all its attempts, however
+// often the manager is killed and its log's files are dropped.
+func TestHistoryOutlivesKills(t *testing.T) {
+	b := newTestbed(t)
+	b.cfg.Core.JobsKept, b.cfg.LogFileBytes, b.cfg.LogKeep = 1, 32<<10, 2
+	const kills, jobs, nodes = 3, 4, 40
+	var all []uint64
+	for life := range uint64(kills + 1) {
+		b.start()
+		l := b.launcher("oak", life+1, false)
+		for range jobs {
+			job := b.submit(nodes)
+			if s := b.follow(job); !succeeded(s) {
+				t.Fatal(s)
+			}
+			all = append(all, job)
+		}
+		b.historyOf(all, nodes)
+		if life == kills {
+			break
+		}
+		left := b.killed()
+		l.cancel()
+		b.stop()
+		b.cfg.Data, b.cfg.History.Folder = left, ""
+	}
+	b.stop()
+	b.start()
+	b.historyOf(all, nodes)
+}
+
+// killed copies what the manager would leave behind if it were killed now.
+func (b *testbed) killed() string {
+	b.t.Helper()
+	left := b.t.TempDir()
+	key, err := os.ReadFile(filepath.Join(b.cfg.Data, "key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(left, "key"), key, 0o600)
+	}
+	for _, folder := range []string{"log", "history", "programs"} {
+		if err == nil {
+			err = os.CopyFS(filepath.Join(left, folder), os.DirFS(filepath.Join(b.cfg.Data, folder)))
+		}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return left
+}
+
+// historyOf holds what is shown of jobs against what they were: each node ran once.
+func (b *testbed) historyOf(jobs []uint64, nodes int) {
+	b.t.Helper()
+	list, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{All: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	listed := map[uint64]bool{}
+	for _, j := range list.Jobs {
+		if listed[j.Job] {
+			b.t.Errorf("job %d is listed twice", j.Job)
+		}
+		listed[j.Job] = true
+	}
+	for _, job := range jobs {
+		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job, Attempts: true})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		ran := map[uint32]bool{}
+		for _, a := range s.Attempts {
+			if a.State != "finished" || a.Stage != "work" || a.Launcher != "oak" || a.Ended == 0 {
+				b.t.Errorf("job %d: %v", job, a)
+			}
+			ran[a.Index] = true
+		}
+		if !listed[job] || !succeeded(s) || len(ran) != nodes || len(s.Attempts) != nodes {
+			b.t.Errorf("job %d, listed: %t, has %d attempts of %d nodes: %v %q", job, listed[job], len(s.Attempts), len(ran), s.Summary, s.Notes)
+		}
+	}
+}
