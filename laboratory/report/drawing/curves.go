@@ -3,6 +3,8 @@ package drawing
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 // PointsMax is how many steps of a curve are drawn.
@@ -35,11 +37,11 @@ func (d *Distributions) SVG() []byte {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	x := linear(d.X, high, 10)
+	x := svg.Linear(d.X, high, 10)
 	if low > 0 && high >= 100*low {
-		x = logarithmic(d.X, low, high)
+		x = svg.Logarithmic(d.X, low, high)
 	}
-	f := newFrame(d.Title, x, linear("share of jobs", 1, 5), usual)
+	f := newFrame(d.Title, x, svg.Linear("share of jobs", 1, 5), usual)
 	f.axes()
 	var names []string
 	for i, s := range d.Samples {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 const hostile = `<script>alert("1")</script>&amp;'` + "\x00\x1b\u202e]]>"
@@ -125,11 +127,11 @@ func TestADistributionIsTheShare(t *testing.T) {
 		}
 		d := Distributions{Title: "t", X: "s", Samples: []Sample{{"a", values}}}
 		low, high := slices.Min(values), slices.Max(values)
-		x := linear("", high, 10)
+		x := svg.Linear("", high, 10)
 		if high >= 100*low {
-			x = logarithmic("", low, high)
+			x = svg.Logarithmic("", low, high)
 		}
-		f := newFrame("", x, linear("", 1, 5), usual)
+		f := newFrame("", x, svg.Linear("", 1, 5), usual)
 		found := false
 		for _, e := range parse(t, d.SVG()) {
 			if e.attr["class"] != "d-line d-s0" || strings.Contains(e.attr["d"], "h24") {
@@ -242,30 +244,5 @@ func TestLittleAndMuch(t *testing.T) {
 	}
 	if svg := string(many.SVG()); !strings.Contains(svg, "and 3 more") || strings.Contains(svg, fmt.Sprint("n", LegendMax)) {
 		t.Error("what is left out is not said")
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, c := range []struct {
-		axis axis
-		want string
-	}{
-		{linear("", 10, 5), "0 2 4 6 8 10"},
-		{linear("", 1, 5), "0 0.2 0.4 0.6 0.8 1"},
-		{linear("", 3, 8), "0 0.5 1 1.5 2 2.5 3"},
-		{linear("", 0, 5), "0 0.2 0.4 0.6 0.8 1"},
-		{times("", 100*time.Second), "0 10 20 30 40 50 60 70 80 90 100"},
-		{times("", time.Hour), "0 10 20 30 40 50 60"},
-		{times("", 30*time.Hour), "0 5 10 15 20 25 30"},
-		{logarithmic("", 3, 2000), "1 10 100 1000 10000"},
-		{logarithmic("", 10, 10), "10 100"},
-	} {
-		var got []string
-		for _, tick := range c.axis.ticks {
-			got = append(got, tick.label)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("the ticks are %v, want %s", got, c.want)
-		}
 	}
 }

@@ -2,10 +2,9 @@ package drawing
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
-	"strings"
-	"unicode"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 // Measures of all drawings, in pixels.
@@ -48,15 +47,15 @@ const style = `<style>
 // frame is a drawing that is being made.
 type frame struct {
 	bytes.Buffer
-	x, y   axis
+	x, y   svg.Axis
 	height int // of what is drawn
 }
 
-func newFrame(title string, x, y axis, height int) *frame {
+func newFrame(title string, x, y svg.Axis, height int) *frame {
 	f := &frame{x: x, y: y, height: height}
-	title = cut(title, titleMax)
+	title = svg.Cut(title, titleMax)
 	all := top + height + below
-	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="%s" width="%d" height="%d" viewBox="0 0 %[2]d %[3]d" font-family="sans-serif" font-size="13">`+"\n", text(title), width, all)
+	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="%s" width="%d" height="%d" viewBox="0 0 %[2]d %[3]d" font-family="sans-serif" font-size="13">`+"\n", svg.Text(title), width, all)
 	f.WriteString(style)
 	fmt.Fprintf(f, `<rect class="d-back" width="%d" height="%d"/>`+"\n", width, all)
 	f.words(24, 28, "start", title, `font-size="16"`)
@@ -65,26 +64,26 @@ func newFrame(title string, x, y axis, height int) *frame {
 
 // words writes some text.
 func (f *frame) words(x, y float64, anchor, s, more string) {
-	fmt.Fprintf(f, `<text class="d-ink" x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, more, text(s))
+	fmt.Fprintf(f, `<text class="d-ink" x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, more, svg.Text(s))
 }
 
-func (f *frame) px(v float64) float64 { return left + (right-left)*f.x.part(v) }
-func (f *frame) py(v float64) float64 { return float64(top+f.height) - float64(f.height)*f.y.part(v) }
+func (f *frame) px(v float64) float64 { return left + (right-left)*f.x.Part(v) }
+func (f *frame) py(v float64) float64 { return float64(top+f.height) - float64(f.height)*f.y.Part(v) }
 
 // axes draws both with their ticks and titles.
 func (f *frame) axes() {
 	bottom := float64(top + f.height)
-	for _, t := range f.x.ticks {
-		fmt.Fprintf(f, `<path class="d-grid" d="M%.1f %d V%.1f"/>`, f.px(t.at), top, bottom)
-		f.words(f.px(t.at), bottom+18, "middle", t.label, "")
+	for _, t := range f.x.Ticks {
+		fmt.Fprintf(f, `<path class="d-grid" d="M%.1f %d V%.1f"/>`, f.px(t.At), top, bottom)
+		f.words(f.px(t.At), bottom+18, "middle", t.Label, "")
 	}
-	for _, t := range f.y.ticks {
-		fmt.Fprintf(f, `<path class="d-grid" d="M%d %.1f H%d"/>`, left, f.py(t.at), right)
-		f.words(left-8, f.py(t.at)+4, "end", t.label, "")
+	for _, t := range f.y.Ticks {
+		fmt.Fprintf(f, `<path class="d-grid" d="M%d %.1f H%d"/>`, left, f.py(t.At), right)
+		f.words(left-8, f.py(t.At)+4, "end", t.Label, "")
 	}
 	fmt.Fprintf(f, `<path class="d-axis" d="M%d %d V%.1f H%d"/>`+"\n", left, top, bottom, right)
-	f.words((left+right)/2, bottom+42, "middle", f.x.title, "")
-	fmt.Fprintf(f, `<text class="d-ink" transform="translate(22 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+f.height/2, text(f.y.title))
+	f.words((left+right)/2, bottom+42, "middle", f.x.Title, "")
+	fmt.Fprintf(f, `<text class="d-ink" transform="translate(22 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+f.height/2, svg.Text(f.y.Title))
 }
 
 // legend names what has the colours, in the order from above.
@@ -96,7 +95,7 @@ func (f *frame) legend(names []string, colour func(int) string) {
 			return
 		}
 		fmt.Fprintf(f, `<path %s d="M%d %.1f h24"/>`, colour(i), right+12, y+8)
-		f.words(wordsX, y+12, "start", cut(n, nameMax), "")
+		f.words(wordsX, y+12, "start", svg.Cut(n, nameMax), "")
 	}
 }
 
@@ -104,26 +103,4 @@ func (f *frame) legend(names []string, colour func(int) string) {
 func (f *frame) end() []byte {
 	f.WriteString("</svg>\n")
 	return f.Bytes()
-}
-
-// text is a line of text as it stands in a document: short, escaped, with a sign for each
-// character that cannot be seen.
-func text(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
-	return b.String()
-}
-
-// cut shortens a text to so many characters.
-func cut(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

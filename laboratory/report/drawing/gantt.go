@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 // Gantt says who was where and when.
@@ -36,7 +38,7 @@ func (g *Gantt) SVG() []byte {
 		end = max(end, g.Bars[i].To)
 	}
 	lane := max(8, min(24, usual/max(len(g.Lanes), 1)))
-	f := newFrame(g.Title, times("time", end), axis{title: cmp.Or(g.Y, "launchers"), from: 0, to: float64(max(len(g.Lanes), 1))}, max(lane*len(g.Lanes), usual))
+	f := newFrame(g.Title, svg.Times("time", end), svg.Axis{Title: cmp.Or(g.Y, "launchers"), From: 0, To: float64(max(len(g.Lanes), 1))}, max(lane*len(g.Lanes), usual))
 	f.axes()
 	high := float64(f.height) / float64(max(len(g.Lanes), 1))
 	y := func(lane int) float64 { return top + high*float64(lane) }
@@ -48,7 +50,7 @@ func (g *Gantt) SVG() []byte {
 		fmt.Fprintf(f, `<path class="d-grid" d="M%d %.1f H%d"/>`, left, y(i), right)
 		if at := y(i) + high/2 + 4; at-written >= 11 {
 			written = at
-			f.words(left-6, at, "end", cut(name, laneMax), `font-size="11"`)
+			f.words(left-6, at, "end", svg.Cut(name, laneMax), `font-size="11"`)
 		}
 	}
 	for i := range g.Bars {
@@ -58,7 +60,7 @@ func (g *Gantt) SVG() []byte {
 			pale = " d-pale"
 		}
 		fmt.Fprintf(f, `<rect class="d-f%d%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`+"\n",
-			b.Party%colours, pale, x, y(b.Lane)+.5, max(f.px(b.To.Seconds())-x-.3, .5), high-1, text(b.Text))
+			b.Party%colours, pale, x, y(b.Lane)+.5, max(f.px(b.To.Seconds())-x-.3, .5), high-1, svg.Text(b.Text))
 	}
 	f.legend(g.Parties, block)
 	for i, line := range g.Note {

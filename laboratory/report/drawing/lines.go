@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 // Lines are measures that depend on something, each point joined to the next.
@@ -29,9 +31,9 @@ type Point struct{ X, Y float64 }
 
 // SVG draws them.
 func (l *Lines) SVG() []byte {
-	x, y := linear(l.X, l.most(Point.x), 10), linear(l.Y, l.most(Point.y), 8)
+	x, y := svg.Linear(l.X, l.most(Point.x), 10), svg.Linear(l.Y, l.most(Point.y), 8)
 	if l.Log {
-		x, y = logarithmic(l.X, l.least(Point.x), l.most(Point.x)), logarithmic(l.Y, l.least(Point.y), l.most(Point.y))
+		x, y = svg.Logarithmic(l.X, l.least(Point.x), l.most(Point.x)), svg.Logarithmic(l.Y, l.least(Point.y), l.most(Point.y))
 	}
 	f := newFrame(l.Title, x, y, usual)
 	f.axes()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
 // Stack is what several parties hold over time, on top of each other.
@@ -37,7 +39,7 @@ func (s *Stack) SVG() []byte {
 	if len(s.Steps) > 0 {
 		end = s.Steps[len(s.Steps)-1].To
 	}
-	f := newFrame(s.Title, times("time", end), linear(s.Y, s.Most, 8), usual)
+	f := newFrame(s.Title, svg.Times("time", end), svg.Linear(s.Y, s.Most, 8), usual)
 	base := make([]float64, len(s.Steps))
 	for p := range s.Parties {
 		f.layer(s.Steps, base, p)
