@@ -64,6 +64,7 @@ test: export GOFLAGS := $(strip $(GOFLAGS) -ldflags=-w)
 test: build jars ## all tests (what CI runs)
 	$(GO) vet ./...
 	$(GO) test -vet=off ./... -timeout 30m
+	cd docs/operations && $(GO) test ./...
 
 race: jars ## all tests under the race detector
 	$(GO) test -race ./... -timeout 60m

@@ -123,8 +123,10 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 			t.Errorf("metrics lack %s", line)
 		}
 	}
-	for path, want := range map[string]string{"/livez": "200 ok\n", "/healthz": "200 ok\n", "/readyz": "503 no policy decides: starting\n",
-		"/readyz?verbose": "503 [+]core ok\n[+]log ok\n[-]policy failed: no policy decides: starting\nreadyz check failed\n"} {
+	for path, want := range map[string]string{
+		"/livez": "200 ok\n", "/healthz": "200 ok\n", "/readyz": "503 no policy decides: starting\n",
+		"/readyz?verbose": "503 [+]core ok\n[+]log ok\n[-]policy failed: no policy decides: starting\nreadyz check failed\n",
+	} {
 		if code, text := b.page(path); fmt.Sprintf("%d %s", code, text) != want {
 			t.Errorf("%s: %d %q", path, code, text)
 		}
