@@ -1,0 +1,223 @@
+package draw
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hostile are names that somebody may give to a stage, a launcher or an outcome.
+var hostile = []string{
+	`<script>alert("1")</script>`, `"><a href="javascript:alert(1)">`, `javascript:alert(1)`, `' onload='alert(1)`, `</title></svg><img src=x onerror=alert(1)>`,
+	"\xff\xfe\x80", "\x00\x1b[31m\x07", "\u202egnp.\u200f\u2066", "]]><!--", "&lt;b&gt;", "", " \t\n", strings.Repeat("&", 5000), "a b/c?d#e=f+g%h", "世界世界世界世界世界世界世界",
+}
+
+// allowed are the elements of drawings, and their attributes.
+var allowed = map[string][]string{
+	"svg":   {"xmlns", "class", "role", "aria-label", "width", "height", "viewBox"},
+	"g":     {"class", "role", "aria-label", "transform"},
+	"a":     {"href", "transform"},
+	"title": {},
+	"text":  {"class", "x", "y", "text-anchor"},
+	"rect":  {"class", "x", "y", "width", "height", "rx"},
+	"path":  {"class", "d"},
+}
+
+// values are what attributes may be: no colour, no address but a stage's.
+var values = map[string]*regexp.Regexp{
+	"xmlns":       regexp.MustCompile(`^http://www\.w3\.org/2000/svg$`),
+	"class":       regexp.MustCompile(`^draw(-[a-z]+)?$`),
+	"role":        regexp.MustCompile(`^(img|group)$`),
+	"aria-label":  regexp.MustCompile(`(?s)^.+$`),
+	"transform":   regexp.MustCompile(`^translate\(\d+ \d+\)$`),
+	"href":        regexp.MustCompile(`^\?stage=[A-Za-z0-9_.~%+-]*$`),
+	"text-anchor": regexp.MustCompile(`^(middle|end)$`),
+	"d":           regexp.MustCompile(`^[MLHVCAZmlhvcaz0-9 .-]+$`),
+	"viewBox":     regexp.MustCompile(`^0 0 \d+ \d+$`),
+	"x":           number, "y": number, "width": number, "height": number, "rx": number,
+}
+
+var number = regexp.MustCompile(`^-?\d+$`)
+
+// element is one of a drawing.
+type element struct {
+	name, text, title string
+	attr              map[string]string
+	parents           []*element
+}
+
+// parse reads a drawing, and holds all of it against what drawings may have.
+func parse(t testing.TB, drawn template.HTML) (list []*element) {
+	t.Helper()
+	if !utf8.ValidString(string(drawn)) {
+		t.Fatal("it is no UTF-8")
+	}
+	for _, r := range string(drawn) {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Fatalf("it has %q, which cannot be seen", r)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(string(drawn)))
+	var open []*element
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatalf("it is no XML: %v\n%s", err, drawn)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := opened(t, token)
+			e.parents = slices.Clone(open)
+			open, list = append(open, e), append(list, e)
+		case xml.EndElement:
+			e := open[len(open)-1]
+			if open = open[:len(open)-1]; e.name == "title" {
+				open[len(open)-1].title = e.text
+			}
+		case xml.CharData:
+			if len(open) > 0 {
+				open[len(open)-1].text += string(token)
+			}
+		default:
+			t.Fatalf("it has %T", token)
+		}
+	}
+}
+
+func opened(t testing.TB, token xml.StartElement) *element {
+	t.Helper()
+	e := &element{name: token.Name.Local, attr: map[string]string{}}
+	attributes, ok := allowed[e.name]
+	if !ok {
+		t.Fatalf("there is an element %s", e.name)
+	}
+	for _, a := range token.Attr {
+		if n := a.Name.Local; !slices.Contains(attributes, n) || !values[n].MatchString(a.Value) {
+			t.Fatalf("%s has %s=%q", e.name, n, a.Value)
+		}
+		e.attr[a.Name.Local] = a.Value
+	}
+	return e
+}
+
+// at is where an element stands, with what its parents move it by.
+func (e *element) at(t testing.TB) (x, y int) {
+	t.Helper()
+	for _, p := range append(slices.Clone(e.parents), e) {
+		if s, ok := p.attr["transform"]; ok {
+			var dx, dy int
+			if _, err := fmt.Sscanf(s, "translate(%d %d)", &dx, &dy); err != nil {
+				t.Fatal(err)
+			}
+			x, y = x+dx, y+dy
+		}
+	}
+	return x + e.integer(t, "x"), y + e.integer(t, "y")
+}
+
+// integer is an attribute's value, 0 without it.
+func (e *element) integer(t testing.TB, attribute string) int {
+	t.Helper()
+	if e.attr[attribute] == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(e.attr[attribute])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// of lists the elements of a class.
+func of(list []*element, class string) (all []*element) {
+	for _, e := range list {
+		if e.attr["class"] == class {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// label is what is said of the drawing to whom does not see it.
+func label(t testing.TB, list []*element) string {
+	t.Helper()
+	for _, e := range list {
+		if e.attr["role"] == "img" {
+			return e.attr["aria-label"]
+		}
+	}
+	t.Fatal("no element has role=img")
+	return ""
+}
+
+// holds checks that a text has parts in it.
+func holds(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q is not in %q", p, text)
+		}
+	}
+}
+
+// variable is a colour of the sheet, for light and for dark ground.
+var variable = regexp.MustCompile(`--draw-([a-z]+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);`)
+
+// What is written can be read on its ground, and what is drawn be told from it, in both themes (WCAG 2.2, 1.4.3
+// and 1.4.11).
+func TestColoursContrast(t *testing.T) {
+	colours := map[string][2]float64{}
+	for _, m := range variable.FindAllStringSubmatch(Style, -1) {
+		colours[m[1]] = [2]float64{luminance(t, m[2]), luminance(t, m[3])}
+	}
+	if len(colours) < 10 {
+		t.Fatalf("the sheet has colours %v", colours)
+	}
+	for name := range colours {
+		least := 3.0
+		switch name {
+		case "ink":
+			least = 4.5
+		case "ground", "box", "rest":
+			continue
+		}
+		for _, ground := range []string{"ground", "box"} {
+			for theme := range 2 {
+				a, b := colours[name][theme], colours[ground][theme]
+				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < least {
+					t.Errorf("%s on %s has a contrast of %.1f in theme %d, want %v", name, ground, ratio, theme, least)
+				}
+			}
+		}
+	}
+}
+
+// luminance is the relative luminance of a colour as WCAG has it.
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	n, err := strconv.ParseUint(hex, 16, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := func(shift int, weight float64) float64 {
+		c := float64(n>>shift&255) / 255
+		if c <= 0.04045 {
+			return weight * c / 12.92
+		}
+		return weight * math.Pow((c+0.055)/1.055, 2.4)
+	}
+	return part(16, 0.2126) + part(8, 0.7152) + part(0, 0.0722)
+}

@@ -1,0 +1,34 @@
+package draw
+
+import (
+	"html/template"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// Bounds of a graph's drawing.
+const (
+	// StagesMax is how many stages are drawn one by one. Beyond it those that failed go first,
+	// then those that run, then those that have not finished; boxes stand for the others.
+	StagesMax = 300
+	// GraphBytesMax is how large a drawing is. Where names make one larger, fewer stages are
+	// drawn one by one.
+	GraphBytesMax = 300_000
+	// tiesPerStage and bendsPerStage are how many lines are drawn for each of the stages that
+	// may be, and how many columns lines may go through between their ends.
+	tiesPerStage, bendsPerStage = 2, 10
+)
+
+// Graph draws a job's stages with how far they are, in layers from left to right, and what
+// joins them. A stage is a link to ?stage=NAME. Connections that name a stage that there is not
+// are left out.
+func Graph(g api.Graph, stages []api.Stage) template.HTML {
+	all := stagesOf(g, stages)
+	for most := StagesMax; ; most /= 2 {
+		b := newBoxes(all, g.Connections, most)
+		b.bound(max(1, most*tiesPerStage), most*bendsPerStage)
+		if drawn := b.draw(); len(drawn) <= GraphBytesMax || most == 0 {
+			return template.HTML(drawn)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package draw
+
+import "math"
+
+// rounds is how often items are drawn towards those that they are joined with, from each side.
+const rounds = 4
+
+// heights finds where each item's middle is from above, 0 or more: as near as may be to those
+// that it is joined with, in the columns' order, and never nearer than the gap to the next.
+func (g *grid) heights(height []int, gap int) []int {
+	middle := make([]float64, len(height))
+	for _, c := range g.columns {
+		g.settle(c, nil, height, gap, middle)
+	}
+	for range rounds {
+		for i := range g.columns {
+			g.settle(g.columns[i], g.left, height, gap, middle)
+		}
+		for i := range g.columns {
+			g.settle(g.columns[len(g.columns)-1-i], g.right, height, gap, middle)
+		}
+	}
+	least := math.Inf(1)
+	for i, m := range middle {
+		least = min(least, math.Round(m)-float64(height[i]/2))
+	}
+	all := make([]int, len(height))
+	for i, m := range middle {
+		all[i] = int(math.Round(m) - least)
+	}
+	return all
+}
+
+// settle places a column: each item would be at the mean of those it is joined with on a side,
+// and where they would cover each other they share what they are moved by. That is least
+// squares with an order kept, found by pooling neighbours (Ayer and others, 1955).
+func (g *grid) settle(column []int, side [][]int, height []int, gap int, middle []float64) {
+	type pool struct{ sum, n float64 }
+	pools, offset := []pool{}, make([]float64, len(column))
+	for i, item := range column {
+		if i > 0 {
+			before := column[i-1]
+			offset[i] = offset[i-1] + float64(height[before]-height[before]/2+gap+height[item]/2)
+		}
+		p := pool{wanted(item, side, middle) - offset[i], 1}
+		for k := len(pools) - 1; k >= 0 && pools[k].sum/pools[k].n >= p.sum/p.n; k-- {
+			p = pool{p.sum + pools[k].sum, p.n + pools[k].n}
+			pools = pools[:k]
+		}
+		pools = append(pools, p)
+	}
+	i := 0
+	for _, p := range pools {
+		at := math.Round(p.sum / p.n)
+		for range int(p.n) {
+			middle[column[i]] = at + offset[i]
+			i++
+		}
+	}
+}
+
+// wanted is where an item would be, were it alone.
+func wanted(item int, side [][]int, middle []float64) float64 {
+	if side == nil || len(side[item]) == 0 {
+		return middle[item]
+	}
+	sum := 0.0
+	for _, other := range side[item] {
+		sum += middle[other]
+	}
+	return sum / float64(len(side[item]))
+}
