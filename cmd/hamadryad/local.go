@@ -97,7 +97,7 @@ func (c *cli) runLocal(ctx context.Context, o parts.Options, program []string) (
 		}
 		return err
 	}
-	fmt.Fprintf(c.show.Out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, metrics at http://%s/metrics\n\n  export %s=%s\n\nctrl-C ends it\n",
+	fmt.Fprintf(c.show.Out, "the cluster is ready: %d launchers, manager at %s, data and logs in %s, pages at http://%s/\n\n  export %s=%s\n\nctrl-C ends it\n",
 		o.Launchers, cluster.Address, o.Data, cluster.Page, client.AddressVariable, cluster.Address)
 	return cluster.Wait(ctx)
 }

@@ -33,9 +33,9 @@ manager that is started again while the file has mistakes goes on with what was
 accepted last, and takes the file when it is right; the first start of a data folder
 refuses such a file. "hamadryad config show" tells what is in force.
 
-Its HTTP address has /metrics, the REST interface below /api/v1 (docs/REST.md; its
-document is /api/v1/openapi.yaml), and for what watches processes /livez (or /healthz)
-and /readyz.`,
+Its HTTP address has pages for people at /, /metrics, the REST interface below
+/api/v1 (docs/REST.md; its document is /api/v1/openapi.yaml), and for what watches
+processes /livez (or /healthz) and /readyz.`,
 		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runManager(cmd.Context(), f.sources(cmd), part)
@@ -43,7 +43,7 @@ and /readyz.`,
 	}
 	f.configFlag(cmd)
 	f.flag(cmd, "listen", "manager.listen", "address to listen on")
-	f.flag(cmd, "http", "manager.http", "address of HTTP: metrics, health, the REST interface")
+	f.flag(cmd, "http", "manager.http", "address of HTTP: pages, metrics, health, the REST interface")
 	f.flag(cmd, "data", "manager.data", "folder for its data")
 	f.flag(cmd, "policy", "policy.name", "scheduling policy")
 	_ = cmd.RegisterFlagCompletionFunc("policy", complete.Policies)

@@ -182,20 +182,20 @@ func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 var recordBytesMax = eventlog.RecordBytesMax
 
 // feed gives a batch to the core as one step, or as several when one record of the
-// log could not hold it. An input that alone is too large is refused: the bounds of
-// what comes from outside leave none, and none must end the manager.
+// log could not hold it. An input that alone is too large, or can't be written, is refused: the
+// bounds of what comes from outside leave none, and none must end the manager.
 func (d *driver) feed(batch *wire.Batch) error {
 	if len(batch.Inputs) == 0 {
 		return nil
 	}
 	record, err := proto.Marshal(batch)
-	if err != nil {
-		return fmt.Errorf("encode a batch for the event log: %w", err)
-	}
-	if len(record) <= recordBytesMax {
+	switch {
+	case err == nil && len(record) <= recordBytesMax:
 		return d.decide(batch, record)
-	}
-	if len(batch.Inputs) == 1 {
+	case err != nil && len(batch.Inputs) == 1: // a text in it is none
+		d.refuse(batch.Inputs[0], wire.ErrorKind_ERROR_KIND_INVALID, fmt.Sprintf("the request can't be written into the manager's event log: %v", err))
+		return nil
+	case len(batch.Inputs) == 1:
 		d.refuse(batch.Inputs[0], wire.ErrorKind_ERROR_KIND_INVALID,
 			fmt.Sprintf("the request takes %d bytes in the manager's event log, at most %d are possible: send less at once", len(record), recordBytesMax))
 		return nil

@@ -95,3 +95,11 @@ func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
 		t.Fatal("job-1, of which a launcher has work, counts as one that never was")
 	}
 }
+
+// An input with a text that is none can't be logged. It is refused, and those beside it are not.
+func TestWhatCantBeLoggedEndsNothing(t *testing.T) {
+	data := oldData(t)
+	note := func(name string) *wire.Input { return wire.NewInput(&wire.Note{Name: name}) }
+	live(t, data, inbox.Entry{Inputs: []*wire.Input{note("good"), note("bad \xff"), note("good too")}}, inbox.Entry{Inputs: []*wire.Input{note("\xff")}})
+	live(t, data) // its log can be read
+}

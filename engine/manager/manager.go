@@ -38,6 +38,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/origin"
+	"github.com/hamadryad/hamadryad/engine/manager/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -396,7 +397,9 @@ func (m *manager) webServer() *http.Server {
 // routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
 // pattern.
 func (m *manager) routes() map[string]http.Handler {
-	all := m.rest().Routes()
+	shown := m.rest()
+	all := shown.Routes()
+	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Failed: failed}).Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
 		// For what watches processes, such as Kubernetes: whether the manager has to be started
@@ -430,9 +433,12 @@ func (m *manager) origins() origin.Options {
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
 		Model: m.model, Service: m.clients, Life: m.life.Term, Stopping: m.stopping,
-		Failed: func(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) }, // the log says what can't be written
+		Failed: failed,
 	})
 }
+
+// failed has the audit tell of a request that was not done.
+func failed(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) } // the log says what can't be written
 
 func (m *manager) takeUpdates(ctx context.Context) {
 	for {

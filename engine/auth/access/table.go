@@ -66,6 +66,15 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
 	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
 
+	"manager GET /{$}":                         {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
+	"manager GET /jobs":                        {Kind: auth.User, Roles: anyRole, On: JobList, What: "list jobs"},
+	"manager GET /jobs/{job}":                  {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "look at a job"},
+	"manager GET /launchers":                   {Kind: auth.User, Roles: anyRole, On: Cluster, What: "list launchers"},
+	"manager GET /assets/{file}":               {Open: true, On: Cluster, What: "load the pages' style"},
+	"manager POST /jobs/{job}/kill":            {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "kill a job"},
+	"manager POST /jobs/{job}/update":          {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "change a job"},
+	"manager POST /launchers/{launcher}/drain": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
+
 	"manager GET /api/v1/openapi.yaml":                  {Open: true, On: Cluster, What: "read the document of the REST interface"},
 	"manager GET /api/v1/cluster":                       {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
 	"manager GET /api/v1/events":                        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "hear what changes"},

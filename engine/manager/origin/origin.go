@@ -6,7 +6,7 @@
 //
 // # What holds
 //
-// What changes nothing (GET, HEAD, OPTIONS) is refused for its Host alone. A refusal is in the
+// What comes through is text (UTF-8). What changes nothing (GET, HEAD, OPTIONS) is refused for its Host alone. A refusal is in the
 // audit before it is told.
 package origin
 
@@ -15,8 +15,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 )
@@ -38,6 +40,10 @@ type Options struct {
 func Guard(next http.Handler, o Options) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !inUTF8(r.URL) {
+			http.Error(w, "the request's path or query is not UTF-8: encode its bytes with %", http.StatusBadRequest)
+			return
+		}
 		if err := o.check(origins, r); err != nil {
 			_ = audit.Of(r.Context()).EndAs(audit.Refused, err.Error()) // the log says what can't be written
 			http.Error(w, err.Error(), http.StatusForbidden)
@@ -45,6 +51,12 @@ func Guard(next http.Handler, o Options) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// inUTF8 says whether a request's path and query are text, which all that is made of them is to be.
+func inUTF8(u *url.URL) bool {
+	query, err := url.QueryUnescape(u.RawQuery)
+	return utf8.ValidString(u.Path) && (err != nil || utf8.ValidString(query))
 }
 
 // check says why a request is refused.

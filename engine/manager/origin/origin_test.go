@@ -7,6 +7,21 @@ import (
 	"testing"
 )
 
+// What is no text is told so, wherever it stands.
+func TestWhatIsNoTextIsRefused(t *testing.T) {
+	guarded := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), Options{Actions: true})
+	for target, want := range map[string]int{
+		"/launchers/%ff/drain": 400, "/x?name=%ff": 400, "/x?%c3%28=1": 400, "/x?a=1&b=%e2%82": 400,
+		"/launchers/%e2%82%ac": 200, "/x?name=%e2%82%ac&b=%25": 200, "/x?b=%": 200,
+	} {
+		r := httptest.NewRequest("PUT", "http://127.0.0.1"+target, nil)
+		answer := httptest.NewRecorder()
+		if guarded.ServeHTTP(answer, r); answer.Code != want {
+			t.Errorf("%s: %d, want %d", target, answer.Code, want)
+		}
+	}
+}
+
 // Who was led here is refused, whatever leads there; who came himself is not.
 func TestWhoIsLedHereIsRefused(t *testing.T) {
 	usual := Options{Hosts: []string{"manager.example.org"}, Actions: true, Open: []string{"/metrics"}}

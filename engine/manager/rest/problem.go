@@ -25,12 +25,17 @@ var codesOfHTTP = map[codes.Code]int{
 	codes.Unimplemented:      http.StatusNotImplemented,
 }
 
+// CodeOf is the code of HTTP for an error with a status of gRPC.
+func CodeOf(err error) int {
+	if code, known := codesOfHTTP[status.Code(err)]; known {
+		return code
+	}
+	return http.StatusInternalServerError
+}
+
 // Problem answers with an error, in the words that the command line has for it.
 func Problem(w http.ResponseWriter, _ *http.Request, err error) {
-	code, known := codesOfHTTP[status.Code(err)]
-	if !known {
-		code = http.StatusInternalServerError
-	}
+	code := CodeOf(err)
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}

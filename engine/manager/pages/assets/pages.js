@@ -1,0 +1,68 @@
+// Keeps a page new: hears what changed, asks for the page again, and changes what differs. One tab
+// of the browser listens for all, because a browser opens few connections to one server.
+"use strict";
+(() => {
+	const root = document.currentScript.dataset.root;
+	const live = document.getElementById("live"), pause = document.getElementById("pause");
+	const channel = new BroadcastChannel("hamadryad " + new URL(root, location.href).href);
+	let paused = new URLSearchParams(location.search).has("pause"), due = false, busy = false;
+
+	const say = (text) => { if (live.textContent !== text) live.textContent = text; };
+
+	const refresh = async () => {
+		due = true;
+		if (paused || busy || document.hidden) return;
+		busy = true;
+		try {
+			while (due) {
+				due = false;
+				const answer = await fetch(location.href, { headers: { Accept: "text/html" }, redirect: "error" });
+				const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+				const main = page.getElementById("main");
+				if (!main) throw new Error("no page");
+				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true });
+				document.title = page.title;
+				say(answer.ok ? "" : "The manager refuses: what is shown may be old.");
+				await new Promise((done) => setTimeout(done, 1000));
+			}
+		} catch {
+			say("The manager does not answer: what is shown is old.");
+		}
+		busy = false;
+	};
+
+	const heard = () => { channel.postMessage("changed"); refresh(); };
+	const listen = () => {
+		const events = new EventSource(root + "api/v1/events");
+		let first = true;
+		for (const topic of ["jobs", "launchers"]) events.addEventListener(topic, () => { if (first) return; heard(); });
+		events.onmessage = heard;
+		events.addEventListener("launchers", () => { first = false; }); // the last topic of what is there at the beginning
+		events.onerror = () => { channel.postMessage("lost"); say("The manager does not answer: what is shown is old."); };
+		events.onopen = () => { channel.postMessage("back"); say(""); };
+	};
+
+	channel.onmessage = (m) => {
+		if (m.data === "changed") refresh();
+		else say(m.data === "lost" ? "The manager does not answer: what is shown is old." : "");
+	};
+	document.addEventListener("visibilitychange", () => { if (!document.hidden && due) refresh(); });
+
+	const show = () => {
+		pause.textContent = paused ? "Go on" : "Pause";
+		pause.setAttribute("aria-pressed", String(paused));
+	};
+	pause.hidden = false;
+	pause.addEventListener("click", () => {
+		paused = !paused;
+		const url = new URL(location.href);
+		if (paused) url.searchParams.set("pause", "1"); else url.searchParams.delete("pause");
+		history.replaceState(null, "", url);
+		show();
+		if (!paused) refresh();
+	});
+	show();
+
+	if (navigator.locks) navigator.locks.request("hamadryad " + new URL(root, location.href).href, () => new Promise(listen));
+	else setInterval(refresh, 5000); // a page that did not come over TLS from another machine
+})();

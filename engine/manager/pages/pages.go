@@ -1,0 +1,155 @@
+// Package pages is the manager's web pages: what the REST interface shows, as HTML that is
+// readable without JavaScript, with forms for what people change.
+//
+//	for pattern, handler := range pages.New(needs).Routes() {
+//		mux.Handle(pattern, guard(pattern, handler))
+//	}
+//
+// # What holds
+//
+// A page shows what the REST interface would tell who asks, and no more. The URL says all of what
+// is shown. Links are relative, so that a proxy may put the pages below any path. Nothing changes
+// on GET. A browser runs no script and loads no style but those of assets.
+package pages
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+//go:embed templates/*.html
+var texts embed.FS
+
+//go:embed assets/*.css assets/*.js
+var files embed.FS
+
+// Needs is what the pages stand on.
+type Needs struct {
+	Shown   api.StrictServerInterface // rest.Server
+	Actions bool                      // something may be changed over HTTP: forms are shown
+	// Failed hears of each request that was not done, before its answer leaves.
+	Failed func(ctx context.Context, err error)
+}
+
+// Server serves them. Safe for concurrent use.
+type Server struct {
+	needs     Needs
+	templates map[string]*template.Template
+}
+
+// New returns a server.
+func New(of Needs) *Server {
+	s := &Server{needs: of, templates: map[string]*template.Template{}}
+	for _, name := range []string{"now", "jobs", "job", "launchers", "problem"} {
+		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/"+name+".html"))
+	}
+	return s
+}
+
+// Routes are its handlers, by their patterns.
+func (s *Server) Routes() map[string]http.Handler {
+	return map[string]http.Handler{
+		"GET /{$}":                         s.shown("now", s.now),
+		"GET /jobs":                        s.shown("jobs", s.jobs),
+		"GET /jobs/{job}":                  s.shown("job", s.job),
+		"GET /launchers":                   s.shown("launchers", s.launchers),
+		"GET /assets/{file}":               http.HandlerFunc(asset),
+		"POST /jobs/{job}/kill":            s.changed(s.kill, "../{job}"),
+		"POST /jobs/{job}/update":          s.changed(s.update, "../{job}"),
+		"POST /launchers/{launcher}/drain": s.changed(s.drain, "../../launchers"),
+	}
+}
+
+// frame is what each page is put into.
+type frame struct {
+	Title   string
+	Root    string // the way up to the first page
+	Path    string // of the page, with its filters, as the links of others lead to it
+	Actions bool
+	Body    any
+}
+
+// shown makes a page of what a function finds out.
+func (s *Server) shown(name string, find func(*http.Request) (title string, body any, err error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		title, body, err := find(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.write(w, r, http.StatusOK, name, title, body)
+	})
+}
+
+// write sends a page.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
+	var text strings.Builder
+	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Body: body}
+	if err := s.templates[name].Execute(&text, f); err != nil {
+		s.needs.Failed(r.Context(), err)
+		http.Error(w, "the page can't be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	head(w)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text.String()))
+}
+
+// policyOfContent has a browser load and run what is this server's own, and nothing that stands in
+// a page.
+const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// head sets what each answer has.
+func head(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policyOfContent)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-cache")
+}
+
+// fail shows why something was not done.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.needs.Failed(r.Context(), err)
+	code := rest.CodeOf(err)
+	s.write(w, r, code, "problem", http.StatusText(code), status.Convert(err).Message())
+}
+
+// root is the way from a page to the first one.
+func root(of string) string {
+	return "./" + strings.Repeat("../", max(0, strings.Count(of, "/")-1))
+}
+
+// asset serves a style or script.
+func asset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	data, err := files.ReadFile(path.Join("assets", path.Base(name)))
+	if name == "draw.css" {
+		data, err = []byte(draw.Style), nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		http.NotFound(w, r)
+		return
+	}
+	head(w)
+	switch path.Ext(name) {
+	case ".css":
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	default:
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	}
+	_, _ = w.Write(data)
+}

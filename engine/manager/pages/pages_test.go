@@ -1,0 +1,241 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// evil is what a name may be: markup, a link, an end of an attribute, what steers a terminal or
+// turns text round, and what is no text.
+const evil = "<script>strange()</script><img src=x onerror=strange()>\"' onmouseover=strange() javascript:strange() \x1b[2J\u202e\xff"
+
+// stub is an interface that answers with names as evil as can be.
+type stub struct {
+	api.StrictServerInterface
+	mu      sync.Mutex
+	name    string
+	changes []string
+	killed  bool
+}
+
+var base = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+func (s *stub) summary() api.JobSummary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := api.JobSummary{ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", State: "running", Submitted: base, Groups: 10, GroupsFinished: 4, GroupsRunning: 2}
+	if s.killed {
+		ended := base.Add(time.Hour)
+		j.State, j.Ended = "killed", &ended
+	}
+	return j
+}
+
+func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
+	return api.GetCluster200JSONResponse{Body: api.Cluster{
+		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []api.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
+	}}, nil
+}
+
+func (s *stub) ListJobs(_ context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
+	next := "abc"
+	l := api.JobList{Jobs: []api.JobSummary{s.summary()}, Total: 250, Truncated: true, Next: &next}
+	if q.Params.Cursor != nil {
+		l.Truncated, l.Next = false, nil
+	}
+	return api.ListJobs200JSONResponse{Body: l}, nil
+}
+
+func (s *stub) GetJob(_ context.Context, q api.GetJobRequestObject) (api.GetJobResponseObject, error) {
+	if q.Job != "job-7" {
+		return nil, status.Errorf(codes.NotFound, "there is no %s", q.Job)
+	}
+	x := s.summary()
+	failure := "it failed: " + s.name
+	return api.GetJob200JSONResponse{Body: api.Job{
+		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
+		Stages: []api.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
+		Counters: []api.Counter{{Name: s.name, Value: 12345}},
+	}}, nil
+}
+
+func (s *stub) GetGraph(context.Context, api.GetGraphRequestObject) (api.GetGraphResponseObject, error) {
+	return api.GetGraph200JSONResponse{
+		Stages:      []api.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
+		Connections: []api.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},
+	}, nil
+}
+
+func (s *stub) attempt() api.Attempt {
+	ran := float32(1.5)
+	reason, job := s.name, "job-8"
+	return api.Attempt{ID: 3, Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
+}
+
+func (s *stub) GetDistribution(_ context.Context, q api.GetDistributionRequestObject) (api.GetDistributionResponseObject, error) {
+	return api.GetDistribution200JSONResponse{Body: api.Distribution{Stage: q.Params.Stage, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Slowest: []api.Attempt{s.attempt()}}}, nil
+}
+
+func (s *stub) ListAttempts(context.Context, api.ListAttemptsRequestObject) (api.ListAttemptsResponseObject, error) {
+	return api.ListAttempts200JSONResponse{Body: api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000}}, nil
+}
+
+func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
+	return api.ListLaunchers200JSONResponse{Body: api.LauncherList{Total: 2, Launchers: []api.LauncherSummary{
+		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30},
+		{Name: s.name, Host: s.name, State: "draining"},
+	}}}, nil
+}
+
+func (s *stub) change(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes = append(s.changes, text)
+}
+
+func (s *stub) KillJob(_ context.Context, q api.KillJobRequestObject) (api.KillJobResponseObject, error) {
+	s.change(fmt.Sprintf("kill %s: %s", q.Job, *q.Body.Reason))
+	s.mu.Lock()
+	s.killed = true
+	s.mu.Unlock()
+	return api.KillJob204Response{}, nil
+}
+
+func (s *stub) UpdateJob(_ context.Context, q api.UpdateJobRequestObject) (api.UpdateJobResponseObject, error) {
+	text := "update " + q.Job
+	if q.Body.Pool != nil {
+		text += " pool " + *q.Body.Pool
+	}
+	if q.Body.Priority != nil {
+		text += " priority " + *q.Body.Priority
+	}
+	if s.change(text); q.Body.Pool != nil && *q.Body.Pool == "closed" {
+		return nil, status.Error(codes.PermissionDenied, `ann may not submit to pool "closed"`)
+	}
+	return api.UpdateJob204Response{}, nil
+}
+
+func (s *stub) DrainLauncher(_ context.Context, q api.DrainLauncherRequestObject) (api.DrainLauncherResponseObject, error) {
+	s.change("drain " + q.Launcher)
+	return api.DrainLauncher204Response{}, nil
+}
+
+func (s *stub) UndrainLauncher(_ context.Context, q api.UndrainLauncherRequestObject) (api.UndrainLauncherResponseObject, error) {
+	s.change("undrain " + q.Launcher)
+	return api.UndrainLauncher204Response{}, nil
+}
+
+// serve serves the pages of a stub, below a path as behind a proxy.
+func serve(t *testing.T, s *stub, actions bool) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	for pattern, handler := range New(Needs{Shown: s, Actions: actions, Failed: func(context.Context, error) {}}).Routes() {
+		mux.Handle(pattern, handler)
+	}
+	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, "event: jobs\ndata: 1\n\nevent: launchers\ndata: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	return serveMux(t, mux)
+}
+
+// serveMux serves below a path, as behind a proxy, and returns where.
+func serveMux(t *testing.T, mux http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(http.StripPrefix("/behind/a/proxy", mux))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return server.URL + "/behind/a/proxy"
+}
+
+func get(t *testing.T, target string) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.Get(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	return r.StatusCode, r.Header, readAll(t, r)
+}
+
+// pathsOf are the pages with all that they can show.
+var pathsOf = []string{"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd"}
+
+// givenBack is what a form brings back as it was given: it is in no text.
+var givenBack = regexp.MustCompile(` value="[^"<>]*"`)
+
+// No name becomes markup on any page, and none is lost: it is there as text.
+func TestNamesStayText(t *testing.T) {
+	server := serve(t, &stub{name: evil}, true)
+	for _, path := range pathsOf {
+		code, head, page := get(t, server+path)
+		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+		page = givenBack.ReplaceAllString(page, "")
+		if strings.Contains(page, "<img") || strings.Count(page, "<script") != 2 || strings.Contains(page, "\x1b") || strings.Contains(page, "\u202e") || strings.Contains(page, "\xff") {
+			t.Errorf("%s has something of a name as it was given:\n%s", path, page)
+		}
+		if !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") || head.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s is sent with %v", path, head)
+		}
+		if strings.Contains(path, "job-7") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
+			t.Errorf("%s does not show the name", path)
+		}
+	}
+}
+
+// Forms change what they say, and bring back to where it is seen. Without actions there are none.
+func TestForms(t *testing.T) {
+	s := &stub{name: "fine"}
+	server := serve(t, s, true)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, x := range []struct {
+		path, form string
+		code       int
+		to, change string
+	}{
+		{"/jobs/job-7/update", "was-pool=a&pool=a&was-priority=LOW&priority=HIGH", 303, "../job-7", "update job-7 priority HIGH"},
+		{"/jobs/job-7/update", "was-pool=a&pool=b&was-priority=LOW&priority=LOW", 303, "../job-7", "update job-7 pool b"},
+		{"/jobs/job-7/update", "was-pool=a&pool=a&was-priority=LOW&priority=LOW", 303, "../job-7", ""},
+		{"/jobs/job-7/update", "was-pool=a&pool=closed&was-priority=LOW&priority=LOW", 403, "", "update job-7 pool closed"},
+		{"/jobs/job-7/kill", "reason=%ff", 400, "", ""},
+		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", textMax+1), 400, "", ""},
+		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", formMax), 400, "", ""},
+		{"/jobs/job-7/kill", "reason=a+whim", 303, "../job-7", "kill job-7: a whim"},
+		{"/launchers/l1/drain", "do=drain", 303, "../../launchers", "drain l1"},
+		{"/launchers/l1/drain", "do=undrain", 303, "../../launchers", "undrain l1"},
+		{"/launchers/l1/drain", "", 400, "", ""},
+	} {
+		s.changes = nil
+		r, err := client.Post(server+x.path, "application/x-www-form-urlencoded", strings.NewReader(x.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if got := strings.Join(s.changes, ", "); r.StatusCode != x.code || r.Header.Get("Location") != x.to || got != x.change {
+			t.Errorf("%s %.40s: %d to %q, changed %q", x.path, x.form, r.StatusCode, r.Header.Get("Location"), got)
+		}
+		if back, err := r.Location(); err == nil {
+			if code, _, _ := get(t, back.String()); code != http.StatusOK {
+				t.Errorf("%s leads to %s: %d", x.path, back, code)
+			}
+		}
+	}
+	if _, _, page := get(t, serve(t, &stub{name: "fine"}, false)+"/jobs/job-7"); strings.Contains(page, `method="post"`) {
+		t.Error("there are forms where nothing is to be changed")
+	}
+}

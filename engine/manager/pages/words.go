@@ -1,0 +1,115 @@
+package pages
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// words are what templates say things with.
+var words = template.FuncMap{
+	"bytes":      func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+	"seconds":    seconds,
+	"when":       when,
+	"since":      since,
+	"plain":      plain,
+	"percent":    percent,
+	"count":      func(n int) string { return humanize.Comma(int64(n)) },
+	"number":     humanize.Comma,
+	"dict":       dict,
+	"priorities": priorities,
+}
+
+// dict gives a template several things, by their names.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}
+
+// priorities are those that a job may be given, with the one that it has.
+func priorities(has string) []string {
+	list := []string{}
+	for p := scheduler.VeryLow; p <= scheduler.VeryHigh; p++ {
+		list = append(list, p.String())
+	}
+	if !slices.Contains(list, has) {
+		list = append(list, has)
+	}
+	return list
+}
+
+// plain is a text of others: what would steer a reader's eye or terminal is spelled out.
+func plain(text string) string {
+	clean := []rune{}
+	for _, r := range text {
+		if r == '\t' || r == '\n' || unicode.IsPrint(r) {
+			clean = append(clean, r)
+			continue
+		}
+		clean = append(clean, []rune(fmt.Sprintf("\\u%04x", r))...)
+	}
+	return string(clean)
+}
+
+// seconds is a time span as people read it.
+func seconds(s any) string {
+	var x float64
+	switch s := s.(type) {
+	case float32:
+		x = float64(s)
+	case *float32:
+		if s == nil {
+			return ""
+		}
+		x = float64(*s)
+	}
+	d := time.Duration(x * float64(time.Second))
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	default:
+		d = d.Round(time.Millisecond / 10)
+	}
+	return d.String()
+}
+
+// when is a moment, to the second; "" for one that has not come.
+func when(t any) string {
+	switch t := t.(type) {
+	case time.Time:
+		return t.Format("2006-01-02 15:04:05 MST")
+	case *time.Time:
+		if t != nil {
+			return when(*t)
+		}
+	}
+	return ""
+}
+
+// since is the time from one moment to another, or to now.
+func since(from time.Time, to *time.Time) string {
+	end := time.Now()
+	if to != nil {
+		end = *to
+	}
+	return seconds(float32(end.Sub(from).Seconds()))
+}
+
+// percent is a part of a whole; 0 of nothing.
+func percent(part, whole int) int {
+	if whole == 0 {
+		return 0
+	}
+	return part * 100 / whole
+}
