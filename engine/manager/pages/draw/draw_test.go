@@ -7,11 +7,13 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -25,7 +27,7 @@ var hostile = []string{
 // allowed are the elements of drawings, and their attributes.
 var allowed = map[string][]string{
 	"svg":   {"xmlns", "class", "role", "aria-label", "width", "height", "viewBox"},
-	"g":     {"class", "role", "aria-label", "transform"},
+	"g":     {"class", "role", "aria-label", "transform", "text-anchor"},
 	"a":     {"href", "transform"},
 	"title": {},
 	"text":  {"class", "x", "y", "text-anchor"},
@@ -220,4 +222,52 @@ func luminance(t *testing.T, hex string) float64 {
 		return weight * math.Pow((c+0.055)/1.055, 2.4)
 	}
 	return part(16, 0.2126) + part(8, 0.7152) + part(0, 0.0722)
+}
+
+// A page has no rules but the sheet's: each class that a drawing has is in it, and none besides.
+// What is told apart by colour is told apart by dashes or shape too.
+func TestTheSheetHasEachClass(t *testing.T) {
+	used := map[string]bool{}
+	count := func(drawn template.HTML) {
+		for _, e := range parse(t, drawn) {
+			used[e.attr["class"]] = true
+		}
+	}
+	g, progress := big(StagesMax + 1)
+	g.Connections[0].Channel = "pigeon"
+	x := day(rand.New(rand.NewPCG(19, 8)), 3, 100, 2)
+	(*x.Lanes[0].Ended)["vanished"] = []int{1}
+	count(Graph(g, progress))
+	count(Timeline(x))
+	count(Histogram(measured("map", []time.Duration{time.Second})))
+	delete(used, "")
+	ruled := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\.(draw[a-z-]*)`).FindAllStringSubmatch(Style, -1) {
+		ruled[m[1]] = true
+	}
+	for c := range used {
+		if !ruled[c] {
+			t.Errorf("%s has no rule", c)
+		}
+	}
+	for c := range ruled {
+		if !used[c] {
+			t.Errorf("%s is drawn nowhere", c)
+		}
+	}
+	signs, dashes := map[string]bool{}, map[string]bool{}
+	for _, o := range outcomes {
+		signs[o.path] = true
+	}
+	for _, kind := range []string{"file", "tcp", "shm", "unknown"} {
+		_, rule, _ := strings.Cut(Style, ".draw-"+kind+" { stroke-dasharray: ") // the first rule has none: a whole line
+		rule, _, _ = strings.Cut(rule, ";")
+		dashes[rule] = true
+	}
+	if len(signs) != len(outcomes) {
+		t.Errorf("outcomes have signs %v", signs)
+	}
+	if len(dashes) != 4 {
+		t.Errorf("channels have dashes %v", dashes)
+	}
 }

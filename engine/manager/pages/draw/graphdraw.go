@@ -101,7 +101,7 @@ func (t tie) kind() string {
 	case "file", "tcp", "shm":
 		return t.channel
 	}
-	return "other"
+	return "unknown"
 }
 
 // words says what a tie joins.
