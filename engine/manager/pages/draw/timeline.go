@@ -14,8 +14,8 @@ import (
 const (
 	// LanesMax is how many lanes are drawn: those in which most ran.
 	LanesMax = 200
-	// TimelineBytesMax is how large a drawing is. One that would be larger joins buckets, down to
-	// columnsLeast, and then leaves lanes out.
+	// TimelineBytesMax is how large a drawing is. One that would be larger joins buckets, to
+	// columnsLeast or a little more, and then leaves lanes out.
 	TimelineBytesMax = 100_000
 	columnsMax       = 400
 	columnsLeast     = 6
@@ -25,14 +25,14 @@ const (
 // below it a row for each outcome, with a sign where attempts ended so. From a sign a line
 // leads on while the buckets behind it have the same.
 func Timeline(t api.Timeline) template.HTML {
-	lanes, columns := LanesMax, columnsMax
+	lanes, join := LanesMax, max(1, (t.Buckets-1)/columnsMax+1)
 	for {
-		d := newTimeline(&t, lanes, columns)
+		d := newTimeline(&t, lanes, join)
 		if drawn := d.draw(); len(drawn) <= TimelineBytesMax || lanes == 0 {
 			return template.HTML(drawn)
 		}
-		if columns/2 >= columnsLeast {
-			columns /= 2
+		if d.buckets/join > columnsLeast {
+			join += (join + 2) / 3
 		} else {
 			lanes /= 2
 		}
@@ -71,10 +71,9 @@ func outcomeOf(name string) int {
 	return len(outcomes) - 1
 }
 
-// newTimeline joins buckets so that there are at most so many columns, and picks lanes.
-func newTimeline(t *api.Timeline, lanes, columns int) *timeline {
-	d := &timeline{buckets: min(max(t.Buckets, 1), math.MaxInt32), all: len(t.Lanes) + max(t.LanesLeftOut, 0), from: t.From, long: max(t.To.Sub(t.From), 0)}
-	d.join = (d.buckets + columns - 1) / columns
+// newTimeline joins so many buckets each, and picks at most so many lanes.
+func newTimeline(t *api.Timeline, lanes, join int) *timeline {
+	d := &timeline{buckets: min(max(t.Buckets, 1), math.MaxInt32), join: join, all: len(t.Lanes) + max(t.LanesLeftOut, 0), from: t.From, long: max(t.To.Sub(t.From), 0)}
 	for _, l := range t.Lanes {
 		d.lanes = append(d.lanes, d.lane(l))
 	}

@@ -40,7 +40,7 @@ func day(r *rand.Rand, lanes, buckets, every int) api.Timeline {
 // laneOf finds the lane of a name, and in it the path of a class; empty without one.
 func laneOf(list []*element, name, class string) (path string) {
 	for _, e := range list {
-		if e.attr["class"] == class && strings.HasPrefix(e.parents[len(e.parents)-1].title, name+": ") {
+		if in := e.parents; e.attr["class"] == class && strings.HasPrefix(in[len(in)-1].title, name+": ") {
 			return e.attr["d"]
 		}
 	}
@@ -58,17 +58,18 @@ func integer(t *testing.T, s string) int {
 	return n
 }
 
-// heights are those of a path of closed shapes above a line, by pixel from left to right.
+// heights are those of a path of closed shapes above one line, by pixel from left to right.
 func heights(t *testing.T, path string) []int {
 	t.Helper()
 	all := make([]int, laneWidth)
-	x, high := 0, 0
+	x, high, line := 0, 0, ""
 	for _, m := range command.FindAllStringSubmatch(path, -1) {
 		switch m[1] {
 		case "M":
-			if x = integer(t, m[2]); high != 0 || integer(t, m[3]) != runHeight {
-				t.Fatalf("%q does not begin on the line", path)
+			if x = integer(t, m[2]); high != 0 || line != "" && line != m[3] {
+				t.Fatalf("%q does not begin on its line", path)
 			}
+			line = m[3]
 		case "v":
 			high -= integer(t, m[2])
 		case "h":
@@ -97,7 +98,13 @@ func TestALaneIsAsHighAsWhatRan(t *testing.T) {
 			most = max(most, slices.Max(l.Running))
 		}
 		for i, l := range x.Lanes {
-			got := heights(t, laneOf(list, l.Name, "draw-run"))
+			path := laneOf(list, l.Name, "draw-run")
+			for _, e := range list { // what ran stands on the line of its name
+				if below := fmt.Sprint(" ", e.integer(t, "y")+3); e.name == "text" && e.text == l.Name && path != "" && !strings.Contains(path, below+"v") {
+					t.Fatalf("%s is not at%s: %s", l.Name, below, path)
+				}
+			}
+			got := heights(t, path)
 			for b, v := range l.Running {
 				want := 0
 				if v > 0 {
@@ -243,7 +250,7 @@ func TestATimelineInWords(t *testing.T) {
 		if e.title != "" {
 			titles = append(titles, e.title)
 		}
-		if e.name == "text" && len(e.parents) == 2 && e.parents[1].attr["transform"] == "" {
+		if e.name == "text" && len(e.parents) == 2 && e.parents[1].attr["text-anchor"] == "middle" {
 			ticks = append(ticks, e.text)
 		}
 	}

@@ -49,11 +49,10 @@ func (d *timeline) draw() string {
 	}
 	d.legend()
 	d.axis(top, bottom)
-	d.WriteString(`<g text-anchor="end">` + "\n")
+	fmt.Fprintf(d, `<g transform="translate(%d %d)" text-anchor="end">`+"\n", laneLeft, top)
 	for i := range d.lanes {
-		d.drawLane(&d.lanes[i], top+step*i)
+		d.drawLane(&d.lanes[i], step*i)
 	}
-	fmt.Fprintf(d, `</g>`+"\n"+`<g transform="translate(%d %d)">`+"\n", laneLeft, top)
 	for row, o := range d.rows {
 		d.drawEnds(o, step, runHeight+rowHeight*row+rowHeight/2)
 	}
@@ -149,23 +148,23 @@ func (d *timeline) at(column int) int {
 	return int(int64(laneWidth) * int64(min(column*d.join, d.buckets)) / int64(d.buckets))
 }
 
-// drawLane draws one.
+// drawLane draws one, so far down.
 func (d *timeline) drawLane(l *lane, y int) {
 	words := fmt.Sprintf("%s: %s running on average", name(l.name, shortMax), rounded(l.mean))
 	if all := ended(l.ends); all != "" {
 		words += "; ended: " + all
 	}
-	fmt.Fprintf(d, `<g transform="translate(%d %d)"><title>%s</title><text x="-8" y="13">%s</text>`, laneLeft, y, svg.Text(words), svg.Text(fitted(l.name, laneColumns)))
+	fmt.Fprintf(d, `<g><title>%s</title><text x="-8" y="%d">%s</text>`, svg.Text(words), y+13, svg.Text(fitted(l.name, laneColumns)))
 	if l.mean > 0 {
 		d.WriteString(`<path class="draw-run" d="`)
-		d.ran(l.running)
+		d.ran(l.running, y+runHeight)
 		d.WriteString(`"/>`)
 	}
 	d.WriteString("</g>\n")
 }
 
-// ran draws heights as closed shapes; neighbours of the same height are one step.
-func (d *timeline) ran(running []float64) {
+// ran draws heights above a line as closed shapes; neighbours of the same height are one step.
+func (d *timeline) ran(running []float64, line int) {
 	last := 0
 	for c := 0; c < len(running); {
 		high, end := d.high(running[c]), c+1
@@ -174,7 +173,7 @@ func (d *timeline) ran(running []float64) {
 		}
 		if high > 0 {
 			if last == 0 {
-				fmt.Fprintf(d, "M%d %d", d.at(c), runHeight)
+				fmt.Fprintf(d, "M%d %d", d.at(c), line)
 			}
 			fmt.Fprintf(d, "v%dh%d", last-high, d.at(end)-d.at(c))
 		}
