@@ -255,26 +255,43 @@ func (a *agent) watchMemory(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		attempts, roots, idle := a.watched()
+		attempts, roots, kept, idle := a.watched()
 		for i, held := range a.memory.Look(roots, idle) {
 			a.holds(attempts[i], roots[i].PID, held)
+		}
+		for _, k := range kept {
+			if held, known := k.tree.Holds(); known {
+				a.holds(k.attempt, k.pid, held)
+			}
 		}
 	}
 }
 
 // watched are the attempts that run and have said so: before, a worker may still hold
 // what an attempt before it had more memory for. What ends a job runs no program, and is
-// left alone. It is idle when there is no worker at all.
-func (a *agent) watched() (attempts []*attempt, roots []memory.Root, idle bool) {
+// left alone. Of those that the kernel limits to the same it is asked what they hold: to walk
+// their processes takes from their neighbours. It is idle when there is no worker at all.
+func (a *agent) watched() (attempts []*attempt, roots []memory.Root, kept []keptByKernel, idle bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.workers.each() {
 		if at := w.current; at != nil && at.record.Started() && at.memory.Memory() > 0 && at.start.Finish == nil && !at.suspension.Suspended() {
+			if w.Tree.KeepsTo(memory.Most(at.memory.Memory())) {
+				kept = append(kept, keptByKernel{at, w.PID(), w.Tree})
+				continue
+			}
 			attempts = append(attempts, at)
 			roots = append(roots, memory.Root{PID: w.PID(), Memory: at.memory.Memory()})
 		}
 	}
-	return attempts, roots, a.workers.count() == 0
+	return attempts, roots, kept, a.workers.count() == 0
+}
+
+// keptByKernel is an attempt that the kernel lets hold no more than it may.
+type keptByKernel struct {
+	attempt *attempt
+	pid     int
+	tree    *suspend.Tree
 }
 
 // holds notes what an attempt holds, and ends it when that is too much. Where the kernel

@@ -43,3 +43,19 @@ func TestPlaces(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a group holds is what its processes alone can give back.
+func TestHeldOf(t *testing.T) {
+	for stat, want := range map[string]int64{
+		"anon 4096\nfile 1000000\nkernel 7\nshmem 8192\nfile_mapped 5\n": 12288, "anon 0\nshmem 0\n": 0, "anon 1\n": 1,
+	} {
+		if held, known := heldOf(stat); !known || held != want {
+			t.Errorf("of %q it holds %d (%t), want %d", stat, held, known, want)
+		}
+	}
+	for _, stat := range []string{"", "file 7\n", "anon x\n", "anon\n", "anon -\nshmem 3\n"} {
+		if held, known := heldOf(stat); known {
+			t.Errorf("of %q it is known to hold %d", stat, held)
+		}
+	}
+}

@@ -25,6 +25,7 @@ const (
 	subtreeFile     = "cgroup.subtree_control"
 	swapFile        = "memory.swap.max"
 	memoryEvents    = "memory.events"
+	memoryStat      = "memory.stat"
 )
 
 const (

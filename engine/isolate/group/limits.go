@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/fs2"
@@ -86,6 +89,33 @@ func (g *Group) KeepsTo(bytes int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.limited && g.limits.Memory == bytes
+}
+
+// Holds returns how many bytes the group's processes hold, with files that they keep in memory
+// (tmpfs), and without pages of files, which the system takes back. It costs one read, however
+// many processes there are. False: the kernel does not say.
+func (g *Group) Holds() (int64, bool) {
+	text, err := os.ReadFile(filepath.Join(g.folder, memoryStat))
+	if err != nil {
+		return 0, false
+	}
+	return heldOf(string(text))
+}
+
+// heldOf sums what memory.stat tells of memory that only its processes can give back.
+func heldOf(stat string) (held int64, known bool) {
+	for line := range strings.Lines(stat) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name != "anon" && name != "shmem" {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		held, known = held+n, true
+	}
+	return held, known
 }
 
 // swaps lets what stands still be moved to swap. What was moved comes back as it is needed.

@@ -62,6 +62,14 @@ func (t *Tree) Use(list string) error { return t.group.Use(list) }
 // KeepsTo reports whether the kernel lets the tree hold so many bytes and no more.
 func (t *Tree) KeepsTo(bytes int64) bool { return t.group != nil && t.group.KeepsTo(bytes) }
 
+// Holds returns how many bytes the tree holds, where KeepsTo; false: the kernel does not say.
+func (t *Tree) Holds() (int64, bool) {
+	if t.group == nil {
+		return 0, false
+	}
+	return t.group.Holds()
+}
+
 // Starved reports whether the kernel ended processes of the tree for want of memory, at whose
 // limit, and what the tree's own is. It knows until Gone, where there are limits.
 func (t *Tree) Starved() (s group.Starvation, most int64) {
