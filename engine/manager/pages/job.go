@@ -20,10 +20,13 @@ const attemptsShown = 50
 // jobPage is about one job.
 type jobPage struct {
 	api.Job
-	Over  bool
-	Stage string // that is looked at closely
-	Graph template.HTML
-	Skew  *api.Distribution
+	Over     bool
+	Stage    string // that is looked at closely
+	Graph    template.HTML
+	Timeline template.HTML
+	By       string // what a lane of it is
+	Skew     *api.Distribution
+	Skewed   template.HTML // as a histogram
 
 	Attempts    api.AttemptList
 	OfStage     string // whose attempts are shown
@@ -54,7 +57,7 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	if p.Stage == "" && len(p.Stages) > 0 {
 		p.Stage = longest(p.Stages)
 	}
-	for _, add := range []func(*http.Request, *jobPage, url.Values) error{s.addGraph, s.addSkew, s.addAttempts} {
+	for _, add := range []func(*http.Request, *jobPage, url.Values) error{s.addGraph, s.addTimeline, s.addSkew, s.addAttempts} {
 		if err := add(r, &p, q); err != nil {
 			return "", nil, err
 		}
@@ -80,6 +83,23 @@ func (s *Server) addGraph(r *http.Request, p *jobPage, _ url.Values) error {
 	return nil
 }
 
+// addTimeline adds what ran when.
+func (s *Server) addTimeline(r *http.Request, p *jobPage, q url.Values) error {
+	by := api.GetTimelineParamsByLauncher
+	if text := q.Get("by"); text != "" {
+		if by = api.GetTimelineParamsBy(text); !by.Valid() {
+			return status.Errorf(codes.InvalidArgument, "%.64q is nothing that a timeline is drawn by: use launcher or stage", text)
+		}
+	}
+	p.By = string(by)
+	a, err := s.needs.Shown.GetTimeline(r.Context(), api.GetTimelineRequestObject{Job: p.ID, Params: api.GetTimelineParams{By: &by}})
+	if err != nil {
+		return err
+	}
+	p.Timeline = draw.Timeline(a.(api.GetTimeline200JSONResponse).Body)
+	return nil
+}
+
 // addSkew adds how long a stage's attempts took.
 func (s *Server) addSkew(r *http.Request, p *jobPage, _ url.Values) error {
 	if p.Stage == "" {
@@ -90,7 +110,7 @@ func (s *Server) addSkew(r *http.Request, p *jobPage, _ url.Values) error {
 		return err
 	}
 	d := a.(api.GetDistribution200JSONResponse).Body
-	p.Skew = &d
+	p.Skew, p.Skewed = &d, draw.Histogram(d)
 	return nil
 }
 

@@ -85,7 +85,14 @@ func (s *stub) attempt() api.Attempt {
 }
 
 func (s *stub) GetDistribution(_ context.Context, q api.GetDistributionRequestObject) (api.GetDistributionResponseObject, error) {
-	return api.GetDistribution200JSONResponse{Body: api.Distribution{Stage: q.Params.Stage, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Slowest: []api.Attempt{s.attempt()}}}, nil
+	return api.GetDistribution200JSONResponse{Body: api.Distribution{Stage: q.Params.Stage, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Histogram: []api.Bucket{{From: 1, To: 2, Count: 3}, {From: 80, To: 90, Count: 1}}, Slowest: []api.Attempt{s.attempt()}}}, nil
+}
+
+func (s *stub) GetTimeline(context.Context, api.GetTimelineRequestObject) (api.GetTimelineResponseObject, error) {
+	ended := map[string][]int{"finished": {0, 1}, "failed": {1, 0}}
+	return api.GetTimeline200JSONResponse{Body: api.Timeline{
+		From: base, To: base.Add(time.Minute), Buckets: 2, Lanes: []api.Lane{{Name: s.name, Running: []float32{1, 2}, Ended: &ended}},
+	}}, nil
 }
 
 func (s *stub) ListAttempts(context.Context, api.ListAttemptsRequestObject) (api.ListAttemptsResponseObject, error) {
@@ -172,7 +179,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 }
 
 // pathsOf are the pages with all that they can show.
-var pathsOf = []string{"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd"}
+var pathsOf = []string{"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd"}
 
 // givenBack is what a form brings back as it was given: it is in no text.
 var givenBack = regexp.MustCompile(` value="[^"<>]*"`)
