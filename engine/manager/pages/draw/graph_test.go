@@ -239,6 +239,38 @@ func TestALineGoesRoundBoxes(t *testing.T) {
 	t.Error("a and c are not joined")
 }
 
+// What is moved up keeps its distance from what it stood beside, covers nothing that it did not
+// cover, and leaves no height empty.
+func TestPackedLeavesNoHeightEmpty(t *testing.T) {
+	r := rand.New(rand.NewPCG(19, 9))
+	for range 200 {
+		var middle []float64
+		var height []int
+		for range 1 + r.IntN(12) {
+			middle, height = append(middle, float64(r.IntN(600)-300)), append(height, 2+2*r.IntN(30))
+		}
+		got := packed(middle, height)
+		filled, end := map[int]bool{}, 0
+		for i, m := range got {
+			for y := m - height[i]/2; y < m+height[i]/2; y++ {
+				filled[y] = true
+			}
+			end = max(end, m+height[i]/2)
+			for k := range i {
+				was, is, room := int(middle[i]-middle[k]), m-got[k], (height[i]+height[k])/2
+				if abs(was) < room && is != was || abs(was) >= room && (abs(is) < room || (is < 0) != (was < 0)) {
+					t.Fatalf("%v of heights %v became %v", middle, height, got)
+				}
+			}
+		}
+		for y := range end {
+			if !filled[y] || filled[-1-y] {
+				t.Fatalf("%v of heights %v became %v, which is empty at %d", middle, height, got, y)
+			}
+		}
+	}
+}
+
 func big(stages int) (api.Graph, []api.Stage) {
 	return random(rand.New(rand.NewPCG(19, 3)), stages, 2*stages)
 }

@@ -18,7 +18,7 @@ const (
 	boxWidth   = 160
 	boxHeight  = 46
 	boxGap     = 14 // to the next below
-	bendHeight = 6
+	bendHeight = 10
 	columnStep = boxWidth + 72
 	barWidth   = boxWidth - 16
 	// boxColumns is how many characters of a name a box takes.
@@ -170,19 +170,20 @@ func (d *graphDrawing) layOut() {
 	for i := range heights {
 		heights[i] = d.height(i)
 	}
-	d.middle = d.grid.heights(heights, boxGap)
+	d.middle = d.grid.heights(heights)
 }
 
+// height is the room that an item takes.
 func (d *graphDrawing) height(item int) int {
 	if item < len(d.boxes.boxes) {
-		return boxHeight
+		return boxHeight + boxGap
 	}
 	return bendHeight
 }
 
 func (d *graphDrawing) legend(kinds []string) {
 	for i, k := range kinds {
-		x, y := margin+100*i, d.top-lineHeight+margin/2-2
+		x, y := margin+100*i, d.top-lineHeight/2
 		fmt.Fprintf(d, `<path class="draw-%s" d="M%d %dh28"/><text x="%d" y="%d">%s</text>`+"\n", k, x, y, x+34, y+4, k)
 	}
 }

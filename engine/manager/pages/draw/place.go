@@ -1,32 +1,49 @@
 package draw
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // rounds is how often items are drawn towards those that they are joined with, from each side.
 const rounds = 4
 
 // heights finds where each item's middle is from above, 0 or more: as near as may be to those
-// that it is joined with, in the columns' order, and never nearer than the gap to the next.
-func (g *grid) heights(height []int, gap int) []int {
+// that it is joined with, in the columns' order. Items don't cover each other in their columns,
+// and no height is empty in all.
+func (g *grid) heights(height []int) []int {
 	middle := make([]float64, len(height))
 	for _, c := range g.columns {
-		g.settle(c, nil, height, gap, middle)
+		g.settle(c, nil, height, middle)
 	}
 	for range rounds {
-		for i := range g.columns {
-			g.settle(g.columns[i], g.left, height, gap, middle)
+		for _, c := range g.columns {
+			g.settle(c, g.left, height, middle)
 		}
-		for i := range g.columns {
-			g.settle(g.columns[len(g.columns)-1-i], g.right, height, gap, middle)
+		for _, c := range slices.Backward(g.columns) {
+			g.settle(c, g.right, height, middle)
 		}
 	}
-	least := math.Inf(1)
+	return packed(middle, height)
+}
+
+// packed moves items up by what is empty above them in all columns.
+func packed(middle []float64, height []int) []int {
+	all, items := make([]int, len(height)), make([]int, len(height))
 	for i, m := range middle {
-		least = min(least, math.Round(m)-float64(height[i]/2))
+		all[i], items[i] = int(math.Round(m))-height[i]/2, i
 	}
-	all := make([]int, len(height))
-	for i, m := range middle {
-		all[i] = int(math.Round(m) - least)
+	slices.SortStableFunc(items, func(a, b int) int { return cmp.Compare(all[a], all[b]) })
+	if len(items) == 0 {
+		return nil
+	}
+	up := all[items[0]]
+	bottom := up // of what is above, where it was
+	for _, i := range items {
+		up += max(all[i]-bottom, 0)
+		bottom = max(bottom, all[i]+height[i])
+		all[i] += height[i]/2 - up
 	}
 	return all
 }
@@ -34,13 +51,13 @@ func (g *grid) heights(height []int, gap int) []int {
 // settle places a column: each item would be at the mean of those it is joined with on a side,
 // and where they would cover each other they share what they are moved by. That is least
 // squares with an order kept, found by pooling neighbours (Ayer and others, 1955).
-func (g *grid) settle(column []int, side [][]int, height []int, gap int, middle []float64) {
+func (g *grid) settle(column []int, side [][]int, height []int, middle []float64) {
 	type pool struct{ sum, n float64 }
 	pools, offset := []pool{}, make([]float64, len(column))
 	for i, item := range column {
 		if i > 0 {
 			before := column[i-1]
-			offset[i] = offset[i-1] + float64(height[before]-height[before]/2+gap+height[item]/2)
+			offset[i] = offset[i-1] + float64(height[before]-height[before]/2+height[item]/2)
 		}
 		p := pool{wanted(item, side, middle) - offset[i], 1}
 		for k := len(pools) - 1; k >= 0 && pools[k].sum/pools[k].n >= p.sum/p.n; k-- {
