@@ -29,7 +29,6 @@ type boxes struct {
 	columns, layers     int
 	stages, connections int // of the graph
 	shown, shownTies    int // of these, those that are drawn one by one, and those that a tie stands for
-	inside              int // connections of which both ends are in one box
 }
 
 // newBoxes makes a column of each layer that has stages to draw one by one, and one of all
@@ -107,9 +106,6 @@ func (b *boxes) tie(links []link, connections []api.Connection, of []int) {
 	at := map[tie]int{}
 	for i, l := range links {
 		t := tie{link: link{of[l.from], of[l.to]}, channel: string(connections[i].Channel), pattern: string(connections[i].Pattern)}
-		if t.from == t.to && b.boxes[t.from].more {
-			b.inside++
-		}
 		if b.boxes[t.from].column >= b.boxes[t.to].column {
 			continue
 		}

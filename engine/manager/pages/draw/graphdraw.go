@@ -78,7 +78,7 @@ func (b *boxes) notes() (lines []string) {
 	case b.shown < b.stages:
 		lines = append(lines, fmt.Sprintf("%d of %s shown, those with failures first, then those that run", b.shown, counted(b.stages, "stage")))
 	}
-	if b.shownTies+b.inside < b.connections {
+	if b.shownTies < b.connections {
 		lines = append(lines, fmt.Sprintf("%d of %s shown, the shortest first", b.shownTies, counted(b.connections, "connection")))
 	}
 	return lines

@@ -270,6 +270,15 @@ func TestATimelineInWords(t *testing.T) {
 	}
 }
 
+// A column is the mean of its buckets, of which the last may have fewer, and has all their ends.
+func TestBucketsJoin(t *testing.T) {
+	x := api.Timeline{Buckets: 3, Lanes: []api.Lane{{Running: []float32{1, 2, 3}, Ended: &map[string][]int{"failed": {1, 2, 4}}}}}
+	l := newTimeline(&x, 1, 2).lanes[0]
+	if !slices.Equal(l.running, []float64{1.5, 3}) || l.mean != 2 || !slices.Equal(l.ended[0], []int{3, 4}) || l.ends[0] != 7 {
+		t.Errorf("joined they are %+v", l)
+	}
+}
+
 // Whatever lanes and outcomes are called, and whatever numbers there are, a drawing comes of it.
 func TestOddTimelines(t *testing.T) {
 	x := api.Timeline{Buckets: 2, From: time.Unix(9, 0), To: time.Unix(1, 0)}
