@@ -319,6 +319,9 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 		slower := middle(slowdowns, func(f float64) float64 { return f })
 		t.Logf("%-16s alone %.2f s, beside %.2f s: %+.1f %%; on a processor %.0f %% of the time, and %.0f %%",
 			what, before, after, 100*slower, 100*middle(alone, run.share), 100*middle(beside, run.share))
+		for i := range slowdowns { // all of them, so that nobody need trust a median
+			t.Logf("%-16s alone %.2f s, then beside %.2f s: %+.1f %%", "", alone[i].passed(), beside[i].passed(), 100*slowdowns[i])
+		}
 		if slower > slowdownMax {
 			t.Errorf("a %s slows its neighbour by more than %.0f %%", what, 100*slowdownMax)
 		}
