@@ -44,6 +44,7 @@ func newPriced(t testing.TB) *testbed {
 	}
 	b := newTestbedWith(t, plugin)
 	b.cfg.Policy.Store = store
+	b.cfg.WebHosts = []string{"myhost"} // as the document's requests call the manager
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	eventually(t, "the budgets are read", func() bool {

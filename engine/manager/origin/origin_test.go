@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// What is no text is told so, wherever it stands.
-func TestWhatIsNoTextIsRefused(t *testing.T) {
+// A path that is no text is told so.
+func TestPathsThatAreNoTextAreRefused(t *testing.T) {
 	guarded := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), Options{Actions: true})
 	for target, want := range map[string]int{
-		"/launchers/%ff/drain": 400, "/x?name=%ff": 400, "/x?%c3%28=1": 400, "/x?a=1&b=%e2%82": 400,
-		"/launchers/%e2%82%ac": 200, "/x?name=%e2%82%ac&b=%25": 200, "/x?b=%": 200,
+		"/launchers/%ff/drain": 400, "/%c3%28/x": 400, "/x/%e2%82": 400, "/launchers/%e2%82%ac": 200, "/x?name=%ff": 200,
 	} {
 		r := httptest.NewRequest("PUT", "http://127.0.0.1"+target, nil)
 		answer := httptest.NewRecorder()
