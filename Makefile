@@ -28,7 +28,7 @@ run: build ## count the words of the Go source tree on a local cluster
 		"  $(BIN)/wordcount $$($(GO) env GOROOT)/src/'**/*.go' /tmp/words" \
 		'  $(BIN)/hamadryad jobs --all; $(BIN)/hamadryad status job-1 --attempts   # what ran where, and why a job waits' \
 		'  $(BIN)/hamadryad policy; $(BIN)/hamadryad launchers                     # shares and queues; machines' \
-		'  the page of metrics that it names'
+		'  and the pages at the address that it names'
 
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
 # package that has it. Those of iproute2 cut links between network namespaces. The

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -69,7 +70,7 @@ func Open(path string) (*Index, error) {
 	})
 	var system syscall.Errno
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bbolterrors.ErrTimeout):
 		return nil, fmt.Errorf("index %s is in use by another process", path)
 	case errors.As(err, &system):
 		return nil, err

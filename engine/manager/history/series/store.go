@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Store keeps rows in a file. Rows of the finest tier are written together with those of the next,
@@ -38,7 +39,7 @@ const (
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{path: path, log: log}
 	err := s.open()
-	if err != nil && !errors.Is(err, bbolt.ErrTimeout) {
+	if err != nil && !errors.Is(err, bbolterrors.ErrTimeout) {
 		aside := path + ".damaged"
 		log.Error("series of samples can't be read: they begin anew", "error", err, "file", path, "moved to", aside)
 		if err := os.Rename(path, aside); err != nil {
