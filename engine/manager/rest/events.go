@@ -19,6 +19,9 @@ const (
 	// eventIdle is after what time a stream without events sends a line that is none, so that
 	// a connection that broke is noticed.
 	eventIdle = 15 * time.Second
+	// eventsMax is for how long a stream goes on. Who hears it comes back, and proves anew who
+	// it is: a proof may be over, or revoked, by then.
+	eventsMax = 10 * time.Minute
 	// eventWriteMax is how long an event may take to be sent before who hears it is given up.
 	eventWriteMax = 10 * time.Second
 )
@@ -60,7 +63,8 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a server in a test may have none
-	for {
+	over := time.Now().Add(eventsMax)
+	for time.Now().Before(over) {
 		change := e.server.needs.Model.Changed()
 		text, id, err := e.event()
 		if err != nil {
@@ -79,6 +83,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 			return nil
 		}
 	}
+	return nil
 }
 
 // event is what is told now, and its id.

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -18,15 +17,13 @@ import (
 // limitDefault is how many entries a page has that names no limit.
 const limitDefault = 100
 
-const jobPrefix = "job-"
-
 // jobID reads a job's name, whose form was checked; 0 for one beyond all numbers.
 func jobID(name string) scheduler.JobID {
-	n, err := strconv.ParseUint(strings.TrimPrefix(name, jobPrefix), 10, 64)
+	id, err := scheduler.ParseJobID(name)
 	if err != nil {
 		return 0
 	}
-	return scheduler.JobID(n)
+	return id
 }
 
 // states are the words for states of jobs.

@@ -537,6 +537,11 @@ func TestEvents(t *testing.T) {
 		if text := stream("of another life", func() {}, time.Second); !strings.Contains(text, "id: "+last) {
 			t.Errorf("who knows nothing of this life is told\n%s", text)
 		}
+		began := time.Now()
+		stream("", func() {}, time.Hour) // so that who hears it proves anew who it is
+		if took := time.Since(began); took < eventsMax || took > eventsMax+eventIdle {
+			t.Errorf("a stream goes on for %v, want %v", took, eventsMax)
+		}
 	})
 }
 
