@@ -151,8 +151,8 @@ func (b *bank) audited(c *cluster, length time.Duration, kills ...time.Time) (bo
 		return err == nil && code == http.StatusOK && strings.Contains(text, "<price>0.0</price>")
 	})
 	eventually(c.t, "the store has what was put into it less what was charged", func() bool {
+		has := b.has() // before the log: what is applied was logged first
 		books = b.audit(c, length, kills...)
-		has := b.has()
 		wrong = books.Holds(b.put, has)
 		return wrong == "" && has.Applied == books.Last()
 	})

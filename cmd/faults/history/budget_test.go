@@ -85,14 +85,17 @@ func (c *cluster) charges() {
 	}
 	var books *audit.Books
 	var has *account.State
+	// The store is read before the log. An entry is in the log before it is applied, so the other
+	// order would find one applied that was posted between the two reads.
 	look := func() (err error) {
-		if books, err = audit.Read(c.path("manager"), allocInterval); err != nil {
+		kept, err := store.Open(filepath.Join(c.bank(), "budget"))
+		if err != nil {
 			return err
 		}
-		kept, err := store.Open(filepath.Join(c.bank(), "budget"))
-		if err == nil {
-			has, err = kept.Load(context.Background())
+		if has, err = kept.Load(context.Background()); err != nil {
+			return err
 		}
+		books, err = audit.Read(c.path("manager"), allocInterval)
 		return err
 	}
 	if out, err := c.command("policy"); err == nil && strings.HasPrefix(out, paid) && strings.Contains(out, ": running") {
