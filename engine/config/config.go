@@ -92,24 +92,28 @@ type History struct {
 
 // Launcher are a launcher's settings.
 type Launcher struct {
-	Manager  string        `koanf:"manager" validate:"address"`
-	Name     string        `koanf:"name"`                                  // "": the host's name
-	Host     string        `koanf:"host"`                                  // "": the machine's
-	Names    []string      `koanf:"names" validate:"max=64,dive,required"` // further names and addresses of the machine; empty and no host: its addresses
-	Rack     string        `koanf:"rack"`
-	Slots    Slots         `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
-	Memory   Size          `koanf:"memory"`                                                       // 0: most of the machine's
-	Swap     Size          `koanf:"swap"`                                                         // for memory of suspended attempts
-	Data     string        `koanf:"data" validate:"required"`
-	Cache    string        `koanf:"cache"`                                         // folder of programs; "": below Data
-	Bind     string        `koanf:"bind" validate:"required"`                      // address that its ports listen on
-	DataPort int           `koanf:"dataPort" validate:"min=0,max=65535"`           // of the store; 0: any free one
-	HTTPPort int           `koanf:"httpPort" validate:"min=0,max=65535"`           // of metrics and logs; 0: any free one
-	Store    Size          `koanf:"programs" validate:"min=1048576"`               // bound of the cached programs
-	Logs     Size          `koanf:"logs" validate:"min=65536"`                     // bound of all attempts' logs
-	LogSize  Size          `koanf:"attemptLog" validate:"min=4096"`                // bound of one attempt's log
-	Idle     time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
-	Suspend  string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
+	Manager  string   `koanf:"manager" validate:"address"`
+	Name     string   `koanf:"name"`                                  // "": the host's name
+	Host     string   `koanf:"host"`                                  // "": the machine's
+	Names    []string `koanf:"names" validate:"max=64,dive,required"` // further names and addresses of the machine; empty and no host: its addresses
+	Rack     string   `koanf:"rack"`
+	Slots    Slots    `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
+	Memory   Size     `koanf:"memory"`                                                       // 0: most of the machine's
+	Swap     Size     `koanf:"swap"`                                                         // for memory of suspended attempts
+	Data     string   `koanf:"data" validate:"required"`
+	Cache    string   `koanf:"cache"`                               // folder of programs; "": below Data
+	Bind     string   `koanf:"bind" validate:"required"`            // address that its ports listen on
+	DataPort int      `koanf:"dataPort" validate:"min=0,max=65535"` // of the store; 0: any free one
+	HTTPPort int      `koanf:"httpPort" validate:"min=0,max=65535"` // of metrics and logs; 0: any free one
+	Store    Size     `koanf:"programs" validate:"min=1048576"`     // bound of the cached programs
+	Logs     Size     `koanf:"logs" validate:"min=65536"`           // bound of all attempts' logs
+	LogSize  Size     `koanf:"attemptLog" validate:"min=4096"`      // bound of one attempt's log
+	// LogsMax is how many attempts' logs are kept at most, and LogsKeepFor for how long after an attempt's
+	// end. They stay when the launcher is started again.
+	LogsMax     int           `koanf:"logsMax" validate:"min=1,max=10000000"`
+	LogsKeepFor time.Duration `koanf:"logsKeepFor" validate:"min=1m"`
+	Idle        time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
+	Suspend     string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
 
 	Isolation Isolation `koanf:"isolation"`
 }
@@ -240,6 +244,8 @@ func defaults() map[string]any {
 		"launcher.programs":          "16GiB",
 		"launcher.logs":              "1GiB",
 		"launcher.attemptLog":        "8MiB",
+		"launcher.logsMax":           20_000,
+		"launcher.logsKeepFor":       "168h",
 		"launcher.workerIdle":        "30s",
 		"launcher.suspend":           "auto",
 		"policy.name":                "fifo",

@@ -64,10 +64,17 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		return nil, err
 	}
 	box, l := outbox.New(incarnation), lease.New()
+	printed, err := logs.New(logs.Options{
+		Folder: f.Logs(), Each: cfg.LogBytes, Total: cfg.LogTotal, Count: cfg.LogCount, KeepFor: cfg.LogKeepFor,
+		OnUnkept: func(n int64) { m.logUnkept.Add(float64(n)) },
+	})
+	if err != nil {
+		return nil, err
+	}
 	stored := shelf.New(f.Store(), cfg.Log)
 	a := &agent{
 		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
-		logs:     logs.New(f.Logs(), cfg.LogBytes, cfg.LogTotal, func(n int64) { m.logUnkept.Add(float64(n)) }),
+		logs:     printed,
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),
 		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g),
@@ -243,6 +250,23 @@ func (a *agent) logOf(id uint64) (*logs.Log, bool) {
 		return at.log, true
 	}
 	return a.logs.Find(id)
+}
+
+// logsKeptEvery is the time between looks for logs that are too old.
+const logsKeptEvery = time.Minute
+
+// keepLogs removes logs that are too old.
+func (a *agent) keepLogs(ctx context.Context) {
+	t := time.NewTicker(logsKeptEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			a.logs.KeepBounds()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // watchMemory ends attempts that hold more than they may.

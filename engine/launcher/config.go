@@ -43,6 +43,8 @@ type Config struct {
 	CacheBytes int64         // 0: CacheBytesDefault
 	LogBytes   int64         // of one attempt's log; 0: LogBytesDefault
 	LogTotal   int64         // of all logs; 0: LogTotalDefault
+	LogCount   int           // logs at most; 0: logs.CountDefault
+	LogKeepFor time.Duration // after an attempt's end; 0: logs.KeepForDefault
 	IdleMax    time.Duration // how long a warm worker waits for its job's next group; 0: IdleDefault
 	FileCodec  string        // of file channels whose author chose none: none, lz4 or zstd; "": the engine's default
 	TCPCodec   string        // likewise for tcp channels
@@ -179,6 +181,8 @@ func (c Config) check() error {
 		return fmt.Errorf("launcher: swap of %d bytes: use 0 for none, or more", c.Swap)
 	case c.LogBytes < logBytesMin || c.LogTotal < c.LogBytes:
 		return fmt.Errorf("launcher: logs of %d bytes each and %d in all: use at least %d, and no less in all than for one", c.LogBytes, c.LogTotal, logBytesMin)
+	case c.LogCount < 0 || c.LogKeepFor < 0:
+		return errors.New("launcher: the number of logs and the time for which they are kept can't be negative")
 	case c.CacheBytes < 0 || c.IdleMax < 0:
 		return errors.New("launcher: cache size and idle time can't be negative")
 	}

@@ -131,6 +131,7 @@ func (s *session) run(ctx context.Context) error {
 	clock.Go(func() { s.agent.watchMemory(ctx) })
 	clock.Go(func() { s.agent.divideProcessors(ctx) })
 	clock.Go(func() { s.agent.keepVouching(ctx) })
+	clock.Go(func() { s.agent.keepLogs(ctx) })
 	return s.keepConnected(ctx)
 }
 
@@ -313,6 +314,7 @@ func (s *session) welcomed(w *wire.Welcome) error {
 		return fmt.Errorf("a manager of term %d answers, and one of a later term did before", w.Term)
 	}
 	s.lease.Grant(time.Duration(w.LeaseNs))
+	s.agent.logs.Joined(w.Manager)
 	s.agent.joined(w.Manager, w.Term)
 	s.log.Info("joined the manager", "manager", s.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
 	if s.cfg.Ready != nil && !s.announced {

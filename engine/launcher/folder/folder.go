@@ -51,8 +51,8 @@ const (
 	passable = 0o711
 )
 
-// Open locks the data folder and removes what an earlier life left there,
-// processes first: they could write on. Others says that workers run as other users.
+// Open locks the data folder and removes what an earlier life left there but for the attempts'
+// logs, processes first: they could write on. Others says that workers run as other users.
 func Open(root string, others bool) (*Folder, error) {
 	mode := map[bool]fs.FileMode{false: closed, true: passable}[others]
 	err := os.MkdirAll(root, mode)
@@ -78,14 +78,17 @@ func Open(root string, others bool) (*Folder, error) {
 		d.Close()
 		return nil, fmt.Errorf("processes of an earlier launcher on %s are left and can't be killed: %w", root, err)
 	}
-	for sub, mode := range map[string]fs.FileMode{storeName: mode, scratchName: mode, logsName: closed} {
+	for sub, mode := range map[string]fs.FileMode{storeName: mode, scratchName: mode} {
 		path := filepath.Join(root, sub)
 		if err := errors.Join(beneath.RemoveAll(root, sub), os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}
 	}
-	err = d.claimNote()
+	err = os.MkdirAll(d.Logs(), closed)
+	if err == nil {
+		err = errors.Join(os.Chmod(d.Logs(), closed), d.claimNote())
+	}
 	if err == nil {
 		err = d.claimIdentity()
 	}
@@ -96,7 +99,7 @@ func Open(root string, others bool) (*Folder, error) {
 	return d, nil
 }
 
-// The names of what is in the folder only while a launcher has it.
+// The names of what is in the folder: store and scratch only while a launcher has it.
 const (
 	storeName   = "store"
 	scratchName = "scratch"

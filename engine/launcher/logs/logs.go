@@ -1,6 +1,7 @@
 // Package logs keeps what attempts print, each log within a bound and all within another.
 //
-//	all := logs.New(folder, 4<<20, 1<<30, func(lost int64) {})
+//	all, err := logs.New(logs.Options{Folder: folder, Each: 4 << 20, Total: 1 << 30})
+//	all.Joined(manager) // whose attempts they are
 //	log := all.Open(12)
 //	fmt.Fprintln(log, "hello")
 //	log.End()
@@ -8,13 +9,18 @@
 // What is written waits in memory for the disk, and nobody waits for it but the pipe
 // that it came through (Pipe). Readers hold nothing of a log (Reader). Where a disk
 // takes nothing more, the attempt goes on, and what is lost is counted.
+//
+// Logs stay when a launcher ends, and are there again when it starts (New). Attempts are
+// numbered by their manager: logs of another manager's go when the launcher joins (Joined).
 package logs
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 const (
@@ -30,25 +36,35 @@ const (
 // failure of a worker that died.
 const LastWords = 2 << 10
 
-// Logs keeps the attempts' logs, each within a bound and all within another. The
+// Options say where logs lie and how much of them is kept.
+type Options struct {
+	Folder  string        // of its own; made when missing
+	Each    int64         // bytes of one log
+	Total   int64         // bytes of all logs
+	Count   int           // logs; 0: CountDefault
+	KeepFor time.Duration // after an attempt's end; 0: KeepForDefault
+	// OnUnkept is told of bytes that could not be written; nil: nobody is.
+	OnUnkept func(bytes int64)
+	Now      func() time.Time // nil: time.Now
+}
+
+// Defaults of Options.
+const (
+	CountDefault   = 20_000
+	KeepForDefault = 7 * 24 * time.Hour
+)
+
+// Logs keeps the attempts' logs, each within a bound and all within others. The
 // file of a log is made with its first byte. No lock here is held over the disk:
 // who writes a log or ends it waits for memory only. Safe for concurrent use.
 type Logs struct {
-	folder   string
-	each     int64 // bytes of one log
-	total    int64 // bytes of all logs
-	onUnkept func(bytes int64)
+	o Options
 
-	mu    sync.Mutex
-	byID  map[uint64]*Log // those that have a file
-	ended []*Log          // of these, those that may make room; oldest first
-	held  int64           // bytes of all files; beyond total only while no log has ended
-}
-
-// New keeps logs of at most each bytes, and total in all, in a folder of their own.
-// onUnkept is told of bytes that could not be written.
-func New(folder string, each, total int64, onUnkept func(bytes int64)) *Logs {
-	return &Logs{folder: folder, each: each, total: total, byID: map[uint64]*Log{}, onUnkept: onUnkept}
+	mu      sync.Mutex
+	manager string          // whose attempts write logs now; "": the launcher has not joined
+	byID    map[uint64]*Log // those that have a file
+	ended   []*Log          // of these, those that may make room; oldest first
+	held    int64           // bytes of all files; beyond the bound only while no log has ended
 }
 
 // Log is one log: its beginning, up to half the bound, and its end, in a
@@ -56,6 +72,9 @@ func New(folder string, each, total int64, onUnkept func(bytes int64)) *Logs {
 type Log struct {
 	logs    *Logs
 	attempt uint64
+	manager string    // whose attempt it is
+	shape   shape     // of the file
+	at      time.Time // of its end; zero before
 
 	file *os.File // of the goroutine that writes; nil before the first byte
 
@@ -75,14 +94,21 @@ type Log struct {
 	changed chan struct{} // closed at the next write or end; nil when nobody waits
 }
 
+// shape is how a log's file is divided: behind its header a beginning, then a ring.
+type shape struct{ head, ring int64 }
+
+func shapeOf(each int64) shape { return shape{each / 2, each - each/2} }
+
 // Open returns the log of an attempt, made anew if there is none.
 func (l *Logs) Open(attempt uint64) *Log {
-	return &Log{logs: l, attempt: attempt, tail: lastBytes{max: LastWords}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &Log{logs: l, attempt: attempt, manager: l.manager, shape: shapeOf(l.o.Each), tail: lastBytes{max: LastWords}}
 }
 
 // path of a log's file.
 func (l *Logs) path(attempt uint64) string {
-	return filepath.Join(l.folder, "a"+strconv.FormatUint(attempt, 10)+".log")
+	return filepath.Join(l.o.Folder, "a"+strconv.FormatUint(attempt, 10)+".log")
 }
 
 // Find returns the log of an attempt that wrote something.
@@ -90,11 +116,8 @@ func (l *Logs) Find(attempt uint64) (*Log, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.byID[attempt]
-	return a, ok
+	return a, ok && a.manager == l.manager
 }
-
-func (l *Logs) headMax() int64 { return l.each / 2 }
-func (l *Logs) ringMax() int64 { return l.each - l.each/2 }
 
 // Write adds to the log. It never fails and never waits for the disk: a log that
 // can't be written must not stop the attempt, and its launcher even less.
@@ -168,7 +191,7 @@ func (a *Log) write() {
 		if a.pending = used[:0]; cap(used) > logPendingMax {
 			a.pending = nil
 		}
-		a.claimed = max(a.head+a.ring+int64(len(p))-a.logs.headMax(), 0)
+		a.claimed = max(a.head+a.ring+int64(len(p))-a.shape.head, 0)
 		a.mu.Unlock()
 		a.store(p)
 		used = p
@@ -180,13 +203,15 @@ func (a *Log) store(p []byte) {
 	if a.file == nil && a.failed == nil {
 		a.create()
 	}
-	headMax, ringMax := a.logs.headMax(), a.logs.ringMax()
+	if a.claimed > 0 {
+		a.mark()
+	}
 	for len(p) > 0 && a.failed == nil {
-		at, room := a.head, headMax-a.head
+		at, room := a.head, a.shape.head-a.head
 		if room == 0 {
-			at, room = headMax+a.ring%ringMax, ringMax-a.ring%ringMax
+			at, room = a.shape.head+a.ring%a.shape.ring, a.shape.ring-a.ring%a.shape.ring
 		}
-		n, err := a.file.WriteAt(p[:min(int64(len(p)), room)], at)
+		n, err := a.file.WriteAt(p[:min(int64(len(p)), room)], headerBytes+at)
 		a.logs.grew(a.wrote(int64(n), err))
 		p = p[n:]
 	}
@@ -196,7 +221,7 @@ func (a *Log) store(p []byte) {
 		a.settled += lost
 		a.wake()
 		a.mu.Unlock()
-		a.logs.onUnkept(lost)
+		a.logs.o.OnUnkept(lost)
 	}
 }
 
@@ -204,12 +229,11 @@ func (a *Log) store(p []byte) {
 func (a *Log) wrote(n int64, err error) (grew int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ringMax := a.logs.ringMax()
-	if a.head < a.logs.headMax() {
+	if a.head < a.shape.head {
 		a.head += n
 		grew = n
 	} else {
-		grew = min(a.ring+n, ringMax) - min(a.ring, ringMax)
+		grew = min(a.ring+n, a.shape.ring) - min(a.ring, a.shape.ring)
 		a.ring += n
 	}
 	a.settled += n
@@ -224,11 +248,24 @@ func (a *Log) create() {
 	a.file, a.failed = file, err
 	a.mu.Unlock()
 	if err == nil {
-		a.logs.mu.Lock()
-		a.logs.byID[a.attempt] = a
-		a.logs.mu.Unlock()
+		a.mark()
+		a.logs.enter(a)
 		a.logs.grew(logBlock)
 	}
+}
+
+// enter lists a log that has a file now. An earlier one of the same number, which a manager that
+// lost the end of its event log gave anew, has none any more.
+func (l *Logs) enter(a *Log) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.byID[a.attempt]; old != nil {
+		if i := slices.Index(l.ended, old); i >= 0 {
+			l.ended = slices.Delete(l.ended, i, i+1)
+			l.held -= old.kept()
+		}
+	}
+	l.byID[a.attempt] = a
 }
 
 // grew counts bytes and removes the oldest logs of ended attempts when there are
@@ -236,22 +273,37 @@ func (a *Log) create() {
 func (l *Logs) grew(bytes int64) {
 	l.mu.Lock()
 	l.held += bytes
+	l.mu.Unlock()
+	l.KeepBounds()
+}
+
+// KeepBounds removes the oldest logs of attempts that ended while there is more than is to be kept,
+// and those that are older. It waits for the disk.
+func (l *Logs) KeepBounds() {
+	until := l.o.Now().Add(-l.o.KeepFor)
+	l.drop(func(oldest *Log) bool {
+		return l.held > l.o.Total || len(l.byID) > l.o.Count || oldest.at.Before(until)
+	})
+}
+
+// drop removes the oldest logs of attempts that ended while they are to go.
+func (l *Logs) drop(tooMuch func(oldest *Log) bool) {
+	l.mu.Lock()
 	var old []*Log
-	for l.held > l.total && len(l.ended) > 0 {
-		oldest := l.ended[0]
+	for len(l.ended) > 0 && tooMuch(l.ended[0]) {
+		old = append(old, l.ended[0])
+		l.held -= l.ended[0].kept()
+		delete(l.byID, l.ended[0].attempt)
 		l.ended = l.ended[1:]
-		l.held -= oldest.kept()
-		delete(l.byID, oldest.attempt)
-		old = append(old, oldest)
 	}
 	l.mu.Unlock()
 	for _, a := range old {
-		_ = os.Remove(l.path(a.attempt)) // the sweep at the next start takes what stays
+		_ = os.Remove(l.path(a.attempt)) // the next start finds what stays
 	}
 }
 
 // kept is what the log holds on disk. Its attempt has ended, so it stays.
-func (a *Log) kept() int64 { return logBlock + a.head + min(a.ring, a.logs.ringMax()) }
+func (a *Log) kept() int64 { return logBlock + a.head + min(a.ring, a.shape.ring) }
 
 // End says that the attempt is over. A reader may still come.
 func (a *Log) End() {
@@ -272,10 +324,16 @@ func (l *Logs) retire(a *Log, file *os.File) {
 	if file == nil {
 		return // it never got on disk
 	}
+	if a.ring > 0 || a.unkept > 0 {
+		a.mark() // what else there is says the length of the file
+	}
 	file.Close()
 	l.mu.Lock()
-	l.ended = append(l.ended, a)
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	a.at = l.o.Now()
+	if l.byID[a.attempt] == a {
+		l.ended = append(l.ended, a)
+	}
 }
 
 // Last is the end of the log, at most LastWords bytes.

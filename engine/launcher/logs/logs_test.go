@@ -28,13 +28,24 @@ func read(t *testing.T, log *logs.Log) string {
 	return text.String()
 }
 
+// open opens the logs of a launcher that joined a manager.
+func open(t *testing.T, o logs.Options) *logs.Logs {
+	t.Helper()
+	all, err := logs.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Joined("m")
+	return all
+}
+
 func noLoss(t *testing.T) func(int64) {
 	return func(n int64) { t.Errorf("%d bytes were not kept", n) }
 }
 
 // A log keeps its beginning and its end, and says how much lay between.
 func TestKeepsBeginningAndEnd(t *testing.T) {
-	all := logs.New(t.TempDir(), 8<<10, 1<<20, noLoss(t))
+	all := open(t, logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})
 	log := all.Open(1)
 	var whole strings.Builder
 	for i := range 2000 {
@@ -62,7 +73,7 @@ func TestKeepsBeginningAndEnd(t *testing.T) {
 // Logs of attempts that ended make room for newer ones, the oldest first.
 func TestMakesRoom(t *testing.T) {
 	folder := t.TempDir()
-	all := logs.New(folder, 8<<10, 20<<10, noLoss(t))
+	all := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 20 << 10, OnUnkept: noLoss(t)})
 	var ended []*logs.Log
 	for id := range uint64(4) {
 		log := all.Open(id)
@@ -85,7 +96,11 @@ func TestMakesRoom(t *testing.T) {
 func TestADiskThatTakesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "none")
 	lost := make(chan int64, 1)
-	log := logs.New(folder, 8<<10, 1<<20, func(n int64) { lost <- n }).Open(1)
+	all := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20, OnUnkept: func(n int64) { lost <- n }})
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	log := all.Open(1)
 	fmt.Fprint(log, "hello")
 	if n := <-lost; n != 5 {
 		t.Errorf("%d bytes were lost", n)
@@ -98,7 +113,7 @@ func TestADiskThatTakesNothing(t *testing.T) {
 
 // What was printed before another attempt began belongs to the one before.
 func TestPipe(t *testing.T) {
-	all := logs.New(t.TempDir(), 8<<10, 1<<20, noLoss(t))
+	all := open(t, logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})
 	p, w, err := logs.NewPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -128,5 +143,87 @@ func TestPipe(t *testing.T) {
 	second.End()
 	if a, b := read(t, first), read(t, second); a != "one " || b != "two" {
 		t.Errorf("the attempts' logs are %q and %q", a, b)
+	}
+}
+
+// copyOf is a folder as a launcher leaves it that is killed now.
+func copyOf(t *testing.T, folder string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "logs")
+	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// Whenever a launcher is killed, the next one has of each log what was printed: its beginning, and an end
+// from which nothing is missing.
+func TestStaysWhenKilled(t *testing.T) {
+	const each = 8 << 10
+	folder := filepath.Join(t.TempDir(), "logs")
+	all := open(t, logs.Options{Folder: folder, Each: each, Total: 1 << 20, OnUnkept: noLoss(t)})
+	log := all.Open(7)
+	var whole strings.Builder
+	for i := range 40 {
+		part := strings.Repeat(fmt.Sprintf("line %d\n", i), 100)
+		whole.WriteString(part)
+		fmt.Fprint(log, part)
+		killed := copyOf(t, folder) // while it is written
+		next := open(t, logs.Options{Folder: killed, Each: 2 * each, Total: 1 << 20, OnUnkept: noLoss(t)})
+		found, there := next.Find(7)
+		if !there {
+			continue // before its first byte
+		}
+		text := read(t, found)
+		head, tail, dropped := strings.Cut(text, "\n[")
+		if dropped {
+			_, tail, _ = strings.Cut(tail, "]\n")
+		}
+		if !strings.HasPrefix(whole.String(), head) || !strings.Contains(whole.String(), tail) {
+			t.Fatalf("after part %d it has %d and %d bytes that nobody printed so", i, len(head), len(tail))
+		}
+	}
+	log.End()
+	watch.Until(t, time.Minute, "all is on the disk", func() bool { return strings.HasSuffix(read(t, log), "line 39\n") })
+	again := open(t, logs.Options{Folder: copyOf(t, folder), Each: each, Total: 1 << 20, OnUnkept: noLoss(t)})
+	found, there := again.Find(7)
+	if !there || read(t, found) != read(t, log) {
+		t.Error("a launcher that starts again has not the log that the one before it had")
+	}
+}
+
+// What is no log, what is damaged, and logs of another manager's attempts go; of the others as many stay as are to,
+// and as long.
+func TestWhatStays(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "logs")
+	all := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})
+	for id := range uint64(6) {
+		log := all.Open(id)
+		fmt.Fprint(log, "hello")
+		log.End()
+		watch.Until(t, time.Minute, "it is on the disk", func() bool { return read(t, log) == "hello" })
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	for name, do := range map[string]func(path string) error{
+		"a0.log": func(path string) error { return os.WriteFile(path, []byte("stray"), 0o600) },
+		"a1.log": func(path string) error { return os.Rename(path, filepath.Join(folder, "a9.log")) },
+		"a2.log": func(path string) error { return os.Chtimes(path, old, old) },
+		"a3.log": func(path string) error { past := time.Now().Add(-time.Minute); return os.Chtimes(path, past, past) },
+	} {
+		if err := do(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20, Count: 2, KeepFor: time.Hour})
+	for id, want := range []bool{4: true, 5: true, 9: false} {
+		if log, there := next.Find(uint64(id)); there != want {
+			t.Errorf("log %d is there: %v, want %v", id, there, want)
+		} else if there && read(t, log) != "hello" {
+			t.Errorf("log %d says something else", id)
+		}
+	}
+	next.Joined("another manager")
+	if names, err := os.ReadDir(folder); err != nil || len(names) > 0 {
+		t.Errorf("another manager's launcher has %v, %v", names, err)
 	}
 }

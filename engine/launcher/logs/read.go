@@ -76,7 +76,7 @@ func (r *Reader) copy(w io.Writer, to int64) error {
 			return err
 		}
 		if dropped > 0 {
-			if _, err := fmt.Fprintf(w, "\n[%d bytes dropped here: a log keeps %d bytes, its beginning and its end; launcher.log-bytes sets how many]\n", dropped, r.log.logs.each); err != nil {
+			if _, err := fmt.Fprintf(w, "\n[%d bytes dropped here: a log keeps %d bytes, its beginning and its end; launcher.attemptLog sets how many]\n", dropped, r.log.shape.head+r.log.shape.ring); err != nil {
 				return err
 			}
 		}
@@ -115,7 +115,7 @@ func (r *Reader) Close() {
 // next reads up to a buffer's length, and tells how much before that is no longer
 // there. What the writer may have overwritten meanwhile does not count as read.
 func (r *Reader) next(to int64) (part []byte, dropped int64, err error) {
-	headMax, ringMax := r.log.logs.headMax(), r.log.logs.ringMax()
+	headMax, ringMax := r.log.shape.head, r.log.shape.ring
 	for r.at < to {
 		if first := r.log.first(r.at); first > r.at {
 			dropped += first - r.at
@@ -128,7 +128,7 @@ func (r *Reader) next(to int64) (part []byte, dropped int64, err error) {
 			offset, n = headMax+round, min(to-r.at, ringMax-round)
 		}
 		part = r.buf[:min(n, int64(len(r.buf)))]
-		if _, err := r.file.ReadAt(part, offset); err != nil {
+		if _, err := r.file.ReadAt(part, headerBytes+offset); err != nil {
 			return nil, dropped, err
 		}
 		if r.log.first(r.at) == r.at {
@@ -141,7 +141,7 @@ func (r *Reader) next(to int64) (part []byte, dropped int64, err error) {
 
 // first is the first position from at on that is still kept.
 func (a *Log) first(at int64) int64 {
-	headMax, ringMax := a.logs.headMax(), a.logs.ringMax()
+	headMax, ringMax := a.shape.head, a.shape.ring
 	if at < headMax {
 		return at
 	}

@@ -71,7 +71,11 @@ func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *watch.
 // A worker is sent messages, says something, prints, and ends when it is dismissed.
 func TestLife(t *testing.T) {
 	p, _ := start(t, "hears", lease.New())
-	log := logs.New(t.TempDir(), 8<<10, 1<<20, func(int64) {}).Open(1)
+	all, err := logs.New(logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := all.Open(1)
 	p.LogTo(log)
 	for range 2 {
 		if !p.Send(&wire.ToWorker{}) {
