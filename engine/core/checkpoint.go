@@ -10,13 +10,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/life"
 )
 
-// checkpointFormat opens every checkpoint. Those of versions 1 to 3 of the core have
-// checkpointBefore in its place, and lack what Codec.Before says; they are read, too.
-const (
-	checkpointFormat = "hamadryad core checkpoint 2\n"
-	checkpointBefore = "hamadryad core checkpoint 1\n"
-)
-
 // Checkpoint returns all of the state as bytes: equal states give equal bytes.
 // It is called between steps. For a large state see Freeze and WriteCheckpoint.
 func (c *Core) Checkpoint() []byte {
@@ -30,7 +23,7 @@ func (c *Core) Checkpoint() []byte {
 // WriteCheckpoint writes what Checkpoint returns, in bounded parts. Errors are those of
 // the writer. No step may be taken meanwhile.
 func (c *Core) WriteCheckpoint(to io.Writer) error {
-	w := codec.NewWriter(to, checkpointFormat)
+	w := codec.NewWriter(to)
 	codeCore(w, c)
 	lost, wrong := w.Close()
 	if wrong != nil {
@@ -47,7 +40,7 @@ func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{ch
 // RestoreParts returns the core whose checkpoint the parts are, one after the other.
 // Graphs are taken from graphs, as after GraphsFrom.
 func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
-	r, err := codec.NewReader(parts, checkpointFormat, checkpointBefore)
+	r, err := codec.NewReader(parts)
 	switch {
 	case errors.Is(err, codec.ErrFormat):
 		return nil, errors.New("the checkpoint of the core is of another format: use the version of the program that wrote it")

@@ -15,10 +15,16 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// A checkpoint that version 3 of the core wrote, with jobs, attempts, reservations and
-// reservations, is restored, and written as today's.
-func TestACheckpointOfVersion3IsRestored(t *testing.T) {
-	f, err := os.Open("testdata/checkpoint-of-version-3.gz")
+// Checkpoints of earlier formats, with jobs, attempts and reservations, are restored, and written
+// as today's.
+func TestCheckpointsOfEarlierFormatsAreRestored(t *testing.T) {
+	for _, format := range []string{"1", "2"} {
+		t.Run(format, func(t *testing.T) { earlierFormat(t, "testdata/checkpoint-of-format-"+format+".gz") })
+	}
+}
+
+func earlierFormat(t *testing.T, path string) {
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

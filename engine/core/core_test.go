@@ -57,14 +57,14 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		"losses": {codeLosses}, "identities": {codeLosses, codeIdentities}, "loads": {codeLosses, codeIdentities, codeLoads},
 	} {
 		var written bytes.Buffer
-		w := codec.NewWriter(&written, "")
+		w := codec.NewWriter(&written)
 		for _, write := range part {
 			write(w, b.c)
 		}
 		if lost, wrong := w.Close(); lost != nil || wrong != nil {
 			t.Fatal(lost, wrong)
 		}
-		older := slices.Clone(good[:end-(written.Len()-crc32.Size)])
+		older := slices.Clone(good[:end-(written.Len()-int(codec.LengthMin))])
 		c, err := Restore(binary.LittleEndian.AppendUint32(older, crc32.Checksum(older, codec.Checksum)))
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)

@@ -42,7 +42,7 @@ func (w *Whole) Write(b []byte) (int, error) {
 
 // End returns an error unless what was written is one checkpoint.
 func (w *Whole) End() error {
-	if w.n < int64(len(checkpointFormat)+crc32.Size) || binary.LittleEndian.Uint32(w.last) != w.sum {
+	if w.n < codec.LengthMin || binary.LittleEndian.Uint32(w.last) != w.sum {
 		return errors.New("what was written is no whole checkpoint of the core")
 	}
 	return nil

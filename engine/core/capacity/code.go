@@ -25,11 +25,11 @@ func (l *Launcher) CodeHas(w *codec.Codec) {
 	codeSlots(w, &l.free)
 	codec.Num(w, &l.memory)
 	codec.Num(w, &l.freeMemory)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Num(w, &l.swap)
 	}
 	codec.Nums(w, &l.blamedBy)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Num(w, &l.blamedUntil)
 	}
 }
@@ -42,14 +42,14 @@ func (l *Launcher) CodeTold(w *codec.Codec) {
 	codec.Num(w, &o.Memory)
 	codec.Num(w, &o.Suspended)
 	codec.Num(w, &o.Held)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Num(w, &o.Swap)
 		codeSlots(w, (*Slots)(&o.Again))
 		codec.Num(w, &o.AgainMemory)
 	}
 	codec.List(w, &o.Reserved, func(w *codec.Codec, r *scheduler.Reservation) {
 		codec.Num(w, &r.Job)
-		if !w.Before {
+		if w.Format > 1 {
 			codec.Num(w, &r.Bundle)
 		}
 		codec.Str(w, &r.Kind)

@@ -17,7 +17,7 @@ import (
 // for concurrent use.
 type Codec struct {
 	Reading bool  // else it writes
-	Before  bool  // it reads what an earlier format wrote: what came later is not in it
+	Format  int   // the number of what it reads, from 1: what came with a later one is not in it; when writing, the last
 	Err     error // the first thing wrong
 
 	buf  []byte    // what was not flushed yet, or the next of what is left to read
@@ -38,8 +38,21 @@ var (
 	ErrChecksum = errors.New("its checksum is wrong")
 )
 
-// NewWriter returns a codec that writes, in bounded parts, format first.
-func NewWriter(to io.Writer, format string) *Codec { return &Codec{buf: []byte(format), to: to} }
+// formats are what bytes begin with, all of one length: the last those that are written. Versions 1
+// to 3 of the core wrote the first.
+var formats = []string{
+	"hamadryad core checkpoint 1\n",
+	"hamadryad core checkpoint 2\n",
+	"hamadryad core checkpoint 3\n",
+}
+
+// LengthMin is how many bytes there are at least, of no state at all.
+const LengthMin = int64(len("hamadryad core checkpoint 1\n") + crc32.Size)
+
+// NewWriter returns a codec that writes, in bounded parts, the format first.
+func NewWriter(to io.Writer) *Codec {
+	return &Codec{buf: []byte(formats[len(formats)-1]), to: to, Format: len(formats)}
+}
 
 // Close writes what is left and the checksum. lost is an error of the writer that all
 // went to, wrong one of the state.
@@ -55,22 +68,21 @@ func (c *Codec) Close() (lost, wrong error) {
 }
 
 // NewReader returns a codec that reads bytes in parts, one after the other, that begin
-// with a format or the one before it, of the same length. The errors are ErrFormat and
-// ErrChecksum.
-func NewReader(parts [][]byte, format, before string) (*Codec, error) {
+// with a format. The errors are ErrFormat and ErrChecksum.
+func NewReader(parts [][]byte) (*Codec, error) {
 	r := &Codec{rest: parts, Reading: true}
 	for _, p := range parts {
 		r.left += len(p)
 	}
-	r.fill(len(format))
-	head := string(r.buf[:min(len(r.buf), len(format))])
-	if r.Before = head == before; !r.Before && head != format {
+	length := len(formats[0])
+	r.fill(length)
+	if r.Format = 1 + slices.Index(formats, string(r.buf[:min(len(r.buf), length)])); r.Format == 0 {
 		return nil, ErrFormat
 	}
-	if r.left < len(format)+crc32.Size || !checksumHolds(parts, r.left-crc32.Size) {
+	if r.left < length+crc32.Size || !checksumHolds(parts, r.left-crc32.Size) {
 		return nil, ErrChecksum
 	}
-	r.skip(len(format))
+	r.skip(length)
 	r.left -= crc32.Size // what is read ends before it
 	return r, nil
 }

@@ -40,7 +40,7 @@ func drawRow(t *rapid.T, depth int) *row {
 
 func written(t interface{ Fatal(...any) }, rows []*row) []byte {
 	var b bytes.Buffer
-	w := NewWriter(&b, "now\n")
+	w := NewWriter(&b)
 	List(w, &rows, func(c *Codec, r **row) { codeRow(c, *r) })
 	if lost, wrong := w.Close(); lost != nil || wrong != nil {
 		t.Fatal(lost, wrong)
@@ -62,7 +62,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "part")
 			parts, rest = append(parts, rest[:n]), rest[n:]
 		}
-		r, err := NewReader(parts, "now\n", "old\n")
+		r, err := NewReader(parts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		}
 		bad := bytes.Clone(data)
 		bad[rapid.IntRange(0, len(bad)-1).Draw(t, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-		if _, err := NewReader([][]byte{bad}, "now\n", "old\n"); err == nil {
+		if _, err := NewReader([][]byte{bad}); err == nil {
 			t.Fatal("changed bytes were taken")
 		}
 	})
@@ -90,13 +90,13 @@ func (f *full) Write(b []byte) (int, error) {
 
 // A writer that fails is told apart from a state that can't be written.
 func TestErrorsOfTheWriter(t *testing.T) {
-	w := NewWriter(&full{100}, "now\n")
+	w := NewWriter(&full{100})
 	data := make([]byte, flushBytes)
 	Blob(w, &data)
 	if lost, wrong := w.Close(); lost == nil || wrong != nil {
 		t.Errorf("a full disk: %v, %v", lost, wrong)
 	}
-	w = NewWriter(&full{100}, "now\n")
+	w = NewWriter(&full{100})
 	w.Fail(errors.New("no such state"))
 	if lost, wrong := w.Close(); lost != nil || wrong == nil {
 		t.Errorf("a wrong state: %v, %v", lost, wrong)

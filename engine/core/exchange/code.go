@@ -16,7 +16,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 	for _, b := range []*bool{&x.inFlight, &x.known, &x.admits, &x.resumes} {
 		codec.Flag(w, b)
 	}
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Flag(w, &x.gates)
 		codec.Opt(w, &x.deciding, func(w *codec.Codec, d *Deciding) { d.code(w) })
 	}
@@ -39,7 +39,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 	})
 	codec.List(w, &x.Changes.list, func(w *codec.Codec, c *change) {
 		codec.Num(w, &c.version)
-		if !w.Before {
+		if w.Format > 1 {
 			codec.Num(w, &c.told)
 		}
 	})
@@ -74,12 +74,12 @@ func codeGeneration(w *codec.Codec, g *Generation) {
 	codec.Flag(w, &g.fresh)
 	codec.Num(w, &g.wakeAt)
 	codec.Num(w, &g.notes)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Flag(w, &g.StandIn)
 		codec.Num(w, &g.refused)
 		codec.Num(w, &g.vain)
 	}
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Opt(w, &g.gathering, func(w *codec.Codec, x *Gathering) {
 			codec.Num(w, &x.Launcher)
 			codec.Num(w, &x.Job)

@@ -104,7 +104,7 @@ type Attempt struct {
 	Speculative bool
 	Outcome     scheduler.AttemptOutcome // of one that ended
 
-	Ready     scheduler.Time // since when its bundle had been; 0: a second attempt, or the manager was started again since
+	Ready     scheduler.Time // since when its bundle had been; 0: a second attempt
 	Launched  scheduler.Time
 	Started   scheduler.Time  // 0: it has not
 	Executing scheduler.Time  // since when it had read what it had to; 0: that was not told

@@ -140,7 +140,7 @@ func (r *Reader) Code(w *codec.Codec) {
 	codec.List(w, &r.missing, func(w *codec.Codec, m *missing) { codec.Num(w, &m.conn); codec.Nums(w, &m.bits) })
 	codec.Num(w, &r.misses)
 	codec.List(w, &r.given, func(w *codec.Codec, k *Key) { codec.Num(w, &k.Conn); codec.Num(w, &k.From) })
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Num(w, &r.givenBytes)
 		codec.Num(w, &r.awaits)
 	}

@@ -128,7 +128,7 @@ func codeJobFields(w *codec.Codec, j *Job) {
 	codec.Flag(w, &j.Watched)
 	j.Publishing.CodeTries(w)
 	switch {
-	case !w.Before:
+	case w.Format > 1:
 		codec.Num(w, &j.Roomy)
 		codec.Num(w, &j.Opened)
 		codec.Num(w, &j.Closed)
@@ -203,7 +203,10 @@ func codeRun(w *codec.Codec, st *State, r *Run) {
 	codec.Message(w, &r.failure)
 	codec.Str(w, &r.lost)
 	codec.Num(w, &r.Launched)
-	if !w.Before {
+	if w.Format > 2 {
+		codec.Num(w, &r.Ready)
+	}
+	if w.Format > 1 {
 		codec.Num(w, &r.toSuspend)
 		codec.Num(w, &r.suspendFor)
 	}

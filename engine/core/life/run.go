@@ -17,7 +17,7 @@ type Run struct {
 	Speculative bool
 	PeersSent   bool // its attempts were told where the others listen
 	Launched    scheduler.Time
-	Ready       scheduler.Time // since when its bundle had been; for who shows it, and in no checkpoint
+	Ready       scheduler.Time // since when its bundle had been; for who shows it
 
 	live       int                      // attempts
 	granted    bool                     // it has the commit grant

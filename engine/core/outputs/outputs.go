@@ -191,7 +191,7 @@ func (n *Connection) Code(w *codec.Codec) {
 	codec.Num(w, &n.done)
 	codec.Nums(w, &n.have)
 	codec.Nums(w, &n.perReader)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Flag(w, &n.telling)
 		codec.Num(w, &n.told)
 		codec.Num(w, &n.before)

@@ -147,7 +147,7 @@ func (p *Publishing) CodeGranted(w *codec.Codec) { codec.Flag(w, &p.granted) }
 func (p *Publishing) CodeTries(w *codec.Codec) {
 	codec.Num(w, &p.tries)
 	codec.Num(w, &p.till)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Flag(w, &p.keep)
 		codec.Str(w, &p.why)
 	}

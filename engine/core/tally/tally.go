@@ -179,7 +179,7 @@ func codePast(w *codec.Codec, p *Past) {
 	codec.Num(w, &p.Outcome)
 	codec.Num(w, &p.Started)
 	codec.Num(w, &p.Ended)
-	if !w.Before {
+	if w.Format > 1 {
 		codec.Num(w, &p.Suspended)
 	}
 	codec.Flag(w, &p.Speculative)

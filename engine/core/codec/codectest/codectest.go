@@ -17,7 +17,7 @@ type T interface {
 func Bytes(t T, code func(*codec.Codec)) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := codec.NewWriter(&b, "")
+	w := codec.NewWriter(&b)
 	code(w)
 	if lost, wrong := w.Close(); lost != nil || wrong != nil {
 		t.Fatal(lost, wrong)
@@ -28,7 +28,7 @@ func Bytes(t T, code func(*codec.Codec)) []byte {
 // Read reads a state back, all of it.
 func Read(t T, data []byte, code func(*codec.Codec)) {
 	t.Helper()
-	r, err := codec.NewReader([][]byte{data}, "", "-")
+	r, err := codec.NewReader([][]byte{data})
 	if err != nil {
 		t.Fatal(err)
 	}
