@@ -425,7 +425,7 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	if jobs := l.Core.Jobs(false); len(jobs) != 1 || jobs[0].Groups != uint32(groups) {
 		t.Errorf("replayed: %v", jobs)
 	}
-	remaking := recovery.Remaking{Past: past(t, segment), Graphs: kept.Folder}
+	remaking := recovery.Remaking{Past: pastOf(t, segment), Graphs: kept.Folder}
 	var remade bytes.Buffer
 	if err := recovery.Remake(t.Context(), remaking, &remade); err != nil || !bytes.Equal(remade.Bytes(), l.Core.Checkpoint()) {
 		t.Errorf("the log's checkpoint is not that of the core (%v)", err)
@@ -442,8 +442,8 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	}
 }
 
-// past is a file with what a segment has.
-func past(t *testing.T, s *eventlog.Segment) (past eventlog.Past) {
+// pastOf is a file with what a segment has.
+func pastOf(t *testing.T, s *eventlog.Segment) (past eventlog.Past) {
 	t.Helper()
 	log, err := eventlog.Open(eventlog.Options{Folder: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err == nil {

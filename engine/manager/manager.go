@@ -39,6 +39,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/origin"
 	"github.com/hamadryad/hamadryad/engine/manager/pages"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -90,6 +91,7 @@ type manager struct {
 	driver     *driver
 	model      *readmodel.Model
 	history    *keeper
+	jobs       *past.Jobs
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
@@ -152,6 +154,7 @@ func Run(ctx context.Context, cfg Config) error {
 	l.Core.TellFacts()
 	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts(), m.rows.Apply)
 	defer m.model.Close()
+	m.jobs = past.New(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {
@@ -337,7 +340,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Model: m.model, History: m.history.History, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
 	})
@@ -432,7 +435,7 @@ func (m *manager) origins() origin.Options {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Service: m.clients, Life: m.life.Term, Stopping: m.stopping,
+		Model: m.model, Jobs: m.jobs, Service: m.clients, Life: m.life.Term, Stopping: m.stopping,
 		Failed: failed,
 	})
 }

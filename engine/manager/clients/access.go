@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -53,18 +54,34 @@ func known(j *wire.JobSummary) access.Job {
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
-// readable is jobStatus for who asks: an error for a job that one may not look at.
-func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	st, err := s.jobStatus(ctx, job, attempts)
+// Look finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
+// PermissionDenied for one of others.
+func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+	j, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if rules := s.needs.Rules(); rules != nil {
-		if err := rules.Read(who(ctx, rules), known(st.Summary)); err != nil {
+		if err := rules.Read(who(ctx, rules), known(j.Status.Summary)); err != nil {
+			j.Close()
 			return nil, denied(err)
 		}
 	}
-	return st, nil
+	return j, nil
+}
+
+// readable is jobStatus for who asks: an error for a job that one may not look at.
+func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
+	j, err := s.Look(ctx, scheduler.JobID(job))
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	st, err := s.jobStatus(ctx, j, attempts)
+	if err == nil && j.Damage != nil {
+		st.Notes = append(slices.Clip(st.Notes), fmt.Sprintf("(%s)", status.Convert(j.Damage).Message()))
+	}
+	return st, err
 }
 
 // MayLook says which jobs who asks may look at.
@@ -97,11 +114,11 @@ func (s *Server) moveByDefault(ctx context.Context, q *wire.UpdateRequest) error
 	if rules == nil || q.Pool == nil || *q.Pool != "" {
 		return nil
 	}
-	st, err := s.jobStatus(ctx, q.Job, false)
+	j, err := s.summary(ctx, q.Job)
 	if err != nil {
 		return err
 	}
-	to := rules.PoolOf(st.GetSummary().GetUser(), "")
+	to := rules.PoolOf(j.GetUser(), "")
 	q.Pool = &to
 	return nil
 }

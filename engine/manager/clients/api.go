@@ -28,10 +28,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
@@ -114,7 +114,7 @@ func (s *Server) roomForWork() error {
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Model      *readmodel.Model
-	History    *history.History // of jobs that the model has forgotten
+	Jobs       *past.Jobs
 	Blobs      *blobs.Store
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
@@ -308,7 +308,7 @@ func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty
 }
 
 func (s *Server) onJob(ctx context.Context, job uint64, in func(client uint64) *wire.Input) (*wire.Empty, error) {
-	if _, err := s.jobStatus(ctx, job, false); err != nil {
+	if _, err := s.summary(ctx, job); err != nil {
 		return nil, err
 	}
 	if _, err := s.call(ctx, in); err != nil {

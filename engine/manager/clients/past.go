@@ -1,63 +1,89 @@
 package clients
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
-	// pastAttemptsMax is how many attempts the status of a job shows that is in history alone, and
-	// pastJobsMax how many such jobs a list has: the newest.
+	// pastAttemptsMax is how many attempts the status of a job shows that ended, and pastJobsMax how
+	// many such jobs a list has: the newest.
 	pastAttemptsMax = 1000
 	pastJobsMax     = 10_000
 )
 
-// pastStatus reads a job from history; false when that has none of it.
-func (s *Server) pastStatus(ctx context.Context, id scheduler.JobID, attempts bool) (*wire.JobStatus, bool, error) {
-	r, err := s.needs.History.Open(ctx, id)
-	if errors.Is(err, history.ErrUnknown) {
-		return nil, false, nil
+// find finds a job. Where nobody knows it the core says whether it should be known; what it has seen by
+// then is durable when it answers, and the model has it.
+func (s *Server) find(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+	j, err := s.needs.Jobs.Find(ctx, id)
+	if j != nil || err != nil {
+		return j, err
 	}
+	var lost *wire.Failure
+	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) }); err != nil {
+		return nil, statusOf(err)
+	}
+	j, err = s.needs.Jobs.Find(ctx, id)
+	switch {
+	case j != nil || err != nil:
+		return j, err
+	case lost != nil:
+		return nil, lostError{lost}
+	}
+	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; of those that ended long ago nothing is kept (manager.history)", id)
+}
+
+// summary finds a job, whoever asks.
+func (s *Server) summary(ctx context.Context, job uint64) (*wire.JobSummary, error) {
+	j, err := s.find(ctx, scheduler.JobID(job))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	defer r.Close()
-	st, err := r.Status()
-	if err != nil {
-		return nil, false, err
+	j.Close()
+	return j.Status.GetSummary(), nil
+}
+
+// jobStatus describes a job. With attempts: the newest that ended, and all that live.
+func (s *Server) jobStatus(ctx context.Context, j *past.Job, attempts bool) (*wire.JobStatus, error) {
+	st := j.Status
+	switch {
+	case attempts && j.Lives():
+		now, known, err := s.needs.Model.JobStatus(ctx, j.ID, true)
+		if err != nil {
+			return nil, statusOf(err)
+		}
+		if known { // it was a moment ago
+			st = now
+		}
+	case attempts:
+		rows, of, err := j.Newest(ctx, pastAttemptsMax)
+		if err != nil && status.Code(err) != codes.DataLoss {
+			return nil, err
+		}
+		j.Damage = cmp.Or(j.Damage, err)
+		for i := range rows {
+			st.Attempts = append(st.Attempts, pastAttempt(st.Stages, &rows[i]))
+		}
+		if of > len(rows) {
+			st.Notes = append(slices.Clip(st.Notes), fmt.Sprintf("(%d of %d attempts are shown)", len(rows), of))
+		}
 	}
-	course, err := r.Course()
-	if err != nil {
-		return nil, false, err
+	s.needs.Launchers.Progress(st.Attempts)
+	if note := s.needs.Tickets.Note(j.ID); note != "" {
+		st.Notes = append(slices.Clip(st.Notes), note)
 	}
-	if course.Missed > 0 {
-		st.Notes = append(st.Notes, fmt.Sprintf("(history could not be written: it lacks %d attempts)", course.Missed))
-	}
-	for _, lack := range course.Lacks {
-		st.Notes = append(st.Notes, fmt.Sprintf("(history is not whole: %s)", lack))
-	}
-	if !attempts {
-		return st, true, nil
-	}
-	rows, err := r.Newest(pastAttemptsMax)
-	if err != nil {
-		return nil, false, err
-	}
-	for i := range rows {
-		st.Attempts = append(st.Attempts, pastAttempt(st.Stages, &rows[i]))
-	}
-	if _, of := r.Kept(); of > uint64(len(rows)) {
-		st.Notes = append(st.Notes, fmt.Sprintf("(%d of %d attempts are shown)", len(rows), of))
-	}
-	return st, true, nil
+	return st, nil
 }
 
 func pastAttempt(stages []*wire.StageStatus, a *facts.Attempt) *wire.AttemptStatus {
@@ -71,34 +97,20 @@ func pastAttempt(stages []*wire.StageStatus, a *facts.Attempt) *wire.AttemptStat
 	return st
 }
 
-// withPast puts jobs that history alone has before those that are known, the oldest first.
-func (s *Server) withPast(known []*wire.JobSummary) ([]*wire.JobSummary, error) {
-	there := make(map[uint64]bool, len(known))
-	for _, j := range known {
-		there[j.Job] = true
+// withEnded puts the newest jobs that ended, and that who asks may look at, before those that live, in the
+// order of their ends.
+func (s *Server) withEnded(ctx context.Context, live []*wire.JobSummary) ([]*wire.JobSummary, error) {
+	p, err := s.needs.Jobs.List(ctx, past.Query{States: past.Over, May: s.MayLook(ctx), Limit: pastJobsMax})
+	if err != nil {
+		return nil, err
 	}
-	var past []*wire.JobSummary
-	for _, j := range slices.Backward(s.needs.History.Ending()) { // before those that are in the list, and maybe there meanwhile
-		if !there[j.Job] {
-			there[j.Job] = true
-			past = append(past, j)
-		}
+	lives := make(map[uint64]bool, len(live))
+	for _, j := range live {
+		lives[j.Job] = true
 	}
-	for q := (index.Query{Limit: 1000}); len(past) < pastJobsMax; {
-		p, err := s.needs.History.List(q)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range p.Entries {
-			if !there[e.Summary.Job] {
-				past = append(past, e.Summary)
-			}
-		}
-		if q.After = p.Next; q.After == "" {
-			break
-		}
-	}
-	past = past[:min(len(past), pastJobsMax)]
-	slices.Reverse(past)
-	return append(past, known...), nil
+	list := slices.DeleteFunc(p.Jobs, func(j *wire.JobSummary) bool { return lives[j.Job] }) // it ended meanwhile
+	slices.SortFunc(list, func(x, y *wire.JobSummary) int {
+		return cmp.Or(cmp.Compare(x.Ended, y.Ended), cmp.Compare(x.Job, y.Job))
+	})
+	return append(list, live...), nil
 }

@@ -10,54 +10,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// jobStatus reads a job. The error is a NotFound status for one that is unknown.
-func (s *Server) jobStatus(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	message, known, err := s.needs.Model.JobStatus(ctx, scheduler.JobID(job), attempts)
-	if err != nil {
-		return nil, statusOf(err)
-	}
-	if !known {
-		if message, err = s.unknown(ctx, scheduler.JobID(job), attempts); err != nil {
-			return nil, err
-		}
-	}
-	s.needs.Launchers.Progress(message.Attempts)
-	if note := s.needs.Tickets.Note(scheduler.JobID(job)); note != "" {
-		message.Notes = append(slices.Clip(message.Notes), note)
-	}
-	return message, nil
-}
-
-// unknown reads a job that the model does not know, from history. Where that has none the core says whether it should be known; what
-// it has seen by then is durable when it answers, and the model has it.
-func (s *Server) unknown(ctx context.Context, id scheduler.JobID, attempts bool) (*wire.JobStatus, error) {
-	switch past, there, err := s.pastStatus(ctx, id, attempts); {
-	case err != nil:
-		return nil, statusOf(err)
-	case there:
-		return past, nil
-	}
-	var lost *wire.Failure
-	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) }); err != nil {
-		return nil, statusOf(err)
-	}
-	message, known, err := s.needs.Model.JobStatus(ctx, id, attempts)
-	switch {
-	case err != nil:
-		return nil, statusOf(err)
-	case known:
-		return message, nil
-	case lost != nil:
-		return nil, lostError{lost}
-	}
-	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; of those that ended long ago nothing is kept (manager.history)", id)
-}
 
 // lostError is about a job that an earlier life may have known.
 type lostError struct{ failure *wire.Failure }
@@ -87,15 +44,24 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 	return st, nil
 }
 
+// Explained describes a job that Look found, once: without attempts, with the policy's word on why it waits.
+func (s *Server) Explained(ctx context.Context, j *past.Job) (*wire.JobStatus, error) {
+	st, err := s.jobStatus(ctx, j, false)
+	if err == nil {
+		s.explained(ctx, st, s.needs.Supervisor.Explain)
+	}
+	return st, err
+}
+
 // Jobs lists jobs that one may look at: those that live in order of their numbers, before them those
 // that ended, in the order of their ends.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
-	jobs, err := s.needs.Model.Jobs(ctx, q.All)
-	if err == nil && q.All {
-		jobs, err = s.withPast(jobs)
-	}
+	jobs, err := s.needs.Model.Jobs(ctx, false)
 	r.Jobs = s.readableOf(ctx, jobs)
+	if err == nil && q.All {
+		r.Jobs, err = s.withEnded(ctx, r.Jobs)
+	}
 	return r, statusOf(err)
 }
 

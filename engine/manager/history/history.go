@@ -39,6 +39,7 @@ type History struct {
 	again    time.Time // not before then is tried to write, after it failed
 
 	mu     sync.Mutex
+	told   map[scheduler.JobID]ending // jobs that ended, by what waits in the queue
 	ended  map[scheduler.JobID]ending // jobs whose files are to be written
 	asked  []waiter
 	state  State
@@ -76,7 +77,7 @@ type State struct {
 // Open opens history, and makes the folder where there is none.
 func Open(o Options) (*History, error) {
 	o.fill()
-	h := &History{o: o, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), sampler: newSampler()}
+	h := &History{o: o, told: map[scheduler.JobID]ending{}, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
 	if h.o.write == nil {
 		h.o.write = durable.Replace
@@ -127,7 +128,17 @@ func (h *History) Begin(record uint64, all *core.Facts) {
 }
 
 // Take tells what a step changed, once the step's record is durable. It does not wait.
-func (h *History) Take(record uint64, f *core.Facts) { h.queue.add(newsOf(record, f)) }
+func (h *History) Take(record uint64, f *core.Facts) {
+	if len(f.Ended) > 0 {
+		h.mu.Lock()
+		for _, s := range f.Ended {
+			id := scheduler.JobID(s.GetSummary().GetJob())
+			h.told[id] = ending{id, record, s}
+		}
+		h.mu.Unlock()
+	}
+	h.queue.add(newsOf(record, f))
+}
 
 // Wait waits until there is room for more, for who has time: a manager that replays its log.
 func (h *History) Wait() { h.queue.wait(h.closes) }
@@ -177,9 +188,7 @@ func (h *History) State() State {
 	s := h.state
 	h.mu.Unlock()
 	s.Missed += h.queue.lacks()
-	if jobs, bytes, err := h.index.Load().Totals(); err == nil {
-		s.Jobs, s.Bytes = jobs, bytes
-	}
+	s.Jobs, s.Bytes = h.index.Load().Totals()
 	return s
 }
 

@@ -61,22 +61,20 @@ func end(t testing.TB, h *History) {
 func kept(t testing.TB, h *History) map[scheduler.JobID]*file.Job {
 	t.Helper()
 	all := map[scheduler.JobID]*file.Job{}
-	for q, more := (index.Query{Limit: 7}), true; more; more = q.After != "" {
-		p, err := h.List(q)
+	jobs, _, err := h.List(index.Query{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range jobs {
+		id := scheduler.JobID(s.Job)
+		r, err := h.Open(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range p.Entries {
-			r, err := h.Open(t.Context(), e.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if all[e.ID()], err = r.Whole(); err != nil {
-				t.Fatal(err)
-			}
-			r.Close()
+		if all[id], err = r.Whole(); err != nil {
+			t.Fatal(err)
 		}
-		q.After = p.Next
+		r.Close()
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
@@ -14,61 +15,102 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ErrUnknown says that history has nothing of a job that ended under an id.
-var ErrUnknown = errors.New("history has no such job")
+// ErrUnknown says that history has nothing of a job that ended under an id; ErrNotYet that its file
+// is not written, since history can't be written now.
+var (
+	ErrUnknown = errors.New("history has no such job")
+	ErrNotYet  = errors.New("history could not be written yet")
+)
 
-// Open opens the file of a job that ended. The error is ErrUnknown, a file.DamageError, or that of
-// ctx while the file is being written.
+// openWait is how long Open waits for a file that is being written.
+const openWait = 2 * time.Second
+
+// Open opens the file of a job that ended; it waits a moment for one that is being written. The
+// error is ErrUnknown, ErrNotYet, a file.DamageError, or that of ctx.
 func (h *History) Open(ctx context.Context, id scheduler.JobID) (*file.Reader, error) {
-	h.mu.Lock()
-	e, ending := h.ended[id]
-	h.mu.Unlock()
-	if ending {
-		if err := h.Sync(ctx, e.record); err != nil {
-			return nil, err
+	if e, ending := h.endingOf(id); ending {
+		if err := h.written(ctx, e.record); err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
 		}
 	}
 	r, err := file.Open(h.files.path(id))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", id, ErrUnknown)
 	}
+	h.NoteDamage(err)
 	return r, err
 }
 
-// Status is a job's last status, without attempts. The error is that of Open.
-func (h *History) Status(id scheduler.JobID) (*wire.JobStatus, error) {
-	h.mu.Lock()
-	e, ending := h.ended[id]
-	h.mu.Unlock()
-	if ending {
-		return withoutAttempts(e.status), nil
+// written waits until history is durable up to a record, while that is to be hoped for.
+func (h *History) written(ctx context.Context, record uint64) error {
+	if why := h.State().Why; why != nil {
+		return fmt.Errorf("%w: %w", ErrNotYet, why)
 	}
-	r, err := h.Open(context.Background(), id)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return r.Status()
+	ctx, cancel := context.WithTimeoutCause(ctx, openWait, ErrNotYet)
+	defer cancel()
+	return h.Sync(ctx, record)
 }
 
-// Ending lists the jobs that ended and that List does not have yet, in order of their ends.
+// Status is the last status of a job whose file is not written yet, without attempts; nil for all
+// others.
+func (h *History) Status(id scheduler.JobID) *wire.JobStatus {
+	e, ending := h.endingOf(id)
+	if !ending {
+		return nil
+	}
+	return withoutAttempts(e.status)
+}
+
+// Summary is what the index has of a job; nil when it has nothing.
+func (h *History) Summary(id scheduler.JobID) (s *wire.JobSummary, err error) {
+	err = h.onIndex(func(x *index.Index) error {
+		e, err := x.Get(id)
+		if e != nil {
+			s = e.Summary
+		}
+		return err
+	})
+	return s, err
+}
+
+func (h *History) endingOf(id scheduler.JobID) (e ending, there bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e, there = h.ended[id]; !there {
+		e, there = h.told[id]
+	}
+	return e, there
+}
+
+// Ending lists the jobs that ended and that List may not have yet, in order of id. A job that ended, and
+// that it does not list, is in a List that is asked for afterwards.
 func (h *History) Ending() []*wire.JobSummary {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var list []*wire.JobSummary
+	list := make([]*wire.JobSummary, 0, len(h.ended)+len(h.told))
 	for _, e := range h.ended {
 		list = append(list, e.status.GetSummary())
 	}
-	slices.SortFunc(list, func(a, b *wire.JobSummary) int {
-		return cmp.Or(cmp.Compare(a.GetEnded(), b.GetEnded()), cmp.Compare(a.GetJob(), b.GetJob()))
-	})
+	for id, e := range h.told {
+		if _, twice := h.ended[id]; !twice {
+			list = append(list, e.status.GetSummary())
+		}
+	}
+	slices.SortFunc(list, func(a, b *wire.JobSummary) int { return cmp.Compare(a.GetJob(), b.GetJob()) })
 	return list
 }
 
-// List lists jobs that ended: index.Index.List. It lacks those that Ending lists.
-func (h *History) List(q index.Query) (p index.Page, err error) {
-	err = h.onIndex(func(x *index.Index) (err error) { p, err = x.List(q); return err })
-	return p, err
+// List lists jobs that ended, the largest id first: index.Index.List.
+func (h *History) List(q index.Query) (jobs []*wire.JobSummary, f index.Found, err error) {
+	err = h.onIndex(func(x *index.Index) error {
+		f = x.List(q)
+		entries, err := x.Entries(f.IDs)
+		for _, e := range entries {
+			jobs = append(jobs, e.Summary)
+		}
+		return err
+	})
+	return jobs, f, err
 }
 
 func withoutAttempts(s *wire.JobStatus) *wire.JobStatus {

@@ -61,12 +61,7 @@ func (h *History) remakeIndex(old *index.Index) error {
 // reconcile holds the index against the names of files. It takes in those that it lacks, and drops
 // what has no file. So it makes a new index, too.
 func (h *History) reconcile() {
-	var known []scheduler.JobID
-	err := h.onIndex(func(x *index.Index) (err error) { known, err = x.IDs(); return err })
-	if err != nil {
-		h.o.Log.Error("history: the index can't be held against the jobs' files", "error", err)
-		return
-	}
+	known := h.index.Load().IDs()
 	there, err := h.files.ids()
 	if err != nil {
 		h.o.Log.Error("history: the index can't be held against the jobs' files", "error", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
@@ -29,6 +30,7 @@ func (h *History) run() {
 		}
 		for _, n := range h.queue.take() {
 			h.apply(n)
+			h.heard(&n)
 			if h.journal.rows >= pendingRowsMax {
 				h.write()
 			}
@@ -108,6 +110,20 @@ func (h *History) apply(n news) {
 	}
 	for _, s := range n.ended {
 		h.finish(s, n.record)
+	}
+}
+
+// heard strikes the ends that were taken in off those that wait.
+func (h *History) heard(n *news) {
+	if len(n.ended) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range n.ended {
+		if id := scheduler.JobID(s.GetSummary().GetJob()); h.told[id].record == n.record {
+			delete(h.told, id)
+		}
 	}
 }
 
@@ -312,11 +328,22 @@ func (h *History) tidy(err error) {
 
 // damaged notes a file that can't be read.
 func (h *History) damaged(err error) {
-	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if slices.Contains(h.state.Damaged, err.Error()) {
+		return
+	}
+	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
 	if len(h.state.Damaged) < damagedMax {
 		h.state.Damaged = append(h.state.Damaged, err.Error())
+	}
+}
+
+// NoteDamage has State name a file that somebody found to be damaged; other errors it passes over.
+func (h *History) NoteDamage(err error) {
+	var damage *file.DamageError
+	if errors.As(err, &damage) {
+		h.damaged(damage)
 	}
 }
 

@@ -120,8 +120,8 @@ func (h *History) makingRoom(do func() error) error {
 // keepBounds removes the oldest jobs, until what is left is within the bounds.
 func (h *History) keepBounds() {
 	for {
-		jobs, bytes, err := h.index.Load().Totals()
-		if err != nil || jobs == 0 {
+		jobs, bytes := h.index.Load().Totals()
+		if jobs == 0 {
 			return
 		}
 		over := max(jobs-h.o.JobsMax, 0)
@@ -143,13 +143,11 @@ func (h *History) keepBounds() {
 
 // tooOld says how many of the oldest jobs ended longer ago than they are kept.
 func (h *History) tooOld() (n int) {
-	p, err := h.index.Load().List(index.Query{Oldest: true, Limit: sealsMax})
-	if err != nil {
-		return 0
-	}
 	until := h.o.Now().Add(-h.o.KeepFor).UnixNano()
-	for n < len(p.Entries) && p.Entries[n].Summary.GetEnded() < until {
-		n++
+	for _, e := range h.index.Load().Oldest(sealsMax) {
+		if e.At < until {
+			n++
+		}
 	}
 	return n
 }
@@ -157,15 +155,8 @@ func (h *History) tooOld() (n int) {
 // removeOldest removes the history of so many jobs, sealsMax at most.
 func (h *History) removeOldest(n int) (int, error) {
 	var ids []scheduler.JobID
-	err := h.onIndex(func(x *index.Index) error {
-		p, err := x.List(index.Query{Oldest: true, Limit: min(n, sealsMax)})
-		for _, e := range p.Entries {
-			ids = append(ids, e.ID())
-		}
-		return err
-	})
-	if err != nil {
-		return 0, err
+	for _, e := range h.index.Load().Oldest(min(n, sealsMax)) {
+		ids = append(ids, e.ID)
 	}
 	for _, id := range ids {
 		if err := os.Remove(h.files.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {

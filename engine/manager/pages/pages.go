@@ -35,10 +35,17 @@ var texts embed.FS
 //go:embed assets/*.css assets/*.js
 var files embed.FS
 
+// Shown is the REST interface (rest.Server).
+type Shown interface {
+	api.StrictServerInterface
+	// GetWhole answers at once what a job's page shows.
+	GetWhole(ctx context.Context, q rest.WholeQuery) (rest.Whole, error)
+}
+
 // Needs is what the pages stand on.
 type Needs struct {
-	Shown   api.StrictServerInterface // rest.Server
-	Actions bool                      // something may be changed over HTTP: forms are shown
+	Shown   Shown
+	Actions bool // something may be changed over HTTP: forms are shown
 	// Failed hears of each request that was not done, before its answer leaves.
 	Failed func(ctx context.Context, err error)
 }

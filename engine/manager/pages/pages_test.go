@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 )
 
@@ -71,32 +72,31 @@ func (s *stub) GetJob(_ context.Context, q api.GetJobRequestObject) (api.GetJobR
 	}}, nil
 }
 
-func (s *stub) GetGraph(context.Context, api.GetGraphRequestObject) (api.GetGraphResponseObject, error) {
-	return api.GetGraph200JSONResponse{
-		Stages:      []api.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
-		Connections: []api.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},
-	}, nil
-}
-
 func (s *stub) attempt() api.Attempt {
 	ran := float32(1.5)
 	reason, job := s.name, "job-8"
 	return api.Attempt{ID: 3, Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
 }
 
-func (s *stub) GetDistribution(_ context.Context, q api.GetDistributionRequestObject) (api.GetDistributionResponseObject, error) {
-	return api.GetDistribution200JSONResponse{Body: api.Distribution{Stage: q.Params.Stage, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Histogram: []api.Bucket{{From: 1, To: 2, Count: 3}, {From: 80, To: 90, Count: 1}}, Slowest: []api.Attempt{s.attempt()}}}, nil
-}
-
-func (s *stub) GetTimeline(context.Context, api.GetTimelineRequestObject) (api.GetTimelineResponseObject, error) {
+func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, err error) {
+	a, err := s.GetJob(ctx, api.GetJobRequestObject{Job: q.Job})
+	if err != nil {
+		return w, err
+	}
 	ended := map[string][]int{"finished": {0, 1}, "failed": {1, 0}}
-	return api.GetTimeline200JSONResponse{Body: api.Timeline{
-		From: base, To: base.Add(time.Minute), Buckets: 2, Lanes: []api.Lane{{Name: s.name, Running: []float32{1, 2}, Ended: &ended}},
-	}}, nil
-}
-
-func (s *stub) ListAttempts(context.Context, api.ListAttemptsRequestObject) (api.ListAttemptsResponseObject, error) {
-	return api.ListAttempts200JSONResponse{Body: api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000}}, nil
+	damage := "history file " + s.name + " is damaged"
+	w = rest.Whole{
+		Job: a.(api.GetJob200JSONResponse).Body,
+		Graph: &api.Graph{
+			Stages:      []api.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
+			Connections: []api.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},
+		},
+		Distribution: &api.Distribution{Stage: s.name, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Histogram: []api.Bucket{{From: 1, To: 2, Count: 3}, {From: 80, To: 90, Count: 1}}, Slowest: []api.Attempt{s.attempt()}},
+		Timeline:     api.Timeline{From: base, To: base.Add(time.Minute), Buckets: 2, Lanes: []api.Lane{{Name: s.name, Running: []float32{1, 2}, Ended: &ended}}},
+		Attempts:     api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000},
+	}
+	w.Job.Damage = &damage
+	return w, nil
 }
 
 func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {

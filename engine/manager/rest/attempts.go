@@ -9,98 +9,48 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
-	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// attemptsTogether is how many attempts are looked at before others may.
-const attemptsTogether = 4096
-
-// attemptsOf are those of a job that one may look at.
-type attemptsOf struct {
+// look is a job that one looks at.
+type look struct {
+	*past.Job
 	server *Server
-	job    scheduler.JobID
-	status *wire.JobStatus // with those of a job that is over
-	stages map[string]int32
-
-	kept, came int // once some were looked at
+	stages map[string]int32 // numbers, by name
 }
 
-// attempts begins a walk through a job's attempts.
-func (s *Server) attempts(ctx context.Context, job string) (*attemptsOf, error) {
-	a := &attemptsOf{server: s, job: jobID(job), stages: map[string]int32{}}
-	var err error
-	a.status, err = s.needs.Service.Status(ctx, &wire.StatusRequest{Job: uint64(a.job)})
+// look finds a job for who may look at it.
+func (s *Server) look(ctx context.Context, job string) (*look, error) {
+	j, err := s.needs.Service.Look(ctx, jobID(job))
 	if err != nil {
 		return nil, err
 	}
-	for i, t := range a.status.Stages {
-		a.stages[t.Name] = int32(i)
+	l := &look{Job: j, server: s, stages: map[string]int32{}}
+	for i, t := range j.Status.Stages {
+		l.stages[t.Name] = int32(i)
 	}
-	return a, nil
+	return l, nil
 }
 
 // stage is the number of a stage.
-func (a *attemptsOf) stage(name string) (int32, error) {
-	n, there := a.stages[name]
+func (l *look) stage(name string) (int32, error) {
+	n, there := l.stages[name]
 	if !there {
-		return 0, status.Errorf(codes.NotFound, "%v has no stage %q: see its graph", a.job, name)
+		return 0, status.Errorf(codes.NotFound, "%v has no stage %q: see its graph", l.ID, name)
 	}
 	return n, nil
 }
 
-// each calls take with each attempt behind one, in order of id, until it returns false.
-func (a *attemptsOf) each(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) error {
-	for {
-		rows, kept, came, lives, err := a.server.needs.Model.Attempts(ctx, a.job, after, attemptsTogether)
-		if err != nil {
-			return err
-		}
-		if !lives {
-			return a.eachEnded(ctx, after, take)
-		}
-		a.kept, a.came = kept, came
-		for i := range rows {
-			if !take(&rows[i]) {
-				return nil
-			}
-		}
-		if len(rows) == 0 {
-			return nil
-		}
-		after = rows[len(rows)-1].ID
+// stageName is the name of a stage; "" where it is not known any more.
+func (l *look) stageName(number int32) string {
+	if int(number) >= len(l.Status.Stages) {
+		return ""
 	}
+	return l.Status.Stages[number].Name
 }
-
-// eachEnded is each for a job that is over.
-func (a *attemptsOf) eachEnded(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) error {
-	st, err := a.server.needs.Service.Status(ctx, &wire.StatusRequest{Job: uint64(a.job), Attempts: true})
-	if err != nil {
-		return err
-	}
-	rows := slices.SortedFunc(slices.Values(st.Attempts), func(x, y *wire.AttemptStatus) int { return int(int64(x.Attempt) - int64(y.Attempt)) })
-	a.kept, a.came = len(rows), len(rows)
-	for _, r := range rows {
-		f := facts.Attempt{
-			ID: scheduler.AttemptID(r.Attempt), Job: a.job, On: r.Launcher, Stage: a.stages[r.Stage], Index: int32(r.Index), State: facts.Ended, Speculative: r.Speculative,
-			Outcome: outcomes[r.State], Started: scheduler.Time(r.Started), Since: scheduler.Time(r.Ended), Suspended: time.Duration(r.SuspendedNs), Reason: r.Reason,
-		}
-		if f.ID > after && !take(&f) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// outcomes are the ends of attempts by their words.
-var outcomes = func() map[string]scheduler.AttemptOutcome {
-	m := map[string]scheduler.AttemptOutcome{}
-	for o := scheduler.Finished; o <= scheduler.Killed; o++ {
-		m[o.String()] = o
-	}
-	return m
-}()
 
 // attemptStates are the words for states of attempts that live.
 var attemptStates = map[facts.State]api.AttemptState{
@@ -116,9 +66,9 @@ func stateOf(a *facts.Attempt) api.AttemptState {
 }
 
 // shown is an attempt as the document has it.
-func (a *attemptsOf) shown(f *facts.Attempt) api.Attempt {
+func (l *look) shown(f *facts.Attempt) api.Attempt {
 	x := api.Attempt{
-		ID: int64(f.ID), Stage: a.status.Stages[f.Stage].Name, Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
+		ID: int64(f.ID), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
 		Ready: moment(f.Ready), Launched: moment(f.Launched), Started: moment(f.Started), Executing: moment(f.Executing),
 		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: pointer(f.Reason),
 	}
@@ -150,33 +100,71 @@ func ran(f *facts.Attempt) time.Duration {
 
 // ListAttempts lists a job's attempts, the first first.
 func (s *Server) ListAttempts(ctx context.Context, q api.ListAttemptsRequestObject) (api.ListAttemptsResponseObject, error) {
-	p := &q.Params
+	l, err := s.look(ctx, q.Job)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	list, err := l.list(&q.Params)
+	if err != nil {
+		return nil, err
+	}
+	kept, of, err := l.Each(ctx, list.which(), list.take)
+	return api.ListAttempts200JSONResponse{Body: list.shown(kept, of)}, err
+}
+
+// listed are attempts that fit, as many as a page has.
+type listed struct {
+	of    *look
+	after scheduler.AttemptID
+	stage int32 // -1: any
+	p     *api.ListAttemptsParams
+	page  api.AttemptList
+}
+
+func (l *look) list(p *api.ListAttemptsParams) (*listed, error) {
 	after, err := cursorOf(p.Cursor)
-	if err != nil {
-		return nil, err
+	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: api.AttemptList{Attempts: []api.Attempt{}}}
+	if err == nil && p.Stage != nil {
+		x.stage, err = l.stage(*p.Stage)
 	}
-	a, err := s.attempts(ctx, q.Job)
-	if err != nil {
-		return nil, err
+	return x, err
+}
+
+// which says what the list can do without.
+func (x *listed) which() file.Query {
+	q := file.Query{After: x.after}
+	if x.stage >= 0 {
+		q.Stages = []int32{x.stage}
 	}
-	var stage int32
-	if p.Stage != nil {
-		if stage, err = a.stage(*p.Stage); err != nil {
-			return nil, err
+	if x.p.Launcher != nil {
+		q.Launcher = *x.p.Launcher
+	}
+	if x.p.State != nil {
+		for o := scheduler.Finished; o <= scheduler.Killed; o++ {
+			if slices.Contains(*x.p.State, api.AttemptState(o.String())) {
+				q.Outcomes = append(q.Outcomes, o)
+			}
 		}
 	}
-	page := api.AttemptList{Attempts: []api.Attempt{}}
-	err = a.each(ctx, scheduler.AttemptID(after), func(f *facts.Attempt) bool {
-		if p.Stage != nil && f.Stage != stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
-			return true
-		}
-		if n := len(page.Attempts); n == limitOf(p.Limit) {
-			page.Truncated, page.Next = true, cursor(scheduler.AttemptID(page.Attempts[n-1].ID))
-			return false
-		}
-		page.Attempts = append(page.Attempts, a.shown(f))
+	return q
+}
+
+// take takes an attempt in that fits; false: the page is full.
+func (x *listed) take(f *facts.Attempt) bool {
+	p := x.p
+	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true
-	})
-	page.Kept, page.Total = a.kept, a.came
-	return api.ListAttempts200JSONResponse{Body: page}, err
+	}
+	if n := len(x.page.Attempts); n == limitOf(p.Limit) {
+		x.page.Truncated, x.page.Next = true, cursor(scheduler.AttemptID(x.page.Attempts[n-1].ID))
+		return false
+	}
+	x.page.Attempts = append(x.page.Attempts, x.of.shown(f))
+	return true
+}
+
+func (x *listed) shown(kept, of int) api.AttemptList {
+	x.page.Kept, x.page.Total = kept, of
+	return x.page
 }

@@ -26,6 +26,13 @@ func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.S
 		if !can {
 			return next(ctx, w, r, request)
 		}
+		if c.job != 0 && c.known != "" { // that nothing changed is told to who may look
+			j, err := s.needs.Service.Look(ctx, c.job)
+			if err != nil {
+				return nil, err
+			}
+			j.Close()
+		}
 		tag, err := s.changed(ctx, w, operation, c)
 		if err != nil {
 			return nil, err

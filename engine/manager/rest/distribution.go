@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -17,42 +18,65 @@ const slowestShown = 10
 
 // GetDistribution tells how long a stage's attempts ran and waited.
 func (s *Server) GetDistribution(ctx context.Context, q api.GetDistributionRequestObject) (api.GetDistributionResponseObject, error) {
-	a, err := s.attempts(ctx, q.Job)
+	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
-	stage, err := a.stage(q.Params.Stage)
+	defer l.Close()
+	d, err := l.distribution(q.Params.Stage)
+	if err == nil {
+		_, _, err = l.Each(ctx, file.Query{Stages: []int32{d.stage}}, d.take)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var running, waiting times
-	var slowest []facts.Attempt
-	longer := func(x, y facts.Attempt) int { return cmp.Or(cmp.Compare(ran(&y), ran(&x)), cmp.Compare(x.ID, y.ID)) }
-	err = a.each(ctx, 0, func(f *facts.Attempt) bool {
-		if f.Stage != stage {
-			return true
-		}
-		if f.Ready != 0 && f.Launched != 0 {
-			waiting.add(f.Launched.Sub(f.Ready))
-		}
-		if f.State != facts.Ended || f.Outcome != scheduler.Finished {
-			return true
-		}
-		running.add(ran(f))
-		if at, _ := slices.BinarySearchFunc(slowest, *f, longer); at < slowestShown {
-			slowest = slices.Insert(slowest, at, *f)
-			slowest = slowest[:min(len(slowest), slowestShown)]
-		}
+	return api.GetDistribution200JSONResponse{Body: d.shown()}, nil
+}
+
+// distribution gathers how long attempts of a stage took.
+type distribution struct {
+	of               *look
+	stage            int32
+	running, waiting times
+	slowest          []facts.Attempt // the slowest first
+}
+
+func (l *look) distribution(stage string) (*distribution, error) {
+	n, err := l.stage(stage)
+	return &distribution{of: l, stage: n}, err
+}
+
+func slower(x, y facts.Attempt) int {
+	return cmp.Or(cmp.Compare(ran(&y), ran(&x)), cmp.Compare(x.ID, y.ID))
+}
+
+// take takes an attempt in. It is true.
+func (d *distribution) take(f *facts.Attempt) bool {
+	if f.Stage != d.stage {
 		return true
-	})
-	if err != nil {
-		return nil, err
 	}
-	d := api.Distribution{Stage: q.Params.Stage, Running: running.quantiles(), Waiting: waiting.quantiles(), Histogram: running.buckets(), Slowest: []api.Attempt{}}
-	for i := range slowest {
-		d.Slowest = append(d.Slowest, a.shown(&slowest[i]))
+	if f.Ready != 0 && f.Launched != 0 {
+		d.waiting.add(f.Launched.Sub(f.Ready))
 	}
-	return api.GetDistribution200JSONResponse{Body: d}, nil
+	if f.State != facts.Ended || f.Outcome != scheduler.Finished {
+		return true
+	}
+	d.running.add(ran(f))
+	if n := len(d.slowest); n == slowestShown && slower(*f, d.slowest[n-1]) > 0 {
+		return true
+	}
+	at, _ := slices.BinarySearchFunc(d.slowest, *f, slower)
+	d.slowest = slices.Insert(d.slowest, at, *f)
+	d.slowest = d.slowest[:min(len(d.slowest), slowestShown)]
+	return true
+}
+
+func (d *distribution) shown() api.Distribution {
+	x := api.Distribution{Stage: d.of.stageName(d.stage), Running: d.running.quantiles(), Waiting: d.waiting.quantiles(), Histogram: d.running.buckets(), Slowest: []api.Attempt{}}
+	for i := range d.slowest {
+		x.Slowest = append(x.Slowest, d.of.shown(&d.slowest[i]))
+	}
+	return x
 }
 
 // times are durations, counted.

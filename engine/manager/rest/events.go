@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
-	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -36,9 +35,11 @@ func (s *Server) StreamEvents(ctx context.Context, q api.StreamEventsRequestObje
 	e := events{server: s, ctx: ctx}
 	if q.Params.Job != nil {
 		e.job = jobID(*q.Params.Job)
-		if _, err := s.needs.Service.Status(ctx, &wire.StatusRequest{Job: uint64(e.job)}); err != nil { // who may look
+		j, err := s.needs.Service.Look(ctx, e.job) // who may
+		if err != nil {
 			return nil, err
 		}
+		j.Close()
 	}
 	if q.Params.LastEventID != nil {
 		e.told = *q.Params.LastEventID

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -32,83 +32,58 @@ var states = map[wire.JobState]api.JobState{
 	wire.JobState_JOB_STATE_SUCCEEDED: api.JobStateSucceeded, wire.JobState_JOB_STATE_FAILED: api.JobStateFailed, wire.JobState_JOB_STATE_KILLED: api.JobStateKilled,
 }
 
+// statesOf are the states that words stand for.
+func statesOf(words *[]api.JobState) (list []wire.JobState) {
+	for state, word := range states {
+		if words != nil && slices.Contains(*words, word) {
+			list = append(list, state)
+		}
+	}
+	return list
+}
+
 // ListJobs lists jobs, the newest first.
 func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
-	before, err := cursorOf(q.Params.Cursor)
+	p := &q.Params
+	before, err := cursorOf(p.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.jobs(ctx, &q.Params)
-	if err != nil {
-		return nil, err
+	of := past.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: limitOf(p.Limit)}
+	if p.Name != nil {
+		of.Name = *p.Name
 	}
-	page := api.JobList{Jobs: []api.JobSummary{}, Total: len(all)}
-	limit := limitOf(q.Params.Limit)
-	for _, j := range slices.Backward(all) {
-		switch {
-		case before != 0 && j.Job >= before:
-			continue
-		case len(page.Jobs) == limit:
-			page.Truncated, page.Next = true, cursor(jobID(page.Jobs[limit-1].ID))
-			return api.ListJobs200JSONResponse{Body: page}, nil
+	if p.Launcher != nil {
+		if of.On, err = s.launcherID(ctx, *p.Launcher); err != nil {
+			return nil, err
 		}
+	}
+	found, err := s.needs.Jobs.List(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	page := api.JobList{Jobs: []api.JobSummary{}, Total: found.Total()}
+	for _, j := range found.Jobs {
 		page.Jobs = append(page.Jobs, summary(j))
+	}
+	if found.More {
+		page.Truncated, page.Next = true, cursor(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job))
 	}
 	return api.ListJobs200JSONResponse{Body: page}, nil
 }
 
-// jobs are those that fit and that one may look at, in order of id.
-func (s *Server) jobs(ctx context.Context, p *api.ListJobsParams) ([]*wire.JobSummary, error) {
-	live, ended := wanted(p.State)
-	list, err := s.needs.Model.Jobs(ctx, ended)
-	if err != nil {
-		return nil, err
-	}
-	var there []scheduler.JobID
-	if p.Launcher != nil {
-		if there, err = s.onLauncher(ctx, *p.Launcher); err != nil {
-			return nil, err
-		}
-	}
-	may := s.needs.Service.MayLook(ctx)
-	list = slices.DeleteFunc(list, func(j *wire.JobSummary) bool {
-		return !live && j.Ended == 0 || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, states[j.State]) ||
-			p.Pool != nil && j.Pool != *p.Pool || p.User != nil && j.User != *p.User || p.Name != nil && !strings.Contains(j.Name, *p.Name) ||
-			p.Launcher != nil && !slices.Contains(there, scheduler.JobID(j.Job)) || !may(j)
-	})
-	slices.SortFunc(list, func(x, y *wire.JobSummary) int { return int(int64(x.Job) - int64(y.Job)) })
-	return list, nil
-}
-
-// wanted says whether jobs of some states live, and whether some are over; all states when none
-// is named.
-func wanted(named *[]api.JobState) (live, ended bool) {
-	if named == nil || len(*named) == 0 {
-		return true, true
-	}
-	for _, s := range *named {
-		switch s {
-		case api.JobStateSucceeded, api.JobStateFailed, api.JobStateKilled:
-			ended = true
-		default:
-			live = true
-		}
-	}
-	return live, ended
-}
-
-// onLauncher are the jobs with an attempt that lives there.
-func (s *Server) onLauncher(ctx context.Context, name string) ([]scheduler.JobID, error) {
+// launcherID finds a launcher by its name.
+func (s *Server) launcherID(ctx context.Context, name string) (scheduler.LauncherID, error) {
 	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	for _, l := range r.Launchers {
 		if l.Name == name {
-			return s.needs.Model.Find(ctx, readmodel.Filter{Launcher: scheduler.LauncherID(l.Launcher)})
+			return scheduler.LauncherID(l.Launcher), nil
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "there is no launcher %q", name)
+	return 0, status.Errorf(codes.NotFound, "there is no launcher %q", name)
 }
 
 func summary(j *wire.JobSummary) api.JobSummary {
@@ -121,15 +96,26 @@ func summary(j *wire.JobSummary) api.JobSummary {
 
 // GetJob describes a job.
 func (s *Server) GetJob(ctx context.Context, q api.GetJobRequestObject) (api.GetJobResponseObject, error) {
-	st, err := s.needs.Service.Status(ctx, &wire.StatusRequest{Job: uint64(jobID(q.Job))})
+	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
+	defer l.Close()
+	j, err := l.described(ctx)
+	return api.GetJob200JSONResponse{Body: j}, err
+}
+
+// described is a job as the document has it.
+func (l *look) described(ctx context.Context) (j api.Job, err error) {
+	st, err := l.server.needs.Service.Explained(ctx, l.Job)
+	if err != nil {
+		return j, err
+	}
 	x := summary(st.Summary)
-	j := api.Job{
+	j = api.Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
 		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
-		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().GetMessage()),
+		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().GetMessage()), Damage: l.damage(),
 		Waiting: list(st.Waiting), Notes: list(st.Notes), Outputs: list(st.Outputs), Kept: list(st.Kept),
 	}
 	for _, t := range st.Stages {
@@ -148,21 +134,39 @@ func (s *Server) GetJob(ctx context.Context, q api.GetJobRequestObject) (api.Get
 		}
 		j.Read = append(j.Read, r)
 	}
-	return api.GetJob200JSONResponse{Body: j}, nil
+	return j, nil
+}
+
+// damage says why not all of the job can be shown; nil: all can.
+func (l *look) damage() *string {
+	if l.Damage == nil {
+		return nil
+	}
+	return pointer(status.Convert(l.Damage).Message())
 }
 
 // GetGraph tells a job's stages and what joins them.
 func (s *Server) GetGraph(ctx context.Context, q api.GetGraphRequestObject) (api.GetGraphResponseObject, error) {
-	id := jobID(q.Job)
-	if _, err := s.needs.Service.Status(ctx, &wire.StatusRequest{Job: uint64(id)}); err != nil { // who may look
-		return nil, err
-	}
-	g, err := s.needs.Model.Graph(ctx, id)
+	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
-	if g == nil {
-		return nil, status.Errorf(codes.NotFound, "the graph of %v is not kept any more", id)
+	defer l.Close()
+	g, err := l.graph(ctx)
+	if err == nil && g == nil {
+		err = status.Errorf(codes.NotFound, "the graph of %v is not kept any more", l.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.GetGraph200JSONResponse(*g), nil
+}
+
+// graph is the job's; nil where it is not kept.
+func (l *look) graph(ctx context.Context) (*api.Graph, error) {
+	g, err := l.Graph(ctx)
+	if g == nil || err != nil {
+		return nil, err
 	}
 	r := api.Graph{Stages: []api.GraphStage{}, Connections: []api.Connection{}}
 	for _, t := range g.Stages {
@@ -174,7 +178,7 @@ func (s *Server) GetGraph(ctx context.Context, q api.GetGraphRequestObject) (api
 			Channel: api.ConnectionChannel(word(c.Kind.String(), "CHANNEL_KIND_")), Pattern: api.ConnectionPattern(word(c.Pattern.String(), "PATTERN_")),
 		})
 	}
-	return api.GetGraph200JSONResponse(r), nil
+	return &r, nil
 }
 
 // word is the name of an enum's value, as the document has it.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -64,7 +65,7 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.jobs(ctx, &api.ListJobsParams{})
+	jobs, err := s.needs.Jobs.List(ctx, past.Query{May: s.needs.Service.MayLook(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +96,8 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 		c.Slots = append(c.Slots, *x)
 	}
 	slices.SortFunc(c.Slots, func(x, y api.Slots) int { return cmp.Compare(x.Kind, y.Kind) })
-	for _, j := range jobs {
-		c.JobsByState[string(states[j.State])]++
+	for state, n := range jobs.ByState {
+		c.JobsByState[string(states[state])] = n
 	}
 	return api.GetCluster200JSONResponse{Body: c}, err
 }

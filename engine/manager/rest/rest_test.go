@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -22,32 +23,43 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// service answers from the model, and notes what is to be changed. Of eve's jobs nobody hears.
+// service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
 type service struct {
 	model *readmodel.Model
+	jobs  *past.Jobs
 	mu    sync.Mutex
 	asked []string
+	looks int // that were granted
 }
 
 const secretive = "eve"
 
-func (s *service) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error) {
-	st, known, err := s.model.JobStatus(ctx, scheduler.JobID(q.Job), q.Attempts)
+func (s *service) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+	j, err := s.jobs.Find(ctx, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case !known:
-		return nil, status.Errorf(codes.NotFound, "there is no %v", scheduler.JobID(q.Job))
-	case st.Summary.User == secretive:
+	case j == nil:
+		return nil, status.Errorf(codes.NotFound, "there is no %v", id)
+	case j.Status.Summary.User == secretive:
 		return nil, status.Error(codes.PermissionDenied, "that is eve's")
 	}
-	return st, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	return j, nil
+}
+
+func (s *service) Explained(_ context.Context, j *past.Job) (*wire.JobStatus, error) {
+	return j.Status, nil
 }
 
 func (s *service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
@@ -78,25 +90,48 @@ func (s *service) Drain(_ context.Context, q *wire.DrainRequest) (*wire.Empty, e
 	return s.note(q)
 }
 
-// world is a server over a model that a test fills.
+// world is a server over a model and a history that a test fills.
 type world struct {
-	*testing.T
+	testing.TB
 	model   *readmodel.Model
+	history *history.History
+	folder  string // of history
+	records uint64 // that history was told of
 	service *service
 	server  *Server
 	mux     *http.ServeMux
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	model := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, core.Facts{})
-	t.Cleanup(model.Close)
-	w := &world{T: t, model: model, service: &service{model: model}, mux: http.NewServeMux()}
-	w.server = New(Needs{Model: model, Service: w.service, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	w := &world{TB: t, folder: t.TempDir(), mux: http.NewServeMux()}
+	var err error
+	if w.history, err = history.Open(history.Options{Folder: w.folder, KeepFor: 100 * 365 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	w.history.Begin(0, &core.Facts{})
+	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Facts{})
+	t.Cleanup(func() {
+		w.model.Close()
+		if err := w.history.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	jobs := past.New(w.model, w.history)
+	w.service = &service{model: w.model, jobs: jobs}
+	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}
 	return w
+}
+
+// tell tells history of a step, and then the model.
+func (w *world) tell(f core.Facts) {
+	w.records++
+	f.Decides = 3
+	w.history.Take(w.records, &f)
+	w.model.Hand(f)
 }
 
 // job tells the row of a live job with one stage of so many nodes.
@@ -105,7 +140,7 @@ func (w *world) job(id scheduler.JobID, user string, nodes int) {
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
 	}
-	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{
+	w.tell(core.Facts{Rows: facts.Rows{
 		Jobs: []facts.Job{{
 			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
 			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
@@ -117,10 +152,9 @@ func (w *world) job(id scheduler.JobID, user string, nodes int) {
 
 // end tells that a job is over.
 func (w *world) end(id scheduler.JobID, user string) {
-	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Ended: []*wire.JobStatus{{
+	w.tell(core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{
 		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
-		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}},
-		Attempts: []*wire.AttemptStatus{{Attempt: 5, Stage: "map", Launcher: "l1", State: "failed", Started: int64(base), Ended: int64(base.Add(time.Second)), Reason: "wrong"}},
+		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "reduce", Nodes: 1}},
 	}}}})
 }
 
@@ -190,19 +224,21 @@ func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []facts.
 			rows[i].State, rows[i].Outcome, rows[i].Since = facts.Running, 0, 0
 		}
 	}
-	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Attempts: rows}})
+	w.tell(core.Facts{Rows: facts.Rows{Attempts: rows}})
 	return rows
 }
 
 // What is asked in each way that the document has is answered as it says, and tells what there is.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
-	w.model.Hand(core.Facts{Decides: 3, Rows: facts.Rows{Launchers: []facts.Launcher{
+	w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{
 		{ID: 1, Name: "l1", Host: "h", State: "up", Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 100, MemoryFree: 50, Running: 1},
 		{ID: 2, Name: "l2", Host: "h", State: "lost"},
 	}}})
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
+	w.job(3, "bob", 1)
+	w.attempts(3, 1, 7, 2)
 	w.end(3, "bob")
 	rows := w.attempts(1, 100, 500, 1)
 	var jobs api.JobList
@@ -244,7 +280,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		w.checkTimeline(&line, rows)
 	}
 	var attempts api.AttemptList
-	if w.ask("GET", "/api/v1/jobs/job-3/attempts", "", &attempts); len(attempts.Attempts) != 1 || attempts.Attempts[0].State != "failed" {
+	if w.ask("GET", "/api/v1/jobs/job-3/attempts", "", &attempts); len(attempts.Attempts) == 0 || attempts.Attempts[0].Ended == nil {
 		t.Errorf("attempts of a job that is over: %+v", attempts)
 	}
 	var c api.Cluster
@@ -543,32 +579,4 @@ func TestEvents(t *testing.T) {
 			t.Errorf("a stream goes on for %v, want %v", took, eventsMax)
 		}
 	})
-}
-
-// BenchmarkLargeJob asks for the parts of a page about a job of 100,000 attempts.
-func BenchmarkLargeJob(b *testing.B) {
-	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 1000}, core.Facts{})
-	defer model.Close()
-	w := &world{T: &testing.T{}, model: model}
-	w.job(1, "ann", 100_000)
-	w.attempts(1, 1, 100_000, 9)
-	server := New(Needs{Model: model, Service: &service{model: model}, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
-	mux := http.NewServeMux()
-	for pattern, handler := range server.Routes() {
-		mux.Handle(pattern, handler)
-	}
-	for name, path := range map[string]string{"job": "", "attempts": "/attempts", "timeline": "/timeline", "distribution": "/distribution?stage=map"} {
-		b.Run(name, func(b *testing.B) {
-			var bytes int
-			for b.Loop() {
-				answer := httptest.NewRecorder()
-				mux.ServeHTTP(answer, httptest.NewRequest("GET", Root+"/jobs/job-1"+path, nil))
-				if answer.Code != http.StatusOK {
-					b.Fatal(answer.Body)
-				}
-				bytes = answer.Body.Len()
-			}
-			b.ReportMetric(float64(bytes), "B/answer")
-		})
-	}
 }

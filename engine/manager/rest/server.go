@@ -8,7 +8,7 @@
 //
 // # What holds
 //
-// Nothing here reads the core: what is shown is the read model's. Filters come before limits. A
+// Nothing here reads the core: what is shown is the read model's, and history's of jobs that ended. Filters come before limits. A
 // cursor is a place in a list's order, so that what comes and goes neither hides an entry nor
 // shows it twice. Who may look and change is said by those who answer on gRPC, too.
 package rest
@@ -23,7 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -39,21 +39,25 @@ var document []byte
 // Document is the interface's description, of OpenAPI 3.
 func Document() []byte { return document }
 
-// Model is what is shown (readmodel.Model).
+// Model is what is shown of the cluster as it is (readmodel.Model).
 type Model interface {
-	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
-	Find(ctx context.Context, f readmodel.Filter) ([]scheduler.JobID, error)
-	Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, most int) (list []facts.Attempt, kept, came int, lives bool, err error)
-	Graph(ctx context.Context, id scheduler.JobID) (*wire.Graph, error)
 	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
 	Revisions(ctx context.Context) (readmodel.Revisions, error)
 	JobRevision(ctx context.Context, id scheduler.JobID) (uint64, error)
 	Changed() <-chan struct{}
 }
 
+// Jobs lists jobs, those that live and those that ended (past.Jobs).
+type Jobs interface {
+	List(ctx context.Context, q past.Query) (past.Page, error)
+}
+
 // Service is what clients ask and change (clients.Server). It judges who may.
 type Service interface {
-	Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobStatus, error)
+	// Look finds a job that who asks may look at; whoever gets it closes it.
+	Look(ctx context.Context, id scheduler.JobID) (*past.Job, error)
+	// Explained describes such a job, once.
+	Explained(ctx context.Context, j *past.Job) (*wire.JobStatus, error)
 	Launchers(ctx context.Context, q *wire.Empty) (*wire.LaunchersReply, error)
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
@@ -65,6 +69,7 @@ type Service interface {
 // Needs is what the server stands on.
 type Needs struct {
 	Model   Model
+	Jobs    Jobs
 	Service Service
 	// Failed hears of each request that was not done, before its answer leaves; it has the
 	// request's context.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -21,38 +22,37 @@ const (
 
 // GetTimeline tells what ran when, in buckets of time.
 func (s *Server) GetTimeline(ctx context.Context, q api.GetTimelineRequestObject) (api.GetTimelineResponseObject, error) {
-	a, err := s.attempts(ctx, q.Job)
+	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
-	t := timeline{buckets: bucketsDefault, lanes: map[string]*lane{}}
-	if q.Params.Buckets != nil {
-		t.buckets = *q.Params.Buckets
+	defer l.Close()
+	t := l.timeline(&q.Params)
+	if _, _, err := l.Each(ctx, file.Query{}, t.take); err != nil {
+		return nil, err
 	}
-	t.from, t.to = scheduler.Time(a.status.Summary.Submitted), scheduler.Time(a.status.Summary.Ended)
+	return api.GetTimeline200JSONResponse{Body: t.shown()}, nil
+}
+
+func (l *look) timeline(p *api.GetTimelineParams) *timeline {
+	t := &timeline{of: l, byStage: p.By != nil && *p.By == api.GetTimelineParamsByStage, buckets: bucketsDefault, lanes: map[string]*lane{}}
+	if p.Buckets != nil {
+		t.buckets = *p.Buckets
+	}
+	t.from, t.to = scheduler.Time(l.Status.Summary.Submitted), scheduler.Time(l.Status.Summary.Ended)
 	if t.to == 0 {
 		t.to = scheduler.Time(time.Now().UnixNano())
 	}
 	if t.to <= t.from {
 		t.to = t.from + 1
 	}
-	byStage := q.Params.By != nil && *q.Params.By == api.GetTimelineParamsByStage
-	err = a.each(ctx, 0, func(f *facts.Attempt) bool {
-		name := f.On
-		if byStage {
-			name = a.status.Stages[f.Stage].Name
-		}
-		t.add(name, f)
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	return api.GetTimeline200JSONResponse{Body: t.shown()}, nil
+	return t
 }
 
 // timeline gathers what ran in lanes.
 type timeline struct {
+	of       *look
+	byStage  bool
 	from, to scheduler.Time
 	buckets  int
 	lanes    map[string]*lane
@@ -63,6 +63,16 @@ type lane struct {
 	ran   []float64 // for how long attempts ran in each bucket, nanoseconds
 	ended map[string][]int
 	work  float64 // sum of ran
+}
+
+// take takes an attempt in. It is true.
+func (t *timeline) take(f *facts.Attempt) bool {
+	name := f.On
+	if t.byStage {
+		name = t.of.stageName(f.Stage)
+	}
+	t.add(name, f)
+	return true
 }
 
 // width is that of a bucket, nanoseconds.

@@ -263,9 +263,9 @@ func has[T comparable](list []T, v T) bool {
 	return len(list) == 0
 }
 
-// Attempts reads those that are asked for, in order of id. More says that there are others: Query.After
-// the last of these finds them.
-func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error) {
+// Each calls take with each attempt that is asked for, in order of id, until that returns false. It
+// has a block of them in memory at a time.
+func (r *Reader) Each(q Query, take func(*facts.Attempt) bool) error {
 	for i := range r.head.Blocks {
 		b := &r.head.Blocks[i]
 		if q.passes(b) {
@@ -273,19 +273,30 @@ func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error)
 		}
 		rows, err := r.block(i)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
 		for k := range rows {
-			if !q.matches(&rows[k]) {
-				continue
+			if q.matches(&rows[k]) && !take(&rows[k]) {
+				return nil
 			}
-			if q.Limit > 0 && len(found) == q.Limit {
-				return found, true, nil
-			}
-			found = append(found, rows[k])
 		}
 	}
-	return found, false, nil
+	return nil
+}
+
+// Attempts reads those that are asked for, in order of id. More says that there are others: Query.After
+// the last of these finds them.
+func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error) {
+	err = r.Each(q, func(a *facts.Attempt) bool {
+		if more = q.Limit > 0 && len(found) == q.Limit; !more {
+			found = append(found, *a)
+		}
+		return !more
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return found, more, nil
 }
 
 // Newest reads the so many attempts of the largest ids that are kept, in order.

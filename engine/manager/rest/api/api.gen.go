@@ -326,8 +326,11 @@ type GraphStage struct {
 
 // Job defines model for Job.
 type Job struct {
-	Counters []Counter  `json:"counters"`
-	Ended    *time.Time `json:"ended,omitempty"`
+	Counters []Counter `json:"counters"`
+
+	// Damage Why of a job that ended not all can be shown: the file of its history is damaged, or could not be written yet
+	Damage *string    `json:"damage,omitempty"`
+	Ended  *time.Time `json:"ended,omitempty"`
 
 	// Failure Why it failed
 	Failure        *string `json:"failure,omitempty"`
@@ -682,7 +685,7 @@ type ServerInterface interface {
 	// StreamEvents What changed, as server-sent events
 	// (GET /events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
-	// ListJobs Jobs, the newest first
+	// ListJobs Jobs, the newest first, those that ended too
 	// (GET /jobs)
 	ListJobs(w http.ResponseWriter, r *http.Request, params ListJobsParams)
 	// GetJob A job, with its stages and why it waits
@@ -2415,7 +2418,7 @@ type StrictServerInterface interface {
 	// StreamEvents What changed, as server-sent events
 	// (GET /events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
-	// ListJobs Jobs, the newest first
+	// ListJobs Jobs, the newest first, those that ended too
 	// (GET /jobs)
 	ListJobs(ctx context.Context, request ListJobsRequestObject) (ListJobsResponseObject, error)
 	// GetJob A job, with its stages and why it waits

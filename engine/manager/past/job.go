@@ -1,0 +1,240 @@
+package past
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Job is one that lives, or ended. One goroutine uses it, until Close. Its errors have a status of gRPC:
+// DataLoss where its file is damaged.
+type Job struct {
+	ID scheduler.JobID
+	// Status is without attempts. Its owner may change it, and not what it points to.
+	Status *wire.JobStatus
+	// Damage is why of a job that ended not all can be shown; nil: all that was kept can be, as far
+	// as was asked for.
+	Damage error
+
+	of    *Jobs
+	lives bool
+	file  *file.Reader // of one that ended; nil: it is not open, or there is none
+	lost  bool         // history has no file of it: what the model remembers is all
+}
+
+// Find finds a job; nil for one that nobody knows.
+func (j *Jobs) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
+	s, known, err := j.model.JobStatus(ctx, id, false)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	found := &Job{ID: id, Status: s, of: j}
+	if known && s.GetSummary().GetEnded() == 0 {
+		found.lives = true
+		return found, nil
+	}
+	if s := j.history.Status(id); s != nil {
+		found.Status = s
+		return found, nil
+	}
+	return found.ended(ctx)
+}
+
+// ended reads the status of a job that ended from its file.
+func (j *Job) ended(ctx context.Context) (*Job, error) {
+	err := j.open(ctx)
+	var s *wire.JobStatus
+	if err == nil && j.file != nil {
+		s, err = j.told()
+	}
+	switch {
+	case err == nil && s != nil:
+		j.Status = s
+	case status.Code(err) == codes.DataLoss && j.Status == nil:
+		j.Damage = err
+		summary, wrong := j.of.history.Summary(j.ID)
+		if summary == nil { // nobody knows who may look at it
+			return nil, cmp.Or(statusOf(wrong), err)
+		}
+		j.Status = &wire.JobStatus{Summary: summary}
+	case status.Code(err) == codes.DataLoss:
+		j.Damage = err
+	case j.Status != nil: // which the model remembers
+		return j, nil
+	case err != nil:
+		return nil, err
+	default:
+		return nil, nil
+	}
+	return j, nil
+}
+
+// told is the status as the file has it, with what the file lacks.
+func (j *Job) told() (*wire.JobStatus, error) {
+	s, err := j.file.Status()
+	if err != nil {
+		return nil, j.damaged(err)
+	}
+	course, err := j.file.Course()
+	if err != nil {
+		return nil, j.damaged(err)
+	}
+	if course.Missed > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(history could not be written: it lacks %d attempts)", course.Missed))
+	}
+	for _, lack := range course.Lacks {
+		s.Notes = append(s.Notes, fmt.Sprintf("(history is not whole: %s)", lack))
+	}
+	return s, nil
+}
+
+// open opens the file of a job that ended, once. Where history has none nothing is open then.
+func (j *Job) open(ctx context.Context) error {
+	if j.file != nil || j.lost {
+		return nil
+	}
+	r, err := j.of.history.Open(ctx, j.ID)
+	notYet := errors.Is(err, history.ErrNotYet)
+	if notYet {
+		j.Damage = err
+	}
+	if j.lost = notYet || errors.Is(err, history.ErrUnknown); j.lost {
+		return nil
+	}
+	j.file = r
+	return j.damaged(err)
+}
+
+// damaged has history name a file that turned out to be damaged.
+func (j *Job) damaged(err error) error {
+	j.of.history.NoteDamage(err)
+	return statusOf(err)
+}
+
+// Close gives back what is open.
+func (j *Job) Close() {
+	if j.file != nil {
+		_ = j.file.Close() // it was read only
+	}
+}
+
+// Lives says whether the job lived when it was found.
+func (j *Job) Lives() bool { return j.lives }
+
+// Graph is the job's stages and connections, which must not be changed; nil where nobody has kept it.
+func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
+	if j.lives {
+		g, err := j.of.model.Graph(ctx, j.ID)
+		if g != nil || err != nil {
+			return g, statusOf(err)
+		}
+	}
+	if err := j.open(ctx); err != nil || j.file == nil {
+		return nil, err
+	}
+	g, err := j.file.Graph()
+	return g, j.damaged(err)
+}
+
+// attemptsTogether is how many attempts of a live job are looked at before others may.
+const attemptsTogether = 4096
+
+// Each calls take with the attempts that are kept, in order of id, until it returns false, and returns how
+// many are kept of how many that there were. Those that q does not ask for it may leave out.
+func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) bool) (kept, of int, err error) {
+	for j.lives {
+		var rows []facts.Attempt
+		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, attemptsTogether); err != nil {
+			return 0, 0, statusOf(err)
+		}
+		for i := range rows {
+			if q.After = rows[i].ID; !take(&rows[i]) {
+				return kept, of, nil
+			}
+		}
+		if j.lives && len(rows) == 0 {
+			return kept, of, nil
+		}
+	}
+	if err := j.open(ctx); err != nil {
+		return 0, 0, err
+	}
+	if j.file == nil {
+		return j.eachRemembered(ctx, q.After, take)
+	}
+	n, all := j.file.Kept()
+	return int(n), int(all), j.damaged(j.file.Each(q, take))
+}
+
+// eachRemembered is Each of a job that only the model remembers.
+func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
+	s, _, err := j.of.model.JobStatus(ctx, j.ID, true)
+	if err != nil {
+		return 0, 0, statusOf(err)
+	}
+	stages := map[string]int32{}
+	for i, t := range s.GetStages() {
+		stages[t.Name] = int32(i)
+	}
+	rows := slices.SortedFunc(slices.Values(s.GetAttempts()), func(x, y *wire.AttemptStatus) int { return cmp.Compare(x.Attempt, y.Attempt) })
+	for _, r := range rows {
+		f := facts.Attempt{
+			ID: scheduler.AttemptID(r.Attempt), Job: j.ID, On: r.Launcher, Stage: stages[r.Stage], Index: int32(r.Index), State: facts.Ended, Speculative: r.Speculative,
+			Outcome: outcomes[r.State], Started: scheduler.Time(r.Started), Since: scheduler.Time(r.Ended), Suspended: time.Duration(r.SuspendedNs), Reason: r.Reason,
+		}
+		if f.ID > after && !take(&f) {
+			break
+		}
+	}
+	return len(rows), len(rows), nil
+}
+
+// outcomes are the ends of attempts by their words.
+var outcomes = func() map[string]scheduler.AttemptOutcome {
+	m := map[string]scheduler.AttemptOutcome{}
+	for o := scheduler.Finished; o <= scheduler.Killed; o++ {
+		m[o.String()] = o
+	}
+	return m
+}()
+
+// Newest are the so many attempts of the largest ids of a job that ended, in order, and how many there
+// were.
+func (j *Job) Newest(ctx context.Context, n int) (rows []facts.Attempt, of int, err error) {
+	if err := j.open(ctx); err != nil {
+		return nil, 0, err
+	}
+	if j.file == nil {
+		_, of, err = j.eachRemembered(ctx, 0, func(a *facts.Attempt) bool { rows = append(rows, *a); return true })
+		return rows[max(0, len(rows)-n):], of, err
+	}
+	rows, err = j.file.Newest(n)
+	_, all := j.file.Kept()
+	return rows, int(all), j.damaged(err)
+}
+
+// statusOf gives an error its code.
+func statusOf(err error) error {
+	var damage *file.DamageError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &damage):
+		return status.Error(codes.DataLoss, damage.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}

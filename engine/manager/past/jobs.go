@@ -1,0 +1,165 @@
+// Package past joins the jobs that live with those that ended: who asks for one, or for a list, need not
+// know which of the two has it.
+//
+//	jobs := past.New(model, history)
+//	page, err := jobs.List(ctx, past.Query{Limit: 100})
+//	j, err := jobs.Find(ctx, id)
+//	defer j.Close()
+//	err = j.Each(ctx, file.Query{}, func(a *facts.Attempt) bool { … })
+//
+// # What holds
+//
+// Jobs that live are in the read model; one that ends goes to history, which tells of it from memory
+// (History.Ending) until its file is in the index. A list looks at the three in this order, so that a
+// job on its way is in one of them at least, and shows it once. It is in order of id, in which nothing
+// is put between two that are there.
+package past
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Jobs are all that there are. Safe for concurrent use.
+type Jobs struct {
+	model   *readmodel.Model
+	history *history.History
+}
+
+// New joins those of a model and of history. History is to be told of an end before the model is.
+func New(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
+
+// Query says which jobs are asked for: those for which all holds that is set.
+type Query struct {
+	States     []wire.JobState // in one of these; none: in any
+	User, Pool *string         // nil: any
+	Name       string          // is part of the job's
+	// On is a launcher on which an attempt of it lives; 0: any, or none.
+	On scheduler.LauncherID
+	// May says whether a job may be shown, by its user and pool; nil: all may.
+	May    func(*wire.JobSummary) bool
+	Before scheduler.JobID // lists only those of smaller ids; 0: all
+	Limit  int             // lists at most so many
+}
+
+// Page is some of a list.
+type Page struct {
+	Jobs []*wire.JobSummary // the largest id first; they must not be changed
+	More bool               // there are others behind the last
+	// ByState counts all that fit, listed or not. It is exact, as of when the list was made.
+	ByState map[wire.JobState]int
+}
+
+// Total is how many jobs fit.
+func (p *Page) Total() (n int) {
+	for _, some := range p.ByState {
+		n += some
+	}
+	return n
+}
+
+// List lists jobs. The error is that of ctx, or of who reads history's index.
+func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
+	p := Page{ByState: map[wire.JobState]int{}}
+	may := q.may()
+	ended := q.On == 0 && wants(q.States, Over)
+	known, err := j.model.Jobs(ctx, ended)
+	if err != nil {
+		return p, err
+	}
+	if ended {
+		known = append(known, j.history.Ending()...)
+	}
+	// The first of two of the same job is the one that is judged: what is told of it meanwhile is later.
+	slices.SortStableFunc(known, func(x, y *wire.JobSummary) int { return cmp.Compare(x.Job, y.Job) })
+	known = slices.CompactFunc(known, func(x, y *wire.JobSummary) bool { return x.Job == y.Job })
+	there, err := j.on(ctx, q.On)
+	if err != nil {
+		return p, err
+	}
+	var fit []*wire.JobSummary
+	ids := make([]scheduler.JobID, len(known))
+	for i, s := range known {
+		ids[i] = scheduler.JobID(s.Job)
+		if q.fits(s) && (q.On == 0 || slices.Contains(there, ids[i])) && may(s.User, s.Pool) {
+			p.ByState[s.State]++
+			if q.Before == 0 || ids[i] < q.Before {
+				fit = append(fit, s)
+			}
+		}
+	}
+	slices.Reverse(fit)
+	if ended {
+		past, found, err := j.history.List(index.Query{
+			States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Fits: may, Without: ids, Before: q.Before, Limit: q.Limit + 1,
+		})
+		if err != nil {
+			return p, err
+		}
+		for state, n := range found.ByState {
+			p.ByState[state] += n
+		}
+		fit = merge(fit, past, q.Limit+1)
+	}
+	p.More = len(fit) > q.Limit
+	p.Jobs = fit[:min(len(fit), q.Limit)]
+	return p, nil
+}
+
+// may is Query.May, asked once of each user and pool.
+func (q *Query) may() func(user, pool string) bool {
+	if q.May == nil {
+		return func(string, string) bool { return true }
+	}
+	asked := map[[2]string]bool{}
+	return func(user, pool string) bool {
+		may, known := asked[[2]string{user, pool}]
+		if !known {
+			may = q.May(&wire.JobSummary{User: user, Pool: pool})
+			asked[[2]string{user, pool}] = may
+		}
+		return may
+	}
+}
+
+func (q *Query) fits(s *wire.JobSummary) bool {
+	return (len(q.States) == 0 || slices.Contains(q.States, s.State)) && (q.User == nil || s.User == *q.User) && (q.Pool == nil || s.Pool == *q.Pool) && strings.Contains(s.Name, q.Name)
+}
+
+// Over are the states of a job that ended.
+var Over = []wire.JobState{wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED}
+
+// wants says whether some of these states are asked for.
+func wants(asked, some []wire.JobState) bool {
+	return len(asked) == 0 || slices.ContainsFunc(asked, func(s wire.JobState) bool { return slices.Contains(some, s) })
+}
+
+// on are the jobs with an attempt that lives on a launcher.
+func (j *Jobs) on(ctx context.Context, launcher scheduler.LauncherID) ([]scheduler.JobID, error) {
+	if launcher == 0 {
+		return nil, nil
+	}
+	return j.model.Find(ctx, readmodel.Filter{Launcher: launcher})
+}
+
+// merge makes one of two lists, both the largest id first, of so many at most.
+func merge(a, b []*wire.JobSummary, most int) []*wire.JobSummary {
+	list := make([]*wire.JobSummary, 0, min(len(a)+len(b), most))
+	for len(list) < most && len(a)+len(b) > 0 {
+		from := &a
+		if len(a) == 0 || len(b) > 0 && b[0].Job > a[0].Job {
+			from = &b
+		}
+		list = append(list, (*from)[0])
+		*from = (*from)[1:]
+	}
+	return list
+}

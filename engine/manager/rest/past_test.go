@@ -1,0 +1,144 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// sealed waits until the files of all that ended are there.
+func (w *world) sealed() {
+	w.Helper()
+	if err := w.history.Sync(w.Context(), w.records); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// pastJob has a job end that had so many attempts, and others, so that history alone knows it.
+func (w *world) pastJob(id scheduler.JobID, user string, attempts int) {
+	w.Helper()
+	w.job(id, user, attempts)
+	w.attempts(id, 1000*int(id), attempts, 1)
+	w.end(id, user)
+	w.job(id+1, "bob", 1)
+	w.end(id+1, "bob")
+	w.sealed()
+}
+
+// text is something as JSON.
+func text(t *testing.T, x any) string {
+	t.Helper()
+	b, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// All of a job at once is what its parts are, of one that lives and of one that ended, and who asks is
+// looked at once.
+func TestTheWholeIsItsParts(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 9)
+	w.attempts(1, 10, 700, 4)
+	w.pastJob(2, "ann", 700)
+	for _, job := range []string{"job-1", "job-2"} {
+		limit, stage, by, state := 20, "reduce", api.GetTimelineParamsByStage, []api.AttemptState{"finished", "failed"}
+		looks := w.service.looks
+		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: job, Timeline: api.GetTimelineParams{By: &by}, Stage: stage, Attempts: api.ListAttemptsParams{Limit: &limit, Stage: &stage, State: &state}})
+		if err != nil || w.service.looks != looks+1 {
+			t.Fatalf("%s: %v after %d looks", job, err, w.service.looks-looks)
+		}
+		var j api.Job
+		var g api.Graph
+		var d api.Distribution
+		var l api.AttemptList
+		var line api.Timeline
+		w.ask("GET", Root+"/jobs/"+job, "", &j)
+		w.ask("GET", Root+"/jobs/"+job+"/graph", "", &g)
+		w.ask("GET", Root+"/jobs/"+job+"/distribution?stage=reduce", "", &d)
+		w.ask("GET", Root+"/jobs/"+job+"/attempts?limit=20&stage=reduce&state=finished&state=failed", "", &l)
+		w.ask("GET", Root+"/jobs/"+job+"/timeline?by=stage", "", &line)
+		if len(l.Attempts) != 20 || !l.Truncated || l.Total != 700 && job == "job-1" || d.Running.Count == 0 || len(g.Stages) != 2 || len(line.Lanes) != 2 {
+			t.Errorf("%s: its parts are %s, %s, %s, %d lanes", job, text(t, l), text(t, d), text(t, g), len(line.Lanes))
+		}
+		pairs := [][2]any{{j, whole.Job}, {g, whole.Graph}, {d, whole.Distribution}, {l, whole.Attempts}}
+		if job == "job-2" { // that of one that lives goes on
+			pairs = append(pairs, [2]any{line, whole.Timeline})
+		}
+		for _, p := range pairs {
+			if part, of := text(t, p[0]), text(t, p[1]); part != of {
+				t.Errorf("%s: a part is\n%s\nand in the whole it is\n%s", job, part, of)
+			}
+		}
+	}
+}
+
+// Jobs that history alone knows are listed, counted, found by filters, and kept from who may not look.
+func TestJobsThatEndedLongAgo(t *testing.T) {
+	w := newWorld(t)
+	w.pastJob(1, "ann", 5)
+	w.pastJob(3, secretive, 5)
+	w.job(5, "ann", 1)
+	for query, want := range map[string]string{"": "job-5 job-4 job-2 job-1 of 4", "?user=ann": "job-5 job-1 of 2", "?user=eve": "of 0", "?state=failed&limit=1": "job-4 of 3", "?name=job-1": "job-1 of 1"} {
+		var l api.JobList
+		w.ask("GET", Root+"/jobs"+query, "", &l)
+		got := ""
+		for _, j := range l.Jobs {
+			got += j.ID + " "
+		}
+		if got += fmt.Sprint("of ", l.Total); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	var c api.Cluster
+	if w.ask("GET", Root+"/cluster", "", &c); c.JobsByState["failed"] != 3 || c.JobsByState["running"] != 1 {
+		t.Errorf("it counts %v", c.JobsByState)
+	}
+	for _, path := range []string{"", "/graph", "/attempts", "/timeline", "/distribution?stage=map"} {
+		for job, want := range map[string]int{"job-1": http.StatusOK, "job-3": http.StatusForbidden, "job-9": http.StatusNotFound} {
+			if r := w.ask("GET", Root+"/jobs/"+job+path, "", nil); r.StatusCode != want {
+				t.Errorf("%s of %s: %d %s", path, job, r.StatusCode, r.Text)
+			}
+		}
+	}
+	for job, want := range map[string]int{"job-1": http.StatusNotModified, "job-3": http.StatusForbidden} {
+		r := httptest.NewRequest("GET", Root+"/jobs/"+job, nil)
+		r.Header.Set("If-None-Match", w.ask("GET", Root+"/jobs/job-1", "", nil).Header.Get("ETag"))
+		if got := w.do(r, nil).StatusCode; got != want {
+			t.Errorf("whether %s changed: %d, want %d", job, got, want)
+		}
+	}
+}
+
+// Of a job whose file is damaged the summary is shown with what is wrong, and each part says it.
+func TestAFileIsDamaged(t *testing.T) {
+	w := newWorld(t)
+	w.pastJob(1, "ann", 5)
+	path := filepath.Join(w.folder, "jobs", "1.history")
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	var j api.Job
+	if w.ask("GET", Root+"/jobs/job-1", "", &j); j.Damage == nil || !strings.Contains(*j.Damage, path) || j.User != "ann" || j.State != "failed" {
+		t.Errorf("%+v", j)
+	}
+	for _, part := range []string{"/graph", "/attempts", "/timeline"} {
+		var p api.Problem
+		if r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p); r.StatusCode != http.StatusInternalServerError || !strings.Contains(p.Detail, path) {
+			t.Errorf("%s: %d %s", part, r.StatusCode, r.Text)
+		}
+	}
+	whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"})
+	if err != nil || whole.Job.Damage == nil || whole.Job.Name != "name of job-1" {
+		t.Errorf("%+v %v", whole, err)
+	}
+}

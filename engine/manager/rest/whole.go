@@ -1,0 +1,93 @@
+package rest
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// WholeQuery asks for all that is shown of a job at once.
+type WholeQuery struct {
+	Job      string
+	Timeline api.GetTimelineParams
+	Stage    string // whose distribution is asked for; "": that with the most nodes
+	Attempts api.ListAttemptsParams
+}
+
+// Whole is all that is shown of a job. Where a part can't be read, Job.Damage says why, and it is empty.
+type Whole struct {
+	Job          api.Job
+	Graph        *api.Graph        // nil: it is not kept
+	Distribution *api.Distribution // nil: the job has no stage
+	Timeline     api.Timeline
+	Attempts     api.AttemptList
+}
+
+// GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts do, and looks once
+// at who asks, at the job, and at each attempt.
+func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error) {
+	l, err := s.look(ctx, q.Job)
+	if err != nil {
+		return w, err
+	}
+	defer l.Close()
+	if w.Job, err = l.described(ctx); err != nil {
+		return w, err
+	}
+	if w.Graph, err = l.graph(ctx); l.unreadable(err) != nil {
+		return w, err
+	}
+	if err := l.walk(ctx, &q, &w); err != nil {
+		return w, err
+	}
+	w.Job.Damage = l.damage()
+	return w, nil
+}
+
+// unreadable takes an error for damage that is, and returns every other.
+func (l *look) unreadable(err error) error {
+	if status.Code(err) != codes.DataLoss {
+		return err
+	}
+	l.Damage = err
+	return nil
+}
+
+// walk gathers what is shown of attempts.
+func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
+	t := l.timeline(&q.Timeline)
+	list, err := l.list(&q.Attempts)
+	if err != nil {
+		return err
+	}
+	stage := q.Stage
+	if n := len(w.Job.Stages); stage == "" && n > 0 {
+		stage = slices.MaxFunc(w.Job.Stages, func(x, y api.Stage) int { return x.Nodes - y.Nodes }).Name
+	}
+	var d *distribution
+	if stage != "" {
+		if d, err = l.distribution(stage); err != nil {
+			return err
+		}
+	}
+	more := true // fit on the page
+	kept, of, err := l.Each(ctx, file.Query{}, func(f *facts.Attempt) bool {
+		if d != nil {
+			d.take(f)
+		}
+		more = more && list.take(f)
+		return t.take(f)
+	})
+	w.Attempts, w.Timeline = list.shown(kept, of), t.shown()
+	if d != nil {
+		shown := d.shown()
+		w.Distribution = &shown
+	}
+	return l.unreadable(err)
+}
