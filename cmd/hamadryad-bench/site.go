@@ -18,6 +18,7 @@ import (
 // site is a manager and launchers, each a process of its own.
 type site struct {
 	address string
+	http    string // the address of the manager's pages
 	user    certs.Files // of who submits; none: everybody may
 	folder  string
 	stops   []func()
@@ -38,6 +39,9 @@ func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
 		return s, err
 	}
 	s.address = port
+	if s.http, err = freePort(); err != nil {
+		return s, err
+	}
 	proof := func(auth.Kind, string) ([]string, error) { return nil, nil }
 	config := "policy: {name: fifo}\n"
 	if closed {
@@ -64,7 +68,7 @@ func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
 		args := append([]string{string(kind), "--config", file, "--log-level", "error", "--data", filepath.Join(folder, name)}, flags...)
 		return s.begin(ctx, filepath.Join(b.bin, "hamadryad"), append(args, shown...)...)
 	}
-	if err := begin(auth.Manager, "m", "--listen", s.address, "--http", "127.0.0.1:0"); err != nil {
+	if err := begin(auth.Manager, "m", "--listen", s.address, "--http", s.http); err != nil {
 		return s, err
 	}
 	for i := range launchersOfSite {

@@ -15,6 +15,9 @@ import (
 const (
 	// eventGap is the least time between two events of one stream.
 	eventGap = time.Second
+	// eventsPerSecond bounds those of all streams together: who hears one takes a page anew, so
+	// it bounds what looking costs the manager. While more look, each hears less often.
+	eventsPerSecond = 10
 	// eventIdle is after what time a stream without events sends a line that is none, so that
 	// a connection that broke is noticed.
 	eventIdle = 15 * time.Second
@@ -62,6 +65,8 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // for proxies that would gather
 	w.WriteHeader(http.StatusOK)
+	e.server.streams.Add(1)
+	defer e.server.streams.Add(-1)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a server in a test may have none
 	over := time.Now().Add(eventsMax)
@@ -106,10 +111,15 @@ func (e events) event() (text, id string, err error) {
 	return fmt.Sprintf("id: %s\n%s", id, text), id, nil
 }
 
+// gapOf is the time between two events of each of so many streams.
+func gapOf(streams int64) time.Duration {
+	return max(eventGap, time.Duration(streams)*time.Second/eventsPerSecond)
+}
+
 // pause waits for a change, and for as long as one event keeps from the next; false: the stream
 // ends.
 func (e events) pause(change <-chan struct{}) bool {
-	gap, idle := time.NewTimer(eventGap), time.NewTimer(eventIdle)
+	gap, idle := time.NewTimer(gapOf(e.server.streams.Load())), time.NewTimer(eventIdle)
 	defer gap.Stop()
 	defer idle.Stop()
 	select {

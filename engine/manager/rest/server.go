@@ -18,6 +18,7 @@ import (
 	_ "embed" // the document
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -82,8 +83,9 @@ type Needs struct {
 
 // Server answers. Safe for concurrent use.
 type Server struct {
-	needs Needs
-	doc   *openapi3.T
+	needs   Needs
+	doc     *openapi3.T
+	streams atomic.Int64 // of events that are heard
 }
 
 // New returns a server.

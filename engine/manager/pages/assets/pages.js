@@ -31,7 +31,12 @@
 		busy = false;
 	};
 
-	const heard = () => { channel.postMessage("changed"); refresh(); };
+	let told = false; // topics that changed at once come one after another, and are one change
+	const heard = () => {
+		if (told) return;
+		told = true;
+		setTimeout(() => { told = false; channel.postMessage("changed"); refresh(); }, 50);
+	};
 	const listen = () => {
 		const events = new EventSource(root + "api/v1/events");
 		let first = true;
