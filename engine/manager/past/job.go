@@ -153,10 +153,14 @@ const attemptsTogether = 4096
 
 // Each calls take with the attempts that are kept, in order of id, until it returns false, and returns how
 // many are kept of how many that there were. Those that q does not ask for it may leave out.
+// What take gets is overwritten when it has returned.
 func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) bool) (kept, of int, err error) {
+	var rows []facts.Attempt
+	if j.lives {
+		rows = make([]facts.Attempt, 0, attemptsTogether)
+	}
 	for j.lives {
-		var rows []facts.Attempt
-		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, attemptsTogether); err != nil {
+		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, rows); err != nil {
 			return 0, 0, statusOf(err)
 		}
 		for i := range rows {

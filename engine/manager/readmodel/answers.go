@@ -119,10 +119,11 @@ func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job s
 	return job, known, err
 }
 
-// Attempts lists attempts of a live job in order of id, the first of them after one: at most so
-// many, and 4096. Of all that came, kept says how many there are. It is false for a job that
-// does not live.
-func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, most int) (list []facts.Attempt, kept, came int, lives bool, err error) {
+// Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
+// is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
+// came, kept says how many there are. It is false for a job that does not live.
+func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []facts.Attempt) (list []facts.Attempt, kept, came int, lives bool, err error) {
+	list = into[:0]
 	err = m.read(ctx, func() {
 		j := m.live.Get(id)
 		if j == nil {
@@ -136,7 +137,7 @@ func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after schedule
 		}
 		for ; c < len(t.chunks); c, i = c+1, 0 {
 			for ; i < len(t.chunks[c].rows); i++ {
-				if len(list) >= min(most, chunkRows) {
+				if len(list) >= min(cap(into), chunkRows) {
 					return
 				}
 				list = append(list, t.fact(id, &t.chunks[c].rows[i]))

@@ -288,7 +288,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	has := func() (kept, failed int) {
 		after, lives := scheduler.AttemptID(0), 0
 		for {
-			list, n, came, _, err := m.Attempts(t.Context(), 1, after, 1000)
+			list, n, came, _, err := m.Attempts(t.Context(), 1, after, make([]facts.Attempt, 0, 1000))
 			if err != nil || came != int(next)-1 {
 				t.Fatalf("%d came, %v", came, err)
 			}
@@ -450,7 +450,7 @@ func (p *plain) check(t *rapid.T, m *Model) {
 			}
 		}
 		slices.SortFunc(want, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
-		if got, n, came, _, _ := m.Attempts(context.Background(), id, 0, 100); !slices.Equal(got, want) || n != len(want) || came != n {
+		if got, n, came, _, _ := m.Attempts(context.Background(), id, 0, make([]facts.Attempt, 0, 100)); !slices.Equal(got, want) || n != len(want) || came != n {
 			t.Fatalf("%v has %v, %d of %d, want %v", id, got, n, came, want)
 		}
 	}

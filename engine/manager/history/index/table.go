@@ -108,7 +108,7 @@ type Found struct {
 // list finds jobs. It looks at each row once.
 func (t *table) list(q *Query) Found {
 	f := Found{ByState: map[wire.JobState]int{}}
-	m := matcher{q: q, texts: &t.texts, pairs: map[[2]uint32]bool{}}
+	m := matcher{q: q, texts: &t.texts, pairs: map[uint64]bool{}}
 	if !m.begin() {
 		return f
 	}
@@ -134,7 +134,7 @@ type matcher struct {
 	q          *Query
 	texts      *texts
 	user, pool uint32
-	pairs      map[[2]uint32]bool // what Query.Fits says, by user and pool
+	pairs      map[uint64]bool // what Query.Fits says, by user and pool
 }
 
 // begin is false when nothing fits.
@@ -163,7 +163,7 @@ func (m *matcher) fits(r *row) bool {
 	if q.Fits == nil {
 		return true
 	}
-	pair := [2]uint32{r.user, r.pool}
+	pair := uint64(r.user)<<32 | uint64(r.pool)
 	fits, asked := m.pairs[pair]
 	if !asked {
 		fits = q.Fits(m.texts.list[r.user], m.texts.list[r.pool])

@@ -28,11 +28,12 @@ func Timeline(t api.Timeline) template.HTML {
 	lanes, join := LanesMax, max(1, (t.Buckets-1)/columnsMax+1)
 	for {
 		d := newTimeline(&t, lanes, join)
-		if drawn := d.draw(); len(drawn) <= TimelineBytesMax || lanes == 0 {
+		drawn := d.draw()
+		if len(drawn) <= TimelineBytesMax || lanes == 0 {
 			return template.HTML(drawn)
 		}
 		if d.buckets/join > columnsLeast {
-			join += (join + 2) / 3
+			join = max(join+(join+2)/3, join*len(drawn)/TimelineBytesMax/2)
 		} else {
 			lanes /= 2
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -173,9 +174,9 @@ func (d *timeline) ran(running []float64, line int) {
 		}
 		if high > 0 {
 			if last == 0 {
-				fmt.Fprintf(d, "M%d %d", d.at(c), line)
+				d.shape('M', d.at(c), ' ', line)
 			}
-			fmt.Fprintf(d, "v%dh%d", last-high, d.at(end)-d.at(c))
+			d.shape('v', last-high, 'h', d.at(end)-d.at(c))
 		}
 		if last = high; end == len(running) || d.high(running[end]) == 0 {
 			if high > 0 {
@@ -185,6 +186,12 @@ func (d *timeline) ran(running []float64, line int) {
 		}
 		c = end
 	}
+}
+
+// shape draws two commands of a path, each with a number.
+func (d *timeline) shape(first byte, a int, second byte, b int) {
+	text := strconv.AppendInt(append(d.AvailableBuffer(), first), int64(a), 10)
+	d.Write(strconv.AppendInt(append(text, second), int64(b), 10))
 }
 
 // high is the height of what ran, in pixels: all that is more than nothing can be seen.
