@@ -21,6 +21,14 @@ func (m *manager) edges() metrics.Edges {
 			s := m.driver.log.State()
 			return metrics.Log{Unsynced: s.Unsynced, File: s.File, Checkpoint: s.Checkpoint, Made: s.Made, Stalled: s.Stalled}
 		},
+		History: func() metrics.History {
+			s := m.jobs.State()
+			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed}
+			if !s.Behind.IsZero() {
+				h.Behind = time.Since(s.Behind)
+			}
+			return h
+		},
 		Audit: m.audit.Waiting, Deciding: m.supervisor.Deciding, Term: m.life.Term,
 		Certificate: func() (end time.Time, has bool) {
 			if m.cfg.Keys == nil {

@@ -15,6 +15,7 @@ type Edges struct {
 	Audit       func() (lines int, wrong error)  // that wait to be written, and why
 	Deciding    func() (p Policy, decides bool)  // the policy
 	Certificate func() (end time.Time, has bool) // the manager's own
+	History     func() History                   // of jobs that ended
 	Term        uint64                           // of this life
 }
 
@@ -26,6 +27,14 @@ type Log struct {
 	Unsynced, File, Checkpoint int64         // bytes
 	Made                       time.Time     // when the checkpoint was begun
 	Stalled                    time.Duration // since the manager began
+}
+
+// History is how what is kept of jobs that ended stands.
+type History struct {
+	Jobs, Damaged int           // jobs, and files that can't be read
+	Bytes         int64         // of the jobs' files
+	Behind        time.Duration // for how long it could not be written; 0: it can
+	Missed        uint64        // attempts and jobs that it could not take
 }
 
 // Policy is one start of a policy.
@@ -51,6 +60,11 @@ var (
 	checkpointMade   = describe("checkpoint_timestamp_seconds", "When the last checkpoint was begun, in seconds since 1970.")
 	auditWaiting     = describe("audit_lines_waiting", "Lines of the audit that wait to be written.")
 	auditStalled     = describe("audit_stalled", "1 while the audit can't be written, and no change is taken.")
+	historyJobs      = describe("history_jobs", "Jobs that ended and that history keeps.")
+	historyBytes     = describe("history_bytes", "Bytes of these jobs' files.")
+	historyDamaged   = describe("history_damaged_files", "Files of history that turned out to be damaged since this manager began, a hundred at most.")
+	historyBehind    = describe("history_behind_seconds", "For how long history could not be written; 0 while it can.")
+	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
 	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the stand-in.", "name", "version")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
 	policySince      = describe("policy_start_timestamp_seconds", "Since when this start of the policy decides, in seconds since 1970.")
@@ -63,7 +77,7 @@ func (e Edges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
-		policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
+		historyJobs, historyBytes, historyDamaged, historyBehind, historyMissed, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
 	} {
 		c <- d
 	}
@@ -82,6 +96,7 @@ func (e Edges) Collect(out chan<- prometheus.Metric) {
 	lines, wrong := e.Audit()
 	to.gauge(auditWaiting, float64(lines))
 	to.gauge(auditStalled, flag(wrong != nil))
+	e.history(to)
 	to.gauge(termDesc, float64(e.Term))
 	if p, decides := e.Deciding(); decides {
 		to.gauge(policyInfo, 1, p.Name, p.Version)
@@ -100,6 +115,15 @@ func (e Edges) log(to metric) {
 	to.gauge(checkpointBytes, float64(l.Checkpoint))
 	to.gauge(checkpointMade, seconds(l.Made))
 	to <- prometheus.MustNewConstMetric(logStalled, prometheus.CounterValue, l.Stalled.Seconds())
+}
+
+func (e Edges) history(to metric) {
+	h := e.History()
+	to.gauge(historyJobs, float64(h.Jobs))
+	to.gauge(historyBytes, float64(h.Bytes))
+	to.gauge(historyDamaged, float64(h.Damaged))
+	to.gauge(historyBehind, h.Behind.Seconds())
+	to <- prometheus.MustNewConstMetric(historyMissed, prometheus.CounterValue, float64(h.Missed))
 }
 
 func (m metric) fill(now, most *prometheus.Desc, of Fill) {

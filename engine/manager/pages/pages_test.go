@@ -47,6 +47,7 @@ func (s *stub) summary() api.JobSummary {
 func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
 	return api.GetCluster200JSONResponse{Body: api.Cluster{
 		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []api.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
+		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}},
 	}}, nil
 }
 

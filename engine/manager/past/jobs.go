@@ -37,6 +37,9 @@ type Jobs struct {
 // New joins those of a model and of history. History is to be told of an end before the model is.
 func New(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
 
+// State tells how history is.
+func (j *Jobs) State() history.State { return j.history.State() }
+
 // Query says which jobs are asked for: those for which all holds that is set.
 type Query struct {
 	States     []wire.JobState // in one of these; none: in any

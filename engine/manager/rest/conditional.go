@@ -105,11 +105,12 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, revision), err
 	}
 	r, err := s.needs.Model.Revisions(ctx)
+	h := s.needs.Jobs.State()
 	switch operation {
 	case "ListJobs":
-		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Jobs), err
+		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, h.Jobs), err
 	case "ListLaunchers":
 		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Launchers), err
 	}
-	return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers), err
+	return fmt.Sprintf(`"%x-%x-%x-%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, h.Jobs, h.Behind.Unix(), h.Missed, len(h.Damaged)), err
 }

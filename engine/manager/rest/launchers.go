@@ -74,7 +74,7 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 		return nil, err
 	}
 	tag, err := s.tag(ctx, "", 0)
-	c := api.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0}
+	c := api.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0, History: s.history()}
 	byKind := map[string]*api.Slots{}
 	for _, l := range r.Launchers {
 		c.LaunchersByState[l.State]++
@@ -100,6 +100,19 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 		c.JobsByState[string(states[state])] = n
 	}
 	return api.GetCluster200JSONResponse{Body: c}, err
+}
+
+// history is how it stands.
+func (s *Server) history() api.History {
+	h := s.needs.Jobs.State()
+	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), Damaged: list(h.Damaged)}
+	if !h.Behind.IsZero() {
+		x.BehindSince = pointer(h.Behind.UTC())
+	}
+	if h.Why != nil {
+		x.Why = pointer(h.Why.Error())
+	}
+	return x
 }
 
 // DrainLauncher keeps new work from a launcher.

@@ -137,6 +137,10 @@ func TestAFileIsDamaged(t *testing.T) {
 			t.Errorf("%s: %d %s", part, r.StatusCode, r.Text)
 		}
 	}
+	var c api.Cluster
+	if w.ask("GET", Root+"/cluster", "", &c); c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil {
+		t.Errorf("%+v", c.History)
+	}
 	whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"})
 	if err != nil || whole.Job.Damage == nil || whole.Job.Name != "name of job-1" {
 		t.Errorf("%+v %v", whole, err)

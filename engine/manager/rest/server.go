@@ -24,6 +24,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -51,6 +52,7 @@ type Model interface {
 // Jobs lists jobs, those that live and those that ended (past.Jobs).
 type Jobs interface {
 	List(ctx context.Context, q past.Query) (past.Page, error)
+	State() history.State
 }
 
 // Service is what clients ask and change (clients.Server). It judges who may.

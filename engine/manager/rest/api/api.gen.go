@@ -253,13 +253,16 @@ type Bucket struct {
 
 // Cluster defines model for Cluster.
 type Cluster struct {
-	AttemptsRunning   int            `json:"attemptsRunning"`
-	AttemptsSuspended int            `json:"attemptsSuspended"`
-	JobsByState       map[string]int `json:"jobsByState"`
-	LaunchersByState  map[string]int `json:"launchersByState"`
-	PolicyDecides     bool           `json:"policyDecides"`
-	Revision          string         `json:"revision"`
-	Slots             []Slots        `json:"slots"`
+	AttemptsRunning   int `json:"attemptsRunning"`
+	AttemptsSuspended int `json:"attemptsSuspended"`
+
+	// History How what is kept of jobs that ended stands
+	History          History        `json:"history"`
+	JobsByState      map[string]int `json:"jobsByState"`
+	LaunchersByState map[string]int `json:"launchersByState"`
+	PolicyDecides    bool           `json:"policyDecides"`
+	Revision         string         `json:"revision"`
+	Slots            []Slots        `json:"slots"`
 }
 
 // Connection defines model for Connection.
@@ -322,6 +325,27 @@ type GraphStage struct {
 
 	// Slots Of a node
 	Slots *int `json:"slots,omitempty"`
+}
+
+// History How what is kept of jobs that ended stands
+type History struct {
+	// BehindSince Since when it can't be written; missing: it can
+	BehindSince *time.Time `json:"behindSince,omitempty"`
+
+	// Bytes Of their files
+	Bytes int64 `json:"bytes"`
+
+	// Damaged What is wrong with files that can't be read, a hundred at most
+	Damaged []string `json:"damaged"`
+
+	// Jobs That ended and are kept
+	Jobs int `json:"jobs"`
+
+	// Missed Attempts and jobs that it could not take, since the manager began
+	Missed int64 `json:"missed"`
+
+	// Why That it can't
+	Why *string `json:"why,omitempty"`
 }
 
 // Job defines model for Job.
