@@ -125,6 +125,7 @@ var directions = []struct {
 	{"engine/manager/rest/api", nil, "generated from the document: what answers is rest"},
 	{"engine/manager/rest", []string{"sdk/scheduler", "engine/core", "engine/graph", "engine/manager/history", "engine/manager/past", "engine/manager/readmodel", "engine/manager/rest/api", "engine/wire", "internal/histogram"}, aManagersRoom},
 	{"engine/manager/pages/draw", []string{"engine/manager/rest/api", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
+	{"engine/manager/pages/browser", nil, "it is for tests that open the pages in a browser"},
 	{"engine/manager/pages", []string{"sdk/scheduler", "engine/manager/pages", "engine/manager/rest"}, "pages show what the REST interface tells: ask it"},
 	{"engine/manager/origin", []string{"engine/manager/audit"}, aManagersRoom},
 	{"engine/manager/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},

@@ -1,0 +1,123 @@
+// Package browser opens the pages in a real browser, for tests.
+//
+//	b := browser.Open(t)
+//	b.Do(chromedp.Navigate(server), chromedp.Click("#pause"))
+//	at := browser.Ask(b, chromedp.Location())
+//
+// What the pages complain of, and what they ask of other machines, fails the test at its end.
+package browser
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// program is installed by make deps.
+const program = "chromium-headless-shell"
+
+// useMax bounds the use of a browser in one test.
+const useMax = 3 * time.Minute
+
+// Tab is one of a browser. Not safe for concurrent use.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context //nolint:containedctx // of the browser
+
+	*complaints
+}
+
+// complaints are those of all tabs of a browser.
+type complaints struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// Open opens a browser with one tab. It ends with the test.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, useMax)
+	t.Cleanup(cancel)
+	heard := &complaints{}
+	t.Cleanup(func() {
+		heard.mu.Lock()
+		defer heard.mu.Unlock()
+		for _, c := range heard.all {
+			t.Error("the browser says: " + c)
+		}
+	})
+	return tab(t, ctx, heard)
+}
+
+// Another opens one more tab of the same browser.
+func (b *Tab) Another() *Tab {
+	b.t.Helper()
+	return tab(b.t, b.ctx, b.complaints)
+}
+
+func tab(t testing.TB, of context.Context, heard *complaints) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(of)
+	t.Cleanup(cancel)
+	b := &Tab{t: t, ctx: ctx, complaints: heard}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatalf("%s (`make deps` installs it): %v", program, err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// hear notes what no page of ours is to do.
+func (c *complaints) hear(e any) {
+	var says string
+	switch e := e.(type) {
+	case *runtime.EventExceptionThrown:
+		says = e.ExceptionDetails.Text
+	case *page.EventJavascriptDialogOpening:
+		says = "a dialog: " + e.Message
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, "http://127.0.0.1:") && !strings.HasPrefix(e.Request.URL, "data:") {
+			says = "it asks for " + e.Request.URL
+		}
+	}
+	if says != "" {
+		c.mu.Lock()
+		c.all = append(c.all, says)
+		c.mu.Unlock()
+	}
+}
+
+// Context is the tab's, for what chromedp has and this has not.
+func (b *Tab) Context() context.Context { return b.ctx }
+
+// Do does things one after another.
+func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Ask does something and returns what comes of it.
+func Ask[T any](b *Tab, action chromedp.Action[T]) T {
+	b.t.Helper()
+	x, err := chromedp.Run(b.ctx, action)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return x
+}
