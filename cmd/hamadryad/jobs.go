@@ -183,7 +183,7 @@ func (c *cli) logsCommand() *cobra.Command {
 	follow := false
 	cmd := &cobra.Command{
 		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
-		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound.",
+		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher that is gone the manager has the end of each log (manager.history.tails), and says so.",
 		Example: "  hamadryad logs job-12\n  hamadryad logs --follow 345",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var job, attempt uint64

@@ -88,6 +88,15 @@ type History struct {
 	JobsMax     int           `koanf:"jobsMax" validate:"min=1,max=10000000"`     // that ended
 	BytesMax    Size          `koanf:"bytesMax" validate:"min=1048576"`           // of their files
 	AttemptsMax int           `koanf:"attemptsMax" validate:"min=1,max=10000000"` // of a job; of those beyond failures and the slowest are kept
+	Tails       Tails         `koanf:"tails"`
+}
+
+// Tails are the settings of the ends of attempts' logs, which launchers send to the manager.
+type Tails struct {
+	Bytes        Size `koanf:"bytes" validate:"max=1048576"`       // of a log; 0: none are sent
+	FailedBytes  Size `koanf:"failedBytes" validate:"max=1048576"` // of the log of an attempt that failed; 0: none are sent
+	JobBytes     Size `koanf:"jobBytes" validate:"min=65536"`      // of a job's file; beyond it only failed attempts' are kept, up to twice as much
+	BytesASecond Size `koanf:"bytesASecond" validate:"min=65536"`  // that the manager takes from all launchers
 }
 
 // Launcher are a launcher's settings.
@@ -286,6 +295,11 @@ func defaults() map[string]any {
 		"manager.history.jobsMax":     100_000,
 		"manager.history.bytesMax":    "10GiB",
 		"manager.history.attemptsMax": 1_000_000,
+
+		"manager.history.tails.bytes":        "64KiB",
+		"manager.history.tails.failedBytes":  "1MiB",
+		"manager.history.tails.jobBytes":     "256MiB",
+		"manager.history.tails.bytesASecond": "16MiB",
 
 		"launcher.isolation.user":      "none",
 		"launcher.isolation.leastUID":  1000,

@@ -19,6 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -33,6 +34,7 @@ type agent struct {
 	log     *slog.Logger
 	metrics *metrics
 	logs    *logs.Logs
+	tails   *tails.Queue
 	outbox  *outbox.Outbox
 	shelf   *shelf.Shelf
 	lease   *lease.Lease
@@ -75,6 +77,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 	a := &agent{
 		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
 		logs:     printed,
+		tails:    tails.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),
 		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g),

@@ -280,6 +280,7 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.record.End(e)
 	at.early = nil
 	at.log.End()
+	a.tails.Add(at.start.Job, at.start.Attempt, at.log, e.End == wire.End_END_FAILED)
 	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts.find(at.start.Attempt) == at {
 		a.shelf.Put(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner)
 	}

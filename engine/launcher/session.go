@@ -132,6 +132,7 @@ func (s *session) run(ctx context.Context) error {
 	clock.Go(func() { s.agent.divideProcessors(ctx) })
 	clock.Go(func() { s.agent.keepVouching(ctx) })
 	clock.Go(func() { s.agent.keepLogs(ctx) })
+	clock.Go(func() { s.agent.tails.Run(ctx) })
 	return s.keepConnected(ctx)
 }
 
@@ -315,6 +316,7 @@ func (s *session) welcomed(w *wire.Welcome) error {
 	}
 	s.lease.Grant(time.Duration(w.LeaseNs))
 	s.agent.logs.Joined(w.Manager)
+	s.agent.tails.Joined(w.Manager, w.TailBytes, w.FailedTailBytes)
 	s.agent.joined(w.Manager, w.Term)
 	s.log.Info("joined the manager", "manager", s.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
 	if s.cfg.Ready != nil && !s.announced {

@@ -160,3 +160,19 @@ func fetchBlob(client rpc.LaunchersClient) cache.Fetch {
 		}
 	}
 }
+
+// tailsMax is how long the manager may take to take the ends of logs.
+const tailsMax = 30 * time.Second
+
+// sendTails sends the ends of logs to the manager.
+func sendTails(client rpc.LaunchersClient, name string) func(context.Context, *wire.LogTails) error {
+	return func(ctx context.Context, m *wire.LogTails) error {
+		ctx, cancel := context.WithTimeout(ctx, tailsMax)
+		defer cancel()
+		for _, t := range m.Tails {
+			t.Launcher = name
+		}
+		_, err := client.KeepTails(ctx, m)
+		return err
+	}
+}

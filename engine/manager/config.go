@@ -52,6 +52,9 @@ type Config struct {
 
 	// History says how much is kept of jobs that ended; its Folder is history below Data when empty.
 	History history.Options
+	// TailBytes is how much of the end of an attempt's log launchers send, and FailedTailBytes
+	// that of one that failed; 0: nothing.
+	TailBytes, FailedTailBytes int64
 
 	// KerberosRealms are those whose principals are users, and of which jobs may carry tickets.
 	// KDCs are found by KRB5_CONFIG; empty: no ticket is taken.

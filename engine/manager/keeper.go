@@ -5,9 +5,15 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // keeper hands history what the log has, and sees that it is durable there before the log drops it.
@@ -64,6 +70,24 @@ func (p *keeper) settle(ctx context.Context, record uint64) {
 	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
 		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "up to record", record, "history", p.State().Record, "why", p.State().Why)
 	}
+}
+
+// keepTails has history keep the ends of logs of a job's attempts. Those of a job that nobody knows go.
+func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error {
+	at, known, err := m.model.Submitted(ctx, job)
+	if err == nil && !known {
+		at, known, err = m.history.Submitted(job)
+	}
+	if err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if !known {
+		return nil
+	}
+	if err := m.history.Tails().Add(tails.Key{Job: job, Submitted: at}, list); err != nil {
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return nil
 }
 
 // end ends history.

@@ -12,6 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 )
 
 // ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
@@ -25,7 +26,9 @@ func (s *Site) ManagerConfig() manager.Config {
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
 		History: history.Options{
 			Folder: m.History.Folder, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
+			Tails: tails.Options{JobBytes: int64(m.History.Tails.JobBytes), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
+		TailBytes: int64(m.History.Tails.Bytes), FailedTailBytes: int64(m.History.Tails.FailedBytes),
 		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
 	}
 }

@@ -10,6 +10,10 @@ import (
 // Bounds that both sides of a connection hold to. The event log takes records of 64
 // MiB at most, so nothing that becomes one input of the core is larger than these.
 const (
+	// TailBytesMax is the largest end of a log that a launcher sends, and TailsBytesMax the largest
+	// message of them.
+	TailBytesMax  = 1 << 20
+	TailsBytesMax = 2 << 20
 	// LauncherMessageBytesMax is the largest message of a launcher, and the largest
 	// that a manager reads.
 	LauncherMessageBytesMax = 48 << 20

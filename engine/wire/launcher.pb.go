@@ -634,17 +634,19 @@ func (x *Stored) GetAttempt() uint64 {
 }
 
 type Welcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Launcher      uint64                 `protobuf:"varint,1,opt,name=launcher,proto3" json:"launcher,omitempty"`
-	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // of the manager; larger after each restart
-	LeaseNs       int64                  `protobuf:"varint,3,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
-	HeartbeatNs   int64                  `protobuf:"varint,4,opt,name=heartbeat_ns,json=heartbeatNs,proto3" json:"heartbeat_ns,omitempty"`
-	Refused       string                 `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`                          // why the launcher may not join; "" when it may
-	Manager       string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"`                          // identity of the manager's data; another one means: drop what you hold
-	Afresh        bool                   `protobuf:"varint,7,opt,name=afresh,proto3" json:"afresh,omitempty"`                           // with refused: drop what you hold and join as a new incarnation
-	PatienceNs    int64                  `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"` // with refused: for how long it is worth to try again
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Launcher        uint64                 `protobuf:"varint,1,opt,name=launcher,proto3" json:"launcher,omitempty"`
+	Term            uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // of the manager; larger after each restart
+	LeaseNs         int64                  `protobuf:"varint,3,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
+	HeartbeatNs     int64                  `protobuf:"varint,4,opt,name=heartbeat_ns,json=heartbeatNs,proto3" json:"heartbeat_ns,omitempty"`
+	Refused         string                 `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`                                            // why the launcher may not join; "" when it may
+	Manager         string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"`                                            // identity of the manager's data; another one means: drop what you hold
+	Afresh          bool                   `protobuf:"varint,7,opt,name=afresh,proto3" json:"afresh,omitempty"`                                             // with refused: drop what you hold and join as a new incarnation
+	PatienceNs      int64                  `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`                   // with refused: for how long it is worth to try again
+	TailBytes       int64                  `protobuf:"varint,9,opt,name=tail_bytes,json=tailBytes,proto3" json:"tail_bytes,omitempty"`                      // of an attempt's log to be sent at its end; 0: none is
+	FailedTailBytes int64                  `protobuf:"varint,10,opt,name=failed_tail_bytes,json=failedTailBytes,proto3" json:"failed_tail_bytes,omitempty"` // likewise of one that failed
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -733,6 +735,166 @@ func (x *Welcome) GetPatienceNs() int64 {
 	return 0
 }
 
+func (x *Welcome) GetTailBytes() int64 {
+	if x != nil {
+		return x.TailBytes
+	}
+	return 0
+}
+
+func (x *Welcome) GetFailedTailBytes() int64 {
+	if x != nil {
+		return x.FailedTailBytes
+	}
+	return 0
+}
+
+// LogTails are ends of logs. One attempt is in them once.
+type LogTails struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tails         []*LogTail             `protobuf:"bytes,1,rep,name=tails,proto3" json:"tails,omitempty"`
+	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // identity of the data of the manager whose attempts they were
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogTails) Reset() {
+	*x = LogTails{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogTails) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogTails) ProtoMessage() {}
+
+func (x *LogTails) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogTails.ProtoReflect.Descriptor instead.
+func (*LogTails) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LogTails) GetTails() []*LogTail {
+	if x != nil {
+		return x.Tails
+	}
+	return nil
+}
+
+func (x *LogTails) GetManager() string {
+	if x != nil {
+		return x.Manager
+	}
+	return ""
+}
+
+// LogTail is the end of the log of an attempt that is over.
+type LogTail struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Launcher      string                 `protobuf:"bytes,3,opt,name=launcher,proto3" json:"launcher,omitempty"` // by name
+	Of            int64                  `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`            // bytes that the attempt printed; text are the last of them
+	Text          []byte                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	Lacks         string                 `protobuf:"bytes,7,opt,name=lacks,proto3" json:"lacks,omitempty"` // why there is no text, or why it ends before what was printed did
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogTail) Reset() {
+	*x = LogTail{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogTail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogTail) ProtoMessage() {}
+
+func (x *LogTail) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogTail.ProtoReflect.Descriptor instead.
+func (*LogTail) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LogTail) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *LogTail) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogTail) GetLauncher() string {
+	if x != nil {
+		return x.Launcher
+	}
+	return ""
+}
+
+func (x *LogTail) GetOf() int64 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *LogTail) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *LogTail) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+func (x *LogTail) GetLacks() string {
+	if x != nil {
+		return x.Lacks
+	}
+	return ""
+}
+
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -743,7 +905,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +917,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +930,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Heartbeat) GetSeq() uint64 {
@@ -797,7 +959,7 @@ type MachineLoad struct {
 
 func (x *MachineLoad) Reset() {
 	*x = MachineLoad{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +971,7 @@ func (x *MachineLoad) String() string {
 func (*MachineLoad) ProtoMessage() {}
 
 func (x *MachineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +984,7 @@ func (x *MachineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineLoad.ProtoReflect.Descriptor instead.
 func (*MachineLoad) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MachineLoad) GetCpu() float64 {
@@ -848,7 +1010,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +1022,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1035,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HeartbeatAck) GetSeq() uint64 {
@@ -911,7 +1073,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1085,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1098,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Command) GetTerm() uint64 {
@@ -1187,7 +1349,7 @@ type StartAttempt struct {
 
 func (x *StartAttempt) Reset() {
 	*x = StartAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1361,7 @@ func (x *StartAttempt) String() string {
 func (*StartAttempt) ProtoMessage() {}
 
 func (x *StartAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1374,7 @@ func (x *StartAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartAttempt.ProtoReflect.Descriptor instead.
 func (*StartAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StartAttempt) GetAttempt() uint64 {
@@ -1360,7 +1522,7 @@ type JobTickets struct {
 
 func (x *JobTickets) Reset() {
 	*x = JobTickets{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1534,7 @@ func (x *JobTickets) String() string {
 func (*JobTickets) ProtoMessage() {}
 
 func (x *JobTickets) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1547,7 @@ func (x *JobTickets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobTickets.ProtoReflect.Descriptor instead.
 func (*JobTickets) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JobTickets) GetJob() uint64 {
@@ -1412,7 +1574,7 @@ type NodeRef struct {
 
 func (x *NodeRef) Reset() {
 	*x = NodeRef{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1586,7 @@ func (x *NodeRef) String() string {
 func (*NodeRef) ProtoMessage() {}
 
 func (x *NodeRef) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1599,7 @@ func (x *NodeRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRef.ProtoReflect.Descriptor instead.
 func (*NodeRef) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeRef) GetStage() uint32 {
@@ -1472,7 +1634,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1646,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1659,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Source) GetConnection() uint32 {
@@ -1580,7 +1742,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1754,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1767,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Finish) GetPublish() bool {
@@ -1669,7 +1831,7 @@ type FilesUpdate struct {
 
 func (x *FilesUpdate) Reset() {
 	*x = FilesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1843,7 @@ func (x *FilesUpdate) String() string {
 func (*FilesUpdate) ProtoMessage() {}
 
 func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1856,7 @@ func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
 func (*FilesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FilesUpdate) GetAttempt() uint64 {
@@ -1729,7 +1891,7 @@ type FilesWanted struct {
 
 func (x *FilesWanted) Reset() {
 	*x = FilesWanted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1903,7 @@ func (x *FilesWanted) String() string {
 func (*FilesWanted) ProtoMessage() {}
 
 func (x *FilesWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1916,7 @@ func (x *FilesWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
 func (*FilesWanted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FilesWanted) GetAttempt() uint64 {
@@ -1786,7 +1948,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1960,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1973,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -1866,7 +2028,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2040,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2053,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -1920,7 +2082,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2094,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2107,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -1988,7 +2150,7 @@ type SourcesUpdate struct {
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2162,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2175,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -2055,7 +2217,7 @@ type SourcesTaken struct {
 
 func (x *SourcesTaken) Reset() {
 	*x = SourcesTaken{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2229,7 @@ func (x *SourcesTaken) String() string {
 func (*SourcesTaken) ProtoMessage() {}
 
 func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2242,7 @@ func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
 func (*SourcesTaken) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SourcesTaken) GetAttempt() uint64 {
@@ -2108,7 +2270,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2282,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2295,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -2168,7 +2330,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2342,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2355,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -2247,7 +2409,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2421,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2434,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2535,7 +2697,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2709,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2722,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2587,7 +2749,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2761,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2774,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2640,7 +2802,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2814,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2827,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -2703,7 +2865,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +2877,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +2890,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -2789,7 +2951,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +2963,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +2976,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -2888,7 +3050,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +3062,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +3075,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -2954,7 +3116,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3128,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3141,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Counter) GetName() string {
@@ -3012,7 +3174,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3186,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3199,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -3093,7 +3255,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3267,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3280,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3152,7 +3314,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3326,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3339,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3248,7 +3410,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vSTATE_ENDED\x10\x03\"4\n" +
 	"\x06Stored\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\x04R\aattempt\"\xe4\x01\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\"\xaf\x02\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x19\n" +
@@ -3258,7 +3420,22 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\amanager\x18\x06 \x01(\tR\amanager\x12\x16\n" +
 	"\x06afresh\x18\a \x01(\bR\x06afresh\x12\x1f\n" +
 	"\vpatience_ns\x18\b \x01(\x03R\n" +
-	"patienceNs\"_\n" +
+	"patienceNs\x12\x1d\n" +
+	"\n" +
+	"tail_bytes\x18\t \x01(\x03R\ttailBytes\x12*\n" +
+	"\x11failed_tail_bytes\x18\n" +
+	" \x01(\x03R\x0ffailedTailBytes\"X\n" +
+	"\bLogTails\x122\n" +
+	"\x05tails\x18\x01 \x03(\v2\x1c.hamadryad.engine.v1.LogTailR\x05tails\x12\x18\n" +
+	"\amanager\x18\x02 \x01(\tR\amanager\"\xa3\x01\n" +
+	"\aLogTail\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x1a\n" +
+	"\blauncher\x18\x03 \x01(\tR\blauncher\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\x03R\x02of\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\fR\x04text\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x14\n" +
+	"\x05lacks\x18\a \x01(\tR\x05lacks\"_\n" +
 	"\tHeartbeat\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x124\n" +
 	"\x04load\x18\x04 \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04loadJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"T\n" +
@@ -3472,7 +3649,7 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
@@ -3484,94 +3661,97 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*AttemptInventory)(nil),    // 7: hamadryad.engine.v1.AttemptInventory
 	(*Stored)(nil),              // 8: hamadryad.engine.v1.Stored
 	(*Welcome)(nil),             // 9: hamadryad.engine.v1.Welcome
-	(*Heartbeat)(nil),           // 10: hamadryad.engine.v1.Heartbeat
-	(*MachineLoad)(nil),         // 11: hamadryad.engine.v1.MachineLoad
-	(*HeartbeatAck)(nil),        // 12: hamadryad.engine.v1.HeartbeatAck
-	(*Command)(nil),             // 13: hamadryad.engine.v1.Command
-	(*StartAttempt)(nil),        // 14: hamadryad.engine.v1.StartAttempt
-	(*JobTickets)(nil),          // 15: hamadryad.engine.v1.JobTickets
-	(*NodeRef)(nil),             // 16: hamadryad.engine.v1.NodeRef
-	(*Source)(nil),              // 17: hamadryad.engine.v1.Source
-	(*Finish)(nil),              // 18: hamadryad.engine.v1.Finish
-	(*FilesUpdate)(nil),         // 19: hamadryad.engine.v1.FilesUpdate
-	(*FilesWanted)(nil),         // 20: hamadryad.engine.v1.FilesWanted
-	(*CommittedFile)(nil),       // 21: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 22: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 23: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 24: hamadryad.engine.v1.SourcesUpdate
-	(*SourcesTaken)(nil),        // 25: hamadryad.engine.v1.SourcesTaken
-	(*StopAttempt)(nil),         // 26: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 27: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 28: hamadryad.engine.v1.Report
-	(*AttemptStarted)(nil),      // 29: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 30: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 31: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 32: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 33: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 34: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 35: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 36: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 37: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 38: hamadryad.engine.v1.CommandRefused
-	nil,                         // 39: hamadryad.engine.v1.Revocations.UntilEntry
-	(*Failure)(nil),             // 40: hamadryad.engine.v1.Failure
+	(*LogTails)(nil),            // 10: hamadryad.engine.v1.LogTails
+	(*LogTail)(nil),             // 11: hamadryad.engine.v1.LogTail
+	(*Heartbeat)(nil),           // 12: hamadryad.engine.v1.Heartbeat
+	(*MachineLoad)(nil),         // 13: hamadryad.engine.v1.MachineLoad
+	(*HeartbeatAck)(nil),        // 14: hamadryad.engine.v1.HeartbeatAck
+	(*Command)(nil),             // 15: hamadryad.engine.v1.Command
+	(*StartAttempt)(nil),        // 16: hamadryad.engine.v1.StartAttempt
+	(*JobTickets)(nil),          // 17: hamadryad.engine.v1.JobTickets
+	(*NodeRef)(nil),             // 18: hamadryad.engine.v1.NodeRef
+	(*Source)(nil),              // 19: hamadryad.engine.v1.Source
+	(*Finish)(nil),              // 20: hamadryad.engine.v1.Finish
+	(*FilesUpdate)(nil),         // 21: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 22: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 23: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 24: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 25: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 26: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 27: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 28: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 29: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 30: hamadryad.engine.v1.Report
+	(*AttemptStarted)(nil),      // 31: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 32: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 33: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 34: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 35: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 36: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 37: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 38: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 39: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 40: hamadryad.engine.v1.CommandRefused
+	nil,                         // 41: hamadryad.engine.v1.Revocations.UntilEntry
+	(*Failure)(nil),             // 42: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	28, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
-	10, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
+	30, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	12, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
 	9,  // 3: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
-	13, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
-	12, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
+	15, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
+	14, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
 	4,  // 6: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
-	39, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	41, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
 	6,  // 8: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
 	7,  // 9: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	8,  // 10: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
 	1,  // 11: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
-	11, // 12: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
-	14, // 13: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	22, // 14: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	24, // 15: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	26, // 16: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	27, // 17: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
-	8,  // 18: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	19, // 19: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	15, // 20: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
-	16, // 21: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	17, // 22: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	18, // 23: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	21, // 24: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	21, // 25: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	23, // 26: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	16, // 27: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	17, // 28: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	29, // 29: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	30, // 30: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	31, // 31: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	33, // 32: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	36, // 33: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	8,  // 34: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	37, // 35: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	38, // 36: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	11, // 37: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	25, // 38: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	20, // 39: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	32, // 40: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 41: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	40, // 42: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	32, // 43: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	34, // 44: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	21, // 45: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	35, // 46: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	7,  // 47: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	8,  // 48: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	40, // 49: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	11, // 12: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
+	13, // 13: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
+	16, // 14: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
+	24, // 15: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	26, // 16: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	28, // 17: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	29, // 18: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	8,  // 19: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
+	21, // 20: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	17, // 21: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
+	18, // 22: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	19, // 23: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	20, // 24: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	23, // 25: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	23, // 26: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	25, // 27: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	18, // 28: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	19, // 29: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	31, // 30: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	32, // 31: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	33, // 32: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	35, // 33: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	38, // 34: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	8,  // 35: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	39, // 36: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	40, // 37: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	13, // 38: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	27, // 39: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	22, // 40: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	34, // 41: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 42: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	42, // 43: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	34, // 44: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	36, // 45: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	23, // 46: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	37, // 47: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	7,  // 48: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	8,  // 49: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	42, // 50: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -3580,8 +3760,8 @@ func file_engine_wire_launcher_proto_init() {
 		return
 	}
 	file_engine_wire_job_proto_init()
-	file_engine_wire_launcher_proto_msgTypes[9].OneofWrappers = []any{}
-	file_engine_wire_launcher_proto_msgTypes[11].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[11].OneofWrappers = []any{}
+	file_engine_wire_launcher_proto_msgTypes[13].OneofWrappers = []any{
 		(*Command_Start)(nil),
 		(*Command_Peers)(nil),
 		(*Command_Sources)(nil),
@@ -3596,7 +3776,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_Files)(nil),
 		(*Command_Tickets)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[26].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[28].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -3619,7 +3799,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

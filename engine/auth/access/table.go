@@ -65,6 +65,7 @@ var rules = map[string]Rule{
 
 	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
 	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
+	"/hamadryad.engine.v1.Launchers/KeepTails": {Kind: auth.Launcher, On: Machine, What: "send the ends of attempts' logs"},
 
 	"manager GET /{$}":                         {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
 	"manager GET /jobs":                        {Kind: auth.User, Roles: anyRole, On: JobList, What: "list jobs"},

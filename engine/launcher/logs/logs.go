@@ -106,6 +106,9 @@ func (l *Logs) Open(attempt uint64) *Log {
 	return &Log{logs: l, attempt: attempt, manager: l.manager, shape: shapeOf(l.o.Each), tail: lastBytes{max: LastWords}}
 }
 
+// Manager is the identity of the manager whose attempt it is.
+func (a *Log) Manager() string { return a.manager }
+
 // path of a log's file.
 func (l *Logs) path(attempt uint64) string {
 	return filepath.Join(l.o.Folder, "a"+strconv.FormatUint(attempt, 10)+".log")

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,94 @@ func (r *Reader) CopyTo(ctx context.Context, w io.Writer, follow bool) error {
 	}
 }
 
+// ErrDropped: what is to be read is not kept any more.
+var ErrDropped = errors.New("this part of the log was dropped")
+
+// Extent is how much a log has, as positions in all that its attempt printed.
+type Extent struct {
+	From   int64 // where who asked can read on
+	Length int64 // of what was printed and kept
+	Over   bool  // nothing more comes
+}
+
+// From has the reader go on at a position, or as many bytes before the end as a negative one says, or
+// behind what was dropped of that. It waits until what has come by now is on the disk.
+func (r *Reader) From(ctx context.Context, at int64) (Extent, error) {
+	a := r.log
+	for until := a.state().taken; ; {
+		s := a.state()
+		if s.settled >= until {
+			if at < 0 {
+				at = max(s.written+at, 0)
+			}
+			r.at = at
+			if at < s.written {
+				r.at = a.first(at)
+			}
+			return Extent{From: r.at, Length: s.written, Over: s.over}, nil
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return Extent{}, ctx.Err()
+		}
+	}
+}
+
+// CopyPart writes what was printed up to a position, or with follow until the attempt ends or that is
+// reached. ErrDropped says that it was overwritten before it could be read.
+func (r *Reader) CopyPart(ctx context.Context, w io.Writer, to int64, follow bool) error {
+	for {
+		s := r.log.state()
+		if err := r.each(min(s.written, to), func(part []byte, dropped int64) error {
+			if dropped > 0 {
+				return ErrDropped
+			}
+			_, err := w.Write(part)
+			return err
+		}); err != nil {
+			return err
+		}
+		if s.over || !follow || r.at >= to {
+			return nil
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Tail is the end of what an attempt printed, that many bytes at most, and of how many it is. It waits
+// for what has come by now. What it lacks is said in words.
+func (a *Log) Tail(ctx context.Context, most int64) (text []byte, of int64, lacks string, err error) {
+	r, err := a.Reader()
+	if err != nil {
+		return nil, 0, "", err
+	}
+	defer r.Close()
+	x, err := r.From(ctx, -most)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	var part bytes.Buffer
+	if err := r.CopyPart(ctx, &part, x.Length, false); err != nil {
+		return nil, 0, "", err
+	}
+	if s := a.state(); s.unkept > 0 {
+		lacks = fmt.Sprintf("%d bytes more could not be kept: %v", s.unkept, s.failed)
+	}
+	return part.Bytes(), x.Length, lacks, nil
+}
+
+// Short is all that a short log has, as long as that is in memory; else it is false.
+func (a *Log) Short() (text []byte, short bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return bytes.Clone(a.tail.buf), a.taken <= int64(len(a.tail.buf))
+}
+
 // Reader is one reader's place in a log.
 type Reader struct {
 	log  *Log
@@ -67,6 +156,19 @@ type Reader struct {
 
 // copy goes on to a position that has been written.
 func (r *Reader) copy(w io.Writer, to int64) error {
+	return r.each(to, func(part []byte, dropped int64) error {
+		if dropped > 0 {
+			if _, err := fmt.Fprintf(w, "\n[%d bytes dropped here: a log keeps %d bytes, its beginning and its end; launcher.attemptLog sets how many]\n", dropped, r.log.shape.head+r.log.shape.ring); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(part)
+		return err
+	})
+}
+
+// each goes on to a position that has been written, part by part, each with how much before it is not there.
+func (r *Reader) each(to int64, take func(part []byte, dropped int64) error) error {
 	for r.at < to {
 		if err := r.open(); err != nil {
 			return err
@@ -75,12 +177,7 @@ func (r *Reader) copy(w io.Writer, to int64) error {
 		if err != nil {
 			return err
 		}
-		if dropped > 0 {
-			if _, err := fmt.Fprintf(w, "\n[%d bytes dropped here: a log keeps %d bytes, its beginning and its end; launcher.attemptLog sets how many]\n", dropped, r.log.shape.head+r.log.shape.ring); err != nil {
-				return err
-			}
-		}
-		if _, err := w.Write(part); err != nil {
+		if err := take(part, dropped); err != nil {
 			return err
 		}
 	}
@@ -148,4 +245,11 @@ func (a *Log) first(at int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return max(at, headMax+a.claimed-ringMax)
+}
+
+// Most is how many bytes an end of the log has, of that many at most.
+func (a *Log) Most(most int64) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return min(a.taken, most)
 }

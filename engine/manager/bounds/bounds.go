@@ -43,15 +43,17 @@ const (
 
 // methodBytesMax are the methods with messages larger than requestBytesMax.
 var methodBytesMax = map[string]int{
-	rpc.Manager_Submit_FullMethodName:    4 << 20, // a larger graph goes as a blob
-	rpc.Manager_PutBlob_FullMethodName:   4<<20 + 1<<10,
-	rpc.Launchers_Connect_FullMethodName: LauncherMessageMax,
+	rpc.Manager_Submit_FullMethodName:      4 << 20, // a larger graph goes as a blob
+	rpc.Manager_PutBlob_FullMethodName:     4<<20 + 1<<10,
+	rpc.Launchers_Connect_FullMethodName:   LauncherMessageMax,
+	rpc.Launchers_KeepTails_FullMethodName: wire.TailsBytesMax,
 }
 
 // fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter.
 // 0 leaves what is in a message to who takes it.
 var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.BlobChunk.data":            4 << 20,
+	"hamadryad.engine.v1.LogTail.text":              wire.TailBytesMax,
 	"hamadryad.engine.v1.JobRef.reason":             1 << 10,
 	"hamadryad.engine.v1.JobSpec.outputs":           pathBytesMax,
 	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks what is in it

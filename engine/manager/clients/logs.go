@@ -16,6 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -29,7 +30,7 @@ const (
 
 // Logs passes on the logs of a job's attempts from their launchers, one attempt after the
 // other in order of their ids; with follow each to the end of its attempt, and attempts
-// that begin meanwhile too.
+// that begin meanwhile too. Of launchers that are gone the ends are told that they sent before.
 func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	ctx := stream.Context()
 	if q.Job == 0 {
@@ -39,36 +40,52 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 		}
 		q.Job = uint64(job)
 	}
+	if q.Attempt != 0 {
+		j, a, err := s.attemptOf(ctx, scheduler.JobID(q.Job), scheduler.AttemptID(q.Attempt))
+		if err != nil {
+			return err
+		}
+		defer j.Close()
+		return s.log(ctx, j, a, q, stream)
+	}
 	w, err := s.watchers.add(scheduler.JobID(q.Job))
 	if err != nil {
 		return err
 	}
 	defer s.watchers.remove(scheduler.JobID(q.Job), w)
 	done := map[uint64]bool{}
-	for {
-		st, err := s.readable(ctx, q.Job, true)
-		if err != nil {
+	for over := false; ; {
+		if over, err = s.logs(ctx, q, stream, done); over || err != nil {
 			return err
-		}
-		for _, a := range inOrder(st.Attempts) {
-			if done[a.Attempt] || (q.Attempt != 0 && a.Attempt != q.Attempt) {
-				continue
-			}
-			done[a.Attempt] = true
-			if err := s.log(ctx, a, q, stream); err != nil {
-				return err
-			}
-		}
-		switch {
-		case q.Attempt != 0 && !done[q.Attempt]:
-			return status.Errorf(codes.NotFound, "%v has no attempt %d: see \"hamadryad status --attempts %v\"", scheduler.JobID(q.Job), q.Attempt, scheduler.JobID(q.Job))
-		case !q.Follow, q.Attempt != 0, ended(st):
-			return nil
 		}
 		if err := sleepUntil(ctx, s.needs.Stopping, w.changed); err != nil {
 			return err
 		}
 	}
+}
+
+// logs passes on the logs of those of a job's attempts that are not done, and says whether no others are
+// wanted.
+func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], done map[uint64]bool) (over bool, err error) {
+	j, err := s.Look(ctx, scheduler.JobID(q.Job))
+	if err != nil {
+		return false, err
+	}
+	defer j.Close()
+	st, err := s.jobStatus(ctx, j, true)
+	if err != nil {
+		return false, err
+	}
+	for _, a := range inOrder(st.Attempts) {
+		if done[a.Attempt] {
+			continue
+		}
+		done[a.Attempt] = true
+		if err := s.log(ctx, j, a, q, stream); err != nil {
+			return false, err
+		}
+	}
+	return !q.Follow || ended(st), nil
 }
 
 // inOrder lists attempts in order of their ids: a status has those that ended first.
@@ -87,56 +104,43 @@ func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, er
 
 // log passes on one attempt's log. That there is none is no error when all of a
 // job's are asked for.
-func (s *Server) log(ctx context.Context, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
-	address := s.needs.Launchers.HTTPOf(a.Launcher)
-	if address == "" {
-		if q.Attempt == 0 {
-			return nil
-		}
-		return status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
-	}
-	url := fmt.Sprintf("%s://%s/logs/%d", s.scheme(), address, a.Attempt)
+func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+	send := func(data []byte) error { return stream.Send(&wire.LogChunk{Attempt: a.Attempt, Data: data}) }
+	query := ""
 	if q.Follow {
-		url += "?follow=1"
+		query = "?follow=1"
 	}
-	err := s.fetchLog(ctx, a.Launcher, url, func(data []byte) error {
-		return stream.Send(&wire.LogChunk{Attempt: a.Attempt, Data: data})
-	})
-	if errors.Is(err, errNoLog) && q.Attempt == 0 {
-		return nil
+	began := false
+	err := s.fetchLog(ctx, a, query, func(data []byte) error { began = true; return send(data) })
+	if err == nil || began {
+		return err
 	}
-	if errors.Is(err, errNoLog) {
-		return status.Errorf(codes.NotFound, "attempt %d wrote no log, or launcher %s does not keep it any more", a.Attempt, a.Launcher)
+	t, err := s.tail(ctx, j, a, err)
+	switch {
+	case err == nil:
+		return t.each(send)
+	case q.Attempt != 0:
+		return err
+	case a.State == scheduler.Lost.String() && status.Code(err) == codes.Unavailable:
+		return send([]byte("[" + status.Convert(err).Message() + "]\n"))
 	}
-	return err
+	return nil
 }
 
+// errNoLog: the launcher is there, and has no log of the attempt.
 var errNoLog = errors.New("no log")
 
-func (s *Server) fetchLog(ctx context.Context, launcher, url string, take func([]byte) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// fetchLog reads an attempt's log from its launcher. The error is errNoLog where that has none.
+func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query string, take func([]byte) error) error {
+	address := s.needs.Launchers.HTTPOf(a.Launcher)
+	if address == "" {
+		return status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
+	}
+	answer, err := s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
 	if err != nil {
 		return err
 	}
-	answer, err := s.http.Do(request)
-	if err != nil {
-		return status.Error(codes.Unavailable, err.Error())
-	}
 	defer answer.Body.Close()
-	if s.needs.Keys != nil {
-		if answer.TLS == nil {
-			return status.Errorf(codes.Unavailable, "%s shows no certificate, and launcher %s has one", url, launcher)
-		}
-		if id, err := certs.PeerIdentity(*answer.TLS); err != nil || id.Name != launcher {
-			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", url, launcher, id)
-		}
-	}
-	if answer.StatusCode == http.StatusNotFound {
-		return errNoLog
-	}
-	if answer.StatusCode != http.StatusOK {
-		return status.Errorf(codes.Unavailable, "%s: %s", url, answer.Status)
-	}
 	buffer := make([]byte, logChunkBytes)
 	for {
 		n, err := answer.Body.Read(buffer)
@@ -152,6 +156,42 @@ func (s *Server) fetchLog(ctx context.Context, launcher, url string, take func([
 			return status.Error(codes.Unavailable, err.Error())
 		}
 	}
+}
+
+// ask asks a launcher for a page, and sees that it is that launcher which answers.
+func (s *Server) ask(ctx context.Context, launcher, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	if err := s.sound(answer, launcher, url); err != nil {
+		answer.Body.Close()
+		return nil, err
+	}
+	return answer, nil
+}
+
+// sound says what is wrong with a launcher's answer.
+func (s *Server) sound(answer *http.Response, launcher, url string) error {
+	if s.needs.Keys != nil {
+		if answer.TLS == nil {
+			return status.Errorf(codes.Unavailable, "%s shows no certificate, and launcher %s has one", url, launcher)
+		}
+		if id, err := certs.PeerIdentity(*answer.TLS); err != nil || id.Name != launcher {
+			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", url, launcher, id)
+		}
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound:
+		return errNoLog
+	}
+	return status.Errorf(codes.Unavailable, "%s: %s", url, answer.Status)
 }
 
 func newHTTPClient(keys *certs.Keys) *http.Client {

@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,6 +29,7 @@ type History struct {
 	files  files
 	index  atomic.Pointer[index.Index]
 	series *series.Store
+	tails  *tails.Store
 
 	// These belong to the goroutine run.
 	journal  journal
@@ -112,6 +114,10 @@ func Open(o Options) (*History, error) {
 		h.index.Load().Close()
 		return nil, fmt.Errorf("history: %w", err)
 	}
+	if h.tails, err = h.openTails(); err != nil {
+		h.index.Load().Close()
+		return nil, errors.Join(fmt.Errorf("history: %w", err), h.series.Close())
+	}
 	h.opened = h.journal.record
 	h.skipTo, h.applied, h.state.Record = h.opened, h.opened, h.opened
 	h.done.Go(h.run)
@@ -179,7 +185,7 @@ func (h *History) Close() error {
 	close(h.closes)
 	h.done.Wait()
 	h.index.Load().Close()
-	return errors.Join(h.State().Why, h.series.Close())
+	return errors.Join(h.State().Why, h.tails.Close(), h.series.Close())
 }
 
 // State is how history is.

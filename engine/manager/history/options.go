@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"log/slog"
 	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 )
 
 // Defaults of Options.
@@ -21,6 +23,7 @@ type Options struct {
 	JobsMax     int           // that ended; 0: JobsMaxDefault
 	BytesMax    int64         // of their files; 0: BytesMaxDefault
 	AttemptsMax int           // of a job; of those beyond only failures and the slowest are kept; 0: AttemptsMaxDefault
+	Tails       tails.Options // of the ends of attempts' logs; Folder, BytesMax and Log are history's
 	Log         *slog.Logger  // nil: slog.Default
 	Now         func() time.Time
 

@@ -22,6 +22,7 @@ type news struct {
 	lost      bool                       // the log has no records beyond this one
 	missed    map[scheduler.JobID]uint64 // rows for which there was no room before
 	settings  uint64                     // version, from here on; 0: as before
+	replayed  bool                       // all of the log was
 }
 
 func newsOf(record uint64, f *core.Facts) news {
@@ -60,12 +61,12 @@ func (q *queue) add(n news) {
 		}
 		q.missed += uint64(len(n.attempts))
 		// The others come again when they change, but for what ended.
-		n = news{record: n.record, through: n.record, at: n.at, ended: n.ended, all: n.all, lost: n.lost, settings: n.settings}
+		n = news{record: n.record, through: n.record, at: n.at, ended: n.ended, all: n.all, lost: n.lost, settings: n.settings, replayed: n.replayed}
 	} else if q.lost != nil {
 		n.missed, q.lost = q.lost, nil
 	}
 	q.rows += n.rows()
-	if last := len(q.list) - 1; last >= 0 && n.rows() == 0 && len(n.ended) == 0 && n.missed == nil && !n.all && !n.lost && n.settings == 0 && !q.list[last].all {
+	if last := len(q.list) - 1; last >= 0 && n.rows() == 0 && len(n.ended) == 0 && n.missed == nil && !n.all && !n.lost && n.settings == 0 && !n.replayed && !q.list[last].all {
 		q.list[last].through = n.record
 		return
 	}

@@ -90,6 +90,9 @@ func (h *History) apply(n news) {
 		h.retreat(n.record)
 	}
 	h.applied = max(h.applied, n.through)
+	if n.replayed {
+		h.sweepTails()
+	}
 	if n.record <= h.skipTo {
 		return
 	}
@@ -222,7 +225,7 @@ func (h *History) admits(row *facts.Job) bool {
 // drop removes the file of a job.
 func (h *History) drop(id scheduler.JobID) {
 	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
-	if err = errors.Join(err, os.Remove(h.files.path(id))); err != nil {
+	if err = errors.Join(err, os.Remove(h.files.path(id)), h.tails.RemoveJob(id)); err != nil {
 		h.o.Log.Error("history can't remove the file of a job that is not over", "job", id, "error", err)
 	}
 }
@@ -302,6 +305,7 @@ func (h *History) putBack() error {
 // Replayed says which was the last record of the log, when all of it was replayed. What history has of
 // records beyond it the log lost: their numbers are given anew.
 func (h *History) Replayed(last uint64) {
+	defer h.queue.add(news{record: last, through: last, replayed: true})
 	if last >= h.opened {
 		return
 	}

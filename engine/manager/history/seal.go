@@ -125,7 +125,7 @@ func (h *History) keepBounds() {
 			return
 		}
 		over := max(jobs-h.o.JobsMax, 0)
-		if bytes > h.o.BytesMax {
+		if bytes+h.tails.Bytes() > h.o.BytesMax {
 			over = max(over, 1)
 		}
 		if over == 0 {
@@ -160,6 +160,9 @@ func (h *History) removeOldest(n int) (int, error) {
 	}
 	for _, id := range ids {
 		if err := os.Remove(h.files.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, err
+		}
+		if err := h.tails.RemoveJob(id); err != nil {
 			return 0, err
 		}
 	}

@@ -63,6 +63,8 @@ type Server struct {
 	Log      *slog.Logger
 	Stopping <-chan struct{} // closed when the streams have to end
 	Terms    *wire.Welcome   // what holds for each launcher that is let in
+	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
+	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
 }
 
 // Connect is one launcher's stream, from its join to its end.

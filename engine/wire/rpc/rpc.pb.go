@@ -48,10 +48,11 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"PolicyPage\x12 .hamadryad.engine.v1.PageRequest\x1a\x1e.hamadryad.engine.v1.PageReply\x12T\n" +
 	"\fReloadPolicy\x12\".hamadryad.engine.v1.ReloadRequest\x1a .hamadryad.engine.v1.PolicyReply\x12J\n" +
 	"\bSettings\x12\x1a.hamadryad.engine.v1.Empty\x1a\".hamadryad.engine.v1.SettingsReply\x12N\n" +
-	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xad\x01\n" +
+	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xf5\x01\n" +
 	"\tLaunchers\x12Q\n" +
 	"\aConnect\x12!.hamadryad.engine.v1.FromLauncher\x1a\x1f.hamadryad.engine.v1.ToLauncher(\x010\x01\x12M\n" +
-	"\tFetchBlob\x12\x1e.hamadryad.engine.v1.BlobQuery\x1a\x1e.hamadryad.engine.v1.BlobChunk0\x01B0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
+	"\tFetchBlob\x12\x1e.hamadryad.engine.v1.BlobQuery\x1a\x1e.hamadryad.engine.v1.BlobChunk0\x01\x12F\n" +
+	"\tKeepTails\x12\x1d.hamadryad.engine.v1.LogTails\x1a\x1a.hamadryad.engine.v1.EmptyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.PrepareRequest)(nil), // 0: hamadryad.engine.v1.PrepareRequest
@@ -70,18 +71,19 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.ReloadRequest)(nil),  // 13: hamadryad.engine.v1.ReloadRequest
 	(*wire.AccessRequest)(nil),  // 14: hamadryad.engine.v1.AccessRequest
 	(*wire.FromLauncher)(nil),   // 15: hamadryad.engine.v1.FromLauncher
-	(*wire.PrepareReply)(nil),   // 16: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),    // 17: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),     // 18: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),      // 19: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),      // 20: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil), // 21: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),       // 22: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),    // 23: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),      // 24: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),  // 25: hamadryad.engine.v1.SettingsReply
-	(*wire.AccessReply)(nil),    // 26: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),     // 27: hamadryad.engine.v1.ToLauncher
+	(*wire.LogTails)(nil),       // 16: hamadryad.engine.v1.LogTails
+	(*wire.PrepareReply)(nil),   // 17: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),    // 18: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),     // 19: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),      // 20: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),      // 21: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil), // 22: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),       // 23: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),    // 24: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),      // 25: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),  // 26: hamadryad.engine.v1.SettingsReply
+	(*wire.AccessReply)(nil),    // 27: hamadryad.engine.v1.AccessReply
+	(*wire.ToLauncher)(nil),     // 28: hamadryad.engine.v1.ToLauncher
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -103,27 +105,29 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	14, // 16: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
 	15, // 17: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
 	2,  // 18: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	16, // 19: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	17, // 20: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	18, // 21: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 22: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	19, // 23: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	20, // 24: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	19, // 25: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 26: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 27: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	21, // 28: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 29: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	22, // 30: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	23, // 31: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	24, // 32: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	23, // 33: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	25, // 34: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	26, // 35: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	27, // 36: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 37: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	19, // [19:38] is the sub-list for method output_type
-	0,  // [0:19] is the sub-list for method input_type
+	16, // 19: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	17, // 20: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	18, // 21: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	19, // 22: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 23: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	20, // 24: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	21, // 25: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	20, // 26: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 27: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 28: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	22, // 29: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 30: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	23, // 31: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	24, // 32: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	25, // 33: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	24, // 34: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	26, // 35: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	27, // 36: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	28, // 37: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 38: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	8,  // 39: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	20, // [20:40] is the sub-list for method output_type
+	0,  // [0:20] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -751,6 +751,7 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 const (
 	Launchers_Connect_FullMethodName   = "/hamadryad.engine.v1.Launchers/Connect"
 	Launchers_FetchBlob_FullMethodName = "/hamadryad.engine.v1.Launchers/FetchBlob"
+	Launchers_KeepTails_FullMethodName = "/hamadryad.engine.v1.Launchers/KeepTails"
 )
 
 // LaunchersClient is the client API for Launchers service.
@@ -761,6 +762,9 @@ const (
 type LaunchersClient interface {
 	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[wire.FromLauncher, wire.ToLauncher], error)
 	FetchBlob(ctx context.Context, in *wire.BlobQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.BlobChunk], error)
+	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
+	// that it has enough for now: they are to be sent again later.
+	KeepTails(ctx context.Context, in *wire.LogTails, opts ...grpc.CallOption) (*wire.Empty, error)
 }
 
 type launchersClient struct {
@@ -803,6 +807,16 @@ func (c *launchersClient) FetchBlob(ctx context.Context, in *wire.BlobQuery, opt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Launchers_FetchBlobClient = grpc.ServerStreamingClient[wire.BlobChunk]
 
+func (c *launchersClient) KeepTails(ctx context.Context, in *wire.LogTails, opts ...grpc.CallOption) (*wire.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.Empty)
+	err := c.cc.Invoke(ctx, Launchers_KeepTails_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LaunchersServer is the server API for Launchers service.
 // All implementations must embed UnimplementedLaunchersServer
 // for forward compatibility.
@@ -811,6 +825,9 @@ type Launchers_FetchBlobClient = grpc.ServerStreamingClient[wire.BlobChunk]
 type LaunchersServer interface {
 	Connect(grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) error
 	FetchBlob(*wire.BlobQuery, grpc.ServerStreamingServer[wire.BlobChunk]) error
+	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
+	// that it has enough for now: they are to be sent again later.
+	KeepTails(context.Context, *wire.LogTails) (*wire.Empty, error)
 	mustEmbedUnimplementedLaunchersServer()
 }
 
@@ -826,6 +843,9 @@ func (UnimplementedLaunchersServer) Connect(grpc.BidiStreamingServer[wire.FromLa
 }
 func (UnimplementedLaunchersServer) FetchBlob(*wire.BlobQuery, grpc.ServerStreamingServer[wire.BlobChunk]) error {
 	return status.Error(codes.Unimplemented, "method FetchBlob not implemented")
+}
+func (UnimplementedLaunchersServer) KeepTails(context.Context, *wire.LogTails) (*wire.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method KeepTails not implemented")
 }
 func (UnimplementedLaunchersServer) mustEmbedUnimplementedLaunchersServer() {}
 func (UnimplementedLaunchersServer) testEmbeddedByValue()                   {}
@@ -866,13 +886,36 @@ func _Launchers_FetchBlob_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Launchers_FetchBlobServer = grpc.ServerStreamingServer[wire.BlobChunk]
 
+func _Launchers_KeepTails_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.LogTails)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LaunchersServer).KeepTails(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Launchers_KeepTails_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LaunchersServer).KeepTails(ctx, req.(*wire.LogTails))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Launchers_ServiceDesc is the grpc.ServiceDesc for Launchers service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Launchers_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hamadryad.engine.v1.Launchers",
 	HandlerType: (*LaunchersServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "KeepTails",
+			Handler:    _Launchers_KeepTails_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Connect",

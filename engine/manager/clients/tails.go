@@ -1,0 +1,102 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// attemptOf finds an attempt of a job that who asks may look at; whoever gets the job closes it.
+func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id scheduler.AttemptID) (*past.Job, *wire.AttemptStatus, error) {
+	j, err := s.Look(ctx, job)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := j.Attempt(ctx, id)
+	if err == nil && f == nil {
+		err = status.Errorf(codes.NotFound, "%v has no attempt %d, or it is not kept any more: see \"hamadryad status --attempts %v\"", job, id, job)
+	}
+	if err != nil {
+		j.Close()
+		return nil, nil, err
+	}
+	a := pastAttempt(j.Status.Stages, f)
+	if f.State != facts.Ended {
+		a.Ended = 0
+	}
+	return j, a, nil
+}
+
+// tail is the end of a log that its launcher sent, for want of the launcher's own, which failed for a
+// reason. The error says why there is none.
+func (s *Server) tail(ctx context.Context, j *past.Job, a *wire.AttemptStatus, why error) (*tail, error) {
+	t, err := j.Tail(scheduler.AttemptID(a.Attempt), a.Launcher)
+	if err != nil {
+		return nil, err
+	}
+	gone := !errors.Is(why, errNoLog)
+	if t != nil {
+		return &tail{t, gone}, nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, statusOf(ctx.Err())
+	case !gone:
+		return nil, status.Errorf(codes.NotFound, "attempt %d wrote no log, or launcher %s does not keep it any more", a.Attempt, a.Launcher)
+	case a.State == scheduler.Lost.String():
+		return nil, status.Errorf(codes.Unavailable, "launcher %s was lost before it sent the log of attempt %d", a.Launcher, a.Attempt)
+	case a.Ended == 0:
+		return nil, why
+	}
+	return nil, status.Errorf(codes.Unavailable, "attempt %d wrote no log, or launcher %s was lost before it sent it", a.Attempt, a.Launcher)
+}
+
+// tail is the end of a log.
+type tail struct {
+	*wire.LogTail
+	gone bool // its launcher
+}
+
+// note says what it lacks; "" when it is the whole log.
+func (t *tail) note() string {
+	text := ""
+	if n := int64(len(t.Text)); n < t.Of {
+		why := "its launcher does not keep the rest any more"
+		if t.gone {
+			why = "its launcher is gone"
+		}
+		text = fmt.Sprintf("the last %s of %s; %s", humanize.IBytes(uint64(n)), humanize.IBytes(uint64(t.Of)), why)
+	}
+	switch {
+	case t.Lacks == "":
+		return text
+	case text == "":
+		return t.Lacks
+	}
+	return text + "; " + t.Lacks
+}
+
+// each tells it in parts, what it lacks first.
+func (t *tail) each(take func([]byte) error) error {
+	if note := t.note(); note != "" {
+		if err := take([]byte("[" + note + "]\n")); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(t.Text, logChunkBytes) {
+		if err := take(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package history
+
+import (
+	"path/filepath"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (h *History) openTails() (*tails.Store, error) {
+	o := h.o.Tails
+	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, "tails"), h.o.BytesMax, h.o.Log
+	return tails.Open(o)
+}
+
+// Tails are the ends of attempts' logs. They go with the history of their job.
+func (h *History) Tails() *tails.Store { return h.tails }
+
+// Submitted is when a job that ended was submitted; false: history has none of it.
+func (h *History) Submitted(id scheduler.JobID) (scheduler.Time, bool, error) {
+	if s := h.Status(id); s != nil {
+		return scheduler.Time(s.GetSummary().GetSubmitted()), true, nil
+	}
+	s, err := h.Summary(id)
+	return scheduler.Time(s.GetSubmitted()), s != nil, err
+}
+
+// sweepTails removes those of jobs that neither live nor have a file: they went while no manager ran, or
+// were of a log that was lost.
+func (h *History) sweepTails() {
+	for _, k := range h.tails.Jobs() {
+		if _, lives := h.journal.jobs[k.Job]; !lives && !h.files.has(k.Job) {
+			h.tidy(h.tails.Remove(k))
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package tails
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Read is what there is of an attempt that ran on a launcher; nil: nothing. The error is that of who
+// reads, or a file.DamageError.
+func (s *Store) Read(k Key, attempt scheduler.AttemptID, on string) (found *wire.LogTail, err error) {
+	err = s.each(k, func(h *blockHead) bool { return h.First <= uint64(attempt) && uint64(attempt) <= h.Last }, func(t *wire.LogTail) error {
+		if t.Attempt == uint64(attempt) && t.Launcher == on {
+			found = t
+		}
+		return nil
+	})
+	if found != nil {
+		err = nil // of other blocks
+	}
+	return found, err
+}
+
+// Each calls take with each tail of a job, in the order in which they came. One may come twice: the last
+// counts.
+func (s *Store) Each(k Key, take func(*wire.LogTail) error) error {
+	return s.each(k, func(*blockHead) bool { return true }, take)
+}
+
+func (s *Store) each(k Key, wanted func(*blockHead) bool, take func(*wire.LogTail) error) error {
+	// What waits is looked at first: it may be written meanwhile, and is then seen twice.
+	s.mu.Lock()
+	var held []*wire.LogTail
+	if b := s.writing; b != nil && b.key == k {
+		held = append(held, b.list...)
+	}
+	held = append(held, s.waiting[k]...)
+	s.mu.Unlock()
+	if err := s.eachWritten(k, wanted, take); err != nil {
+		return err
+	}
+	for _, t := range held {
+		if err := take(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire.LogTail) error) error {
+	f, err := os.Open(s.path(k))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var wrong []error // blocks that are damaged: the others are read
+	err = walk(f, info.Size(), func(h *blockHead, at, _ int64) error {
+		if !wanted(h) {
+			return nil
+		}
+		m, err := readBlock(f, h, at)
+		var damage *file.DamageError
+		if errors.As(err, &damage) {
+			wrong = append(wrong, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, t := range m.Tails {
+			if err := take(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(wrong, err)...)
+}
+
+func readBlock(f *os.File, h *blockHead, at int64) (*wire.LogTails, error) {
+	body := make([]byte, h.Bytes)
+	if _, err := f.ReadAt(body, at); err != nil {
+		return nil, fmt.Errorf("ends of logs: %w", err)
+	}
+	damaged := func(why string) error { return &file.DamageError{Path: f.Name(), Offset: at, Why: why} }
+	if crc32.Checksum(body, castagnoli) != h.Sum {
+		return nil, damaged("a checksum does not match")
+	}
+	raw, err := file.Unpack(body, h.Raw)
+	if err != nil {
+		return nil, damaged(err.Error())
+	}
+	m := &wire.LogTails{}
+	if err := proto.Unmarshal(raw, m); err != nil {
+		return nil, damaged(err.Error())
+	}
+	return m, nil
+}

@@ -1,0 +1,170 @@
+package tails
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func open(t *testing.T, o Options) *Store {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tailOf(k Key, attempt uint64, text string) *wire.LogTail {
+	return &wire.LogTail{Job: uint64(k.Job), Attempt: attempt, Launcher: "l1", Of: int64(len(text)) + 7, Text: []byte(text)}
+}
+
+// Wherever a file is cut or damaged, each tail that is read is one that was brought, and what is brought
+// afterwards is there.
+func TestCutAndDamagedFiles(t *testing.T) {
+	folder := t.TempDir()
+	k := Key{3, 17}
+	brought := map[uint64]*wire.LogTail{}
+	for block := range uint64(4) { // one for each life
+		s := open(t, Options{Folder: folder})
+		var list []*wire.LogTail
+		for i := range uint64(20) {
+			x := tailOf(k, block*20+i, strings.Repeat(fmt.Sprint("line ", i, "\n"), int(i)))
+			list, brought[x.Attempt] = append(list, x), x
+		}
+		must(t, s.Add(k, list))
+		must(t, s.Close())
+	}
+	name := filepath.Base((&Store{o: Options{Folder: folder}}).path(k))
+	whole, err := os.ReadFile(filepath.Join(folder, name))
+	must(t, err)
+	r := rand.New(rand.NewPCG(1, 2))
+	for try := range 60 {
+		b := bytes.Clone(whole)
+		if try%2 == 0 {
+			b = b[:r.IntN(len(b))]
+		} else {
+			b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+		}
+		damaged := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(damaged, name), b, 0o600))
+		s := open(t, Options{Folder: damaged})
+		late := tailOf(k, 1000, "it came late")
+		must(t, s.Add(k, []*wire.LogTail{late}))
+		must(t, s.Close())
+		s = open(t, Options{Folder: damaged})
+		for attempt, want := range brought {
+			got, _ := s.Read(k, scheduler.AttemptID(attempt), "l1") // the error names the file
+			if got != nil && !proto.Equal(got, want) {
+				t.Fatalf("try %d: of attempt %d it has %v", try, attempt, got)
+			}
+		}
+		if got, err := s.Read(k, 1000, "l1"); err != nil || !proto.Equal(got, late) {
+			t.Fatalf("try %d: what came late is %v, %v", try, got, err)
+		}
+		must(t, s.Close())
+	}
+}
+
+// A tail is that of one attempt, of one job, on one launcher, and goes with its job.
+func TestWhoseItIs(t *testing.T) {
+	s := open(t, Options{Folder: t.TempDir()})
+	a, b := Key{1, 5}, Key{1, 6} // the log that gave the number first was lost
+	must(t, s.Add(a, []*wire.LogTail{tailOf(a, 9, "a")}))
+	must(t, s.Add(b, []*wire.LogTail{tailOf(b, 9, "b")}))
+	read := func(k Key, on string) string {
+		x, err := s.Read(k, 9, on)
+		must(t, err)
+		return string(x.GetText())
+	}
+	for range 2 { // from memory, or from the disk; then from the disk
+		if read(a, "l1") != "a" || read(b, "l1") != "b" || read(a, "l2") != "" {
+			t.Errorf("%q %q %q", read(a, "l1"), read(b, "l1"), read(a, "l2"))
+		}
+		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 && len(s.Jobs()) == 2 })
+	}
+	must(t, s.RemoveJob(1))
+	if read(a, "l1") != "" || s.Bytes() != 0 || len(s.Jobs()) != 0 {
+		t.Errorf("%d bytes of %v are left", s.Bytes(), s.Jobs())
+	}
+	must(t, s.Close())
+}
+
+// Beyond a job's bound its failures are kept and of others it is said why they are not; beyond twice as much
+// all is.
+func TestBoundOfAJob(t *testing.T) {
+	s := open(t, Options{Folder: t.TempDir(), JobBytes: 100 << 10})
+	k := Key{1, 1}
+	r := rand.NewChaCha8([32]byte{})
+	add := func(attempt uint64, failed bool) *wire.LogTail {
+		text := make([]byte, 90<<10)
+		_, _ = r.Read(text)
+		x := tailOf(k, attempt, string(text))
+		x.Failed = failed
+		must(t, s.Add(k, []*wire.LogTail{x}))
+		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
+		got, err := s.Read(k, scheduler.AttemptID(attempt), "l1")
+		must(t, err)
+		return got
+	}
+	for attempt, want := range []bool{true, true, false, true, false} { // the first two go beyond the bound, the fourth beyond twice
+		got := add(uint64(attempt), attempt >= 3)
+		if kept := len(got.GetText()) > 0; kept != want || kept == (got.Lacks != "") {
+			t.Errorf("attempt %d is kept: %v, want %v; %q", attempt, kept, want, got.Lacks)
+		}
+	}
+	if d := s.State().Dropped; d != 2 {
+		t.Errorf("%d were dropped", d)
+	}
+	must(t, s.Close())
+}
+
+// Who brings more than can be written is told so, and a disk that takes nothing loses nothing that fits.
+func TestADiskThatTakesNothing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "tails")
+	s := open(t, Options{Folder: folder})
+	must(t, os.Remove(folder))
+	k := Key{1, 1}
+	var err error
+	text := strings.Repeat("x", 1<<20)
+	brought := 0
+	for ; err == nil && brought < 1000; brought++ {
+		err = s.Add(k, []*wire.LogTail{tailOf(k, uint64(brought), text)})
+	}
+	if !errors.Is(err, ErrBusy) {
+		t.Errorf("after %d MiB: %v", brought, err)
+	}
+	watch.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) })
+	if x, err := s.Read(k, 1, "l1"); err != nil || string(x.GetText()) != text {
+		t.Errorf("what waits is not read: %v", err)
+	}
+	must(t, os.Mkdir(folder, 0o700))
+	must(t, s.Close())
+	s = open(t, Options{Folder: folder})
+	if x, err := s.Read(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {
+		t.Errorf("the last that was taken is not there: %v", err)
+	}
+	must(t, s.Close())
+}

@@ -1,0 +1,243 @@
+package tails
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+const magic = "HAMTAIL\x01" // the last byte is the version of the format
+
+// blockHead is what a block begins with (file.AppendHead). A wire.LogTails follows, compressed.
+type blockHead struct {
+	First uint64 `json:"first"` // the least attempt
+	Last  uint64 `json:"last"`  // the largest
+	Bytes int    `json:"bytes"` // of what follows
+	Raw   int    `json:"raw"`   // what it expands to
+	Sum   uint32 `json:"sum"`   // crc32c of it
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// run writes what comes, until Close.
+func (s *Store) run() {
+	for closing := false; !closing; {
+		select {
+		case <-s.wake:
+			t := time.NewTimer(blockWait)
+			select {
+			case <-t.C:
+			case <-s.over:
+				closing = true
+			}
+			t.Stop()
+		case <-s.over:
+			closing = true
+		}
+		for b := s.next(); b != nil; b = s.next() {
+			bytes, err := s.write(b)
+			s.wrote(b, err)
+			if err != nil && closing {
+				return
+			}
+			if !closing {
+				s.pause(max(time.Duration(bytes)*time.Second/time.Duration(s.o.BytesASecond), pauseOf(err)))
+			}
+		}
+	}
+}
+
+func pauseOf(err error) time.Duration {
+	if err != nil {
+		return tryAgain
+	}
+	return 0
+}
+
+func (s *Store) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.over:
+	}
+}
+
+// next takes what is to be written next.
+func (s *Store) next() *block {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.order) > 0 {
+		k := s.order[0]
+		s.order = s.order[1:]
+		all := s.waiting[k]
+		if len(all) == 0 {
+			continue // the job was removed
+		}
+		n, bytes := 0, 0
+		for n < len(all) && bytes < blockBytes {
+			bytes += sizeOf(all[n])
+			n++
+		}
+		s.writing = &block{k, slices.Clone(all[:n])}
+		if s.waiting[k] = all[n:]; len(all) == n {
+			delete(s.waiting, k)
+		} else {
+			s.order = append(s.order, k)
+		}
+		return s.writing
+	}
+	return nil
+}
+
+// wrote notes what became of a block. One that could not be written is tried again.
+func (s *Store) wrote(b *block, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = nil
+	if err == nil {
+		s.wrong = nil
+		for _, t := range b.list {
+			s.held -= sizeOf(t)
+		}
+		return
+	}
+	if s.wrong == nil {
+		s.o.Log.Error("the ends of attempts' logs can't be written: they are tried again, and scheduling goes on", "error", err, "remedy", "free space there", "folder", s.o.Folder)
+	}
+	s.wrong = err
+	if len(s.waiting[b.key]) == 0 {
+		s.order = append(s.order, b.key)
+	}
+	s.waiting[b.key] = append(b.list, s.waiting[b.key]...)
+}
+
+// write appends a block, but for what a bound lets go, and returns how many bytes it took in.
+func (s *Store) write(b *block) (int, error) {
+	s.mu.Lock()
+	size, all := s.files[b.key.Job][b.key.Submitted], s.bytes
+	end, known := s.whole[b.key]
+	s.mu.Unlock()
+	m, bytes := s.within(b.list, size, all), 0
+	head := blockHead{First: m.Tails[0].Attempt, Last: m.Tails[0].Attempt}
+	for _, t := range m.Tails {
+		head.First, head.Last = min(head.First, t.Attempt), max(head.Last, t.Attempt)
+		bytes += len(t.Text)
+	}
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		return 0, err
+	}
+	body := file.Pack(raw)
+	head.Bytes, head.Raw, head.Sum = len(body), len(raw), crc32.Checksum(body, castagnoli)
+	text, err := file.AppendHead(nil, magic, &head)
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.OpenFile(s.path(b.key), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	if !known {
+		end, err = wholeEnd(f)
+	}
+	if err == nil {
+		err = appendAt(f, end, append(text, body...))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.whole) > wholeMax {
+		clear(s.whole)
+	}
+	s.whole[b.key] = end + int64(len(text)+len(body))
+	s.sized(b.key, s.whole[b.key])
+	return bytes, nil
+}
+
+// wholeMax bounds of how many files it is known where they end.
+const wholeMax = 10_000
+
+// within leaves out the texts that a bound does not let be kept, and says so in their place.
+func (s *Store) within(list []*wire.LogTail, size, all int64) *wire.LogTails {
+	m := &wire.LogTails{}
+	for _, t := range list {
+		why := ""
+		switch {
+		case size >= 2*s.o.JobBytes, !t.Failed && size >= s.o.JobBytes:
+			why = fmt.Sprintf("the ends of this job's logs take %d bytes: manager.history.tails.jobBytes lets no more be kept", size)
+		case s.o.BytesMax > 0 && all >= s.o.BytesMax:
+			why = "manager.history.bytesMax lets no more be kept"
+		}
+		if why != "" && len(t.Text) > 0 {
+			t = &wire.LogTail{Job: t.Job, Attempt: t.Attempt, Launcher: t.Launcher, Of: t.Of, Lacks: why}
+			s.mu.Lock()
+			s.dropped++
+			s.mu.Unlock()
+		}
+		m.Tails = append(m.Tails, t)
+	}
+	return m
+}
+
+// appendAt writes where a file ends that is whole. What could not be written goes.
+func appendAt(f *os.File, end int64, b []byte) error {
+	err := f.Truncate(end)
+	if err == nil {
+		_, err = f.WriteAt(b, end)
+	}
+	if err != nil {
+		return errors.Join(err, f.Truncate(end))
+	}
+	return nil
+}
+
+// wholeEnd is where the last whole block of a file ends.
+func wholeEnd(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	end := int64(0)
+	err = walk(f, info.Size(), func(_ *blockHead, at int64, next int64) error {
+		end = next
+		return nil
+	})
+	return end, err
+}
+
+// walk calls take with each whole block of a file, in order: its head, where what follows that begins, and
+// where the next block does. It ends at what is no block.
+func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error) error {
+	for at := int64(0); at < size; {
+		h := &blockHead{}
+		n, err := file.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
+		var damage *file.DamageError
+		if errors.As(err, &damage) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next := at + n + int64(h.Bytes)
+		if h.Bytes < 0 || next > size {
+			return nil
+		}
+		if err := take(h, at+n, next); err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
+}
