@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -54,7 +55,7 @@ func execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintln(c.show.Errors, "hamadryad:", progress.Text(err.Error()))
+	fmt.Fprintln(c.show.Errors, "hamadryad:", scheduler.PrintableText(err.Error()))
 	var refused *client.Error
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
@@ -139,7 +140,7 @@ func version() string {
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
 	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
-		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", progress.Text(why))
+		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", scheduler.PrintableText(why))
 	}})
 }
 

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Display shows a job's progress. Its methods are safe for concurrent use.
@@ -170,7 +171,7 @@ func (l *lines) flush() {
 func (l *lines) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "%s: %s\n", l.title, Text(text))
+	fmt.Fprintf(l.out, "%s: %s\n", l.title, scheduler.PrintableText(text))
 }
 
 // drop ends the display without the line that is pending.
@@ -232,7 +233,7 @@ func (b *bar) show(text string, done, all int64) {
 // Note implements Display.
 func (b *bar) Note(text string) {
 	b.home()
-	_, _ = b.all.Write([]byte(Text(text) + "\n"))
+	_, _ = b.all.Write([]byte(scheduler.PrintableText(text) + "\n"))
 }
 
 // home puts the cursor at the beginning of its line: the terminal has moved it by the

@@ -2,25 +2,11 @@ package progress
 
 import (
 	"io"
-	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Text makes a text of others safe to print: what a terminal would obey, and what nobody
-// sees, is spelled out. Its lines stay, and tabs become blanks.
-func Text(text string) string {
-	if !strings.ContainsAny(text, "\n\t") {
-		return scheduler.Printable(text)
-	}
-	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
-	for i, line := range lines {
-		lines[i] = scheduler.Printable(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Safe is a writer that makes each piece that is written a Text. A piece is to end where a
+// Safe is a writer that makes each piece that is written a scheduler.PrintableText. A piece is to end where a
 // character does.
 func Safe(w io.Writer) io.Writer { return &safe{Raw(w)} }
 
@@ -36,7 +22,7 @@ type safe struct{ w io.Writer }
 
 // Write implements io.Writer.
 func (s *safe) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(s.w, Text(string(b))); err != nil {
+	if _, err := io.WriteString(s.w, scheduler.PrintableText(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil

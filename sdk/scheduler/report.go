@@ -115,3 +115,15 @@ func Printable(text string) string {
 	}
 	return b.String()
 }
+
+// PrintableText is Printable of each line of a text, whose lines stay; tabs become four blanks.
+func PrintableText(text string) string {
+	if !strings.ContainsAny(text, "\n\t") {
+		return Printable(text)
+	}
+	lines := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -24,7 +24,7 @@ func (c *Printer) End(s *wire.JobStatus) {
 	if why := progress.Failure(s.Failure); why != "" {
 		text += ": " + why
 	}
-	fmt.Fprintln(c.Errors, progress.Text(text))
+	fmt.Fprintln(c.Errors, scheduler.PrintableText(text))
 }
 
 // took is how long a job that ended took.

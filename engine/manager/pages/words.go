@@ -1,11 +1,9 @@
 package pages
 
 import (
-	"fmt"
 	"html/template"
 	"slices"
 	"time"
-	"unicode"
 
 	"github.com/dustin/go-humanize"
 
@@ -18,7 +16,7 @@ var words = template.FuncMap{
 	"seconds":    seconds,
 	"when":       when,
 	"since":      since,
-	"plain":      plain,
+	"plain":      scheduler.PrintableText, // what would steer a reader's eye or terminal is spelled out
 	"percent":    percent,
 	"count":      func(n int) string { return humanize.Comma(int64(n)) },
 	"number":     humanize.Comma,
@@ -45,19 +43,6 @@ func priorities(has string) []string {
 		list = append(list, has)
 	}
 	return list
-}
-
-// plain is a text of others: what would steer a reader's eye or terminal is spelled out.
-func plain(text string) string {
-	clean := []rune{}
-	for _, r := range text {
-		if r == '\t' || r == '\n' || unicode.IsPrint(r) {
-			clean = append(clean, r)
-			continue
-		}
-		clean = append(clean, []rune(fmt.Sprintf("\\u%04x", r))...)
-	}
-	return string(clean)
 }
 
 // seconds is a time span as people read it.
