@@ -24,13 +24,14 @@ func (s *Server) GetDistribution(ctx context.Context, q api.GetDistributionReque
 	}
 	defer l.Close()
 	d, err := l.distribution(q.Params.Stage)
-	if err == nil {
-		_, _, err = l.Each(ctx, file.Query{Stages: []int32{d.stage}}, d.take)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return api.GetDistribution200JSONResponse{Body: d.shown()}, nil
+	kept, of, err := l.Each(ctx, file.Query{Stages: []int32{d.stage}}, d.take)
+	if err != nil {
+		return nil, err
+	}
+	return api.GetDistribution200JSONResponse{Body: d.shown(kept, of)}, nil
 }
 
 // distribution gathers how long attempts of a stage took.
@@ -71,8 +72,8 @@ func (d *distribution) take(f *facts.Attempt) bool {
 	return true
 }
 
-func (d *distribution) shown() api.Distribution {
-	x := api.Distribution{Stage: d.of.stageName(d.stage), Running: d.running.quantiles(), Waiting: d.waiting.quantiles(), Histogram: d.running.buckets(), Slowest: []api.Attempt{}}
+func (d *distribution) shown(kept, of int) api.Distribution {
+	x := api.Distribution{Kept: kept, Total: of, Stage: d.of.stageName(d.stage), Running: d.running.quantiles(), Waiting: d.waiting.quantiles(), Histogram: d.running.buckets(), Slowest: []api.Attempt{}}
 	for i := range d.slowest {
 		x.Slowest = append(x.Slowest, d.of.shown(&d.slowest[i]))
 	}

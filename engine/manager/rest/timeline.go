@@ -28,10 +28,11 @@ func (s *Server) GetTimeline(ctx context.Context, q api.GetTimelineRequestObject
 	}
 	defer l.Close()
 	t := l.timeline(&q.Params)
-	if _, _, err := l.Each(ctx, file.Query{}, t.take); err != nil {
+	kept, of, err := l.Each(ctx, file.Query{}, t.take)
+	if err != nil {
 		return nil, err
 	}
-	return api.GetTimeline200JSONResponse{Body: t.shown()}, nil
+	return api.GetTimeline200JSONResponse{Body: t.shown(kept, of)}, nil
 }
 
 func (l *look) timeline(p *api.GetTimelineParams) *timeline {
@@ -110,9 +111,9 @@ func (t *timeline) add(name string, f *facts.Attempt) {
 }
 
 // shown is the timeline as the document has it. Lanes are in order of name.
-func (t *timeline) shown() api.Timeline {
+func (t *timeline) shown(kept, of int) api.Timeline {
 	names := slices.SortedFunc(maps.Keys(t.lanes), func(x, y string) int { return cmp.Or(cmp.Compare(t.lanes[y].work, t.lanes[x].work), cmp.Compare(x, y)) })
-	r := api.Timeline{From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []api.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
+	r := api.Timeline{Kept: kept, Total: of, From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []api.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
 	names = slices.Sorted(slices.Values(names[:min(len(names), lanesMax)]))
 	for _, name := range names {
 		l := t.lanes[name]

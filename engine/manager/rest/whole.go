@@ -84,9 +84,9 @@ func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 		more = more && list.take(f)
 		return t.take(f)
 	})
-	w.Attempts, w.Timeline = list.shown(kept, of), t.shown()
+	w.Attempts, w.Timeline = list.shown(kept, of), t.shown(kept, of)
 	if d != nil {
-		shown := d.shown()
+		shown := d.shown(kept, of)
 		w.Distribution = &shown
 	}
 	return l.unreadable(err)

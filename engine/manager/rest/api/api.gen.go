@@ -296,12 +296,18 @@ type Distribution struct {
 	// Histogram Of running times
 	Histogram []Bucket `json:"histogram"`
 
+	// Kept How many attempts of the job are kept, of which those of the stage are counted here: where fewer than total, failures and the slowest are among them
+	Kept int `json:"kept"`
+
 	// Running Seconds, to a sixteenth
 	Running Quantiles `json:"running"`
 
 	// Slowest The ten that ran longest
 	Slowest []Attempt `json:"slowest"`
 	Stage   string    `json:"stage"`
+
+	// Total How many attempts the job has had
+	Total int `json:"total"`
 
 	// Waiting Seconds, to a sixteenth
 	Waiting Quantiles `json:"waiting"`
@@ -541,11 +547,17 @@ type Stage struct {
 type Timeline struct {
 	Buckets int       `json:"buckets"`
 	From    time.Time `json:"from"`
-	Lanes   []Lane    `json:"lanes"`
+
+	// Kept How many attempts of the job are kept, and shown here
+	Kept  int    `json:"kept"`
+	Lanes []Lane `json:"lanes"`
 
 	// LanesLeftOut Those in which least happened, beyond 200
 	LanesLeftOut int       `json:"lanesLeftOut"`
 	To           time.Time `json:"to"`
+
+	// Total How many the job has had
+	Total int `json:"total"`
 }
 
 // Cursor defines model for Cursor.
